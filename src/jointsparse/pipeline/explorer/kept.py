@@ -89,10 +89,10 @@ def kept_model(
         Feature(
             place=place,
             name=names[columns[place]] if names else f"feature {columns[place]}",
-            high=np.argsort(-of_feature, kind="stable")[:RESPONDERS].tolist(),
+            high=np.argsort(-column, kind="stable")[:RESPONDERS].tolist(),
             low=[],
         )
-        for place, of_feature in zip(places.tolist(), values.T, strict=True)
+        for place, column in zip(places.tolist(), values.T, strict=True)
     ]
     scores = np.asarray(classifier.decision_function(X))
     return Kept(
@@ -121,7 +121,7 @@ def model_answers(
     """
     method, words = f"{card['loss']}-{card['norm']}", list(card["words"])
     numbers = pd.DataFrame(card["numbers"])[[*IN_CARD]].rename(columns=IN_CARD).astype(float)
-    of_words, mean = numbers[:-1], numbers.iloc[-1]
+    word_numbers, mean_numbers = numbers[:-1], numbers.iloc[-1]
     positives, known = (labels == 1).sum(axis=0), (labels >= 0).sum(axis=0)
     return Answers(
         about={
@@ -129,7 +129,7 @@ def model_answers(
             "by": "the kept model",
             "with_maps": has_maps,
             "known_images": card["known_images"],
-            "means": {name: number(mean[name]) for name in ("auc", "precision", "first")},
+            "means": {name: number(mean_numbers[name]) for name in ("auc", "precision", "first")},
         },
         best=method,
         words=words,
@@ -139,11 +139,11 @@ def model_answers(
         test_images=test_images,
         labels=labels,
         scores={method: scores},
-        learnt=of_words.assign(
+        learnt=word_numbers.assign(
             word=words,
             method=method,
             positives=positives,
-            p_holm=holm(by_chance(of_words["auc"].to_numpy(), positives, known)),
+            p_holm=holm(by_chance(word_numbers["auc"].to_numpy(), positives, known)),
             validation_word=False,
             best=False,
             weight=1,
@@ -154,7 +154,7 @@ def model_answers(
                 W=W[np.newaxis],
                 chosen=0,
                 radius=[number(card["radius"])],
-                auc=[number(mean["auc"])],
+                auc=[number(mean_numbers["auc"])],
                 n_features=card["features"][1],
                 features=features,
             )

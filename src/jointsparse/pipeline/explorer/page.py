@@ -78,9 +78,9 @@ def page(
     -------
     Page
     """
-    of_words = [(study, study.answers) for study in studies if study.answers is not None]
+    word_studies = [(study, study.answers) for study in studies if study.answers is not None]
     shown = [kept.answers] if kept else []
-    shown += [answers for _, answers in of_words]
+    shown += [answers for _, answers in word_studies]
     drawn = [_drawn(answers) for answers in shown]
     rows = {row for study in drawn for row in study["rows"].values()}
     maps: dict[int, set[int]] = {}
@@ -88,27 +88,27 @@ def page(
         drawn[0]["alike"] = alike(kept, drawn[0]["rows"])
         rows = rows.union(*drawn[0]["alike"].values())
         maps = _maps(drawn[0])
-    if thumbnail and images is not None and not of_words:
+    if thumbnail and images is not None and not word_studies:
         rows = set(np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int).tolist())
-    of_rows = _images(rows, images, captions, thumbnail, original)
+    image_rows = _images(rows, images, captions, thumbnail, original)
     for row, places in maps.items():
-        of_rows[row]["maps"] = sorted(places)
+        image_rows[row]["maps"] = sorted(places)
 
     things = "images" if thumbnail else "samples"
     claimed = findings.hold(verdicts)
     sentence, sure, why_not = claimed, "", ""
     numbers = {things: f"{len(images):,}"} if images is not None else {}
-    if of_words:
+    if word_studies:
         learnt, n_test = _best_method(shown[0], drawn[0]), drawn[0]["n_test"]
         sentence = findings.sentence(learnt, labels)
-        means = of_words[0][0].tables["means"]
+        means = word_studies[0][0].tables["means"]
         sure = findings.how_sure(learnt, shown[0].best, means, n_test=n_test, things=things)
         why_not = findings.why_not(learnt, things, labels)
         numbers[f"of the first {min(FIRST, n_test)} right"] = findings.one_digit(findings.average(learnt, "right"))
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warnings = findings.warnings_of(warned, things, labels)
     n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
-    first_screen, suspects = _first_screen(shown, drawn, images, of_rows)
+    first_screen, suspects = _first_screen(shown, drawn, images, image_rows)
     html = render(
         "page.html.jinja",
         dataset=dataset,
@@ -119,7 +119,7 @@ def page(
         studies=studies,
         methods={
             study.name: findings.methods_table(study.tables["means"], study.tables.get("differences"))
-            for study, _ in of_words
+            for study, _ in word_studies
         },
         splits=images["split"].value_counts().to_dict() if images is not None else {},
         left_out=findings.left_out(left_out) if left_out is not None else [],
@@ -127,24 +127,26 @@ def page(
         n_wrong=n_wrong,
         claims=claims,
         claimed=claimed,
-        samples=list(of_rows.values()) if not of_words else [],
+        samples=list(image_rows.values()) if not word_studies else [],
         things=things,
         labels=labels,
         label=findings.one_of(labels),
         **first_screen,
-        by_rank={study.name: _by_rank(answers.learnt) for study, answers in of_words},
+        by_rank={study.name: _by_rank(answers.learnt) for study, answers in word_studies},
         data={
             "studies": drawn,
-            "images": of_rows,
+            "images": image_rows,
             "things": things,
             "labels": labels,
             "label": findings.one_of(labels),
         },
     )
     card = {"dataset": dataset, "sentence": sentence, "note": note, "warnings": n_wrong, "numbers": numbers}
-    card["verdicts"] = {} if of_words else dict(verdicts)
-    card["pictures"] = _pictures_of_card(of_rows, first_screen["wall"] if of_words else None) if thumbnail else []
-    return Page(html, [row for row, image in of_rows.items() if image["file"]], maps, suspects, card)
+    card["verdicts"] = {} if word_studies else dict(verdicts)
+    card["pictures"] = (
+        _pictures_of_card(image_rows, first_screen["wall"] if word_studies else None) if thumbnail else []
+    )
+    return Page(html, [row for row, image in image_rows.items() if image["file"]], maps, suspects, card)
 
 
 def _drawn(answers: Answers) -> dict[str, Any]:
@@ -154,11 +156,11 @@ def _drawn(answers: Answers) -> dict[str, Any]:
     """
     words = words_of(answers)
     sharing = {method: sharing_of(path, method.rpartition("-")[2]) for method, path in answers.paths.items()}
-    of_words = [own[kind] for word in words for own in word["methods"].values() for kind in IMAGES_OF_WORDS]
-    of_features = [
+    ranked = [own[kind] for word in words for own in word["methods"].values() for kind in IMAGES_OF_WORDS]
+    responding = [
         images for shared in sharing.values() for feature in shared["features"] for images in feature["images"]
     ]
-    shown = sorted({image for ranks in of_words for image, _ in ranks}.union(*of_features))
+    shown = sorted({image for ranks in ranked for image, _ in ranks}.union(*responding))
     labels, W = answers.labels, answers.paths[answers.best].chosen_W
     return {
         **answers.about,
@@ -182,18 +184,18 @@ def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
     maps: dict[int, set[int]] = {}
     if not model["with_maps"]:
         return maps
-    of_words = [
+    ranked = [
         (image, model["names"].index(word["word"]))
         for word in model["words"]
         for kind in IMAGES_OF_WORDS
         for image, _ in word["methods"][model["best"]][kind]
     ]
-    of_features = [
+    responding = [
         (image, feature["place"])
         for feature in model["sharing"][model["best"]]["features"]
         for image in feature["images"][0]
     ]
-    for image, place in of_words + of_features:
+    for image, place in ranked + responding:
         maps.setdefault(model["rows"][image], set()).add(place)
     return maps
 
@@ -218,7 +220,7 @@ def _first_screen(
     shown: Sequence[Answers],
     drawn: Sequence[Mapping[str, Any]],
     images: pd.DataFrame | None,
-    of_rows: Mapping[int, Mapping[str, Any]],
+    image_rows: Mapping[int, Mapping[str, Any]],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     """The wall of the first study, its other words and itself, for the template, and the table of suspects."""
     if not shown or images is None:
@@ -226,7 +228,7 @@ def _first_screen(
     answers, study = shown[0], drawn[0]
     wall, not_recognised = wall_of(study["words"], study["best"])
     for tile in wall:
-        tile["images"] = [(of_rows[study["rows"][image]], right) for image, right in tile["images"]]
+        tile["images"] = [(image_rows[study["rows"][image]], right) for image, right in tile["images"]]
     recognised = {answers.words.index(tile["word"]): tile["word"] for tile in wall}
     suspects = suspects_of(answers.scores[answers.best], answers.labels, recognised)
     suspects["image"] = [images["image"].iloc[answers.test_images[image]] for image in suspects["image"]]
@@ -234,11 +236,11 @@ def _first_screen(
 
 
 def _pictures_of_card(
-    of_rows: Mapping[int, Mapping[str, Any]], wall: Sequence[Mapping[str, Any]] | None
+    image_rows: Mapping[int, Mapping[str, Any]], wall: Sequence[Mapping[str, Any]] | None
 ) -> list[tuple[str, str]]:
     """Captions and files of the pictures in the list of pages: of the wall the first of each word, or any samples."""
     if wall is None:
-        return [(", ".join(image["captions"]), image["file"]) for image in list(of_rows.values())[:OF_CARD]]
+        return [(", ".join(image["captions"]), image["file"]) for image in list(image_rows.values())[:OF_CARD]]
     words: dict[str, str] = {}
     for tile in wall:
         right = [image for image, is_right in tile["images"] if is_right]
@@ -248,7 +250,7 @@ def _pictures_of_card(
 
 
 def _images(
-    shown: set[int],
+    rows: set[int],
     images: pd.DataFrame | None,
     captions: pd.DataFrame | None,
     thumbnail: Callable[..., str | None] | None,
@@ -257,13 +259,13 @@ def _images(
     """Name, captions, thumbnail and own file of each image that is shown. images, captions, ...: see `page`."""
     if images is None or captions is None:
         return {}
-    rows = {str(images["image"].iloc[row]): row for row in sorted(shown)}
+    row_of_name = {str(images["image"].iloc[row]): row for row in sorted(rows)}
     captions = captions[captions["known"]] if "known" in captions else captions
-    own = captions[captions["image"].isin(rows)].groupby("image", sort=False)["caption"].agg(list)
+    captions_of_name = captions[captions["image"].isin(row_of_name)].groupby("image", sort=False)["caption"].agg(list)
     described: dict[int, dict[str, Any]] = {
-        row: {"name": name, "captions": own.get(name, []), "file": thumbnail(row) if thumbnail else None}
+        row: {"name": name, "captions": captions_of_name.get(name, []), "file": thumbnail(row) if thumbnail else None}
         | ({"text": images["text"].iloc[row]} if "text" in images else {})
-        for name, row in rows.items()
+        for name, row in row_of_name.items()
     }
     if original:
         for row in [row for row, image in described.items() if image["file"]]:

@@ -164,9 +164,9 @@ def _features(W: np.ndarray, X: Any, names: Sequence[str]) -> list[Feature]:
     values = X[:, places]
     values = values.toarray() if scipy.sparse.issparse(values) else values
     features = []
-    for place, of_feature in zip(places.tolist(), values.T, strict=True):
-        order = np.argsort(of_feature, kind="stable")
-        high = [int(i) for i in order[::-1][:RESPONDERS] if of_feature[i] > 0]
-        low = [int(i) for i in order[:RESPONDERS] if of_feature[i] < 0]
+    for place, column in zip(places.tolist(), values.T, strict=True):
+        order = np.argsort(column, kind="stable")
+        high = [int(i) for i in order[::-1][:RESPONDERS] if column[i] > 0]
+        low = [int(i) for i in order[:RESPONDERS] if column[i] < 0]
         features.append(Feature(place, names[place] if names else f"feature {place}", high, low))
     return features

@@ -52,7 +52,7 @@ def overlays(heats: Sequence[np.ndarray], spread: np.ndarray) -> list[bytes]:
     heats: see `overlay`. spread: standard deviation of the scores that each is of, over pictures.
     """
     pairs = zip(heats, spread, strict=True)
-    return [encoded(overlay(heat, FULL * one / heat.size)) for heat, one in pairs]
+    return [encoded(overlay(heat, FULL * deviation / heat.size)) for heat, deviation in pairs]
 
 
 def encoded(picture: np.ndarray) -> bytes:

@@ -213,17 +213,19 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
         features: the name in each place. weights: see `packed_weights`, rows by rows.
     """
     size = np.linalg.norm(W, axis=1)
-    own: dict[int, list[tuple[int, float]]] = {}
+    largest: dict[int, list[tuple[int, float]]] = {}
     for i in rows:
         x = X[[i]]
         x = (x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)).ravel()
         most = np.argsort(-np.abs(x * size), kind="stable")[:TELLING]
-        own[i] = [(int(feature), float(f"{x[feature]:.3g}")) for feature in most if x[feature] * size[feature]]
-    used = sorted({feature for of_row in own.values() for feature, _ in of_row})
+        largest[i] = [(int(feature), float(f"{x[feature]:.3g}")) for feature in most if x[feature] * size[feature]]
+    used = sorted({feature for features_of_row in largest.values() for feature, _ in features_of_row})
     place = {feature: j for j, feature in enumerate(used)}
     return {
         "brief": bool(scipy.sparse.issparse(X)),
         "features": [names[feature] for feature in used],
         "weights": packed_weights(W[used]),
-        "values": {i: [(place[feature], value) for feature, value in of_row] for i, of_row in own.items()},
+        "values": {
+            i: [(place[feature], value) for feature, value in features_of_row] for i, features_of_row in largest.items()
+        },
     }
