@@ -1,0 +1,57 @@
+"""How well each word was learnt: tests against chance, and intervals that hold the true AUC."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from jointsparse.metrics import auc
+from jointsparse.pipeline.scores.learnt import by_size, words_learnt
+
+BY_WORD = pd.DataFrame(
+    {"run": [1, 2], "n": 5, "method": "a", "word": "cat", "validation_word": False, "positives": 8}
+).assign(auc=[0.6, 0.8], n_features=[1, 2])
+
+
+def test_a_word_is_tested_against_chance():
+    (row,) = words_learnt(BY_WORD, 20).to_dict("records")
+    # Variance of the Mann-Whitney statistic over its number of pairs: 21 / (12 * 8 * 12).
+    assert row["p"] == pytest.approx(0.5 * (1 - math.erf(0.2 / math.sqrt(2 * 21 / 1152))))
+    assert (row["auc"], row["n_features"], row["runs"], row["best"]) == (pytest.approx(0.7), 1.5, 2, True)
+
+
+@pytest.mark.parametrize(
+    "chose, expected", [(False, [False, 0.7, 2]), ([True, False], [False, 0.8, 1]), (True, [True, 0.7, 2])]
+)
+def test_a_word_is_told_by_the_runs_in_which_it_did_not_choose_the_radius(chose, expected):
+    (row,) = words_learnt(BY_WORD.assign(validation_word=chose), 20).to_dict("records")
+    assert [row[name] for name in ("validation_word", "auc", "runs")] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "n_runs, positives, true, width",
+    [(1, 10, 0.95, 0.25), (1, 100, 0.6, 0.13), (2, 30, 0.8, 0.24), (3, 10, 0.8, 0.35), (10, 30, 0.95, 0.12)],
+)
+def test_interval_of_a_word_holds_its_true_auc(n_runs, positives, true, width):
+    """Scores of shared images are normal, training sets move positives by N(0, 0.2²), each method has ten words."""
+    rng = np.random.default_rng(0)
+    moved = np.sqrt(2.04) * stats.norm.ppf(true) + 0.2 * rng.normal(size=(n_runs, 1000))
+    scores = rng.normal(size=(3 * positives, 1000))
+    labels = np.tile(np.arange(len(scores))[:, np.newaxis] < positives, 1000)
+    rows = pd.DataFrame({"n": 5, "word": np.tile(np.arange(1000), n_runs), "validation_word": False, "n_features": 0})
+    rows["auc"] = np.concatenate([auc(scores + labels * by, labels) for by in moved])
+    table = by_size(rows.assign(method=rows["word"] // 10, positives=positives), len(scores))
+    # A single run says nothing of other training sets: the interval holds the AUC of its fit.
+    held = true if n_runs > 1 else stats.norm.cdf(moved[0] / np.sqrt(2))
+    assert ((table["low"] <= held) & (held <= table["high"])).mean() >= 0.93
+    assert (table["high"] - table["low"]).mean() == pytest.approx(width, abs=0.01)
+
+
+@pytest.mark.parametrize("n_runs", [1, 2])
+@pytest.mark.parametrize("positives", [1, 10, 100])
+@pytest.mark.parametrize("area", [0.0, 0.5, 1.0])
+def test_interval_of_a_word_lies_between_0_and_1(area, n_runs, positives):
+    (row,) = by_size(BY_WORD[:n_runs].assign(auc=area, positives=positives), 200).to_dict("records")
+    assert 0 < row["low"] <= max(area, 0.2) and min(area, 0.8) <= row["high"] < 1 and row["high"] - row["low"] > 0.02
