@@ -88,7 +88,7 @@ def save(model: Any, path: Any) -> None:
     array(['no'], dtype='<U3')
     """
     require_extra("jointsparse.save", "skops")
-    from sklearn.utils.validation import check_is_fitted  # here, as jobs that write tables have no use for it
+    from sklearn.utils.validation import check_is_fitted  # here, as it takes a second to import
 
     try:
         check_is_fitted(model)

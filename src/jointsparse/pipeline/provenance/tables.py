@@ -1,4 +1,4 @@
-"""Tables and arrays on disk, each written by `files.written`, so that a file is whole or absent.
+"""Tables and arrays on disk, each written by `written.written`, so that a file is whole or absent.
 
 Readers do not look for damage: a job has compared all that it reads with its record, see `records.read_inputs`.
 """
