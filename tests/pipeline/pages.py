@@ -117,7 +117,17 @@ def kept_model(rng):
     X, W = rng.normal(size=(N_TEST, N_FEATURES)), np.zeros((N_FEATURES, 2))
     W[[4, 1]] = [[2.0, 0.5], [-1.0, 0.0]]
     features = [Feature(i, f"feature {i}", np.argsort(-X[:, i])[:4].tolist(), []) for i in (4, 1)]
-    answers = model_answers(card, W, features, X, (), range(5, 5 + N_TEST), labels, scores, has_maps=True)
+    answers = model_answers(
+        card,
+        W=W,
+        features=features,
+        X=X,
+        names=(),
+        test_images=range(5, 5 + N_TEST),
+        labels=labels,
+        scores=scores,
+        has_maps=True,
+    )
     return Kept(None, answers, np.ones(4), known_scores=rng.normal(size=(5, 2)), known_images=range(5))
 
 

@@ -77,7 +77,7 @@ def kept_model(
     names : list of str
         Names of the features of X; empty if they have none.
     """
-    card, classifier, columns = model.card_, model[-1], np.arange(X.shape[1])
+    classifier, columns = model[-1], np.arange(X.shape[1])
     if "basis" in model.named_steps:  # whose features have no names
         X, names = model[model.check_["first_step"] : -1].transform(X), ()
         columns = model["basis"].columns_
@@ -94,18 +94,24 @@ def kept_model(
         )
         for place, column in zip(places.tolist(), values.T, strict=True)
     ]
-    scores = np.asarray(classifier.decision_function(X))
-    return Kept(
-        model,
-        model_answers(card, classifier.coef_.T, features, X, names, test_images, labels, scores, has_maps),
-        np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)]),
-        model.known_scores_,
-        known_images,
+    answers = model_answers(
+        model.card_,
+        W=classifier.coef_.T,
+        features=features,
+        X=X,
+        names=names,
+        test_images=test_images,
+        labels=labels,
+        scores=np.asarray(classifier.decision_function(X)),
+        has_maps=has_maps,
     )
+    spread = np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)])
+    return Kept(model, answers, spread, model.known_scores_, known_images)
 
 
 def model_answers(
     card: Mapping[str, Any],
+    *,
     W: np.ndarray,
     features: list[Feature],
     X: Any,
