@@ -12,11 +12,10 @@ from pages import METHODS, RADII, WORDS, kept_model, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
-from jointsparse.metrics import by_rank
 from jointsparse.pipeline.explorer import findings, thumbnails
-from jointsparse.pipeline.explorer.page import page
+from jointsparse.pipeline.explorer.page import _mean_precision, page
 from jointsparse.pipeline.explorer.sharing import sharing_of
-from jointsparse.pipeline.explorer.study import study_answers
+from jointsparse.pipeline.explorer.study import _precision_by_word, study_answers
 from jointsparse.pipeline.explorer.words import (
     number,
     packed_scores,
@@ -333,12 +332,21 @@ def test_telling_features_of_a_word_are_those_of_its_own_weights(mine):
         assert methods[METHODS[0]]["telling"] == [NAMES[i] for i in np.argsort(-w) if w[i] > 0]
 
 
-def test_numbers_of_the_first_images_are_means_over_runs(mine):
-    for word, methods in methods_of(mine.answers).items():  # whose runs have the same scores
-        of_words = by_rank(mine.answers.scores[METHODS[0]], mine.answers.labels, np.ones((1, 200), int))[:, 0]
-        np.testing.assert_allclose(
-            [methods[METHODS[0]][key] for key in ("first", "precision")], of_words[:, WORDS.index(word)], rtol=1e-3
-        )
+@pytest.mark.parametrize(("chose", "expected"), [([1, 0], 0.5), ([0, 0], 0.75), ([1, 1], 0.75)])
+def test_precisions_of_a_word_are_means_over_the_runs_in_which_it_did_not_choose_the_radius(chose, expected):
+    """It is ranked rightly in the first run, and wrongly in the second."""
+    score = np.array([[[1.0], [0.0]], [[0.0], [1.0]]])
+    chose, labels = np.array(chose, bool)[:, np.newaxis], np.array([[True], [False]])
+    scores = ScoredFits(np.array([1, 2]), np.full(2, 5), np.full(2, 15), np.full(2, "l1"), chose, score, labels)
+    (row,) = _precision_by_word(scores, 5, "l1", ["cat"]).to_dict("records")
+    assert (row["word"], row["first"], row["precision"]) == ("cat", 0.5, expected)
+
+
+@pytest.mark.parametrize(("chose", "expected"), [([True, False, False], 0.4), ([True] * 3, 0.52)])
+def test_precisions_of_a_method_count_each_positive_of_the_words_that_did_not_choose_the_radius(chose, expected):
+    precision = [1.0, 0.5, 0.1]
+    learnt = pd.DataFrame({"method": "l1", "validation_word": chose, "positives": [10, 30, 10], "precision": precision})
+    np.testing.assert_allclose(_mean_precision(learnt.assign(first=precision))["l1"], expected)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])

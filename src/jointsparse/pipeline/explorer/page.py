@@ -132,7 +132,7 @@ def page(
         labels=labels,
         label=findings.one_of(labels),
         **first_screen,
-        by_rank={study.name: _by_rank(answers.learnt) for study, answers in word_studies},
+        by_rank={study.name: _mean_precision(answers.learnt) for study, answers in word_studies},
         data={
             "studies": drawn,
             "images": image_rows,
@@ -206,7 +206,7 @@ def _best_method(answers: Answers, study: Mapping[str, Any]) -> pd.DataFrame:
     return learnt.assign(right=[word["methods"][answers.best]["right"] for word in study["words"]])
 
 
-def _by_rank(learnt: pd.DataFrame) -> dict[Any, np.ndarray]:
+def _mean_precision(learnt: pd.DataFrame) -> dict[Any, np.ndarray]:
     """Means of first and precision over the words of each method, as of the AUC. learnt: see `Answers`."""
     chose = learnt["validation_word"].to_numpy(bool)
     weights = learnt["positives"] * (~chose | chose.all())

@@ -83,7 +83,7 @@ def study_answers(
 
     auc = tables["means"][tables["means"]["n"] == n].set_index("method")["auc_weighted"]
     best = str(auc[list(sweeps)].idxmax())
-    ranked = [_by_rank(scores, n, str(method), words) for method in scores.method[shown]]
+    ranked = [_precision_by_word(scores, n, str(method), words) for method in scores.method[shown]]
     return Answers(
         about={
             "name": name,
@@ -125,7 +125,7 @@ def median_run(chosen: pd.DataFrame) -> int:
     return int(rows.sort_values("features", kind="stable")["run"].iloc[(len(rows) - 1) // 2])
 
 
-def _by_rank(scores: ScoredFits, n: int, method: str, words: list[str]) -> pd.DataFrame:
+def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]) -> pd.DataFrame:
     """The numbers of `metrics.by_rank` of each word: means over the runs in which it did not choose, or over all."""
     fits = (scores.n == n) & (scores.method == method)
     chose, once = scores.validation_words[fits], np.ones((1, len(scores.labels)), np.int32)
