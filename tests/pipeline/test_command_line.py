@@ -126,6 +126,12 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
             "run --quick --dataset d -- -C seed=2",
             'got it beside dataset="d" quick=True: write these after --config',
         ),
+        ({}, "run --unlock", "go behind --: jointsparse run -- --unlock\n"),
+        (
+            {},
+            "run --quick --config a=1 -n",
+            "no option --config; options of Snakemake go behind --: jointsparse",
+        ),
         ({}, "open", "results must hold the page of a dataset, got none: jointsparse run makes it"),
         (
             {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},

@@ -58,6 +58,13 @@ def change(**values):
     lock.HOLDER.write_text(json.dumps(json.loads(lock.HOLDER.read_text()) | values))
 
 
+def live(**times):
+    """What marks the process of the tests as the holder. times: those of its beginning that differ."""
+    by_clock, since_start = lock._begun(os.getpid())
+    begun = {"by_clock": by_clock, "since_start": since_start} | times
+    return {"process": os.getpid(), "begun": list(begun.values())}
+
+
 def told():
     """What the terminal says when Snakemake finds the folder locked."""
     progress, record = Progress(io.StringIO(), str), logging.LogRecord("", logging.ERROR, "", 0, "", None, None)
@@ -74,7 +81,9 @@ def test_the_lock_of_a_killed_process_is_taken_away(locked):
 @pytest.mark.parametrize(
     ("alter", "said"),
     [
-        (lambda: change(process=os.getpid()), f"a run is at work in it (process {os.getpid()}). Wait for its end\n"),
+        (lambda: change(**live()), f"a run is at work in it (process {os.getpid()}). Wait for its end. If"),
+        (lambda: change(**live(by_clock=0)), "If this process is no run: jointsparse run -- --unlock"),
+        (lambda: change(**live(since_start=0)), "If this process is no run: jointsparse run -- --unlock"),
         (lambda: change(place=["elsewhere", ""]), "a run on elsewhere is at work in it, or was killed. If none"),
         (lambda: Path(".snakemake/locks/1.output.lock").touch(), "another run is at work in it, or was killed"),
         (lambda: os.utime(".snakemake/locks/0.input.lock"), "another run is at work in it, or was killed"),  # another
@@ -82,7 +91,17 @@ def test_the_lock_of_a_killed_process_is_taken_away(locked):
         (lambda: lock.HOLDER.write_text("{"), "another run is at work in it, or was killed"),
         (lambda: lock.HOLDER.write_text("null"), "another run is at work in it, or was killed"),
     ],
-    ids=["live", "elsewhere", "one more", "another", "unsigned", "cut off", "nothing"],
+    ids=[
+        "live",
+        "clock set anew",
+        "clock set elsewhere",
+        "elsewhere",
+        "one more",
+        "another",
+        "unsigned",
+        "cut off",
+        "nothing",
+    ],
 )
 def test_in_doubt_a_lock_stays_and_the_sentence_says_whose_it_may_be(locked, alter, said):
     alter()
@@ -93,6 +112,11 @@ def test_in_doubt_a_lock_stays_and_the_sentence_says_whose_it_may_be(locked, alt
 
 def test_a_process_that_nobody_has_buried_is_dead(locked, monkeypatch):
     monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
+    change(**live())
+    assert lock.release()
+
+
+def test_a_process_that_has_got_the_number_of_the_killed_run_does_not_hold_its_lock(locked):
     change(process=os.getpid())
     assert lock.release()
 
@@ -115,7 +139,7 @@ def test_a_run_waits_for_a_live_one_and_after_a_kill_unlocks_and_makes_again_wha
     while run.poll() is None and not (made.exists() and made.stat().st_size):
         time.sleep(0.05)
     assert command_line.main(["run", "--cores", "1"]) == 1
-    assert f"a run is at work in it (process {run.pid}). Wait for its end\n" in capfd.readouterr().err
+    assert f"a run is at work in it (process {run.pid}). Wait for its end. If" in capfd.readouterr().err
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
     assert made.read_text(encoding="utf-8") == "part\n"

@@ -3,6 +3,7 @@
 import argparse
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -29,9 +30,18 @@ SNAKEMAKE = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command. Returns its exit status: 2 for an error, 1 if something differs or is left out, else 0."""
-    given = _parser().parse_args(arguments)
+    parser = _parser()
+    given, unknown = parser.parse_known_args(arguments)
+    if unknown and "options" not in given:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     format_of_warnings, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
+        for option in unknown[:1]:
+            behind = shlex.join([*unknown, *given.options])
+            raise ValueError(
+                f"jointsparse {given.command} has no option {option}; options of Snakemake go behind --: "
+                f"jointsparse {given.command} -- {behind}"
+            )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"PIL\.")  # which do not name the file, as the log of checks does
             status: int = given.run(given)
