@@ -1,7 +1,9 @@
 """Features that a user brings: what is read, what is refused in one sentence, and labels that are unknown."""
 
 import io
+import json
 import pickle
+from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -87,6 +89,108 @@ def test_tags_may_be_numbers_each_of_its_own(tmp_path):
         assert captions["image"].tolist() == [f"row {i}" for i in (1, 2, 3, 5, 6, 7)]
 
 
+BOTH = {"bär", 'it\'s "a"'}
+LISTS = {  # cells, and the labels that they list
+    "JSON": (json.dumps(["bär", 'it\'s "a"', None]), BOTH),
+    "Python": (str(["bär", 'it\'s "a"', None]), BOTH),
+    "NumPy": (str(np.array(["bär", 'it\'s "a"', None], dtype=object)), BOTH),
+    "array": (repr(np.array(["bär", 'it\'s "a"'])), BOTH),
+    "objects": ("array(['bär', 'it\\'s \"a\"'], dtype=object)", BOTH),
+    "frozenset": (repr(frozenset(BOTH)), BOTH),
+    "empty": ("set()", set()),
+    "in brackets": ("('bär')", {"bär"}),
+    "words for nothing in quotes": (str(["null model", "nan bread", float("nan")]), {"null model", "nan bread"}),
+    "backslash": (str(["a\\b"]), {"a\\b"}),
+    "numbers": (str([1.0, np.int64(2)]), {"1", "2"}),
+    "no list": ("a (b); set(c)", {"a (b)", "set(c)"}),
+    "invisible": ("big\u00a0c\u200bat;big cat", {"big cat"}),
+}
+
+
+@pytest.mark.parametrize("form", LISTS)
+def test_the_text_of_a_list_is_its_items(tmp_path, form):
+    cell, expected = LISTS[form]
+    table = pd.DataFrame({"tags": [cell, *["dog"] * 7]}).to_csv(index=False).encode()
+    captions = read(tmp_path, labels="tags.csv", files={"tags.csv": table}, tags="tags").captions
+    assert set(captions["caption"][captions["image"] == "row 1"]) == expected
+
+
+@pytest.mark.parametrize("cell", [str({"a": 1}), str([["a"]]), "[a, b]", r"['a\d']", "['a', b]"])
+def test_what_is_no_list_of_tags_is_one_sentence(tmp_path, cell):
+    table = pd.DataFrame({"tags": [cell, *["dog"] * 7]}).to_csv(index=False).encode()
+    with pytest.raises(ValueError, match=r"must hold tags, or a list of them, in each cell, got .*: write"):
+        read(tmp_path, labels="tags.csv", files={"tags.csv": table}, tags="tags")
+
+
+@pytest.mark.parametrize("tags", [None, "tags"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tags.csv", b"tags\n1\n2.0\n3.\nNA\nnull\nNone\n3\n2\n"),
+        ("tags.parquet", pd.DataFrame({"tags": [1, 2, 3, np.nan, None, None, 3, 2]}).to_parquet()),
+        (
+            "tags.parquet",
+            pd.DataFrame({"tags": [*map(Decimal, ("1.0", "2.0", "3")), *[None] * 3, *map(Decimal, "32")]}).to_parquet(),
+        ),
+        ("tags.parquet", pd.DataFrame({"tags": [b"1", b"2", b"3", b"nan", b"NA", b"", b"3", b"2"]}).to_parquet()),
+        ("tags.npy", of(np.save, np.array(["1", "2", "3", np.nan, "None", "N/A", "3", "2"]))),
+        ("tags.npy", of(np.save, np.array([b"1", b"2", b"3", b"nan", b"None", b"", b"3", b"2"]))),
+    ],
+)
+def test_a_class_has_one_name_however_it_is_written_and_nothing_is_no_class(tmp_path, name, content, tags):
+    tags = "label 1" if tags and name.endswith(".npy") else tags
+    captions = read(tmp_path, labels=name, files={name: content}, tags=tags).captions
+    assert captions["caption"].tolist() == ["1", "2", "3", "3", "2"]
+
+
+def test_words_for_nothing_are_unknown_among_truths(tmp_path):
+    table = b"cat,dog\nTRUE,1\nfalse,0\nNone,NA\nn/a,1.0\n1,0\n1,0\n1,0\n0,0\n"
+    captions = read(tmp_path, labels="t.csv", files={"t.csv": table}).captions
+    assert captions[~captions["known"]].iloc[:, :2].to_numpy().tolist() == [
+        ["row 3", "cat"],
+        ["row 3", "dog"],
+        ["row 4", "cat"],
+    ]
+
+
+IDS = pd.DataFrame({"id": [f"{i:02}" for i in range(8)], "note": list("abcdefgh")})
+
+
+@pytest.mark.parametrize("options", [{"index": "id", "ignore": ["note"]}, {"ignore": ["id"], "text": "note"}])
+def test_a_column_that_features_and_labels_share_is_the_same_in_each_row(tmp_path, options):
+    features = NAMED.join(IDS).to_csv(index=False).encode()
+    for rows in (IDS, IDS[::-1].reset_index(drop=True), IDS.replace({"00": "0"})):
+        files = {"x.csv": features, "y.csv": TABLE.join(rows).to_csv(index=False).encode()}
+        if rows["note"][0] == "a":
+            np.testing.assert_array_equal(read(tmp_path, "x.csv", files=files, **options).X, X)
+        else:
+            name = "id" if "index" in options else "note"
+            with pytest.raises(ValueError, match=rf"same '{name}' in each row, got .* in row 1: put the rows"):
+                read(tmp_path, "x.csv", files=files, **options)
+
+
+EMBEDDED = {
+    "NumPy": [str(row) for row in X],
+    "NumPy 2": [str(list(row)) for row in X],
+    "tuple": [str(tuple(row)) for row in X.tolist()],
+    "JSON": [json.dumps(row) for row in X.tolist()],
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("form", EMBEDDED)
+def test_an_embedding_may_be_written_as_text(tmp_path, form, kind):
+    table = pd.DataFrame({"e": EMBEDDED[form]})
+
+    def content():
+        return table.to_csv(index=False).encode() if kind == "csv" else table.to_parquet()
+
+    np.testing.assert_allclose(read(tmp_path, f"e.{kind}", files={f"e.{kind}": content()}).X, X, rtol=1e-6)
+    table.loc[0, "e"] = None
+    with pytest.raises(ValueError, match=r"list of 3 numbers in each row of the column 'e', got .* in row 1"):
+        read(tmp_path, f"e.{kind}", files={f"e.{kind}": content()})
+
+
 def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
     Image.new("RGB", (9, 9)).save(tmp_path / "a.png")
     more = {
@@ -129,6 +233,11 @@ WRONG = {  # by what is said: features, or labels
     "x.parquet must be a whole .parquet file": ("x.parquet", FEATURES["x.parquet"][:-9]),
     "got a fault: ValueError": ("x.npy", b"\x93NUMPY\x01\x00v\x00" + HEAD.ljust(117).encode() + b"\n"),
     "must be UTF-8 text, got byte 0xe9 in line 1": ("x.csv", "a,é\n1,2\n".encode("latin-1")),
+    "numbers are names only if they count from 0 or 1": ("x.csv", b"5,3,7\n1,2,3\n"),
+    "got 'sea' as the name of a column that holds 'sea', too": ("y.csv", b"sea\ncat\nsea\n"),
+    "must begin with a header, got the comment '# made by hand'": ("y.csv", b"# made by hand\ncat,dog\n1,0\n"),
+    "y.csv must be UTF-8 text, got byte 0xe4 in line 3": ("y.csv", "tags\ncat\nB\u00e4r\n".encode("latin-1")),
+    "y.csv must be UTF-8 text, got byte 0xff in line 1": ("y.csv", "tags\ncat\n".encode("utf-16")),
     "must have a header with a name of its own for each column, got ['a']": ("x.csv", b"a,a\n1,2\n"),
     "got [''] (pandas writes": ("x.csv", NAMED.to_csv().encode()),
     "must unpack to at most 200 times its size": ("x.npz", of(np.savez_compressed, np.zeros((500, 500)))),

@@ -47,6 +47,12 @@ def test_a_table_decides_and_images_without_a_place_are_listed():
     assert unplaced == {"ghost": "splits.csv names an image that is not there", "03": "in no split of splits.csv"}
 
 
+def test_words_for_splits_may_be_in_capitals():
+    table = pd.DataFrame({"image": NAMES[:5], "split": ["Train", "VAL", "Testing", "None", "test"]})
+    got, _ = splits.assign_splits(NAMES[:5], table, **AS_THEY_ARE)
+    assert list(got.values()) == ["train", "validation", "test", "unlabelled", "test"]
+
+
 LONG = "x" * 100_000
 
 

@@ -12,10 +12,13 @@ may be in several files, one after the other, or one for each split.
 """
 
 import ast
+import json
 import os
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -33,7 +36,9 @@ from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
 from jointsparse.pipeline.datasets.samples import Samples, find, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import (
+    NOTHING,
     TABLES,
+    WHOLE,
     columns_of,
     floats_of,
     is_number,
@@ -41,7 +46,9 @@ from jointsparse.pipeline.datasets.tabular import (
     read_npy,
     read_npz,
     read_numbers,
+    text_of,
     texts_of,
+    unlike,
     widths_of,
 )
 from jointsparse.pipeline.datasets.text import open_text
@@ -62,8 +69,15 @@ ROWS_AT_ONCE = 4096
 LONGEST_SIDE = 320  # pixels to which pictures are shrunk when they are checked
 LARGEST_TAG = 2**53  # of floats, which are rounded from here on
 LONGEST_TEXT = 300  # letters of a sample's text that a page shows
-TRUTH: Mapping[str, float] = {"1": 1, "1.0": 1, "true": 1, "0": 0, "0.0": 0, "false": 0, "": np.nan, "nan": np.nan}
-IN_LIST = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\"""")  # an item in the text of a list
+TRUTH: Mapping[str, float] = {"1": 1, "true": 1, "0": 0, "false": 0} | {none.lower(): np.nan for none in NOTHING}
+# The text of a list as Python, NumPy, pandas and JSON write it, and an item of it: in quotes, a number, or nothing.
+TEXT_OF_LIST = re.compile(r"\[.*\]|\{.*\}|\((?:\s*['\"].*|.*,.*|)\)", re.DOTALL)
+AROUND_LIST = re.compile(r"(?:frozenset|set|array)\((.*?)(?:,\s*dtype=(?:\w+|'[<>|]?\w+'))?\)", re.DOTALL)
+IN_LIST = re.compile(
+    r"""(?:np\.\w+\()?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.])(?:[+-]?\d+\.?\d*(?:e[+-]?\d+)?|None|nan|null|NaN)(?![\w.]))\)?""",
+    re.DOTALL,
+)
+INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))  # not the joiners inside words
 
 
 class Labels(NamedTuple):
@@ -165,16 +179,17 @@ def read(
     _require_rows(of_features, of_labels, [X.shape[0] for X, _ in blocks], [len(one.told) for one in read_labels])
     X = _stacked(blocks, [path for _, path in of_features])
     n_names = len(feature_names(root, features=features, labels=labels, names=names, ignore=ignore))
-    require(n_names in (0, X.shape[1]), f"names must name the {X.shape[1]} features, got {n_names} names")
+    require(
+        n_names in (0, X.shape[1]),
+        f"{names} must name the {X.shape[1]} features, a name on each line, got {n_names} names: if it is of something "
+        "else, leave it out (option names, or --ignore of init)",
+    )
     told, where = known.told, of_labels[0][1]
     for twice in told["index"][told["index"].duplicated()][:1]:
         raise ValueError(f"{where} must name each sample once in the column {index!r}, got {twice!r} again")
-    if index and all(composed(index) in columns_of(path) for _, path in of_features):
-        of_rows = [
-            read_columns(path, compression_ratio, [composed(index)], [composed(index)]) for _, path in of_features
-        ]
-        same = [name for table in of_rows for name in texts_of(table[composed(index)])] == told["index"].tolist()
-        require(same, f"{of_features[0][1]} and {where} must have the same {index!r} in each row, got others")
+    require_same_rows(
+        [path for _, path in of_features], [path for _, path in of_labels], ignore, compression_ratio=compression_ratio
+    )
     placed = None
     if split:
         placed = told[["index", "split"]].set_axis(["image", "split"], axis=1)
@@ -216,6 +231,27 @@ def _require_rows(
             n.append(sum(numbers[i] for i in own))
             paths.append(", ".join(str(files[i][1]) for i in own))
         require(n[0] == n[1], f"{paths[1]} must have a row for each of the {n[0]:,} rows of {paths[0]}, got {n[1]:,}")
+
+
+def require_same_rows(
+    features: Sequence[Path], labels: Sequence[Path], ignore: Collection[str], *, compression_ratio: float
+) -> None:
+    """Raise ValueError unless each column that features and labels share is the same in both, row by row."""
+    shared = [name for name in columns_of(features[0]) if name in columns_of(labels[0])]
+    for name in [name for name in shared if name not in set(map(composed, ignore))]:
+        one, other = (texts_in(paths, name, compression_ratio) for paths in (features, labels))
+        for row in unlike(one, other)[:1] if len(one) == len(other) else ():
+            raise ValueError(
+                f"{features[0]} and {labels[0]} must have the same {name!r} in each row, got {shortened(one[row])} and "
+                f"{shortened(other[row])} in row {row + 1:,}: put the rows of both in one order, or, if these are no "
+                f"names of the rows, leave the column out (option ignore, or --ignore {name!r} of init)"
+            )
+
+
+def texts_in(paths: Sequence[Path], column: str, compression_ratio: float) -> list[str]:
+    """Return the text of each row of a column in several files, one after the other."""
+    tables = [read_columns(path, compression_ratio, [column], [column]) for path in paths]
+    return [text for table in tables for text in texts_of(table[column])]
 
 
 def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> Any:
@@ -381,6 +417,8 @@ def _read_labels(
     tags = columns.get("tags", tasks[0] if alone else None)
     require(tags or tasks, f"{path} must have a column for each task, or one of tags, got neither")
     if tags:
+        again = alone and path.suffix.lower() == ".csv"  # as text: numbers may be in other forms in other files
+        table = read_columns(path, compression_ratio, [tags], [tags]) if again else table
         each = [tags_of(path, cell, separator) for cell in table[tags].to_pylist()]
         has = pd.Series(each, dtype=object).explode().dropna()
         return Labels(told, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), [], own)
@@ -422,40 +460,44 @@ def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
     """Return the tags in a cell, each once: text, a number, a list of them, or the text of a list.
 
     Raises ValueError for a rounded number, and for text that begins as a list and is none.
+
+    >>> [tags_of(Path(), cell, ";") for cell in ("cat; dog;", "['cat' 'dog']", '["cat", null]', 3.0, "NaN")]
+    [['cat', 'dog'], ['cat', 'dog'], ['cat'], ['3'], []]
     """
-    if isinstance(cell, str) and re.fullmatch(r"\s*(\[.*\]|\{.*\}|\(.*,.*\))\s*", cell, re.DOTALL):
-        cell = _list_in(path, cell)
-    tags = cell if isinstance(cell, list) else cell.split(separator) if isinstance(cell, str) else [cell]
-    tags = [tag for tag in tags if tag is not None and tag == tag]  # without NaN
+    if isinstance(cell, str):
+        around = AROUND_LIST.fullmatch(cell.strip())
+        inner = around[1] if around and (not around[1] or TEXT_OF_LIST.fullmatch(around[1])) else cell.strip()
+        cell = _list_in(path, inner) if TEXT_OF_LIST.fullmatch(inner) else inner.split(separator)
+    tags = cell if isinstance(cell, list) else [cell]
     for tag in tags:
+        is_float = isinstance(tag, float) or WHOLE.fullmatch(str(tag)) or tag == "inf"
         require(
-            not isinstance(tag, float) or abs(tag) < LARGEST_TAG,
+            not is_float or tag != tag or abs(float(tag)) < LARGEST_TAG,
             f"{path} must hold text or whole numbers as tags, got {tag}, which floating point may have rounded",
         )
         require(not isinstance(tag, list | dict), f"{path} must hold one list of tags in a cell, got {shortened(cell)}")
-    return list(dict.fromkeys(filter(None, (composed(str(_whole(tag)).strip()) for tag in tags))))
+    once = dict.fromkeys(" ".join(text_of(tag).translate(INVISIBLE).split()) for tag in tags)
+    return [label for label in once if label not in NOTHING]
 
 
-def _whole(tag: Any) -> Any:
-    """A tag that came as a whole number in floating point, as pandas has it where some are missing, without ".0"."""
-    return int(tag) if isinstance(tag, float) and tag == int(tag) else tag
-
-
-def _list_in(path: Path, text: str) -> list[Any]:
-    """The items of a list that was written as text, as pandas and NumPy write it."""
-    text = re.sub(r"np\.\w+\(([^()]*)\)", r"\1", text)  # as NumPy 2 writes a number or text within a list
-    items = [single or double for single, double in IN_LIST.findall(text)]
-    if items and not IN_LIST.sub("", text).strip("[](){} ,\t\r\n"):
-        return items  # also without commas, as NumPy writes arrays
+def _list_in(path: Path, text: str) -> list[str]:
+    """The items of a list that was written as text, with or without commas."""
     try:
-        found = ast.literal_eval(re.sub(r"\b(nan|null)\b", "None", text.strip()))
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        found = None
-    require(
-        isinstance(found, list | tuple | set),
-        f"{path} must hold tags, or a list of them, in each cell, got {shortened(text)}: write them as cat;dog",
-    )
-    return list(found)
+        require(not IN_LIST.sub("", text[1:-1]).strip(", \t\r\n"), "something else than items")
+        return [_unquoted(item) for item in IN_LIST.findall(text[1:-1])]
+    except (ValueError, SyntaxError):
+        raise ValueError(
+            f"{path} must hold tags, or a list of them, in each cell, got {shortened(text)}: write them as cat;dog"
+        ) from None
+
+
+def _unquoted(item: str) -> str:
+    """An item of a list as JSON or Python has written it."""
+    if item.startswith('"'):
+        with suppress(ValueError):
+            return str(json.loads(item))
+    with warnings.catch_warnings(action="error"):  # of a backslash that means nothing
+        return str(ast.literal_eval(item)) if item[0] in "'\"" else item
 
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:

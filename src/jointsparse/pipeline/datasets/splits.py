@@ -62,11 +62,13 @@ def assign_splits(
         set(split_names) <= set(SPLITS) and len(ours) == len(split_names),
         f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {shortened(dict(split_names))}",
     )
-    ours |= ALIASES if dict(split_names) == SPLIT_NAMES else {}
+    if dict(split_names) == SPLIT_NAMES:
+        ours |= ALIASES
+        table = table.assign(split=table["split"].str.lower())
     for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
-            f"{source} may use the splits {', '.join(map(repr, ours))}, got {shortened(unknown)}: write one of these "
-            "there, or name it by split_names in the dataset's entry"
+            f"{source} may use the splits {', '.join(map(repr, ours))}, got {shortened(unknown)}: rename it, or let "
+            "split_names in the dataset's entry of config.yaml say which split it is"
         )
     once = table.drop_duplicates()
     for twice in once["image"][once["image"].duplicated()][:1]:

@@ -1,9 +1,10 @@
 """Tables in files .csv and .parquet, and arrays in .npy and .npz: their columns as numbers and texts."""
 
-import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ from jointsparse.pipeline.datasets.text import DECIMAL, DELIMITERS, open_text
 
 TABLES = (".parquet", ".csv")
 KINDS = (".npy", ".npz", *TABLES)
+NOTHING = {  # what pandas reads as nothing, and writes for it
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
+    *("NULL", "NaN", "None", "n/a", "nan", "null"),
+}
+WHOLE = re.compile(r"([+-]?\d+)\.0*")  # a whole number that went through floating point
 
 
 @contextmanager
@@ -52,6 +58,9 @@ def read_npy(path: Path) -> np.ndarray:
     with opened(path):
         array = np.lib.format.open_memmap(path, mode="r")
     require(array.dtype.kind in "fiubUS", f"{path} must hold real numbers or text, got {array.dtype}")
+    if array.dtype.kind == "S":
+        with opened(path):
+            return np.char.decode(array, "utf-8")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -87,15 +96,19 @@ def _columns(path: Path) -> list[str]:
     require(kind in KINDS, f"{path} must end with {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
     if kind not in TABLES:
         return []
+    signs = _signs(path) if kind == ".csv" else None
     with opened(path):
-        schema = csv.open_csv(path, parse_options=_signs(path)).schema if kind == ".csv" else parquet.read_schema(path)
-    names = [name for name in schema.names if kind == ".csv" or not name.startswith("__index_level_")]
+        schema = csv.open_csv(path, parse_options=signs).schema if signs else parquet.read_schema(path)
+    names = [name for name in schema.names if signs or not name.startswith("__index_level_")]
     again = zip(names, pd.Index(map(composed, names)).duplicated(), strict=True)
-    odd = [name for name, twice in again if twice or not name.strip() or DECIMAL.fullmatch(name)]
+    odd = [name for name, twice in again if twice or not name.strip() or (signs and DECIMAL.fullmatch(name))]
+    numbers = [int(name) for name in names if signs and re.fullmatch(r"[+-]?\d+", name)]
+    if numbers != list(range(len(numbers))) and numbers != list(range(1, len(numbers) + 1)):  # else pandas counts so
+        odd.append(str(numbers[0]))
     require(
         names and not odd,
         f"{path} must have a header with a name of its own for each column, got {odd[:1] or 'none'} (pandas writes a "
-        "column without name unless index=False)",
+        "column without name unless index=False, and numbers are names only if they count from 0 or 1)",
     )
     return names
 
@@ -104,6 +117,10 @@ def _signs(path: Path) -> csv.ParseOptions:
     """Between the fields of a table stands the sign that its header has most often, or a comma."""
     with open_text(path) as file:
         header = file.readline()
+    require(
+        not header.startswith("#") or header.count("#") > 1 or any(sign in header for sign in DELIMITERS),
+        f"{path} must begin with a header, got the comment {header.strip()[:80]!r}: leave this line out",
+    )
     sign = max(DELIMITERS, key=header.count)
     return csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=sign in header)
 
@@ -131,13 +148,38 @@ def read_columns(
         convert = csv.ConvertOptions(include_columns=[own[name] for name in names], column_types=types)
         with opened(path):
             table = csv.read_csv(path, parse_options=_signs(path), convert_options=convert)
+        if any(pa.types.is_binary(field.type) for field in table.schema):  # as which Arrow reads other encodings
+            _require_text(path)
+        for name, column in zip(names, table.columns, strict=True):
+            first = pa.types.is_string(column.type) and column.index(own[name]).as_py() >= 0
+            require(
+                not first,
+                f"{path} must have a header, got {name!r} as the name of a column that holds {name!r}, too: write the "
+                "names of the columns into the first line",
+            )
     else:
         with opened(path):
             file = parquet.ParquetFile(path)
         require_bytes(path, 4 * file.metadata.num_rows * len(names), compression_ratio)
         with opened(path):
             table = file.read([own[name] for name in names]).select([own[name] for name in names])
+            table = table.cast(pa.schema([(field.name, _as_text(field.type)) for field in table.schema]))
     return table.rename_columns(names)
+
+
+def _require_text(path: Path) -> None:
+    """Raise ValueError, with the line, unless a file is UTF-8."""
+    with open_text(path) as file:
+        for _ in file:
+            pass
+
+
+def _as_text(kind: pa.DataType) -> pa.DataType:
+    """The type in which bytes are text."""
+    if _is_list(kind):
+        return pa.list_(_as_text(kind.value_type))
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return pa.string() if binary else kind
 
 
 def is_number(column: pa.ChunkedArray) -> bool:
@@ -152,26 +194,61 @@ def floats_of(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def texts_of(column: pa.ChunkedArray) -> list[str]:
-    """Return the text of each row of a column, empty where there is none."""
-    return ["" if cell is None else composed(str(cell).strip()) for cell in column.to_pylist()]
+    """Return the text of each row of a column, see `text_of`."""
+    return [text_of(cell) for cell in column.to_pylist()]
+
+
+def text_of(cell: Any) -> str:
+    """Return the text of a cell, empty where there is none, and of a whole number without its ".0".
+
+    >>> text_of(3.0), text_of("3.0"), text_of(float("nan")), text_of(" 3.5 ")
+    ('3', '3', '', '3.5')
+    """
+    if cell is None or cell != cell:
+        return ""
+    text = composed(str(cell).strip())
+    whole = WHOLE.fullmatch(text)
+    return whole[1] if whole else text
+
+
+def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
+    """Return the rows where two columns of text hold different things, and neither holds nothing.
+
+    >>> unlike(["a", "1.50", "nan", "true"], ["A", "1.5", "b", "0"]).tolist()
+    [3]
+    """
+    given = [pd.Series(list(texts), dtype=object) for texts in (one, other)]
+    texts = [column.str.lower().replace({"true": "1", "false": "0"}) for column in given]
+    with np.errstate(over="ignore"):
+        numbers = [pd.to_numeric(column, errors="coerce").astype(np.float32) for column in texts]
+    known = ~given[0].isin(NOTHING) & ~given[1].isin(NOTHING)
+    return np.flatnonzero(known & (texts[0] != texts[1]) & (numbers[0] != numbers[1]))
 
 
 def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
-    """Return the length of the lists in each of these columns that holds a list of numbers in each row."""
-    if path.suffix.lower() == ".parquet":
-        own = {composed(name): name for name in _columns(path)}
-        schema = parquet.read_schema(path)
-        lists = [name for name in columns if _is_list(schema.field(own[name]).type)]
-        rows = next(parquet.ParquetFile(path).iter_batches(1, columns=[own[name] for name in lists]), None)
-        first = rows.to_pydict() if lists and rows else {}
-        cells = {name: (first.get(own[name]) or [None])[0] for name in lists}
-    else:
-        with opened(path), csv.open_csv(path, parse_options=_signs(path)) as reader:
-            batch = next(iter(reader), None)
-        first = batch.slice(0, 1).to_pydict() if batch is not None else {}
-        told = {composed(name): (cell or [None])[0] for name, cell in first.items()}
-        cells = {name: numbers_of(told[name]) for name in columns if str(told.get(name)).startswith("[")}
-    return {name: len(cell) for name, cell in cells.items() if cell}
+    """Return the length of the lists in each of these columns whose first cell that is not empty lists numbers."""
+    own = {composed(name): name for name in _columns(path)}
+    widths: dict[str, int] = {}
+    with opened(path):
+        for batch in _batches(path, [own[name] for name in columns]):
+            lacking = [name for name in columns if own[name] in batch.schema.names and name not in widths]
+            if not lacking:
+                break
+            for name in lacking:
+                cells = (cell for cell in batch.column(own[name]).to_pylist() if text_of(cell) not in ("[]", *NOTHING))
+                widths.update((name, len(numbers_of(cell) or ())) for cell in islice(cells, 1))
+    return {name: width for name, width in widths.items() if width}
+
+
+def _batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Some rows after the other of those columns that may hold lists."""
+    if path.suffix.lower() == ".csv":
+        options = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
+        return iter(csv.open_csv(path, parse_options=_signs(path), convert_options=options))
+    file = parquet.ParquetFile(path)
+    kinds = {name: file.schema_arrow.field(name).type for name in names}
+    lists = [name for name, kind in kinds.items() if _is_list(kind) or "string" in str(kind)]
+    return iter(file.iter_batches(1024, columns=lists)) if lists else iter(())
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -179,10 +256,15 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def numbers_of(cell: Any) -> list[float] | None:
-    """Return the list of numbers in a cell, or in its text as JSON; None if it holds something else."""
+    """Return the list of numbers in a cell, or in its text as Python, NumPy and JSON write it; None if it holds none.
+
+    >>> numbers_of("[ 0.5 -2. ]"), numbers_of("[np.float32(0.5), -2]"), numbers_of("(0.5, -2.0)"), numbers_of("0.5")
+    ([0.5, -2.0], [0.5, -2.0], [0.5, -2.0], None)
+    """
     if isinstance(cell, str):
+        inner = re.fullmatch(r"\s*[\[(](.*)[\])]\s*", cell, re.DOTALL)
         try:
-            cell = json.loads(cell)
+            return [float(one) for one in re.sub(r"np\.\w+\((.*?)\)|,", r" \1 ", inner[1]).split()] if inner else None
         except ValueError:
             return None
     fits = isinstance(cell, list) and all(isinstance(one, int | float) and not isinstance(one, bool) for one in cell)
