@@ -198,11 +198,12 @@ def tables(case: Case) -> None:
         case.labels = {row: has - case.unknown[row] for row, has in case.labels.items()}
     elif form in ("tags", "lists", "text lists"):
         lists = [sorted(case.labels[row]) for row in rows]
-        cells: list[Any] = [";".join(own) for own in lists]
+        cells: list[Any] = [";".join(own) or case.one_of("", "NA", "None", "nan") for own in lists]
         if form == "lists":
             cells = [[*own, None] if case.rng.random() < 0.2 else own for own in lists]
         elif form == "text lists":
-            cells = [case.one_of(str(own), json.dumps(own), str(np.array(own))) for own in lists]
+            forms = str, json.dumps, lambda own: str(np.array(own)), lambda own: repr(frozenset(own)), repr
+            cells = [case.one_of(*forms)([case.one_of(np.str_, str)(word) for word in own]) for own in lists]
         frame = pd.DataFrame({case.one_of("tags", "labels"): cells})
     elif form in ("classes", "numbers"):
         k = X[:, :3].argmax(axis=1)
@@ -238,6 +239,8 @@ def tables(case: Case) -> None:
             case.splits |= dict.fromkeys(list(more.get("id", rows))[part], split)
     elif case.chance(0.15, "in parts"):
         parts = [(f"{i:05}-of-00003", slice(20 * i, 20 * i + 20)) for i in range(3)]
+        if case.chance(0.2, "a part is missing"):
+            parts.pop(case.rng.integers(3))
     before = case.one_of(True, False)
     kind, ending = case.one_of("npy", "npz", "sparse", "csv", "parquet", "embedding"), "csv"
     if form == "lists" or (form != "text lists" and case.chance(0.4)):
@@ -255,7 +258,12 @@ def tables(case: Case) -> None:
     if kind in ("csv", "parquet") and form in ("tasks", "unknown") and case.chance(0.2, "labels among features"):
         features = features.assign(**{name: frame[name] for name in frame if name not in more})
     if kind in ("csv", "parquet") and case.chance(0.2, "a number of the row among features"):
-        features.insert(0, "id" if "id" not in more else "index", range(n))
+        features.insert(0, case.one_of("id", "idx", "Unnamed: 0") if "id" not in more else "index", range(n))
+    if kind in ("csv", "parquet") and case.chance(0.2, "a copy of a label among features"):
+        features["copy"] = k + 7 if form in ("classes", "numbers") else Y[:, 0]
+    if kind in ("csv", "parquet") and ending != "npy" and case.chance(0.1, "rows in another order"):
+        features["image_id"], frame["image_id"] = range(n), range(n)[::-1]
+        case.labels = {}  # which cannot be told
 
     def name_of(word: str, part: str, end: str) -> str:
         both = [part, word] if before and not part[:1].isdigit() else [word, part]

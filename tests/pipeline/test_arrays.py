@@ -233,7 +233,7 @@ WRONG = {  # by what is said: features, or labels
     "x.parquet must be a whole .parquet file": ("x.parquet", FEATURES["x.parquet"][:-9]),
     "got a fault: ValueError": ("x.npy", b"\x93NUMPY\x01\x00v\x00" + HEAD.ljust(117).encode() + b"\n"),
     "must be UTF-8 text, got byte 0xe9 in line 1": ("x.csv", "a,é\n1,2\n".encode("latin-1")),
-    "numbers are names only if they count from 0 or 1": ("x.csv", b"5,3,7\n1,2,3\n"),
+    "numbers are names only if they count on": ("x.csv", b"5,3,7\n1,2,3\n"),
     "got 'sea' as the name of a column that holds 'sea', too": ("y.csv", b"sea\ncat\nsea\n"),
     "must begin with a header, got the comment '# made by hand'": ("y.csv", b"# made by hand\ncat,dog\n1,0\n"),
     "y.csv must be UTF-8 text, got byte 0xe4 in line 3": ("y.csv", "tags\ncat\nB\u00e4r\n".encode("latin-1")),

@@ -1,6 +1,7 @@
 """What `jointsparse init` takes files and columns for: what it says, what it leaves out, and when it stops."""
 
 import json
+import re
 import unicodedata
 from pathlib import Path
 
@@ -488,4 +489,179 @@ def test_a_table_without_captions_is_named(tmp_path, monkeypatch):
     (tmp_path / "data" / "captions.csv").unlink()
     del files["captions.csv"]
     with pytest.raises(ValueError, match=r"got pictures\.csv, 00\.png"):
+        init(tmp_path, monkeypatch, files)
+
+
+def columns(**more):
+    return NAMED.assign(**{name.replace("_", " "): values for name, values in more.items()})
+
+
+CODES = X[:, :3].argmax(axis=1)
+TAGGED = pd.DataFrame({"tags": [";".join(Y.columns[row == 1]) for row in Y.to_numpy()]})
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "line"),
+    [
+        (
+            columns(Cat=Y["cat"], _dog=1 - Y["dog"]),
+            {"labels.csv": Y},
+            "Cat,  dog: left out, as they are copies of labels",
+        ),
+        (
+            columns(cat=Y["cat"], dog=Y["dog"]),
+            {"labels.csv": TAGGED},
+            "cat, dog: left out, as they are copies of labels",
+        ),
+        (columns(code=7 * CODES), {"labels.npy": CLASSES}, "code: left out, as they are copies of labels"),
+        (
+            columns(target=CODES),
+            {"labels.csv": pd.DataFrame({"species": CLASSES})},
+            "4 columns of features; target: left out, as labels are called so",
+        ),
+        (columns(image_id=range(60)).rename(columns={"image id": "image_id"}), {"labels.csv": Y}, "image_id: left out"),
+        (
+            columns(Unnamed__0=range(60)).rename(columns={"Unnamed  0": "Unnamed: 0"}),
+            {"labels.csv": Y},
+            "Unnamed: 0: left",
+        ),
+        (columns(idx=np.random.default_rng(1).permutation(60)), {"labels.csv": Y}, "idx: left out"),
+    ],
+)
+def test_copies_of_labels_and_of_numbers_of_rows_are_no_features(tmp_path, monkeypatch, features, labels, line):
+    said, _, read = init(tmp_path, monkeypatch, {"features.csv": features} | labels)
+    assert any(line in one for one in said)
+    np.testing.assert_array_equal(read.X, X)
+
+
+def test_a_copy_of_a_label_in_an_array_is_named(tmp_path, monkeypatch):
+    said, _, _ = init(tmp_path, monkeypatch, {"features.npy": np.column_stack([X, Y["cat"]]), "labels.csv": Y})
+    assert "  features.npy: column 5: copies of labels? If so, leave them out of the file" in said
+
+
+SAMPLE_IDS = {"features.csv": NAMED.assign(sample_id=range(60)), "labels.csv": Y.assign(id=range(60))}
+SPLIT = ["train", "train", "test", "extra"] * 15
+
+
+@pytest.mark.parametrize(
+    ("files", "ignored", "said"),
+    [
+        (
+            {"features.csv": NAMED.assign(image_id=range(60)), "labels.csv": Y.assign(image_id=range(60)[::-1])},
+            "image_id",
+            r"the same 'image_id' in each row, got '0' and '59' in row 1: .* --ignore 'image_id'",
+        ),
+        (
+            SAMPLE_IDS | {"labels.csv": SAMPLE_IDS["labels.csv"][::-1]},
+            "sample_id",
+            "rows in one order, got '0' as 'sample_id' and '59' as 'id' in row 1",
+        ),
+        ({"features.npy": X, "labels.csv": Y.assign(split=SPLIT)}, "split", "in the column 'split', got extra: write"),
+        ({"features.npy": X, "labels.csv": Y.assign(split=[0, 1] * 30)}, "split", "in the column 'split', got 0, 1"),
+        ({"features.csv": NAMED.assign(e="0,5"), "labels.csv": Y}, "e", "got string such as '0,5' in the column 'e'"),
+        ({"X.npy": X, "y.npy": Y.to_numpy(), "names.txt": "cat\ndog\nsea\n"}, "names.txt", "names.txt must name the 4"),
+    ],
+)
+def test_in_doubt_init_stops_and_the_column_can_be_ignored(tmp_path, monkeypatch, files, ignored, said):
+    with pytest.raises(ValueError, match=said):
+        init(tmp_path, monkeypatch, files)
+    _, _, read = init(tmp_path, monkeypatch, {}, ignore=[ignored])
+    np.testing.assert_array_equal(read.X, X)
+    assert len(labels_of(read)) == 3
+
+
+def test_names_of_rows_that_are_others_do_not_matter(tmp_path, monkeypatch):
+    files = {"features.csv": NAMED.assign(idx=range(60)), "labels.csv": Y.assign(id=["007", "7", *range(100, 158)])}
+    _, _, read = init(tmp_path, monkeypatch, files)
+    assert read.images["image"].tolist()[:3] == ["007", "7", "100"] and labels_of(read) == OF_Y
+
+
+def test_what_is_chosen_and_not_there_is_one_sentence(tmp_path, monkeypatch):
+    files = {"features.csv": NAMED, "labels.csv": Y}
+    for choices in ({"ignore": ["Cat"]}, {"ignore": ["nope.csv"]}, {"captions": "labels.csv"}):
+        with pytest.raises(
+            ValueError,
+            match=r"--(ignore|captions) \S+ would change nothing: leave it out \(the columns are a, b, c, d, cat",
+        ):
+            init(tmp_path, monkeypatch, files, **choices)
+
+
+def test_names_of_labels_are_no_names_of_features(tmp_path, monkeypatch):
+    names = {"class_names.txt": "1\n2\n3\n4\n", "feature_names.txt": "a\nb\nc\nd\n", "usernames.txt": "a\n"}
+    said, options, _ = init(tmp_path, monkeypatch, {"X.npy": X, "y.npy": Y.to_numpy()} | names)
+    assert options["names"] == "feature_names.txt" and "  feature_names.txt: names of the features" in said
+    assert "  not used: class_names.txt, usernames.txt" in said
+
+
+@pytest.mark.parametrize("kept", [(0, 2), (0, 1), (0,), (1, 2)])
+def test_a_missing_part_is_named(tmp_path, monkeypatch, kept):
+    tables = {"features": NAMED, "labels": Y}
+    files = {f"{of}-{i:05}-of-00003.csv": table[20 * i : 20 * i + 20] for of, table in tables.items() for i in kept}
+    with pytest.raises(
+        ValueError, match=r"parts of features must count from 0 or 1 without a gap, .* got features-0000"
+    ):
+        init(tmp_path, monkeypatch, files)
+
+
+def test_parts_of_libsvm_are_not_lost(tmp_path, monkeypatch):
+    files = dict.fromkeys(("a-1-of-2.svm", "a-2-of-2.svm"), "".join(f"{i % 2} 1:{i}\n" for i in range(40)))
+    with pytest.raises(ValueError, match=r"samples must be in one file, .* got a-1-of-2\.svm, a-2-of-2\.svm"):
+        init(tmp_path, monkeypatch, files)
+
+
+@pytest.mark.parametrize(
+    "names", ["Xtrain ytrain", "trainX trainY", "X_tr y_tr", "features_trn labels_trn", "trainfeatures trainlabels"]
+)
+def test_words_for_splits_may_be_short_or_joined_to_others(tmp_path, monkeypatch, names):
+    files = {}
+    for split, own in (
+        (names, slice(0, 40)),
+        (re.sub("train|trn|tr", lambda w: {"train": "test", "trn": "tst"}.get(w[0], "te"), names), slice(40, 60)),
+    ):
+        of_features, of_labels = split.split()
+        files |= {f"{of_features}.npy": X[own], f"{of_labels}.npy": Y.to_numpy()[own]}
+    _, _, read = init(tmp_path, monkeypatch, files)
+    np.testing.assert_array_equal(read.X, X)
+    assert set(read.images["split"][40:]) == {"test"} and "test" not in set(read.images["split"][:40])
+
+
+def test_classes_have_the_same_names_in_each_file(tmp_path, monkeypatch):
+    files = {}
+    for split, own in (("train", slice(0, 30)), ("val", slice(30, 45)), ("test", slice(45, 60))):
+        codes = pd.Series(CODES[own] + 1).astype(float if split == "val" else int)
+        files |= {f"{split}_features.npy": X[own], f"{split}_labels.csv": pd.DataFrame({"label": codes})}
+    files["val_labels.csv"].loc[0] = np.nan
+    _, _, read = init(tmp_path, monkeypatch, files)
+    assert set(labels_of(read)) == {"1", "2", "3"}
+
+
+def test_a_word_for_no_label_is_said(tmp_path, monkeypatch):
+    labels = pd.DataFrame({"tags": np.where(np.arange(60) % 5, CLASSES, "None")})
+    said, _, read = init(tmp_path, monkeypatch, {"features.npy": X, "labels.csv": labels})
+    assert "  labels.csv: tags: labels, none where it says None" in said and set(labels_of(read)) == set(Y)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"features.npy": X, "labels.csv": Y[["cat"]]}, r"at least 2 labels, each with 5 .* got 'cat' of 27: add"),
+        ({"features.npy": X, "labels.csv": Y[["cat"]] > 0}, r"at least 2 labels, each with 5 .* got 'cat' of 27: add"),
+        *(
+            ({"features.npy": X, f"labels.{kind}": "cat\tdog\n1\t0\n"}, rf"got .*labels\.{kind}: write it as one of")
+            for kind in ("tsv", "json", "xlsx", "csv.gz")
+        ),
+        ({"train-00000-of-00002.parquet": NAMED.join(Y)}, "must be in files of their own, .* got train-00000-of"),
+        (
+            {"features.npy": X, "labels.csv": pd.DataFrame({"label": [np.inf, *range(59)]})},
+            "got label: choose one by --tags",
+        ),
+        ({"0.png": 0, "captions.xlsx": "x"}, r"captions must be in a file \.csv, .*captions\.xlsx: write it as"),
+        (
+            {"features.csv": NAMED.astype(str).add("x"), "labels.csv": Y},
+            "must have a column of numbers, .* got 'a' with string such as",
+        ),
+    ],
+)
+def test_forms_that_are_not_read_are_named(tmp_path, monkeypatch, files, said):
+    with pytest.raises(ValueError, match=said):
         init(tmp_path, monkeypatch, files)

@@ -1,18 +1,31 @@
 """What the columns of a table of labels and of features hold, by their content and their names."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+from scipy import sparse
 
-from jointsparse.checks import require
-from jointsparse.pipeline.datasets.arrays import TRUTH
+from jointsparse.checks import require, shortened
+from jointsparse.pipeline.datasets.arrays import TRUTH, require_same_rows, texts_in
 from jointsparse.pipeline.datasets.folder import SUFFIXES
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
 from jointsparse.pipeline.datasets.splits import ALIASES, SPLITS
-from jointsparse.pipeline.datasets.tabular import columns_of, floats_of, is_number, read_columns, texts_of, widths_of
+from jointsparse.pipeline.datasets.tabular import (
+    NOTHING,
+    columns_of,
+    floats_of,
+    is_number,
+    read_columns,
+    texts_of,
+    unlike,
+    widths_of,
+)
 
 # What such columns are called, in small letters, by the option that names them.
 CALLED = {
@@ -37,7 +50,12 @@ CALLED = {
         )
     },
 }
+# What a column that numbers rows is called, with _ before capital letters.
+ROW = re.compile(r"(.*[_ -])?(id|idx|index|row|rowid|key|uid|name|sample|no|nr|number)|unnamed: \d+", re.IGNORECASE)
+DIGITS = re.compile(r"[+-]?[\d.,'\s%]*\d[\d.,'\s%]*")  # of numbers, in the manner of other countries
+OF_LABEL = CALLED["tags"] - {"y", "topic", "topics", "category", "categories"}  # no names of features
 SAID = {"index": "names", "split": "splits", "pictures": "pictures", "text": "text", "tags": "labels"}
+FEWEST_ROWS = 5  # Choice: with a label and without it, among which no feature equals it by chance
 MOST_SHOWN = 3  # labels and columns that a line shows
 
 
@@ -70,30 +88,96 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
         If several columns may be the one of tags.
     """
     ignored = {composed(name) for name in choices.get("ignore", [])}
-    of_labels, of_features = ([file for _, file in files_of(option)] for option in (labels, features))
-    options, tasks = _of_labels(root / of_labels[0], ignored, choices)
-    also = {name for file in of_labels for name in columns_of(root / file)}
+    of_labels, of_features = ([root / file for _, file in files_of(option)] for option in (labels, features))
+    require_same_rows(of_features, of_labels, ignored, compression_ratio=1e6)
+    options, tasks = _of_labels(of_labels[0], ignored, choices)
+    also = {name for path in of_labels for name in columns_of(path)}
     lines, idle = list[str](), set[str]()
-    for file in of_labels:
+    for path in of_labels:
         told = [f"{len(tasks)} label{'s' * (len(tasks) > 1)} ({_some(tasks)})"] if tasks else []
         told += [f"{column}: {SAID[option]}" for option, column in options.items()] or ["labels"] * (not tasks)
-        unused = [name for name in columns_of(root / file) if name not in tasks and name not in options.values()]
+        cells = texts_in([path], options["tags"], 1e6) if options.get("tags") in columns_of(path) else []
+        if nothing := sorted(set(cells) & NOTHING - {""}):
+            told[-1] += f", none where it says {' or '.join(nothing)}"
+        unused = [name for name in columns_of(path) if name not in tasks and name not in options.values()]
         told += [f"{_some(unused)}: left out (--text COLUMN shows one on the page)"] if unused else []
-        lines.append(f"{file}: {'; '.join(told)}")
+        lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(told)}")
         idle |= set(unused)
-    for file in of_features:
-        columns = columns_of(root / file)
+    for path in of_features:
+        columns = columns_of(path)
         own = [name for name in columns if name not in also]
-        unused = [name for name in _no_features(root / file, own) if name not in ignored]
+        unused = _no_features(path, [name for name in own if name not in ignored])
+        rows = [name for name in also if name not in {*tasks, *ignored}]
+        _require_order(of_features, of_labels, unused if path == of_features[0] else [], rows)
         unused += [name for name in own if name in ignored]
         n = len(own) - len(unused)
         told = [f"{n} column{'s' * (n != 1)} of features" if columns else "features"]
-        told += [f"{_some(unused)}: left out"] if unused else []
+        called = [name for name in unused if name.lower() in OF_LABEL and name not in ignored]
+        others = [name for name in unused if name not in called]
+        told += [f"{_some(others)}: left out"] if others else []
+        told += [f"{_some(called)}: left out, as labels are called so"] if called else []
         both = [name for name in columns if name in also]
-        told += [f"{_some(both)}: left out, as {of_labels[0]} has them"] if both else []
-        lines.append(f"{file}: {'; '.join(told)}")
+        told += [f"{_some(both)}: left out, as {of_labels[0].name} has them"] if both else []
+        lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(told)}")
         idle |= set(unused)
     return Roles(options | ({"ignore": sorted(idle)} if idle else {}), lines)
+
+
+def _require_order(
+    features: Sequence[Path], labels: Sequence[Path], names: Sequence[str], others: Sequence[str]
+) -> None:
+    """Raise ValueError if features name their rows in one column as labels do in another, but in another order."""
+    columns = [
+        {name: texts_in(paths, name, 1e6) for name in own if all(name in columns_of(path) for path in paths)}
+        for paths, own in ((features, names), (labels, others))
+    ]
+    for (name, one), (other, two) in product(*(own.items() for own in columns)):
+        shared = set(one) & set(two)
+        same = set(one) == set(two) or (2 * len(shared) > len(set(one)) and not any(map(str.isdigit, shared)))
+        once = len(set(one)) == len(one) == len(two)
+        for row in unlike(one, two)[:1] if same and once else ():
+            raise ValueError(
+                f"{features[0]} and {labels[0]} must have their rows in one order, got {one[row]!r} as {name!r} and "
+                f"{two[row]!r} as {other!r} in row {row + 1:,}: sort one of them, or leave a column out by --ignore "
+                f"{name!r}"
+            )
+
+
+def copies_of_labels(X: Any, images: pd.DataFrame, captions: pd.DataFrame) -> list[int]:
+    """Return the columns of features that hold a label, or the class of each sample, in other words or numbers.
+
+    Such a column has one value for all samples with the label and another one for all without it, or one for each
+    class. X, images, captions: as in `Samples`.
+    """
+    row = pd.Series(range(len(images)), images["image"])[captions["image"]].to_numpy()
+    known = captions["known"].astype(bool) if "known" in captions else pd.Series(True, captions.index)
+    codes, labels = pd.factorize(captions["caption"])
+    found = set[int]()
+    for code in range(len(labels)):
+        has = np.zeros(len(images))
+        has[row[(codes == code) & ~known]] = np.nan
+        has[row[(codes == code) & known]] = 1
+        found.update(_constant_within(X, has, FEWEST_ROWS))
+    if known.all() and len(row) == len(set(row)) == len(images):
+        found.update(_constant_within(X, codes[np.argsort(row)], 2))
+    return sorted(found)
+
+
+def _constant_within(X: Any, values: np.ndarray, fewest: int) -> list[int]:
+    """The columns with one value for all rows of a group, and others for other groups, if each has the fewest rows."""
+    groups = [np.flatnonzero(values == value) for value in np.unique(values[~np.isnan(values)])]
+    found = np.arange(X.shape[1])
+    if len(groups) < 2 or min(map(len, groups)) < fewest:
+        return []
+    for some in (slice(2), slice(None)):  # two rows of each group exclude nearly all columns
+        every = len(found) == X.shape[1]
+        blocks = [X[group[some]] if every else X[np.ix_(group[some], found)] for group in groups if len(found)]
+        dense = [block.toarray() if sparse.issparse(block) else block for block in blocks]
+        if dense:
+            fits = np.all([(block == block[0]).all(axis=0) for block in dense], axis=0)
+            fits &= (np.diff(np.sort([block[0] for block in dense], axis=0), axis=0) != 0).all(axis=0)
+            found = found[fits]
+    return found.tolist()
 
 
 def _some(names: Sequence[str]) -> str:
@@ -103,9 +187,18 @@ def _some(names: Sequence[str]) -> str:
 def _of_labels(path: Path, ignored: Collection[str], choices: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
     """The columns of labels by the option that names them, and those that are tasks."""
     options = {option: composed(choices[option]) for option in SAID if option in choices}
-    table = read_columns(path, 1e6) if columns_of(path) else pa.table({})
-    names = [name for name in table.column_names if name not in ignored and name not in options.values()]
-    held = {name: _held(name, table[name]) for name in names}
+    columns = columns_of(path)
+    table = read_columns(path, 1e6) if columns else pa.table({})
+    names = [name for name in columns if name not in ignored and name not in options.values()]
+    as_text = read_columns(path, 1e6, columns, columns) if columns else table  # where 007 and 7 are two names
+    held = {name: _held(name, table[name], as_text[name]) for name in names}
+    splits = [] if "split" in {*options, *held.values()} else CALLED["split"]
+    for name in [name for name in names if name.lower() in splits]:
+        texts = sorted(set(texts_of(as_text[name])) - {*SPLITS, *ALIASES})
+        raise ValueError(
+            f"{path} must hold train, validation, test or unlabelled in the column {name!r}, got {_some(texts)}: "
+            f"write these words, or leave the column out by --ignore {name}",
+        )
     for option in SAID:
         found = [name for name in names if held[name] == option]
         if option not in options and found and option != "tags":
@@ -122,27 +215,26 @@ def _of_labels(path: Path, ignored: Collection[str], choices: Mapping[str, Any])
     return options | ({"tags": tags[0]} if tags and not tasks else {}), tasks
 
 
-def _held(name: str, column: pa.ChunkedArray) -> str:
+def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
     """What a column holds: "task" for 0 and 1, an option that would name it, "classes" for words that repeat, or ""."""
     called = {option for option, names in CALLED.items() if name.lower() in names}
     if pa.types.is_nested(column.type):
         return "tags" if any(isinstance(one, str) for cell in column.to_pylist() for one in cell or ()) else ""
     texts = texts_of(column)
-    some = {text.lower() for text in texts if text}
-    n_known = len([text for text in texts if text])
+    some = {text.lower() for text in texts if text not in NOTHING}
+    n_known = sum(text not in NOTHING for text in texts)
     numbers = is_number(column)
     if some and some <= TRUTH.keys():
         return "task"
     if "split" in called and some and some <= {*SPLITS, *ALIASES}:
         return "split"
-    if "index" in called and len(set(texts)) == n_known == len(texts):
+    if "index" in called and len(set(texts_of(as_text))) == n_known == len(texts):
         return "index"
     pictures = sum(text.lower().endswith(SUFFIXES) and "://" not in text for text in texts)  # no web addresses
     if pictures and (pictures == n_known or ("pictures" in called and 2 * pictures >= n_known)):
         return "pictures"
     values = floats_of(column) if numbers else np.zeros(0)
-    whole = bool((values[~np.isnan(values)] % 1 == 0).all())
-    if "tags" in called and whole:
+    if "tags" in called and (np.isnan(values) | (np.isfinite(values) & (values == np.rint(values)))).all():
         return "tags"
     if numbers or not some:
         return ""
@@ -150,9 +242,38 @@ def _held(name: str, column: pa.ChunkedArray) -> str:
 
 
 def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
-    """The columns of a table that hold no numbers, or only number its rows."""
+    """The columns of a table that hold no numbers, only number its rows, or are called as labels are.
+
+    Raises ValueError, with one of them, if no column is left.
+    """
     if not columns:
         return []
     table, lists = read_columns(path, 1e6, columns), widths_of(path, columns)
-    numbered = [name for name in columns if name.lower() in CALLED["index"] and _held(name, table[name]) == "index"]
-    return [name for name in columns if name in numbered or not (name in lists or is_number(table[name]))]
+    unused = [
+        name
+        for name in columns
+        if name not in lists
+        and (name.lower() in OF_LABEL or not is_number(table[name]) or _numbers_rows(name, floats_of(table[name])))
+    ]
+    for name in unused:
+        texts = [text for text in texts_of(table[name]) if text not in NOTHING]
+        cell = texts[0] if texts else ""
+        require(
+            is_number(table[name]) or ROW.fullmatch(name) or not all(map(DIGITS.fullmatch, texts)),
+            f"{path} must hold numbers as such, with a decimal point and no other sign, got {table[name].type} such as "
+            f"{cell!r} in the column {name!r}: write numbers, or leave the column out by --ignore {name}",
+        )
+        if len(unused) < len(columns):
+            continue
+        raise ValueError(
+            f"{path} must have a column of numbers, or of lists of as many numbers in each row, that is no label and "
+            f"numbers no rows, got {name!r} with {table[name].type} such as {shortened(cell)}"
+        )
+    return unused
+
+
+def _numbers_rows(name: str, values: np.ndarray) -> bool:
+    """Whether a column is called as one that numbers the rows, and holds whole numbers, each once."""
+    whole = bool((np.isfinite(values) & (values == np.rint(values))).all())
+    called = ROW.fullmatch(re.sub("(?<=[a-z])(?=[A-Z])", "_", name.strip()))
+    return whole and bool(called and (name.startswith("Unnamed") or len(set(values)) == len(values)))

@@ -4,8 +4,8 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ import pandas as pd
 import yaml
 
 from jointsparse.checks import printable, require
-from jointsparse.pipeline.app.columns import roles_of
+from jointsparse.pipeline.app.columns import copies_of_labels, roles_of
 from jointsparse.pipeline.datasets.captions import contradiction
 from jointsparse.pipeline.datasets.captions import read as read_captions
 from jointsparse.pipeline.datasets.folder import list_pictures, read_tables
-from jointsparse.pipeline.datasets.names import Files, files_of, finder
+from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
 from jointsparse.pipeline.datasets.splits import ALIASES, FRACTIONS, SPLIT_NAMES, assign_splits
-from jointsparse.pipeline.datasets.tabular import KINDS
-from jointsparse.pipeline.tasks import AUTO_SIZES, choose_words
+from jointsparse.pipeline.datasets.tabular import KINDS, columns_of
+from jointsparse.pipeline.tasks import AUTO_SIZES, FEWEST_WORDS, choose_words
 from jointsparse.registry import pick
 
 CAPTIONS = (".csv", ".json", ".jsonl", ".parquet", ".tsv", ".txt")  # how names of files end that may hold captions
@@ -33,8 +33,13 @@ FEATURES, OF_LABELS, LIBSVM = (
 )
 # Words for splits in names of files, between other signs than letters, and the numbers of parts at their end.
 OF_SPLIT = re.compile(r"(?<![a-z])(training|train|validation|valid|val|dev|testing|test)(?![a-z])", re.IGNORECASE)
+# And such a word, or a short one, joined to what the file holds, as in Xtrain, X_tr or testlabels.
+SHORT = {"trn": "train", "tr": "train", "tst": "test", "te": "test"}
+HELD, WORD = "x|y|features?|labels?|embeddings?|targets?|tags?", "|".join([*SPLIT_NAMES, *ALIASES, *SHORT])
+JOINED = re.compile(rf"(?<![a-z])(?:({HELD})[_.-]?({WORD})|({WORD})[_.-]?({HELD}))(?![a-z])", re.IGNORECASE)
+NAMES = re.compile(r"((features?|columns?|x)[-_. ]?)?names\.txt", re.IGNORECASE)  # of a file that names the features
 OF_SVM_SPLIT = re.compile(r"[_.-](tr|t|te)(?=$|\.)", re.IGNORECASE)  # as in the collection of LIBSVM
-PART = re.compile(r"(?:[-_. ]?part)?[-_. ]?(?<=[-_. t])(\d+)(?:[-_. ]?of[-_. ]?\d+)?$", re.IGNORECASE)
+PART = re.compile(r"(?:[-_. ]?part)?[-_. ]?(?<=[-_. t])(\d+)(?:[-_. ]?of[-_. ]?(\d+))?$", re.IGNORECASE)
 FEW, MANY_TASKS = 5, 10  # Choice: training samples of a task, where fewer tasks reach the smallest of AUTO_SIZES
 WITH_CAPTIONS = "captions.csv (image,caption) or JSON with captions as of COCO or Karpathy"
 OF_FILES = ("features", "labels", "captions")  # what the user may choose: files, columns of labels, and what is ignored
@@ -88,14 +93,16 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     others = sorted(set(reasons) - set(ignored))
     lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in others]
     require(not lacking, f"a file that is chosen must lie in {root}, got {lacking[:1]}")
-    found = _samples(root, pictures, others, choices) or _photographs(root, pictures, others, choices)
+    found = _samples(root, pictures, others, choices)
+    if not found:
+        _require_forms(root, pictures, others)
+        found = _photographs(root, pictures, others, choices)
     loader, images, captions = found.loader, found.images, found.captions
-    takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore"}}.get(loader, {"ignore"})
-    idle = [f"--{key} {choices[key]}" for key in choices if key not in takes]
-    if loader != "arrays":  # which may ignore columns, too
-        idle += [f"--ignore {name}" for name in ignored if name not in reasons or name == "splits.csv"]
-    require(not idle, f"{root} is read as {found.said}, where {', '.join(idle)} would change nothing: leave it out")
-    with warnings.catch_warnings(action="ignore"):  # of words that are left out
+    _require_choices_used(root, found, choices, reasons)
+    with (
+        warnings.catch_warnings(action="ignore"),  # of words that are left out
+        _in_words_of_samples(root, captions) if loader in ("arrays", "libsvm") else nullcontext(),
+    ):
         words, has = choose_words(
             images,
             captions,
@@ -132,11 +139,71 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     return [said, *(f"  {line}" for line in [*found.lines, *last])]
 
 
+def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
+    """Raise ValueError if a choice of the user would change nothing. others: files that are no pictures."""
+    takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore"}}.get(found.loader, {"ignore"})
+    tables = [file for option in ("features", "labels") for _, file in files_of(found.options.get(option, []))]
+    columns = list(dict.fromkeys(name for file in tables for name in columns_of(root / file)))
+    ignorable = {*others, *columns} - ({"splits.csv"} if found.loader != "arrays" else set())
+    idle = [f"--{key} {choices[key]}" for key in choices if key not in takes]
+    idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
+    known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""
+    require(
+        not idle,
+        f"{root} is read as {found.said}, where {', '.join(idle)} would change nothing: leave it out{known}",
+    )
+
+
+def _require_forms(root: Path, pictures: Collection[str], others: Sequence[str]) -> None:
+    """Raise ValueError if files hold data by their names, but in a form that is not read, or in one table."""
+    stems = {one: PurePosixPath(one).name.partition(".")[0] for one in others}
+    of_captions = [one for one, stem in stems.items() if "caption" in stem.lower()]
+    for file in of_captions if not any(one.lower().endswith(CAPTIONS) for one in of_captions) else ():
+        raise ValueError(
+            f"captions must be in a file {', '.join(CAPTIONS)}, got {root / file}: write it as one of these"
+        )
+    names = {} if pictures else {one: _place(stem)[0] for one, stem in stems.items() if one not in of_captions}
+    for file, name in names.items():
+        require(
+            file.lower().endswith(KINDS) or not (FEATURES.search(name) or OF_LABELS.search(name)),
+            f"features and labels must be in files {', '.join(KINDS)}, got {root / file}: write it as one of these",
+        )
+    tables = [file for file in names if file.lower().endswith(KINDS) and file != "splits.csv"]
+    require(
+        not tables,
+        f"features and labels must be in files of their own, such as features.csv and labels.csv, got "
+        f"{', '.join(tables[:5])}: split the table in two, or name both by --features FILE --labels FILE",
+    )
+
+
+@contextmanager
+def _in_words_of_samples(root: Path, captions: pd.DataFrame) -> Iterator[None]:
+    """Say of samples that too few labels can be learnt, in the words of tables."""
+    try:
+        yield
+    except ValueError:
+        known = captions[captions["known"].astype(bool)] if "known" in captions else captions
+        got = ", ".join(f"{name!r} of {n:,}" for name, n in known["caption"].value_counts().head(3).items())
+        raise ValueError(
+            f"the tables of {root} must hold at least {FEWEST_WORDS} labels, each with {FEW} training samples and a "
+            f"test sample that have it and as many that have it not, got {got or 'none'}: add samples or labels (one "
+            "label of yes and no may be two classes, in a column of text)"
+        ) from None
+
+
+def _stem(file: str, *, svm: bool = False) -> str:
+    return LIBSVM.sub("", file) if svm else str(PurePosixPath(file).with_suffix(""))
+
+
 def _place(file: str, *, svm: bool = False) -> tuple[str, str | None, int | None]:
     """What a file is called without its split and the number of its part, its split, and that number."""
-    stem = LIBSVM.sub("", file) if svm else str(PurePosixPath(file).with_suffix(""))
+    stem = _stem(file, svm=svm)
     number = PART.search(PurePosixPath(stem).name)
     stem = stem[: len(stem) - len(number[0])] if number else stem
+    if joined := JOINED.search(stem):
+        held, word, first, after = (text or "" for text in joined.groups())
+        word = (word or first).lower()
+        stem = f"{stem[: joined.start()]}{held or after} {SHORT.get(word, word)}{stem[joined.end() :]}"
     named = list(OF_SPLIT.finditer(stem)) or (list(OF_SVM_SPLIT.finditer(stem)) if svm else [])
     if not named:
         return stem.strip(" _.-"), None, int(number[1]) if number else None
@@ -154,6 +221,7 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
     depth = min(file.count("/") for file in files)
     top = [file for file in files if file.count("/") == depth]
     if len(top) == 1:
+        _require_all_parts(top, option, svm=svm)
         return top[0]
     places = {file: _place(file, svm=svm) for file in top}
     stems, splits = {stem for stem, _, _ in places.values()}, {split for _, split, _ in places.values()}
@@ -164,15 +232,32 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
     numbered = all(part is not None for _, _, part in places.values())
     by_split = {split: [file for file in top if places[file][1] == split] for split in sorted(splits, key=str)}
     several = any(len(own) > 1 for own in by_split.values())
-    choice = "" if svm else f"choose one by --{option} FILE, or "
+    choice = f"choose one by --{option} FILE, or " if option in OF_FILES else ""
     require(
-        len(stems) == 1 and once and (None not in splits or splits == {None}) and (numbered or not several),
+        len(stems) == 1
+        and once
+        and (None not in splits or splits == {None})
+        and (not several or (numbered and not svm)),
         f"{'samples' if svm else option} must be in one file, or in files named after splits or numbers, and several "
         f"may hold them, got {', '.join(top)}: {choice}leave some out by --ignore FILE",
     )
     by_split = {split: sorted(own, key=lambda file: places[file][2] or 0) for split, own in by_split.items()}
+    for own in by_split.values():
+        _require_all_parts(own, option, svm=svm)
     whole = {split: own if len(own) > 1 else own[0] for split, own in by_split.items()}
     return whole[None] if None in whole else _tested({key: whole[key] for key in SPLIT_NAMES if key in whole})
+
+
+def _require_all_parts(files: Sequence[str], option: str, *, svm: bool) -> None:
+    """Raise ValueError unless the numbers of parts count from 0 or 1, up to the one that their names may tell."""
+    parts = [part for file in files if (part := PART.search(PurePosixPath(_stem(file, svm=svm)).name))]
+    numbers, totals = sorted(int(part[1]) for part in parts), [int(part[2]) for part in parts if part[2]]
+    total = max(totals, default=len(parts))
+    require(
+        numbers in (list(range(total)), list(range(1, total + 1))) or (len(files) == 1 and not totals),
+        f"the parts of {option} must count from 0 or 1 without a gap, up to their number, got {', '.join(files)}: put "
+        "the others beside them, or write the numbers of these anew",
+    )
 
 
 def _tested(by_split: dict[Any, Any]) -> dict[Any, Any]:
@@ -201,12 +286,23 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices
         of_features, of_labels = _chosen(features, "features"), _chosen(labels, "labels")
         roles = roles_of(root, of_features, of_labels, choices)
         options = {"features": of_features, "labels": of_labels, **roles.options}
-        options |= dict([("names", one) for one in others if one.endswith("names.txt")][:1])
         lines = roles.lines
+        if names := [one for one in others if NAMES.fullmatch(PurePosixPath(one).name)]:
+            options["names"] = _chosen(names, "names of features")
+            lines.append(f"{options['names']}: names of the features")
         used = {file for key in ("features", "labels", "names") for _, file in files_of(options.get(key, []))}
     else:
         return None
     read = pick("datasets", loader).read(root, **options)
+    if loader == "arrays" and (copies := copies_of_labels(read.X, read.images, read.captions)):
+        first = files_of(options["features"])[0][1]
+        names = pick("datasets", loader).feature_names(root, **options)
+        told = [names[i] if names else f"column {i + 1}" for i in copies]
+        if set(told) <= set(columns_of(root / first)) and "names" not in options:
+            found = _samples(root, pictures, others, {**choices, "ignore": [*choices.get("ignore", []), *told]})
+            lines.append(f"{first}: {', '.join(told)}: left out, as they are copies of labels")
+            return found and found._replace(lines=[*found.lines, lines[-1]])
+        lines.append(f"{first}: {', '.join(told)}: copies of labels? If so, leave them out of the file")
     n, d = read.X.shape
     return Found(loader, options, read.images, read.captions, f"{n:,} samples with {d:,} features", lines, used)
 

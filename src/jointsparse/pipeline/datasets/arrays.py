@@ -125,7 +125,8 @@ def read(
     features : str, list of str, or mapping
         File with a row for each sample: .npy, .npz (of `scipy.sparse.save_npz`, or with one array), .parquet or .csv. A
         column may hold a list of numbers in each row. Several files follow each other; a mapping from splits to files
-        also says which samples are of which split. A column of a table that labels have, too, is no feature.
+        also says which samples are of which split. A column of a table that labels have, too, is no feature, and must
+        be the same in each row of both, unless it is ignored.
     labels : str, list of str, or mapping
         Likewise with as many rows, .npy, .parquet or .csv. A column is a task unless an option below names it.
     names : str or None
@@ -135,7 +136,8 @@ def read(
         page shows. The features may have the column `index`, too.
     tags : str or None
         Column of `labels` that lists what a sample has. No other column is a task then. A single column of text, or of
-        whole numbers other than 0 and 1, is such a list. A sample without tags is a negative of every task.
+        whole numbers other than 0 and 1, is such a list. A sample without tags is a negative of every task. Words
+        that pandas reads as nothing, such as NA, are no tags.
     ignore : list of str
         Columns of features or labels that are neither.
     separator : str
@@ -236,9 +238,19 @@ def _require_rows(
 def require_same_rows(
     features: Sequence[Path], labels: Sequence[Path], ignore: Collection[str], *, compression_ratio: float
 ) -> None:
-    """Raise ValueError unless each column that features and labels share is the same in both, row by row."""
-    shared = [name for name in columns_of(features[0]) if name in columns_of(labels[0])]
-    for name in [name for name in shared if name not in set(map(composed, ignore))]:
+    """Raise ValueError unless each column that features and labels share is the same in both, row by row.
+
+    Parameters
+    ----------
+    features, labels : list of path
+        The files, one after the other.
+    ignore : list of str
+        Columns that do not matter.
+    compression_ratio : float above 0
+        See `read`.
+    """
+    shared = set.intersection(*(set(columns_of(path)) for path in [*features, *labels])) - set(map(composed, ignore))
+    for name in sorted(shared):
         one, other = (texts_in(paths, name, compression_ratio) for paths in (features, labels))
         for row in unlike(one, other)[:1] if len(one) == len(other) else ():
             raise ValueError(

@@ -103,12 +103,13 @@ def _columns(path: Path) -> list[str]:
     again = zip(names, pd.Index(map(composed, names)).duplicated(), strict=True)
     odd = [name for name, twice in again if twice or not name.strip() or (signs and DECIMAL.fullmatch(name))]
     numbers = [int(name) for name in names if signs and re.fullmatch(r"[+-]?\d+", name)]
-    if numbers != list(range(len(numbers))) and numbers != list(range(1, len(numbers) + 1)):  # else pandas counts so
-        odd.append(str(numbers[0]))
+    first = numbers[0] if numbers else 0
+    if numbers != list(range(first, first + len(numbers))) or (first > 1 and len(numbers) < 3):  # else as pandas counts
+        odd.append(str(first))
     require(
         names and not odd,
         f"{path} must have a header with a name of its own for each column, got {odd[:1] or 'none'} (pandas writes a "
-        "column without name unless index=False, and numbers are names only if they count from 0 or 1)",
+        "column without name unless index=False, and numbers are names only if they count on)",
     )
     return names
 
