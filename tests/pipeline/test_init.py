@@ -540,6 +540,7 @@ def test_a_copy_of_a_label_in_an_array_is_named(tmp_path, monkeypatch):
 
 
 SAMPLE_IDS = {"features.csv": NAMED.assign(sample_id=range(60)), "labels.csv": Y.assign(id=range(60))}
+ORDER = pd.Index(np.random.default_rng(1).permutation(60))
 SPLIT = ["train", "train", "test", "extra"] * 15
 
 
@@ -555,6 +556,11 @@ SPLIT = ["train", "train", "test", "extra"] * 15
             SAMPLE_IDS | {"labels.csv": SAMPLE_IDS["labels.csv"][::-1]},
             "sample_id",
             "rows in one order, got '0' as 'sample_id' and '59' as 'id' in row 1",
+        ),
+        (
+            {"features.parquet": NAMED.set_index(ORDER), "labels.parquet": Y.set_index(ORDER[::-1])},
+            "__index_level_0__",
+            "the same '__index_level_0__' in each row, got",
         ),
         ({"features.npy": X, "labels.csv": Y.assign(split=SPLIT)}, "split", "in the column 'split', got extra: write"),
         ({"features.npy": X, "labels.csv": Y.assign(split=[0, 1] * 30)}, "split", "in the column 'split', got 0, 1"),

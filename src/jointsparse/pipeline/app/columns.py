@@ -17,6 +17,7 @@ from jointsparse.pipeline.datasets.folder import SUFFIXES
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
 from jointsparse.pipeline.datasets.splits import ALIASES, SPLITS
 from jointsparse.pipeline.datasets.tabular import (
+    INDEX,
     NOTHING,
     columns_of,
     floats_of,
@@ -92,7 +93,7 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
     require_same_rows(of_features, of_labels, ignored, compression_ratio=1e6)
     options, tasks = _of_labels(of_labels[0], ignored, choices)
     also = {name for path in of_labels for name in columns_of(path)}
-    lines, idle = list[str](), set[str]()
+    lines, idle = list[str](), ignored & {INDEX}
     for path in of_labels:
         told = [f"{len(tasks)} label{'s' * (len(tasks) > 1)} ({_some(tasks)})"] if tasks else []
         told += [f"{column}: {SAID[option]}" for option, column in options.items()] or ["labels"] * (not tasks)
@@ -263,11 +264,10 @@ def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
             f"{path} must hold numbers as such, with a decimal point and no other sign, got {table[name].type} such as "
             f"{cell!r} in the column {name!r}: write numbers, or leave the column out by --ignore {name}",
         )
-        if len(unused) < len(columns):
-            continue
-        raise ValueError(
+        require(
+            len(unused) < len(columns),
             f"{path} must have a column of numbers, or of lists of as many numbers in each row, that is no label and "
-            f"numbers no rows, got {name!r} with {table[name].type} such as {shortened(cell)}"
+            f"numbers no rows, got {name!r} with {table[name].type} such as {shortened(cell)}",
         )
     return unused
 

@@ -36,12 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     format_of_warnings, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
-        for option in unknown[:1]:
-            behind = shlex.join([*unknown, *given.options])
-            raise ValueError(
-                f"jointsparse {given.command} has no option {option}; options of Snakemake go behind --: "
-                f"jointsparse {given.command} -- {behind}"
-            )
+        require(
+            not unknown,
+            f"jointsparse {given.command} has no option {''.join(unknown[:1])}; options of Snakemake go behind --: "
+            f"jointsparse {given.command} -- {shlex.join([*unknown, *vars(given).get('options', [])])}",
+        )
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"PIL\.")  # which do not name the file, as the log of checks does
             status: int = given.run(given)

@@ -21,7 +21,7 @@ from jointsparse.pipeline.datasets.captions import read as read_captions
 from jointsparse.pipeline.datasets.folder import list_pictures, read_tables
 from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
 from jointsparse.pipeline.datasets.splits import ALIASES, FRACTIONS, SPLIT_NAMES, assign_splits
-from jointsparse.pipeline.datasets.tabular import KINDS, columns_of
+from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
 from jointsparse.pipeline.tasks import AUTO_SIZES, FEWEST_WORDS, choose_words
 from jointsparse.registry import pick
 
@@ -144,7 +144,7 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
     takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore"}}.get(found.loader, {"ignore"})
     tables = [file for option in ("features", "labels") for _, file in files_of(found.options.get(option, []))]
     columns = list(dict.fromkeys(name for file in tables for name in columns_of(root / file)))
-    ignorable = {*others, *columns} - ({"splits.csv"} if found.loader != "arrays" else set())
+    ignorable = {*others, *columns, INDEX} - ({"splits.csv"} if found.loader != "arrays" else set())
     idle = [f"--{key} {choices[key]}" for key in choices if key not in takes]
     idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
     known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""

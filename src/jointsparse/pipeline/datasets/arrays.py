@@ -36,11 +36,13 @@ from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
 from jointsparse.pipeline.datasets.samples import Samples, find, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import (
+    INDEX,
     NOTHING,
     TABLES,
     WHOLE,
     columns_of,
     floats_of,
+    has_index,
     is_number,
     read_columns,
     read_npy,
@@ -249,8 +251,11 @@ def require_same_rows(
     compression_ratio : float above 0
         See `read`.
     """
-    shared = set.intersection(*(set(columns_of(path)) for path in [*features, *labels])) - set(map(composed, ignore))
-    for name in sorted(shared):
+    paths = [*features, *labels]
+    shared = set.intersection(*(set(columns_of(path)) for path in paths)) | (
+        {INDEX} if all(map(has_index, paths)) else set()
+    )
+    for name in sorted(shared - set(map(composed, ignore))):
         one, other = (texts_in(paths, name, compression_ratio) for paths in (features, labels))
         for row in unlike(one, other)[:1] if len(one) == len(other) else ():
             raise ValueError(

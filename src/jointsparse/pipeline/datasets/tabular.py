@@ -25,6 +25,7 @@ NOTHING = {  # what pandas reads as nothing, and writes for it
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 }
+INDEX = "__index_level_0__"  # that pandas keeps beside the columns of a table, if it does more than count
 WHOLE = re.compile(r"([+-]?\d+)\.0*")  # a whole number that went through floating point
 
 
@@ -90,6 +91,11 @@ def columns_of(path: Path) -> list[str]:
     return [composed(name) for name in _columns(path)]
 
 
+def has_index(path: Path) -> bool:
+    """Return True if pandas has kept an index beside the columns of a table."""
+    return path.suffix.lower() == ".parquet" and INDEX in parquet.read_schema(path).names
+
+
 def _columns(path: Path) -> list[str]:
     """The columns of a table as the file names them."""
     kind = path.suffix.lower()
@@ -144,13 +150,15 @@ def read_columns(
     """
     own = {composed(name): name for name in _columns(path)}
     names = list(own) if columns is None else list(columns)
+    own[INDEX] = INDEX
     if path.suffix.lower() == ".csv":
         types = {own[name]: pa.string() for name in texts if name in own}
         convert = csv.ConvertOptions(include_columns=[own[name] for name in names], column_types=types)
         with opened(path):
             table = csv.read_csv(path, parse_options=_signs(path), convert_options=convert)
         if any(pa.types.is_binary(field.type) for field in table.schema):  # as which Arrow reads other encodings
-            _require_text(path)
+            with open_text(path) as text:  # which names the line
+                text.read()
         for name, column in zip(names, table.columns, strict=True):
             first = pa.types.is_string(column.type) and column.index(own[name]).as_py() >= 0
             require(
@@ -166,13 +174,6 @@ def read_columns(
             table = file.read([own[name] for name in names]).select([own[name] for name in names])
             table = table.cast(pa.schema([(field.name, _as_text(field.type)) for field in table.schema]))
     return table.rename_columns(names)
-
-
-def _require_text(path: Path) -> None:
-    """Raise ValueError, with the line, unless a file is UTF-8."""
-    with open_text(path) as file:
-        for _ in file:
-            pass
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
