@@ -68,7 +68,7 @@ def assign_splits(
     for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
             f"{source} may use the splits {', '.join(map(repr, ours))}, got {shortened(unknown)}: rename it, or let "
-            "split_names in the dataset's entry of config.yaml say which split it is"
+            "split_names in the dataset's entry say which split it is"
         )
     once = table.drop_duplicates()
     for twice in once["image"][once["image"].duplicated()][:1]:

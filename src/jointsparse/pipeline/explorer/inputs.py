@@ -140,7 +140,16 @@ def read_kept(
 ) -> Kept:
     """Read a kept model and its test images.
 
-    model, labels, images: their files. features, vocabulary, names: as of `read_study`.
+    Parameters
+    ----------
+    model, labels, images : path
+        Their files.
+    features : path or list of paths
+        The features that it learns from, see `tables.read_features`.
+    vocabulary : str or None
+        The vocabulary of these features.
+    names : list of str
+        Names of these features; empty if they have none.
     """
     from jointsparse.features.explain import is_of_pictures  # here, as scikit-learn takes two seconds
 

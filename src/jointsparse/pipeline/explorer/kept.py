@@ -123,7 +123,20 @@ def model_answers(
 ) -> Answers:
     """Gather what a model says of the test images, with the numbers of its card.
 
-    card: see `models.annotator.card_of`. W: (n_features, n_words). scores: (n_test, n_words). Others: see `Answers`.
+    Parameters
+    ----------
+    card : mapping
+        See `models.annotator.card_of`.
+    W : array, (n_features, n_words)
+        Its weights.
+    features : list of Feature
+        The features that have weights, as the page shows them.
+    X, names, test_images, labels : as in `Answers`
+        See there.
+    scores : array, (n_test_images, n_words)
+        Its scores.
+    has_maps : bool
+        True if the page shows where a picture has what speaks for a word.
     """
     method, words = f"{card['loss']}-{card['norm']}", list(card["words"])
     numbers = pd.DataFrame(card["numbers"])[[*IN_CARD]].rename(columns=IN_CARD).astype(float)
