@@ -177,7 +177,20 @@ def write_thumbnails(
 ) -> None:
     """Write the thumbnails and maps that a page shows.
 
-    longest_side: of the pictures that features are described from. progress: called after each image.
+    Parameters
+    ----------
+    folder : path
+        Where they are written.
+    page : Page
+        The page.
+    images : Images
+        The images of its dataset.
+    kept : Kept or None
+        The kept model, whose maps are drawn; None: there is none.
+    longest_side : int, pixels
+        Of the pictures that features are described from.
+    progress : function
+        Called as `progress(done, total)` after each image.
     """
     explainer = None
     if kept and page.maps:
