@@ -264,16 +264,16 @@ def test_sparse_features_change_nothing(estimator, container, X, Y):
 
 
 def test_folds_that_do_not_reach_tol_warn_once(X, Y):
-    model = JointSparseClassifierCV(radii=[0.0, 1.0, 3.0], cv=4, tol=1e-9, n_iter=5)
+    model = JointSparseClassifierCV(radii=[0.0, 3.0, 9.0], cv=4, tol=1e-9, n_iter=1)
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(X, Y[:, 0])
     said = [str(warning.message) for warning in caught]
     assert len(said) == 2
-    final = r"with radius=\S+, after 5 iterations, .* of the optimum .*, not within tol=1e-09: raise n_iter or tol, "
-    assert re.match(final, said[1]) and model.duality_gap_ > 1e-9 and model.n_iter_ == 5
+    final = r"with radius=\S+, after 1 iterations, .* of the optimum .*, not within tol=1e-09: raise n_iter or tol, "
+    assert re.match(final, said[1]) and model.duality_gap_ > 1e-9 and model.n_iter_ == 1
     assert re.fullmatch(
         r"the choice rests on 12 fits, of which 8 are not certified to be within 0.01 of their optima, but within "
-        r"0\.\d+ \(relative\) at worst: raise n_iter or tol, or centre and scale the features",
+        r"\S+ \(relative\) at worst: raise n_iter or tol, or centre and scale the features",
         said[0],
     )
 
@@ -291,7 +291,7 @@ def test_warnings_name_the_line_that_led_to_them(X, Y):
     y = Y[:, 0]
     with pytest.warns(ConvergenceWarning) as caught:
         JointSparseClassifier(tol=1e-9, n_iter=5).fit(X, y)
-        JointSparseClassifierCV(tol=1e-9, n_iter=5, radii=[1.0], cv=2).fit(X, y)
+        JointSparseClassifierCV(tol=1e-9, n_iter=1, radii=[1.0], cv=2).fit(X, y)
         make_pipeline(JointSparseRegressor(tol=1e-9, n_iter=1)).fit(X, 1.0 * y)
         JointSparseClassifier(tol=1e-9, n_iter=5).path(X, y, strengths=[1.0])
     assert [warning.filename for warning in caught] == [__file__] * 5

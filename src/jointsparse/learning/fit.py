@@ -74,7 +74,7 @@ class Fit(NamedTuple):
     dual : array (n_samples, n_pairs)
         Dual variables of `bound`, in the order of the problem's y.
     omega : array (n_pairs,) or None
-        Balance of the last step sizes, of solvers that can go on with it.
+        What the next fit may begin with: the balance of pdhg's step sizes, or the step size of accelerated steps.
     rounds : list of lists
         What each pair's rounds have reached, of solvers that have rounds.
     """

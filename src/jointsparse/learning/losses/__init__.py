@@ -9,7 +9,8 @@ A loss is a module with six functions of margins F = XW, labels Y and the sample
 - ``derivatives(F, Y, c, G)`` and ``dual_steps(A, F, Y, c, sigma, B)``: the compiled loops of `subgradient` and
   `dual_step`, which check nothing and write to G and B.
 
-``QUADRATIC`` is True for the squared loss, whose gradients a Gram matrix tells. ``DESCENDS`` is True if there is
+``CURVATURE`` is the largest second derivative of a loss of weight 1, infinite where it has a kink. ``QUADRATIC`` is
+True for the squared loss, whose gradients a Gram matrix tells. ``DESCENDS`` is True if there is
 ``descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps)``. It is compiled, and
 sweeps over the weights of each task to minimise the losses + sum_jl penalties_lj abs(W_lj). The features are a CSC
 matrix. Y, c, F, A and W have a row for each task. It changes F, W, b and A, the dual variables, in place.

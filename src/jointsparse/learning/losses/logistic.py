@@ -28,6 +28,7 @@ from jointsparse.compiled import njit
 from jointsparse.learning.loss import derivatives_of, functions_of, sums_of
 
 QUADRATIC = False
+CURVATURE = 0.25
 DESCENDS = True  # has `descend`
 
 TILE = 256  # samples whose dual steps are computed side by side

@@ -25,6 +25,7 @@ from jointsparse.compiled import njit
 from jointsparse.learning.loss import derivatives_of, functions_of, steps_of, sums_of
 
 QUADRATIC = True
+CURVATURE = 1.0
 DESCENDS = False  # has no `descend`
 
 

@@ -10,8 +10,9 @@ Sources:
   hybrid gradient (PDLP), 2021.
 """
 
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -79,6 +80,11 @@ def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped
             sums[p] += np.float64(new[i, p] - at[i, p]) * np.float64(other_new[i, p] - other_at[i, p])
 
 
+def inner_product(a: np.ndarray, b: np.ndarray) -> float:
+    """Sum of a b over all entries, in double precision."""
+    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+
+
 def _products(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_at: np.ndarray) -> float:
     """Sum of (new - at) (other_new - other_at) over all entries."""
     total = np.zeros(1)
@@ -86,21 +92,24 @@ def _products(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_at: 
     return float(total[0])
 
 
-def spectral_bounds(problem: Problem) -> np.ndarray:
-    """Estimate ||X_k||^2 of each task, (n_tasks,), 5 % above the result of Lanczos, which is seldom 1 % too low."""
+def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.ndarray:
+    """Estimate ||X_k||^2 of each task, (n_tasks,), 5 % above the result of Lanczos, which is seldom 1 % too low.
+
+    means: (n_tasks, n_features), what is taken off the features first; None: nothing.
+    """
+    means = np.zeros((problem.n_tasks, problem.n_features), dtype=problem.dtype) if means is None else means
     if problem.y.shape[1] > 1 and problem.c.all():  # all tasks have the same samples
         alone = problem.changed(n_tasks=1, X=problem.X[:1], y=problem.y[:, :1].copy(), c=problem.c[:, :1].copy())
-        return np.repeat(spectral_bounds(alone), problem.n_tasks)
+        return np.repeat(spectral_bounds(alone, means[:1]), problem.n_tasks)
     v = np.random.default_rng(0).normal(size=problem.n_features)
     v = np.tile(v / np.linalg.norm(v), (problem.n_tasks, 1)) if problem.n_features else np.zeros((problem.n_tasks, 0))
     before, beta = np.zeros_like(v), np.zeros(problem.n_tasks)
     T = np.zeros((problem.n_tasks, LANCZOS_STEPS, LANCZOS_STEPS))
-    nothing = np.zeros((problem.n_tasks, 1), dtype=problem.dtype)
     for j in range(LANCZOS_STEPS):
-        V = v[..., np.newaxis].astype(problem.dtype)
+        V = v.astype(problem.dtype)
         # Rows of weight 0 belong to no sample.
-        f = np.vstack([part.margins(V, nothing) for part in problem.parts]) * (problem.c != 0)
-        w = problem.transposed(f)[:, :, 0].astype(float)
+        f = margins(problem, V, -(means * V).sum(axis=1)) * (problem.c != 0)
+        w = problem.transposed(f)[:, :, 0].astype(float) - means * problem.per_task(f, float)
         T[:, j, j] = (w * v).sum(axis=1)
         w -= T[:, j, j, np.newaxis] * v + beta[:, np.newaxis] * before
         # Squares of the entries may overflow; powers of two change no digit.
@@ -393,16 +402,41 @@ def fit(
     -------
     fit : Fit
     """
+    pairs = per_pair(norm, radius, penalised, weights, positive, groups)
+    return Fit.stack(fit_pairs(Run, problem, loss, pairs, tol, n_iter, start, watch))
+
+
+def fit_pairs(
+    kind: Callable[..., Any],
+    problem: Problem,
+    loss: ModuleType,
+    pairs: Sequence[Regulariser],
+    tol: float,
+    n_iter: int,
+    start: Fit | None,
+    watch: Watch | None,
+) -> list[Fit]:
+    """Fit one pair after the other.
+
+    Parameters
+    ----------
+    kind : class
+        Kind of the iterations, such as `Run`.
+    problem, loss, tol, n_iter, start, watch : as in `fit`
+        See there.
+    pairs : sequence of Regulariser
+        Constraint or penalty of each pair.
+    """
     b_zero, at_zero = solve_at_zero(problem, loss)
     fits = []
-    for pair, regulariser in enumerate(per_pair(norm, radius, penalised, weights, positive, groups)):
+    for pair, regulariser in enumerate(pairs):
         at = begin(problem, loss, regulariser, start and start.of(pair), b_zero)
         best = Proof(problem, loss, regulariser, tol, at_zero, Trace())
-        fits.append(_fit_pair(Run(problem, loss, regulariser, at, None), best, n_iter, watch))
-    return Fit.stack(fits)
+        fits.append(_fit_pair(kind(problem, loss, regulariser, at, None), best, n_iter, watch))
+    return fits
 
 
-def _fit_pair(run: Run, best: Proof, n_iter: int, watch: Watch | None) -> Fit:
+def _fit_pair(run: Any, best: Proof, n_iter: int, watch: Watch | None) -> Fit:
     """Iterate until the gap is proven, the watch ends the fit, or the iterations are used up."""
     best.look(0, run.first)
     for t in range(n_iter + 1):

@@ -1,10 +1,12 @@
-"""Primal-dual hybrid gradient on the rows of W that matter, with a certificate over all rows.
+"""Iterations on the rows of W that matter, with a certificate over all rows.
+
+They are those of `accelerated` for smooth losses, and of `pdhg` for the others.
 
 A solution has few rows with weights. These can be told from the dual variables A: a row whose part in
 ||X^T A||_dual is below the largest has no weights at the optimum. So each round solves the problem on a working set of
 rows, then computes X^T A for all rows. With that it proves a gap for the whole problem, and takes in the rows whose
 part is too large. A norm for each task has a working set for each task. A norm without zeros has none, nor has one of
-groups of features: `pdhg` solves them.
+groups of features: the iterations are then on all rows.
 
 Sources: docs/training.md, and for the lasso
 
@@ -12,6 +14,7 @@ Sources: docs/training.md, and for the lasso
 - Massias, Gramfort and Salmon, Celer: a fast solver for the lasso with dual extrapolation, 2018.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -31,7 +34,7 @@ from jointsparse.learning.certificate import (
 from jointsparse.learning.fit import Fit, Trace, Watch
 from jointsparse.learning.problem import Problem, stored
 from jointsparse.learning.regulariser import Penalty, Regulariser, per_pair
-from jointsparse.learning.solvers import pdhg
+from jointsparse.learning.solvers import accelerated, pdhg
 
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True
@@ -118,24 +121,18 @@ def fit(
     -------
     fit : Fit
     """
+    pairs, smooth = per_pair(norm, radius, penalised, weights, positive, groups), np.inf > loss.CURVATURE
     if not norm.SPARSE or groups is not None:
-        return pdhg.fit(
-            problem,
-            loss=loss,
-            norm=norm,
-            radius=radius,
-            tol=tol,
-            n_iter=n_iter,
-            start=start,
-            watch=watch,
-            penalised=penalised,
-            weights=weights,
-            positive=positive,
-            groups=groups,
-        )
-    pairs = per_pair(norm, radius, penalised, weights, positive, groups)
+        kind, whole = (accelerated.Run, problem.together()) if smooth else (pdhg.Run, problem)
+        fits = pdhg.fit_pairs(kind, whole, loss, pairs, tol, n_iter, start, watch)
+        return Fit.stack([fit._replace(dual=problem.arranged(fit.dual)) for fit in fits])
     search = _Search(problem, loss, pairs[0], tol, n_iter, watch)
     return Fit.stack([search.run(regulariser, start and start.of(pair)) for pair, regulariser in enumerate(pairs)])
+
+
+def kind_for(loss: ModuleType) -> Callable[..., Any]:
+    """Return the class of the iterations for a loss."""
+    return accelerated.Run if np.inf > loss.CURVATURE else pdhg.Run
 
 
 def scale_of(problem: Problem) -> np.ndarray | None:
@@ -321,7 +318,7 @@ class _Search:
 
 
 class _Steps:
-    """Steps of `pdhg`, from the best W and the last dual variables."""
+    """Iterations of `accelerated` or `pdhg`, from the best W and the last dual variables."""
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
         regulariser, base = search.regulariser, search.problem if search.per_task else search.whole
@@ -337,7 +334,7 @@ class _Steps:
         W, V = (np.ascontiguousarray(array.T) for array in (W, V))
         b, A = search.b.copy(), small.arranged(search.A).copy()
         at = pdhg.Point(W, b, V, search.s.copy(), A, pdhg.margins(small, W, b))
-        self.rows, self.run = rows, pdhg.Run(small, search.loss, regulariser, at, search.omega)
+        self.rows, self.run = rows, kind_for(search.loss)(small, search.loss, regulariser, at, search.omega)
         self.best = pdhg.Proof(small, search.loss, regulariser, search.tol, search.at_zero, search.objective)
         self.best.look(search.t, self.run.first)
 

@@ -1,0 +1,82 @@
+"""Accelerated steps for smooth losses: the optimum of pdhg, in fewer iterations."""
+
+import numpy as np
+import pytest
+from common import draw_tasks
+from scipy import sparse
+
+from jointsparse.learning.losses import LOSSES, logistic, squared
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.regulariser import per_pair
+from jointsparse.learning.solvers import accelerated, pdhg, working_set
+from jointsparse.norms import NORMS, l1inf
+
+SMOOTH = [logistic, squared]
+OPTIONS = {"plain": {}, "weights": {"weights": np.linspace(0.5, 2.0, 6)}, "positive": {"positive": True}}
+CASES = [
+    pytest.param(norm, options, id=f"{name}-{of_what}")
+    for name, norm in NORMS.items()
+    for of_what, options in OPTIONS.items()
+    if norm.WEIGHTED or of_what != "weights"
+]
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.__name__)
+@pytest.mark.parametrize(("norm", "options"), CASES)
+@pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+def test_the_optimum_is_that_of_pdhg(loss, norm, penalised, intercept, options):
+    problem = draw_tasks(intercept=intercept)
+    options = options | {"loss": loss, "norm": norm, "radius": np.array([1.0]), "penalised": penalised}
+    got, expected = (solver.fit(problem, **options, tol=1e-6, n_iter=50_000) for solver in (working_set, pdhg))
+    assert got.gap[0] <= 1e-6
+    np.testing.assert_allclose(got.value, expected.value, rtol=3e-6)
+
+
+def draw_nearly_separable(rng, shift=0.0, dtype=float):
+    """Two tasks that few wrong labels keep from being separable, with features that may be far from 0."""
+    X = rng.normal(size=(200, 20)).astype(dtype)
+    Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
+    return Problem([X + np.asarray(shift, dtype)] * 2, [*Y.T], intercept=True)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_features_far_from_zero_cost_no_more_iterations(container):
+    options = {"loss": logistic, "norm": l1inf, "radius": np.array([20.0]), "tol": 1e-3, "n_iter": 5000}
+    near, far = (draw_nearly_separable(np.random.default_rng(0), shift) for shift in (0.0, 100.0))
+    far = far.changed(X=[container(far.X[0])] * 2)
+    near, far = (working_set.fit(problem, **options) for problem in (near, far))
+    assert far.gap[0] <= 1e-3 and far.n_iter <= 2 * near.n_iter
+    np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
+
+
+def test_steps_follow_the_curvature_where_margins_are_large(rng):
+    problem = draw_nearly_separable(rng).together()
+    (ball,) = per_pair(l1inf, np.array([50.0]), False, None, False, None)
+    at = pdhg.begin(problem, logistic, ball, None, np.zeros(2))
+    run = accelerated.Run(problem, logistic, ball, at, None)
+    for t in range(100):
+        run.iterate(t, None)
+    assert run.omega > 5 * run.safe
+
+
+def test_a_step_that_is_far_too_long_is_shortened(rng):
+    problem = draw_nearly_separable(rng, dtype=np.float32).together()
+    (ball,) = per_pair(l1inf, np.array([5.0]), False, None, False, None)
+    at = pdhg.begin(problem, squared, ball, None, np.zeros(2))
+    run = accelerated.Run(problem, squared, ball, at, 1e6)
+    run.iterate(1, None)
+    before = float(squared.value(at.F, problem.y, problem.c).sum())
+    assert float(squared.value(run.at.F, problem.y, problem.c).sum()) < before and run.omega < 100 * run.safe
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_curvature_is_the_largest_second_derivative(name):
+    loss, h = LOSSES[name], 1e-3
+    f = np.linspace(-3, 3, 6001)[:, np.newaxis]
+    y = np.ones_like(f)
+    second = (loss.subgradient(f + h, y) - loss.subgradient(f - h, y)) / (2 * h)
+    if np.inf > loss.CURVATURE:
+        np.testing.assert_allclose(second.max(), loss.CURVATURE, rtol=1e-4)
+    else:
+        assert second.max() >= 0.1 / h
