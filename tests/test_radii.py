@@ -22,3 +22,19 @@ def test_eta0_is_chosen_by_the_smallest_objective_of_each_radius(smallest, expec
 @pytest.mark.parametrize("auc", [[0.5, 0.7, 0.6], [0.5, 0.7, 0.7], [0.5, 0.7, 0.70005], [0.5, 0.7, 0.69995]])
 def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
     assert radii.choose_radius(np.array(auc)) == 1
+
+
+@pytest.mark.parametrize(
+    ("upwards", "gain", "expected"),
+    [
+        pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], 0.0, 5, id="ties go on"),
+        pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], 0.01, None, id="ties are no gain"),
+        pytest.param([0.5, 0.6, 0.7, 0.704, 0.708], 0.01, None, id="less than the gain in both"),
+        pytest.param([0.5, 0.6, 0.7, 0.706, 0.712], 0.01, 5, id="the gain in both together"),
+        pytest.param([0.5, 0.5, 0.5], 0.01, 3, id="a decade at least"),
+        pytest.param([0.5, 0.4, 0.4, 0.4, 0.7], 0.01, 5, id="a ball ten times larger"),
+    ],
+)
+def test_larger_radii_must_bring_a_gain(upwards, gain, expected):
+    scored = dict(enumerate(upwards))
+    assert radii.next_step(scored, patience=2, downwards=False, gain=gain) == expected

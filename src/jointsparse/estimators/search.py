@@ -39,6 +39,7 @@ from jointsparse.schema import FLOATS, INTEGERS, array, number
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
 FOLDS_SHARE = 0.5  # Choice: of max_time, so that the final fit has as much at least
+LEAST_GAIN = 0.5  # Choice: standard errors over folds that larger radii must bring, or a path ends
 WIDTH, PATIENCE = 2, 2  # Choice: radii that are tried together, and without a better score before a path ends
 
 
@@ -249,7 +250,10 @@ class Search(Trained):
         means = scores.mean(axis=1)
         if choose_radius(scores, selection=self.selection) == 0 and abs(means[0] - means[1]) > TIE:
             return steps[0] - 1
-        return next_step(dict(zip(steps, means.tolist(), strict=True)), ended=ended, patience=PATIENCE)
+        best = scores[means.argmax()]
+        error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
+        by_step = dict(zip(steps, means.tolist(), strict=True))
+        return next_step(by_step, ended=ended, patience=PATIENCE, gain=LEAST_GAIN * error)
 
     def _scored(
         self,

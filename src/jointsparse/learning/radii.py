@@ -69,12 +69,13 @@ def next_step(
     downwards: bool = True,
     ended: bool = False,
     slack: float = TIE,
+    gain: float = 0.0,
 ) -> int | None:
     """Return the step of a path of radii to try next, or None where the path ends.
 
     A path goes downwards from step 0 until `patience` radii bring no better score. Then it goes upwards, for a decade
-    at least, until `patience` radii lie above the last of the best ones from step 0 on. Ties extend the path only
-    upwards, because the smallest radii all give the same ranking.
+    at least, until `patience` radii lie above the last of the best ones from step 0 on, or bring less than `gain` over
+    those before. Ties extend the path only upwards, because the smallest radii all give the same ranking.
 
     Parameters
     ----------
@@ -88,6 +89,8 @@ def next_step(
         True if no radius larger than those tried could change the fit.
     slack : float
         Scores that differ by less are ties.
+    gain : float
+        The least gain in score for which `patience` larger radii are worth their time. 0: any.
 
     >>> next_step({0: 0.7, -1: 0.6, -2: 0.6}, patience=2)
     1
@@ -97,7 +100,8 @@ def next_step(
     down, up = (np.array([scored[step] for step in steps]) for steps in (range(0, lowest - 1, -1), range(highest + 1)))
     if downwards and -lowest < MOST_RADII and -lowest - first_of_best(down, slack) < patience:
         return lowest - 1
-    fallen = highest >= PER_DECADE and first_of_best(up[::-1], slack) >= patience
+    fallen = first_of_best(up[::-1], slack) >= patience or (gain and highest - first_of_best(up, gain) >= patience)
+    fallen = fallen and highest >= PER_DECADE
     return None if ended or fallen or highest >= MOST_RADII else highest + 1
 
 
