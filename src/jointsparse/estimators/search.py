@@ -382,8 +382,8 @@ class JointSparseClassifierCV(Labelled, Search):
         See JointSparseClassifier. They are about the final fit.
     radii : "auto", int, sequence of float, or None, at least 0, default="auto"
         Radii to try. "auto": four in each factor of ten about the data's natural unit, in both directions until the
-        best one is inside or the problem itself ends. An int: so many radii from a tenth of the unit to ten times it.
-        None with `penalties`.
+        best one is inside, larger ones bring less than half a standard error over the folds, or the problem itself
+        ends. An int: so many radii from a tenth of the unit to ten times it. None with `penalties`.
     penalties : int, sequence of float, or None, at least 0, default=None
         Penalties to try, if radii is None. An int: so many from a thousandth of the smallest one for which W = 0.
     eta0 : sequence of float, greater than 0, default=(0.1, 1.0, 10.0, 100.0)
