@@ -6,8 +6,8 @@ A folder for what each of them shows, or `listed` for those that are not used. W
 versions of Pillow write other bytes. `camera.heic` is from a camera that was turned, as nothing here writes HEIC.
 """
 
+import argparse
 import struct
-import sys
 import zlib
 from base64 import b85decode
 from io import BytesIO
@@ -203,8 +203,11 @@ FILES = {
 }
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", type=Path)
+    target = parser.parse_args().target
     for folder, files in FILES.items():
-        place = Path(sys.argv[1]) / folder
+        place = target / folder
         place.mkdir(parents=True, exist_ok=True)
         for name, data in files.items():
             (place / name).write_bytes(data)
