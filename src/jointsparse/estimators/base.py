@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -130,6 +131,11 @@ def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> t
         f"exactly one of {names} must be given and the other one None, got {radius!r} and {penalty!r}",
     )
     return (radius, False) if penalty is None else (penalty, True)
+
+
+def are_listed(strengths: Any) -> bool:
+    """Return True for radii or penalties themselves, False for a number of them."""
+    return bool(np.ndim(strengths)) or isinstance(strengths, str | bytes | float)
 
 
 def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
@@ -401,9 +407,13 @@ class Trained(SelectorMixin, Linear):
     callback: Callable[[int, float, float], object] | None = None
     verbose: bool = False
 
+    def _norm(self) -> ModuleType:
+        """The norm of a fit."""
+        return pick("norms", self.norm)
+
     def _options_of_norm(self, n_features: int) -> dict[str, Any]:
         """feature_weights, groups and positive, checked, as the solvers take them."""
-        norm = pick("norms", self.norm)
+        norm = self._norm()
         options: dict[str, Any] = {"positive": bool(self.positive)}
         names, n_rows, each = getattr(self, "feature_names_in_", None), n_features, f"{n_features} features"
         if self.groups is not None:
@@ -434,13 +444,13 @@ class Trained(SelectorMixin, Linear):
         return scales(
             problem,
             loss=pick("losses", self.loss),
-            norm=pick("norms", self.norm),
+            norm=self._norm(),
             **self._options_of_norm(problem.n_features),
         )
 
     def _grid(self, problem: Problem, given: Any, penalised: bool, name: str) -> np.ndarray:
         """Strengths in increasing order: those given, or so many, equally far apart in their logarithms."""
-        if np.ndim(given) or isinstance(given, str | bytes | float):
+        if are_listed(given):
             grid = np.unique([as_finite(value, f"each of {name}") for value in np.atleast_1d(given)])
             require(len(grid), f"{name} must hold at least one number, got none")
             return grid
@@ -452,7 +462,7 @@ class Trained(SelectorMixin, Linear):
     def _end_of_path(self, problem: Problem) -> Callable[[float, Fit], bool]:
         """Return a function that says of a radius and its fit whether a larger radius could not change the fit."""
         _, at_zero = solve_at_zero(problem, pick("losses", self.loss))
-        norm, options = pick("norms", self.norm).norm, self._options_of_norm(problem.n_features)
+        norm, options = self._norm().norm, self._options_of_norm(problem.n_features)
         del options["positive"]
 
         def ends(radius: float, fit: Fit) -> bool:
@@ -481,7 +491,7 @@ class Trained(SelectorMixin, Linear):
         fitted = solver.fit(
             problem,
             loss=pick("losses", self.loss),
-            norm=pick("norms", self.norm),
+            norm=self._norm(),
             radius=strengths,
             penalised=penalised,
             n_iter=int(self.n_iter or (N_ITER_TO_TOL if solver.STOPS_AT_TOL else N_ITER)),
