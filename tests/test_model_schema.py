@@ -74,6 +74,8 @@ FAULTS = [
     ("regressor-search", "coef_", lambda w: np.stack([w, w]), "coef_ must have a row per task"),
     ("search", "scores_", lambda scores: scores[:1], rf"scores_ {SHAPE}"),
     ("search", "grid_", with_entry(-1.0), rf"grid_ {NUMBERS}"),
+    ("search", "norm_", "auto", "norm must be one of l1, l12, l1inf, l2, got 'auto'"),
+    ("search", "results_by_norm_", {"l1": {}}, r"results_by_norm_\.l1\.grid must be there, got none"),
     # Names, numbers and text
     ("classifier", "n_features_in_", 5, "coef_ must be an array"),
     ("classifier", "n_features_in_", 2**62, "n_features_in_ must be a whole number from 1 to"),

@@ -60,6 +60,14 @@ def test_fits_of_an_older_version_start_the_next_one():
     assert model.fit(X, (X[:, :2] > 0).astype(int)).n_iter_ == 0
 
 
+@pytest.mark.parametrize("name", ["search", "regressor-search"])
+def test_a_search_of_an_older_version_knows_its_norm(name):
+    pytest.importorskip("skops")
+    with pytest.warns(UserWarning, match=r"jointsparse 1\.0\.0rc1"):
+        model = load(MODELS / f"{name}.skops")
+    assert model.norm_ == model.norm
+
+
 @pytest.mark.parametrize("old", [*_moved.MOVED, "kept.annotator", "app.blas", "scores.comparison", "papers.duchi.race"])
 def test_every_name_of_an_old_path_is_found_and_the_warning_says_where(old):
     for place in _moved.places_of(old):

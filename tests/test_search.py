@@ -1,15 +1,26 @@
 """The choice of a radius or penalty: automatic radii, folds, scorers and rules of choice."""
 
+import warnings
+
 import numpy as np
 import pytest
 from common import masked, problem, regression
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.metrics import average_precision_score, f1_score, mean_absolute_error
 from sklearn.model_selection import KFold
 
-from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
-from jointsparse.estimators.search import comparable, strata
+from jointsparse import (
+    JointSparseClassifier,
+    JointSparseClassifierCV,
+    JointSparseRegressor,
+    JointSparseRegressorCV,
+    load,
+    save,
+)
+from jointsparse.estimators.search import choose, comparable, strata
 from jointsparse.learning.radii import choose_radius
+from jointsparse.norms import NORMS
 
 RNG = np.random.default_rng(0)
 
@@ -74,10 +85,11 @@ def test_a_number_of_radii_or_penalties_spans_their_range():
     assert model.scores_[-1].max() == 0.5  # no weights
 
 
+@pytest.mark.parametrize("options", [{"radii": [1.0, 3.0]}, {"norm": "auto", "radii": 2}])
 @pytest.mark.parametrize("estimator", [JointSparseClassifierCV, JointSparseRegressorCV])
-def test_folds_at_the_same_time_change_nothing(estimator):
-    one, two = (estimator(radii=[1.0, 3.0], cv=2, n_jobs=n_jobs).fit(*DENSE_FEW) for n_jobs in (1, 2))
-    np.testing.assert_array_equal(one.scores_, two.scores_)
+def test_folds_at_the_same_time_change_nothing(estimator, options):
+    one, two = (estimator(**options, cv=2, n_jobs=n_jobs).fit(*DENSE_FEW) for n_jobs in (1, 2))
+    np.testing.assert_equal(one.results_by_norm_, two.results_by_norm_)
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
@@ -171,6 +183,140 @@ def test_the_rule_of_choice():
         assert choose_radius(comparable(table), selection=selection) == expected
 
 
+# norm="auto"
+
+
+def shared_rows():
+    """Features, and targets of eight tasks that need the same three features with weights of one size."""
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(30, 60)), np.zeros((60, 8))
+    W[:3] = rng.choice([-1, 1], size=(3, 8))
+    return X, X @ W + rng.normal(size=(30, 8))
+
+
+def one_factor():
+    """A hundred features that are noisy measurements of the target, each as good as the others."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=60)
+    return y[:, np.newaxis] + 4 * rng.normal(size=(60, 100)), y
+
+
+SHARED = shared_rows()
+QUICK = {"norm": "auto", "radii": 3, "cv": 3}
+
+
+def test_auto_takes_a_joint_norm_where_tasks_share_their_features():
+    model = JointSparseRegressorCV(**QUICK).fit(*SHARED)
+    assert model.norm_ in ("l1inf", "l12") and set(model.selected_features_) >= {0, 1, 2}
+    assert list(model.results_by_norm_) == list(NORMS)
+    result = model.results_by_norm_[model.norm_]
+    np.testing.assert_array_equal(model.grid_, result["grid"])
+    np.testing.assert_array_equal(model.scores_, result["scores"])
+    assert result["features"].shape == result["gaps"].shape == model.scores_.shape == (3, 3)
+    assert model.radius_ in model.grid_ and model.best_score_ == model.scores_.mean(axis=1).max()
+    alone = JointSparseRegressorCV(model.norm_, radii=3, cv=3).fit(*SHARED)
+    assert alone.norm_ == model.norm_ == alone.norm
+    np.testing.assert_array_equal(alone.coef_, model.coef_)
+
+
+@pytest.mark.parametrize("selection", [None, "best"])
+def test_auto_takes_l2_where_all_features_are_as_good(selection):
+    model = JointSparseRegressorCV(**QUICK, selection=selection).fit(*one_factor())
+    assert model.norm_ == "l2" and len(model.selected_features_) == 100
+
+
+def test_each_norm_has_automatic_radii_of_its_own():
+    model = JointSparseClassifierCV("auto", cv=2).fit(*DENSE_FEW)
+    alone = JointSparseClassifierCV("l2", cv=2).fit(*DENSE_FEW)
+    np.testing.assert_equal(alone.results_by_norm_["l2"], model.results_by_norm_["l2"])
+    assert len({result["grid"][0] for result in model.results_by_norm_.values()}) > 1
+
+
+def test_the_rule_of_choice_among_norms():
+    def choice(selection, penalised=False, **norms):
+        results = {
+            name: dict(zip(("scores", "features"), map(np.array, table), strict=True)) for name, table in norms.items()
+        }
+        return choose(results, penalised, selection)
+
+    best = [[0.5, 0.5], [0.7, 0.9]], [[0, 0], [20, 20]]  # with a standard error of 0.1
+    within = [[0.74, 0.74], [0.5, 0.5]], [[4, 6], [9, 9]]
+    below = [[0.69, 0.69], [0.5, 0.5]], [[1, 1], [9, 9]]
+    assert (
+        choice(None, a=best, b=within, c=below) == choice("one_standard_error", a=best, b=within, c=below) == ("b", 0)
+    )
+    assert choice("best", a=best, b=within, c=below) == ("a", 1)
+    assert choice(None, a=best, c=below) == ("a", 1)
+    # Of as many features the better score, of equal scores the fewest features.
+    as_many = within[0], [[20, 20], [9, 9]]
+    assert choice(None, b=as_many, a=best) == ("a", 1)
+    sparser = best[0], [[0, 0], [19, 20]]
+    assert choice("best", a=best, b=sparser) == ("b", 1)
+    # One split has no standard error, nor have two of which one has no score.
+    single = [[[[row[0]] for row in numbers] for numbers in table] for table in (best, within)]
+    assert choice(None, a=single[0], b=single[1]) == ("b", 0)
+    lacking = [[0.5, np.nan], [0.75, np.nan]], best[1]
+    assert choice(None, a=lacking, b=within) == ("a", 1)
+    # The radius itself is the best one, or the most regularised one.
+    flat = [[0.5, 0.5], [0.75, 0.8], [0.7, 0.9]], [[0, 0], [5, 5], [20, 20]]
+    assert [choice(rule, a=flat)[1] for rule in (None, "best", "one_standard_error")] == [2, 2, 1]
+    assert choice(None, penalised=True, a=[[[0.8], [0.8], [0.5]], [[9], [5], [0]]]) == ("a", 1)
+
+
+def test_auto_takes_the_best_norm_of_held_out_samples():
+    X, Y = SHARED
+    model = JointSparseRegressorCV("auto", radii=3).fit(X[:20], Y[:20], X_val=X[20:], y_val=Y[20:])
+    best = {name: result["scores"].max() for name, result in model.results_by_norm_.items()}
+    assert model.best_score_ == best[model.norm_] == max(best.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "tried"),
+    [
+        ({"feature_weights": np.ones(60)}, ["l1", "l12", "l1inf"]),
+        ({"groups": np.arange(60) // 3}, ["l12", "l1inf"]),
+    ],
+)
+def test_auto_tries_norms_that_take_weights_and_groups_where_there_are_any(options, tried):
+    model = JointSparseRegressorCV("auto", radii=None, penalties=2, cv=2, **options).fit(*SHARED)
+    assert list(model.results_by_norm_) == tried and model.penalty_ in model.grid_
+
+
+def test_norms_share_the_time_of_the_folds():
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = JointSparseRegressorCV("auto", cv=2, max_time=1e-6).fit(*SHARED)
+    assert "for 1 (l1), 1 (l12), 1 (l1inf), 1 (l2) radii, the most regularised" in str(caught[0].message)
+    assert [len(result["grid"]) for result in model.results_by_norm_.values()] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"radii": [0.1, 1.0]}, "radii"),
+        ({"radii": 1.0}, "radii"),
+        ({"radii": None, "penalties": [0.1]}, "penalties"),
+    ],
+)
+def test_radii_of_different_norms_are_not_listed(given, name):
+    with pytest.raises(
+        ValueError, match=rf"^{name} must be a number of {name}, or radii 'auto', with norm='auto', as "
+    ):
+        JointSparseRegressorCV("auto", **given).fit(*SHARED)
+
+
+def test_the_chosen_norm_is_kept_in_a_file_and_a_clone_tries_all(tmp_path):
+    pytest.importorskip("skops")
+    X, Y = SHARED[0], SHARED[1][:, :2] > 0
+    model = JointSparseClassifierCV("auto", radii=2, cv=2, loss="squared", warm_start=True).fit(X, Y)
+    save(model, tmp_path / "model.skops")
+    loaded = load(tmp_path / "model.skops")
+    assert (loaded.norm, loaded.norm_) == ("auto", model.norm_) and clone(loaded).norm == "auto"
+    np.testing.assert_equal(loaded.results_by_norm_, model.results_by_norm_)
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert loaded.fit(X, Y).n_iter_ == 0  # a warm start
+
+
 def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
     """Samples come sorted by class, which unshuffled folds would tear apart."""
     Y = np.repeat(np.eye(4, dtype=int), [40, 25, 10, 2], axis=0)
@@ -193,7 +339,7 @@ def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
         ({"selection": "median", "radii": [1.0]}, "^selection must be one of best, one_standard_error, got 'median'"),
         (
             {"selection": "one_standard_error", "cv": [np.split(np.arange(200), 2)]},
-            "^selection must be 'best' without two folds or more, as",
+            "^selection must be 'best' or None without two folds or more, as",
         ),
         *(
             (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -21,9 +22,11 @@ from jointsparse.estimators.base import (
     TaskSamples,
     Trained,
     all_or_nothing,
+    are_listed,
     given_one,
     in_words,
     parameters,
+    plug_in,
     positional,
 )
 from jointsparse.estimators.classifier import Labelled, has_probabilities
@@ -32,9 +35,11 @@ from jointsparse.estimators.path import fits_along
 from jointsparse.estimators.regressor import Targets
 from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
+from jointsparse.learning.problem import Problem
 from jointsparse.learning.radii import MOST_RADII, PER_DECADE, TIE, choose_radius, next_step, radius_at, rounds
 from jointsparse.metrics import auc
-from jointsparse.schema import FLOATS, INTEGERS, array, number
+from jointsparse.registry import pick, room
+from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of, optional
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
@@ -43,22 +48,33 @@ LEAST_GAIN = 0.5  # Choice: standard errors over folds that larger radii must br
 WIDTH, PATIENCE = 2, 2  # Choice: radii that are tried together, and without a better score before a path ends
 
 
+# What a model file may hold of the search with one norm.
+RESULTS = {
+    "grid": array(FLOATS, "points", low=0),
+    **dict.fromkeys(("scores", "gaps"), array(FLOATS, "points", "folds", nan=True)),
+    "features": array(INTEGERS, "points", "folds", low=0),
+}
+
+
 Split = tuple[np.ndarray, np.ndarray]  # rows to train on, and held-out rows
 
 
 class Scored(NamedTuple):
     """Fits of some strengths on the samples that a split trains on.
 
-    scores, gaps: by increasing strength, the scores on its held-out samples, of the most regularised if there was no
-    time for others. ended: True if larger radii change nothing. largest: the fit of the largest strength.
+    scores, gaps, features: by increasing strength, the scores on its held-out samples, the certified gaps and the
+    numbers of features in use, of the most regularised fits if there was no time for others. ended: True if larger
+    radii change nothing. largest: the fit of the largest strength.
     """
 
     scores: list[float]
     gaps: list[float]
+    features: list[int]
     ended: bool
     largest: Fit
 
 
+OF_FITS = "scores", "gaps", "features"  # each has a number for each fit
 Round = tuple[np.ndarray, list[Scored]]  # some strengths, and their fits on each split
 
 
@@ -104,6 +120,39 @@ def comparable(scores: np.ndarray) -> np.ndarray:
     return counted / (np.ptp(counted.mean(axis=1)) or 1.0) if counted.size else counted
 
 
+def best_place(scores: np.ndarray, penalised: bool, selection: str | None) -> int:
+    """Return the place of the best radius or penalty. scores: (n_strengths, n_splits), by increasing strength."""
+    regularised_first = np.arange(len(scores))[:: -1 if penalised else 1]
+    return int(regularised_first[choose_radius(comparable(scores)[regularised_first], selection=selection)])
+
+
+def choose(
+    results: Mapping[str, Mapping[str, np.ndarray]], penalised: bool, selection: str | None = None
+) -> tuple[str, int]:
+    """Return a norm, and the place of a radius or penalty in its grid.
+
+    Of norms whose best scores are equally good it is the one with the fewest features, on average over the folds.
+
+    Parameters
+    ----------
+    results : mapping
+        By norm; see `JointSparseClassifierCV.results_by_norm_`. Some split must have a score.
+    penalised : bool
+        True for penalties.
+    selection : "best", "one_standard_error" or None
+        See `JointSparseClassifierCV`.
+    """
+    scores = [result["scores"] for result in results.values()]
+    places = [best_place(of_norm, penalised, selection) for of_norm in scores]
+    features = [result["features"][place].mean() for result, place in zip(results.values(), places, strict=True)]
+    firsts = np.cumsum([0, *map(len, scores[:-1])])
+    best = comparable(np.vstack(scores))[firsts + places]
+    # Of norms with as many features the one with the best score comes first.
+    order = np.lexsort((-best.mean(axis=1), features))
+    chosen = order[choose_radius(best[order], selection=selection or "one_standard_error")]
+    return list(results)[chosen], places[chosen]
+
+
 def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
     """The rarest label of each sample of a label matrix, -1 for none. Y: (n_samples, n_tasks) of -1, 0, +1.
 
@@ -124,6 +173,9 @@ class Search(Trained):
         "grid_": array(FLOATS, "grid", low=0),
         **dict.fromkeys(("scores_", "_gaps"), array(FLOATS, "grid", "folds", nan=True)),
         "best_score_": number(),
+        "norm": either(one_of("auto"), plug_in("norms")),
+        "norm_": plug_in("norms"),
+        "results_by_norm_": optional(mapping({}, alone(mapping(RESULTS)))),  # not in files of version 1.0.0rc1
         "_counted": array(INTEGERS, "counted", low=0),
     }
 
@@ -132,11 +184,33 @@ class Search(Trained):
     eta0: Sequence[float] = (0.1, 1.0, 10.0, 100.0)
     cv: Any = 5
     scoring: Any = None
-    selection: str = "best"
+    selection: str | None = None
     n_jobs: int | None = None
     validation_tasks: ArrayLike | None = None
 
     _chance: ClassVar[float]  # the default score of what says nothing
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Files of version 1.0.0rc1 have no norm_, which was always the norm that the user named.
+        lacks_norm = "radius_" in state and "norm_" not in state
+        super().__setstate__(state | {"norm_": state.get("norm")} if lacks_norm else state)
+
+    def _norm(self) -> ModuleType:
+        """The norm that is tried, and then the chosen one."""
+        return pick("norms", self.norm_)
+
+    def _norms(self) -> list[str]:
+        """Names of the norms to try: with "auto" all that take the groups and weights of features, if there are any."""
+        names = room("norms")
+        if not isinstance(self.norm, str) or self.norm != "auto":
+            known = isinstance(self.norm, str) and self.norm in names
+            require(known, f"norm must be one of auto, {', '.join(sorted(names))}, got {self.norm!r}")
+            return [self.norm]
+        given = [
+            flag for flag, one in (("GROUPED", self.groups), ("WEIGHTED", self.feature_weights)) if one is not None
+        ]
+        # Choice: every plug-in is tried, as a new norm shall need nothing but its name in NORMS.
+        return [name for name in names if all(getattr(pick("norms", name), flag) for flag in given)]
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
         """Score of the decisions or predictions f for signs or targets y, of weights c; NaN if they tell nothing."""
@@ -196,26 +270,70 @@ class Search(Trained):
         require(splits, "cv must give at least one fold, got none")
         require(
             len(splits) > 1 or self.selection != "one_standard_error",
-            "selection must be 'best' without two folds or more, as with X_val, got 'one_standard_error'",
+            "selection must be 'best' or None without two folds or more, as with X_val, got 'one_standard_error'",
         )
-        if isinstance(self.radii, str) and self.penalties is None:
-            require(self.radii == "auto", f"radii must be 'auto', a number of radii or radii, got {self.radii!r}")
-            penalised = False
-            missed = self._extend(samples, splits, self._scales(problem).radius, of_folds)
-        else:
-            values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
-            grid = self._grid(problem, values, penalised, "penalties" if penalised else "radii")
-            self._keep_scores([self._scored(samples, splits, grid, penalised, of_folds)])
-            missed = len(self.grid_) < len(grid)
+        values, penalised = self._given()
+        self._try_norms(problem, samples, splits, values, penalised, of_folds)
+        value = self._choose(penalised)
+        radius, penalty = (None, value) if penalised else (value, None)
+        return self._train_one(problem, centres, radius, penalty, watch)
+
+    def _given(self) -> tuple[Any, bool]:
+        """Return radii or penalties as the user gave them, and True if they are penalties."""
+        values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
+        if not penalised and isinstance(values, str):
+            require(values == "auto", f"radii must be 'auto', a number of radii or radii, got {values!r}")
+        elif isinstance(self.norm, str) and self.norm == "auto":
+            name = "penalties" if penalised else "radii"
+            require(
+                not are_listed(values),
+                f"{name} must be a number of {name}, or radii 'auto', with norm='auto', as {name} of different norms "
+                f"are not comparable, got {shortened(values)}",
+            )
+        return values, penalised
+
+    def _try_norms(
+        self,
+        problem: Problem,
+        samples: TaskSamples,
+        splits: Sequence[Split],
+        values: Any,
+        penalised: bool,
+        watch: Watch,
+    ) -> None:
+        """Score radii or penalties of each norm to try, and warn if there is no time for some. watch: of the folds."""
+        norms, missed = self._norms(), []
+        self.results_by_norm_: dict[str, dict[str, np.ndarray]] = {}
+        for i, norm in enumerate(norms):
+            self.norm_: str = norm
+            share = Watch(None, watch.left() / (len(norms) - i), False)  # what a norm leaves is for those after it
+            if self._try_norm(problem, samples, splits, values, penalised, share):
+                missed.append(f"{len(self.grid_)}{f' ({norm})' * (len(norms) > 1)}")
         if missed:
             warn_user(
-                f"max_time={self.max_time:g} left the folds time for {len(self.grid_)} "
+                f"max_time={self.max_time:g} left the folds time for {', '.join(missed)} "
                 f"{'penalties' if penalised else 'radii'}, the most regularised ones: raise max_time, n_jobs or tol",
                 ConvergenceWarning,
             )
-        value = float(self.grid_[self._choose(penalised)])
-        radius, penalty = (None, value) if penalised else (value, None)
-        return self._train_one(problem, centres, radius, penalty, watch)
+
+    def _try_norm(
+        self,
+        problem: Problem,
+        samples: TaskSamples,
+        splits: Sequence[Split],
+        values: Any,
+        penalised: bool,
+        watch: Watch,
+    ) -> bool:
+        """Score radii or penalties of the norm that is tried.
+
+        values: as the user gave them. watch: of the norm's folds. Returns True if it leaves no time for some of them.
+        """
+        if isinstance(values, str) and not penalised:
+            return self._extend(samples, splits, self._scales(problem).radius, watch)
+        grid = self._grid(problem, values, penalised, "penalties" if penalised else "radii")
+        self._keep_scores([self._scored(samples, splits, grid, penalised, watch)])
+        return len(self.grid_) < len(grid)
 
     def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
         """Score automatic radii: more are tried until the best one is inside, or the path ends.
@@ -272,7 +390,7 @@ class Search(Trained):
         found = list(Parallel(n_jobs=self.n_jobs)(jobs))
         tried = min(len(one.scores) for one in found)
         kept = slice(-tried, None) if penalised else slice(tried)
-        return strengths[kept], [one._replace(scores=one.scores[kept], gaps=one.gaps[kept]) for one in found]
+        return strengths[kept], [one._replace(**{name: getattr(one, name)[kept] for name in OF_FITS}) for one in found]
 
     def _score_split(
         self,
@@ -295,9 +413,10 @@ class Search(Trained):
         fits = fits_along(train, strengths, penalised, start=start, ends=ends, watch=watch)
         scores = [self._score_of(np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres, held_out) for fit in fits]
         gaps = [float(fit.gap[0]) for fit in fits]
+        features = [int(fit.W[0].any(axis=1).sum()) for fit in fits]
         ended = not penalised and ends(float(strengths[len(fits) - 1]), fits[-1])
-        n_alike = (len(strengths) - len(fits)) * ended  # larger balls, which change nothing
-        return Scored(scores + n_alike * scores[-1:], gaps + n_alike * gaps[-1:], ended, fits[-1])
+        n = (len(strengths) - len(fits)) * ended  # larger balls, which change nothing
+        return Scored(scores + n * scores[-1:], gaps + n * gaps[-1:], features + n * features[-1:], ended, fits[-1])
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
         """Score of the decisions or predictions F (n_samples, n_tasks) on held-out samples, NaN if no task counts."""
@@ -314,38 +433,44 @@ class Search(Trained):
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
 
     def _keep_scores(self, rounds: Sequence[Round]) -> None:
-        """Set grid_ and scores_, (n_grid, n_splits), and the gaps of the fits. rounds: by increasing strength."""
-        self.grid_ = np.concatenate([strengths for strengths, _ in rounds])
-        self.scores_, self._gaps = (
-            np.vstack([np.array([getattr(one, name) for one in found]).T for _, found in rounds])
-            for name in ("scores", "gaps")
+        """Set the results of the norm that is tried, (n_grid, n_splits). rounds: by increasing strength."""
+        self.results_by_norm_[self.norm_] = {"grid": np.concatenate([strengths for strengths, _ in rounds])} | {
+            name: np.vstack([np.array([getattr(one, name) for one in found]).T for _, found in rounds])
+            for name in OF_FITS
+        }
+        self._show_norm()
+
+    def _show_norm(self) -> None:
+        """Set grid_ and scores_ and the gaps of the fits to those of the norm that is tried or chosen."""
+        self.grid_, self.scores_, self._gaps = (
+            self.results_by_norm_[self.norm_][name] for name in ("grid", "scores", "gaps")
         )
 
-    def _choose(self, penalised: bool) -> int:
-        """Set best_score_ and return the place of the best radius or penalty in the grid."""
-        unproven = self._unproven(self._gaps, self._fold_tol())
+    def _choose(self, penalised: bool) -> float:
+        """Set norm_ and what describes its search, and return the best radius or penalty."""
+        gaps = np.concatenate([result["gaps"].ravel() for result in self.results_by_norm_.values()])
+        unproven = self._unproven(gaps, self._fold_tol())
         if unproven.any():
             warn_user(
-                f"the choice rests on {self._gaps.size} fits, of which {unproven.sum()} are not certified to be within "
-                f"{self._fold_tol():g} of their optima, but within {self._gaps.max():.2g} (relative) at worst: raise "
+                f"the choice rests on {gaps.size} fits, of which {unproven.sum()} are not certified to be within "
+                f"{self._fold_tol():g} of their optima, but within {gaps.max():.2g} (relative) at worst: raise "
                 f"{'' if self.max_time is None else 'max_time, '}n_iter or tol, or centre and scale the features",
                 ConvergenceWarning,
             )
-        scores = comparable(self.scores_)
         require(
-            scores.size,
+            comparable(self.scores_).size,
             "held-out samples must include a positive and a negative of some validation task, got none: choose "
             "fewer folds (cv) or other validation_tasks",
         )
-        regularised_first = np.arange(len(scores))[:: -1 if penalised else 1]
-        chosen = int(regularised_first[choose_radius(scores[regularised_first], selection=self.selection)])
+        self.norm_, chosen = choose(self.results_by_norm_, penalised, self.selection)
+        self._show_norm()
         self.best_score_ = float(np.nanmean(self.scores_[chosen]))
         if self.scoring is None and self.best_score_ <= self._chance:
             warn_user(
                 f"the chosen {'penalty' if penalised else 'radius'} has a score of {self.best_score_:.3g} on held-out "
                 f"samples, no better than chance ({self._chance:g}): what was learnt says nothing of other samples"
             )
-        return chosen
+        return float(self.grid_[chosen])
 
     def _validation_tasks(self, n_tasks: int) -> np.ndarray:
         tasks = np.arange(n_tasks)
@@ -371,19 +496,24 @@ class JointSparseClassifierCV(Labelled, Search):
 
     Parameters
     ----------
-    norm, loss, solver, n_iter, tol, normalisation, labels, fit_intercept, class_weight
+    norm : a name in `jointsparse.norms.NORMS`, or "auto", default="l1inf"
+        "auto" tries all of them on the same held-out samples, in the time of all of them together, and `selection`
+        says which one is taken. A norm's number of features is the mean over its fits on the folds, not that of a fit
+        on all samples. Norms that do not take `groups` or `feature_weights` are left out where these are given.
+    loss, solver, n_iter, tol, normalisation, labels, fit_intercept, class_weight
         See JointSparseClassifier. Class weights are those of all samples, also within folds.
     feature_weights, groups, positive
         See JointSparseClassifier.
     max_time : float or None, above 0, default=None
-        Seconds for folds and final fit together, of which folds take half at most. If they would need more, a warning
-        says so, and the choice is among the most regularised fits.
+        Seconds for folds and final fit together, of which folds take half at most. Norms share the time of the folds.
+        If they would need more, a warning says so, and the choice is among the most regularised fits.
     callback, verbose, warm_start
         See JointSparseClassifier. They are about the final fit.
     radii : "auto", int, sequence of float, or None, at least 0, default="auto"
         Radii to try. "auto": four in each factor of ten about the data's natural unit, in both directions until the
         best one is inside, larger ones bring less than half a standard error over the folds, or the problem itself
         ends. An int: so many radii from a tenth of the unit to ten times it. None with `penalties`.
+        With norm="auto" each norm has radii or penalties of its own, so none can be listed.
     penalties : int, sequence of float, or None, at least 0, default=None
         Penalties to try, if radii is None. An int: so many from a thousandth of the smallest one for which W = 0.
     eta0 : sequence of float, greater than 0, default=(0.1, 1.0, 10.0, 100.0)
@@ -396,9 +526,11 @@ class JointSparseClassifierCV(Labelled, Search):
         Any scikit-learn scorer. For a matrix y, and where labels are not "classes", it is called for each task with
         labels 0 and 1 and X without columns, and averaged. For a vector of classes it is called with these, of which
         those of validation_tasks count, if they are two or more. None: AUC, averaged over tasks, one against the rest.
-    selection : {"best", "one_standard_error"}, default="best"
-        "one_standard_error" takes the most regularised one whose score is within the standard error of the best over
-        two folds or more. Choose it for fewer features at a score that may be as good.
+    selection : {"best", "one_standard_error"} or None, default=None
+        None takes the radius with the best score. With norm="auto" it then takes the norm with the fewest features
+        whose score is within one standard error of the best over the folds, or the best norm if there is one split
+        alone. "best" takes the best norm in any case. "one_standard_error" also takes the most regularised radius
+        within one standard error, for fewer features at a score that may be as good. It needs two folds or more.
     n_jobs : int or None, default=None
         Folds at the same time, as in scikit-learn. Results are the same for any number.
     validation_tasks : sequence of int or of bool, or None, default=None
@@ -406,17 +538,22 @@ class JointSparseClassifierCV(Labelled, Search):
 
     Attributes
     ----------
+    norm_ : str
+        The chosen norm.
     radius_, penalty_ : float or None
         The chosen one. The other is None.
     eta0_ : float
         The chosen first step size, NaN if the solver has none.
     grid_ : ndarray (n_grid,)
-        The radii or penalties in increasing order.
+        The radii or penalties of the chosen norm in increasing order.
     scores_ : ndarray (n_grid, n_folds)
         Scores, averaged over the validation tasks that have positives and negatives in the fold. NaN for a fold without
         such a task.
     best_score_ : float
         Mean over the other folds at the chosen radius or penalty.
+    results_by_norm_ : dict of dict
+        Results of each norm that was tried: "grid" and "scores" as above, and "gaps" and "features", the certified
+        relative gap and the number of features in use of each fit, (n_grid, n_folds).
     coef_, intercept_, selected_features_, classes_, duality_gap_, objective_, n_iter_
         See JointSparseClassifier. They describe the final fit, on all samples, or with X_val on those of X.
     n_features_in_, feature_names_in_ : int, ndarray
@@ -437,6 +574,9 @@ class JointSparseClassifierCV(Labelled, Search):
     >>> model = JointSparseClassifierCV(radii=[0.0, 0.5, 1.0], cv=2).fit(X, y)
     >>> model.radius_, model.scores_.tolist()
     (0.5, [[0.5, 0.5], [1.0, 1.0], [1.0, 1.0]])
+    >>> model = JointSparseClassifierCV("auto", radii=3, cv=2).fit(X, y)
+    >>> model.norm_, list(model.results_by_norm_)
+    ('l1', ['l1', 'l12', 'l1inf', 'l2'])
     """
 
     _chance = 0.5  # AUC
@@ -491,9 +631,9 @@ class JointSparseRegressorCV(Targets, Search):
 
     Parameters
     ----------
-    norm, solver, n_iter, tol, normalisation, fit_intercept, feature_weights, groups, positive
+    solver, n_iter, tol, normalisation, fit_intercept, feature_weights, groups, positive
         See JointSparseRegressor.
-    radii, penalties, eta0, selection, n_jobs, validation_tasks, max_time, callback, verbose, warm_start
+    norm, radii, penalties, eta0, selection, n_jobs, validation_tasks, max_time, callback, verbose, warm_start
         See JointSparseClassifierCV.
     cv : int, splitter or iterable of (train, test), default=5
         Folds of fit without X_val. An int means shuffled folds (always in the same way).
@@ -502,7 +642,7 @@ class JointSparseRegressorCV(Targets, Search):
 
     Attributes
     ----------
-    radius_, penalty_, eta0_, grid_, scores_, best_score_
+    norm_, radius_, penalty_, eta0_, grid_, scores_, best_score_, results_by_norm_
         See JointSparseClassifierCV.
     coef_, intercept_, selected_features_, duality_gap_, objective_, n_iter_, n_features_in_, feature_names_in_
         See JointSparseRegressor. They describe the final fit.

@@ -134,20 +134,20 @@ def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
     return np.array([pairs[first_of_best(-smallest[pairs], slack[pairs[0]])] for pairs in pairs_of])
 
 
-def choose_radius(score: NDArray[Any], *, selection: str = "best", slack: float = TIE) -> int:
+def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: float = TIE) -> int:
     """Return the index of the radius with the best mean score; of those that are as good the smallest.
 
     Parameters
     ----------
     score : array, (n_radii,) or (n_radii, n_words)
         By increasing radius, of all words together or of each validation word; larger is better.
-    selection : "best" or "one_standard_error"
+    selection : "best", "one_standard_error" or None
         Means are as good as the best one if they differ by less than `slack`, or by less than the best one's standard
-        error over the words.
+        error over the words. None means "best".
     slack : float
         Means that differ by less are ties.
     """
-    require(selection in SELECTIONS, f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
+    require(selection in (None, *SELECTIONS), f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
     by_word = np.asarray(score, dtype=float).reshape(len(score), -1)
     mean, n_words = by_word.mean(axis=1), by_word.shape[1]
     if selection == "one_standard_error" and n_words > 1:

@@ -194,6 +194,15 @@ def list_of(spec: Spec, size: str = "") -> Spec:
     return Spec(check)
 
 
+def alone(spec: Spec) -> Spec:
+    """What must agree with the sizes that are known, but decides none for others."""
+
+    def check(name: str, value: Any, sizes: Sizes) -> None:
+        spec.check(name, value, sizes.copy())
+
+    return Spec(check)
+
+
 def mapping(specs: Mapping[str, Spec], others: Spec | None = None) -> Spec:
     """A dictionary with these keys. others: what the values of further keys must be; None: there are none."""
 

@@ -137,7 +137,7 @@ def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
     model, rows = final.model, json.loads(table.to_json(orient="records", double_precision=12))
     return {
         "words": [str(word) for word in model.classes_],
-        "norm": model.norm,
+        "norm": model.norm_,
         "loss": model.loss,
         "radius": model.radius_,
         "known_images": len(final.labels),
