@@ -61,6 +61,18 @@ def test_radii_are_fitted_each_by_itself(norm, solver, container):
         assert np.all(norm.norm(got.W[pair]) <= radius * (1 + 1e-6))
 
 
+@pytest.mark.parametrize("loss", [hinge, squared])
+def test_a_fit_leaves_the_fit_that_it_starts_from_as_it_was(loss):
+    problem = draw_wide()
+    options = {"loss": loss, "norm": l12, "tol": 1e-4, "n_iter": 5000}
+    start = working_set.fit(problem, **options, radius=np.array([1.0]))
+    before = working_set.fit(problem, **options, radius=np.array([2.0]), start=start)
+    working_set.fit(problem, **options, radius=np.array([0.3]), start=start)
+    after = working_set.fit(problem, **options, radius=np.array([2.0]), start=start)
+    np.testing.assert_array_equal(after.W, before.W)
+    assert after.n_iter == before.n_iter
+
+
 def test_a_norm_without_zeros_has_no_working_set():
     options = {"loss": hinge, "norm": NORMS["l2"], "radius": np.array([1.0, 2.0])}
     got, whole = (solver.fit(draw_tasks(), **options) for solver in (working_set, pdhg))
