@@ -29,3 +29,13 @@ def test_no_smaller_ball_holds_a_fit_without_losses_and_no_larger_penalty_leaves
     ).W
     assert np.abs(none).max() <= 1e-6
     assert intercept or np.abs(some).max() > 1e-4
+
+
+@pytest.mark.parametrize("norm", [name for name in sorted(NORMS) if NORMS[name].PER_TASK])
+def test_the_unit_of_a_norm_per_task_is_that_of_a_task_alone(norm):
+    X, Y = draw_labels(n=30, d=6)
+    alone, thrice = (
+        scales.scales(Problem.from_matrix(X, labels), loss=LOSSES["hinge"], norm=NORMS[norm]).radius
+        for labels in (Y[:, :1], np.tile(Y[:, :1], 3))
+    )
+    np.testing.assert_allclose(thrice, alone, rtol=1e-12)
