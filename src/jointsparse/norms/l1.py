@@ -362,12 +362,12 @@ def shrink(v, theta, rest, b):  # type: ignore[no-untyped-def]
 @njit
 def shrink_on(b, z):  # type: ignore[no-untyped-def]
     """Shrink b, which is too large because entries unexpectedly became zero, by Newton's method on b itself."""
-    zero, left, count = b.dtype.type(0), 0, -1.0
-    while left != count:
+    zero, nonzeros, count = b.dtype.type(0), 0, -1.0
+    while nonzeros != count:
         _, excess, count = survey(b, zero, None)
         if excess <= z:
             return
-        left = shrink(b, b.dtype.type((excess - z) / count), zero, b)
+        nonzeros = shrink(b, b.dtype.type((excess - z) / count), zero, b)
 
 
 @njit
@@ -381,8 +381,8 @@ def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
     if few:
         v = v[candidates[:few]]
         result = v
-    left = shrink(v, theta, v.dtype.type(rest), result)
-    if n >= 0.0 and left != n:
+    nonzeros = shrink(v, theta, v.dtype.type(rest), result)
+    if n >= 0.0 and nonzeros != n:
         shrink_on(result, z)
     if few:
         b[:] = 0
@@ -617,16 +617,16 @@ def shrink_tile(w, theta, rest, b, counts):  # type: ignore[no-untyped-def]
 
 @njit
 def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
-    """`shrink` for every column; count the entries of each that are not 0."""
+    """`shrink` for every column; count the entries of each that are not 0. rest: what theta cannot hold (`newton`)."""
     n_tasks = W.shape[1]
     w, b, size = W.reshape(W.size), B.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, rests, counts = tiled(theta, size), tiled(rest, size), np.zeros(size, W.dtype)
-    left, lost = np.zeros(n_tasks), np.zeros(n_tasks)
+    nonzeros, lost = np.zeros(n_tasks), np.zeros(n_tasks)  # `fold` needs both, but sums of counts lose nothing
     for start in range(0, w.size, size):
         stop = min(start + size, w.size)
         shrink_tile(w[start:stop], thetas, rests, b[start:stop], counts)
-    fold(counts, left, lost)
-    return left
+    fold(counts, nonzeros, lost)
+    return nonzeros
 
 
 @njit
@@ -634,9 +634,9 @@ def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
     """`project_vector` for every column of W, each with its own radius. B may be W."""
     fit, theta, rest, n = solve_columns(W, radii)
     if fit:
-        left = shrink_columns(W, theta, rest, B)
+        nonzeros = shrink_columns(W, theta, rest, B)
         for l in range(W.shape[1]):
-            if n[l] >= 0.0 and left[l] != n[l]:
+            if n[l] >= 0.0 and nonzeros[l] != n[l]:
                 column = B[:, l].copy()
                 shrink_on(column, radii[l])
                 copy_numbers(column, B[:, l])
@@ -667,18 +667,18 @@ def factors(weights: ArrayLike, W: Floats) -> Vector:
 
 
 def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, NDArray[np.intc], int]:
-    """|W|, (n_tasks, n_features), and weights, (1, n_features), scaled by powers of two, and their exponents.
+    """|W|, (n_tasks, n_features), and weights, (1, n_features), scaled by powers of two; the exponents of both.
 
     The largest weight is near 1, and so is the largest weighted entry of each task.
     """
     require_finite(W)
     V, A = np.abs(tasks(W)).astype(np.float64), as_weights(weights, len(W))[np.newaxis]
-    heavy = -int(np.frexp(A.max(initial=0.0))[1])
-    A, unit = np.ldexp(A, heavy), np.zeros((len(V), 1), np.intc)
+    weight_power = -int(np.frexp(A.max(initial=0.0))[1])
+    A, task_powers = np.ldexp(A, weight_power), np.zeros((len(V), 1), np.intc)
     for factor in (1.0, A):  # entries near 1 first, so that products with small weights do not vanish
         more = -np.frexp((V * factor).max(axis=1, initial=0.0, keepdims=True))[1]
-        V, unit = np.ldexp(V, more), unit + more
-    return V, A, unit, heavy
+        V, task_powers = np.ldexp(V, more), task_powers + more
+    return V, A, task_powers, weight_power
 
 
 @njit
@@ -698,8 +698,8 @@ def weighted_totals(V: Vector, A: Vector) -> Vector:
 @np.errstate(over="ignore")  # norms above the largest float
 def weighted_sums(W: Floats, weights: ArrayLike) -> Vector:
     """sum_i a_i |W_il| for each task l; a vector is one task."""
-    V, A, unit, heavy = weighted_columns(W, weights)
-    return np.ldexp(weighted_totals(V, A), -(unit + heavy))[:, 0]
+    V, A, task_powers, weight_power = weighted_columns(W, weights)
+    return np.ldexp(weighted_totals(V, A), -(task_powers + weight_power))[:, 0]
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
@@ -851,18 +851,19 @@ def _scaled_down(W: Floats, radii: Vector, method: Method) -> Floats:
 @np.errstate(over="ignore")  # a radius that overflows here is above the norm
 def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
     """Projection of W, a matrix or a vector, with weights a: the heights of |W_i| / a_i above theta, times a_i."""
-    V, A, unit, heavy = weighted_columns(W, weights)
+    # V is (n_tasks, n_features) and A is (1, n_features), both scaled by powers of two.
+    V, A, task_powers, weight_power = weighted_columns(W, weights)
     if not V.size:
         return W
-    z = np.ldexp(radii[:, np.newaxis], unit + heavy)
+    z = np.ldexp(radii[:, np.newaxis], task_powers + weight_power)
     outside = weighted_totals(V, A) > z
     shows = z >= SMALLEST_SHARE
     total = np.where(outside & shows, z, 1.0)
-    left = np.minimum(A * heights_of_tasks(V / A, (A * A)[0], total[:, 0]), V)
+    magnitudes = np.minimum(A * heights_of_tasks(V / A, (A * A)[0], total[:, 0]), V)
     # Only rounding separates this norm from the radius. A factor of two units below 1 keeps the norm below it.
-    norms = weighted_totals(left, A)
-    left = np.minimum(left * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * shows
-    found = unscaled(left, unit, W.dtype)
+    norms = weighted_totals(magnitudes, A)
+    magnitudes = np.minimum(magnitudes * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * shows
+    found = unscaled(magnitudes, task_powers, W.dtype)
     return np.where(outside.T, np.copysign(found.T.reshape(W.shape), W) + W.dtype.type(0), W)
 
 

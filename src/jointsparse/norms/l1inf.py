@@ -243,7 +243,7 @@ def count_and_excess(a, level, with_excess):  # type: ignore[no-untyped-def]
 def bound_and_slope(sums, maxima, m, theta, squares):  # type: ignore[no-untyped-def]
     """sum_i max(M_i - theta, (S_i - theta) / m, 0), a lower bound of N(theta), and minus its slope.
 
-    `squares` are factors of all terms (see `_theta_and_mu_weighted`), or None; Numba leaves out what they alone need.
+    `squares` are factors of all terms (see `_levels_weighted`), or None; Numba leaves out what they alone need.
     """
     value, slope = 0.0, 0.0
     share = 1.0 / m
@@ -408,28 +408,30 @@ def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no
 def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-untyped-def]
     """Find theta and the slope of -N there, and write mu, for 0 < radius < ||W||.
 
-    warm: theta and bound of a warm start, updated; mu is its mu. The slope is infinite if the radius does not show
-    beside the row sums.
+    warm: theta and bound of a warm start, updated; mu is its mu. squares: of the weights, see `_levels_weighted`, or
+    None. The slope is infinite if the radius does not show beside the row sums.
     """
     m, share = W.shape[1], 1.0 / W.shape[1]
     rounding = 4 * np.finfo(W.dtype).eps
     least = theta_bound(sums, maxima, m, radius, squares) * (1.0 - rounding)
     # A bad warm start is slower than a cold one. Where theta jumps, so does its bound; NaN says that it does not.
     if warm[0] > least and not abs(warm[1] - least) >= NEAR_BOUND * least:
-        guess, height = warm[0], 0.0
+        guess, position = warm[0], 0.0
     else:
-        guess, height = guess_from_sample(W, sums, maxima, least, np.nonzero(sums > least)[0], squares)
+        guess, position = guess_from_sample(W, sums, maxima, least, np.nonzero(sums > least)[0], squares)
         mu[:] = 0.0
     warm[1] = least
     # Rows that the guess calls dead are left out at first. theta solved on some rows is never above the true one.
     start, theta = max(least, BELOW_GUESS * guess), least
     while True:
         rows = np.nonzero(sums > start)[0]
+        # Each level starts between its bounds, at the mean position of the sample's levels, but not below the level of
+        # the warm start or the last round.
         levels = np.empty(rows.size)
         for r in range(rows.size):
             low = mu_bound(sums, maxima, share, rows[r], guess)
             high = maxima[rows[r]]
-            levels[r] = min(max(low + height * (high - guess * share - low), mu[rows[r]]), high)
+            levels[r] = min(max(low + position * (high - guess * share - low), mu[rows[r]]), high)
         if 2 * rows.size < W.shape[0] and W.size > CACHED_ENTRIES:
             order = np.arange(rows.size)
             factors = None if squares is None else squares[rows]
@@ -446,7 +448,7 @@ def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-u
             warm[0] = theta
             return theta, slope
         start = guess = theta = max(theta, least)
-        height = 0.0  # the levels found are better than any guess
+        position = 0.0  # the levels found are better than any guess
 
 
 @njit
@@ -632,28 +634,28 @@ def _levels_weighted(
     # sum_j (V_ij - nu_i)_+ = theta. Only in sums over rows, N(theta) = sum_i s_i^2 nu_i, the weights stay.
     sums, maxima = group_statistics(W, groups)
     # Powers of two bring the largest weight and the largest weighted entry near 1, so that no square overflows.
-    heavy = -int(np.frexp(weights.max(initial=0.0))[1])
-    s, entries = np.ldexp(weights, heavy), 0
+    weight_power = -int(np.frexp(weights.max(initial=0.0))[1])
+    s, entry_power = np.ldexp(weights, weight_power), 0
     for factor in (1.0, s):  # entries near 1 first, so that products with small weights do not vanish
-        entries -= int(np.frexp((np.ldexp(maxima, entries) * factor).max(initial=0.0))[1])
-    scaled_radius = float(np.ldexp(radius, entries + heavy))
-    if weighted_sum(np.ldexp(maxima, entries), s) <= scaled_radius:
+        entry_power -= int(np.frexp((np.ldexp(maxima, entry_power) * factor).max(initial=0.0))[1])
+    scaled_radius = float(np.ldexp(radius, entry_power + weight_power))
+    if weighted_sum(np.ldexp(maxima, entry_power), s) <= scaled_radius:
         return True, 0.0, maxima
     if scaled_radius < SMALLEST_SHARE:
         return False, max(float((sums / weights).max()), SMALLEST), np.zeros(len(maxima))
-    coarse = entries if abs(entries) > LARGE_EXPONENT else 0
-    to_nu = np.ldexp(1.0 / (s if groups is None else s[groups.of_feature]), entries - coarse)
+    coarse = entry_power if abs(entry_power) > LARGE_EXPONENT else 0
+    to_nu = np.ldexp(1.0 / (s if groups is None else s[groups.of_feature]), entry_power - coarse)
     V = (np.ldexp(W, coarse, dtype=np.float64) if coarse else W) * to_nu[:, np.newaxis]
     start, nu = np.zeros(2), np.zeros(len(maxima))
     if warm is not None and len(warm.mu) == len(W):
-        start, nu = np.ldexp([warm.theta, warm.bound], entries - heavy), np.ldexp(warm.mu, entries) / s
+        start, nu = np.ldexp([warm.theta, warm.bound], entry_power - weight_power), np.ldexp(warm.mu, entry_power) / s
     theta, nu = _solve_weighted(V, scaled_radius, s * s, groups, start, nu)
-    levels = np.minimum(nu * s, np.ldexp(maxima, entries))
+    levels = np.minimum(nu * s, np.ldexp(maxima, entry_power))
     shrink_into_ball(levels, scaled_radius, s)
-    mu = unscaled(levels, entries, np.float64)
-    theta = max(float(np.ldexp(theta, heavy - entries)), SMALLEST)
+    mu = unscaled(levels, entry_power, np.float64)
+    theta = max(float(np.ldexp(theta, weight_power - entry_power)), SMALLEST)
     if warm is not None:
-        warm.theta, warm.bound, warm.mu = theta, float(np.ldexp(start[1], heavy - entries)), mu
+        warm.theta, warm.bound, warm.mu = theta, float(np.ldexp(start[1], weight_power - entry_power)), mu
     return False, theta, mu
 
 
@@ -785,11 +787,10 @@ def levels_that_lose(W, lost, sums, maxima):  # type: ignore[no-untyped-def]
 def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vector:
     """mu_i(theta_i) of every row, or of every group."""
     V = W if groups is None else groups.stacked(W)
-    if groups is not None and V is None:
+    if V is None:  # groups of different sizes
         power = -int(np.frexp(np.abs(W).max(initial=0.0))[1])  # brings the largest entry near 1
         V, taken = np.ldexp(np.abs(W), power, dtype=np.float64), np.ldexp(theta, power)
         return np.ldexp(careful_levels(V, groups, lambda tops, k: np.maximum(tops - taken, 0.0))[1], -power)
-    V = W if V is None else V
     sums, maxima = statistics(V)
     if not (sums <= np.finfo(V.dtype).max).all():
         scale = np.where(np.isfinite(sums), 1.0, SMALLER)
