@@ -86,47 +86,49 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def log_odds(alpha, whole, margin, sigma, target, low, powers, y, z):  # type: ignore[no-untyped-def]
-    """The z_i >= 0 with sigma z + alpha = sigma margin + whole / (1 + exp(z)), by Newton's method, and y_i = exp(-z_i).
+def log_odds(alpha, whole, margin, sigma, target, low, powers, y, minus_z):  # type: ignore[no-untyped-def]
+    """Solve sigma z + alpha = sigma margin + whole / (1 + exp(z)) for z >= 0, by Newton's method; write y = exp(-z).
 
-    The arrays before `y` are scratch.
+    All arrays hold a number per equation. `target`, `low`, `powers` and `minus_z` are scratch.
     """
     # The difference of the two sides is convex and decreasing, so Newton's method rises to z from any point below.
     # From a point above, its first step leads below.
-    for i in range(z.size):
+    for i in range(minus_z.size):
         target[i] = sigma[i] * margin[i] - alpha[i]
         bound = margin[i] - alpha[i] / sigma[i]
         low[i] = 0.0 if bound < 0.0 else bound
-    for i in range(z.size):
+    for i in range(minus_z.size):
         odds = (whole[i] - alpha[i]) / alpha[i]
         powers[i] = odds if odds > 1.0 and odds < 1e300 else 1.0
     bits = powers.view(np.int64)
-    for i in range(z.size):
+    for i in range(minus_z.size):
         # The exponent and the mantissa after its 1, as a number: about log2 of the odds.
         rough = (float(bits[i] >> 32) * 2.0**-20 - 1023.0) * LOG_2
-        z[i] = -low[i] if rough < low[i] else -rough
+        minus_z[i] = -low[i] if rough < low[i] else -rough
     for _ in range(100):  # mostly fewer than ten
-        exponentials(z, powers, y)
+        exponentials(minus_z, powers, y)
         moving = 0
-        for i in range(z.size):
+        for i in range(minus_z.size):
             per_whole = 1.0 / (1.0 + y[i])
             share = y[i] * per_whole
-            rest = target[i] + sigma[i] * z[i] + whole[i] * share
-            better = rest / (sigma[i] + whole[i] * share * per_whole) - z[i]
+            rest = target[i] + sigma[i] * minus_z[i] + whole[i] * share
+            better = rest / (sigma[i] + whole[i] * share * per_whole) - minus_z[i]
             better = low[i] if better < low[i] else better
             # The error of the next point is less than the square of this.
-            moving += np.int64(abs(better + z[i]) > 1e-8 * better)
-            z[i] = -better
+            moving += np.int64(abs(better + minus_z[i]) > 1e-8 * better)
+            minus_z[i] = -better
         if moving == 0:
             break
-    exponentials(z, powers, y)
+    exponentials(minus_z, powers, y)
 
 
 @njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
+    """Write the proximal steps of A to B (see `functions_of`): collect TILE equations, solve them, write alpha'."""
     one_y, one_c, n_tasks = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1], A.shape[1]
     alpha, whole, margin, step = np.zeros(TILE), np.zeros(TILE), np.zeros(TILE), np.ones(TILE)
-    target, low, x, powers, tail = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    target, low, powers, minus_z = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
+    tail, swapped = np.empty(TILE), np.empty(TILE, np.bool_)
     i, l = 0, 0
     for first in range(0, A.size, TILE):
         size, from_i, from_l = min(TILE, A.size - first), i, l
@@ -139,19 +141,18 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
             else:
                 # alpha' = c / (1 + exp(z)). The smaller of alpha' and c - alpha' has more correct digits.
                 f = np.float64(y * F[i, l])
-                swapped = not a - s * f < 0.5 * c_il
+                swapped[k] = not a - s * f < 0.5 * c_il
                 whole[k], step[k] = c_il, s
-                alpha[k], margin[k] = (c_il - a, -f) if swapped else (a, f)
-                B[i, l] = y if swapped else -y
+                alpha[k], margin[k] = (c_il - a, -f) if swapped[k] else (a, f)
             l += 1
             if l == n_tasks:
                 i, l = i + 1, 0
-        log_odds(alpha, whole, margin, step, target, low, powers, tail, x)
+        log_odds(alpha, whole, margin, step, target, low, powers, tail, minus_z)
         i, l = from_i, from_l
         for k in range(size):
             if whole[k] > 0.0:
                 y = Y[i, 0 if one_y else l]
-                B[i, l] = y * whole[k] * ((1.0 if B[i, l] == y else tail[k]) / (1.0 + tail[k]))
+                B[i, l] = y * whole[k] * ((1.0 if swapped[k] else tail[k]) / (1.0 + tail[k]))
             l += 1
             if l == n_tasks:
                 i, l = i + 1, 0
