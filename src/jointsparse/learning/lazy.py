@@ -320,11 +320,11 @@ class Lazy:
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:
         self.norm, self.radius, self.t = norm, radius, 0
         n_balls, width = (n_tasks, 1) if ONE_BALL_PER_TASK[norm] else (1, n_tasks)
-        self.values = np.zeros((n_balls, n_features, width))
-        self.sizes = np.zeros_like(self.values)
+        self.values = np.zeros((n_balls, n_features, width))  # the entries of each row when it was written
+        self.sizes = np.zeros_like(self.values)  # their magnitudes, in increasing order within each row
         self.rows = np.zeros((n_balls, n_features), ROW)
         self.balls = np.zeros(n_balls, BALL)
-        self.heaps = np.zeros((n_balls, n_features + 1), np.int32)
+        self.heaps = np.zeros((n_balls, n_features + 1), np.int32)  # rows by `bend`, from place 1: place 0 is unused
         self.written: Matrix | None = None  # W, once it was read
 
     def step(self, X: Rows, G: Matrix) -> None:

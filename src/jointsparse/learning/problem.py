@@ -287,7 +287,7 @@ def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
     """Copy these columns of X, times a factor each."""
     if sparse.issparse(X):
         return X[:, columns] if scale is None else X[:, columns] @ sparse.diags_array(scale.astype(X.dtype))
-    found = np.take(X, columns, axis=1, mode="clip")
+    found = np.take(X, columns, axis=1)
     return found if scale is None else np.multiply(found, scale.astype(X.dtype), out=found)
 
 
@@ -365,6 +365,7 @@ def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray
         return np.asarray(X[:, used] @ W[used])
     if sparse.issparse(X) or W.shape[1] == 1 or W.shape[1] > MANY_COLUMNS:
         return np.asarray(X @ W)
+    # In blocks of columns of X, whose products OpenBLAS computes without a copy.
     width = _small_width(X.shape[0], W.shape[1])
     F = X[:, :width] @ W[:width]
     for left in range(width, X.shape[1], width):
@@ -372,7 +373,7 @@ def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray
     return F
 
 
-@np.errstate(invalid="ignore")
+@np.errstate(invalid="ignore")  # as in `product`
 def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) -> None:
     """Add X^T A to V, or set V to it if it is the first.
 
@@ -390,6 +391,7 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
     if sparse.issparse(X) or A.shape[1] == 1:
         V[...] = X.T @ A if first else V + X.T @ A
         return
+    # In blocks of columns of X, as in `product`.
     width = _small_width(*A.shape)
     for left in range(0, X.shape[1], width):
         columns, part = X[:, left : left + width].T, V[left : left + width]

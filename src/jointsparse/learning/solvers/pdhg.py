@@ -282,7 +282,8 @@ class Run:
         """Do iteration t. best: given at a look only."""
         new = self.step()
         if t % ITERATIONS_PER_LOOK == 1 and self.since == 0:
-            self.begun = self.previous = self.movements(self.at, new)[2]
+            _, _, moved = self.movements(self.at, new)
+            self.begun = self.previous = moved
         self.since += 1
         restarts = False
         if best is not None:
@@ -324,7 +325,7 @@ class Run:
     def is_to_restart(self, t: int, new: Point) -> bool:
         """Return True if a look in iteration t says that the next iteration begins anew."""
         # Choice: PDLP's rule of restarts, by the length of a step and with 0.4 for 0.2; 0.2 to 0.6 take as long.
-        moved = self.movements(self.at, new)[2]
+        _, _, moved = self.movements(self.at, new)
         stalled = moved <= 0.8 * self.begun and moved > self.previous
         self.previous = moved
         return moved <= 0.4 * self.begun or stalled or self.since >= 0.36 * t

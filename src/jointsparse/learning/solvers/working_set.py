@@ -161,9 +161,9 @@ class _Search:
     """One pair after the other.
 
     Of all pairs. problem, whole: the tasks, and the same in one part if tasks share their samples. b_zero, at_zero: the
-    best intercepts and the objective for W = 0. per_task: True if each task has a working set of its own. descends:
-    True if `_RowSweeps` solve the problem on few rows. sweeps: True if `_TaskSweeps` solve the whole problem, of tasks
-    that share sparse features. scale: see `scale_of`.
+    best intercepts and the objective for W = 0. per_task: True if each task has a working set of its own.
+    sweeps_rows: True if `_RowSweeps` solve the problem on few rows. sweeps_tasks: True if `_TaskSweeps` solve the whole
+    problem, of tasks that share sparse features. scale: see `scale_of`.
 
     Of a pair. W, b, value: the best so far, and its objective. A, V, s: the last dual variables, X^T A of all rows, and
     each task's sum of A. bound, best_dual: the best bound and its dual variables. inside: the working set,
@@ -180,17 +180,17 @@ class _Search:
         watch: Watch | None,
     ) -> None:
         self.loss, self.tol, self.n_iter, self.watch = loss, tol, n_iter, watch
-        norm, penalised, whole = regulariser.norm, isinstance(regulariser, Penalty), problem.together()
+        norm, penalised = regulariser.norm, isinstance(regulariser, Penalty)
+        self.problem = problem.compact()
+        self.whole = whole = self.problem.together()
         # Tasks with working sets of their own have no product in common.
         self.per_task = norm.PER_TASK and regulariser.weights is None
         shared = whole.y.shape[1] == whole.n_tasks
         alike = shared and bool((whole.c == whole.c[:, :1]).all())
-        self.descends = loss.QUADRATIC and norm.DESCENDS and penalised and not regulariser.positive and alike
-        self.scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not self.descends else None
-        self.problem = problem.compact()
-        self.whole = self.problem.together()
-        self.sweeps = loss.DESCENDS and norm.PER_TASK and penalised and self.whole.is_sparse and shared
-        self.b_zero, self.at_zero = solve_at_zero(self.whole, loss)
+        self.sweeps_rows = loss.QUADRATIC and norm.DESCENDS and penalised and not regulariser.positive and alike
+        self.scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not self.sweeps_rows else None
+        self.sweeps_tasks = loss.DESCENDS and norm.PER_TASK and penalised and whole.is_sparse and shared
+        self.b_zero, self.at_zero = solve_at_zero(whole, loss)
 
     def begin(self, regulariser: Regulariser, start: Fit | None) -> None:
         """Begin a pair, from a fit or from W = 0."""
@@ -205,7 +205,7 @@ class _Search:
         self.now: Any = None
         self.see(at.A)
         few = self.whole.n_features // 16
-        if self.descends:  # rows that get weights in the first sweep if all are there
+        if self.sweeps_rows:  # rows that get weights in the first sweep if all are there
             few = min(np.count_nonzero(self.row_duals > regulariser.strength), FIRST_ROWS_OF_DESCENT)
         self.first_rows = max(FIRST_ROWS, few)
 
@@ -224,6 +224,7 @@ class _Search:
             self.bound, self.best_dual = bound, self.A
         gradient = self.regulariser.gradient(np.ascontiguousarray(self.V.T))
         self.row_duals = self.regulariser.norm.dual_rows(gradient, **self.regulariser.options)
+        # Parts for each task but one working set for all: each row has its largest part, relative to the task's.
         if self.row_duals.ndim > self.inside.ndim:
             largest = self.row_duals.max(axis=0, initial=0.0)
             self.row_duals = (self.row_duals / np.where(largest > 0, largest, 1)).max(axis=1, initial=0.0)
@@ -245,7 +246,7 @@ class _Search:
         It holds the rows with weights, and those with parts near the largest. At first it holds the largest parts.
         """
         parts, used = self.row_duals, self.W != 0 if self.per_task else self.W.any(axis=1)
-        growth = GROWTH_OF_DESCENT if self.descends else 1
+        growth = GROWTH_OF_DESCENT if self.sweeps_rows else 1
         size = np.maximum(growth * self.inside.sum(axis=0), self.first_rows)
         largest = np.max(parts, axis=0, where=self.inside, initial=0.0)
         kept = used | (self.inside & (parts > KEPT_SHARE * largest))
@@ -255,7 +256,7 @@ class _Search:
         if self.now is None or new.any() or 2 * kept.sum() < self.inside.sum():
             self.inside = kept | new
             rows = self.rows()
-            by_descent = self.descends and len(rows) <= MOST_ROWS_OF_DESCENT
+            by_descent = self.sweeps_rows and len(rows) <= MOST_ROWS_OF_DESCENT
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
     def rows(self) -> np.ndarray:
@@ -271,7 +272,7 @@ class _Search:
         self.begin(regulariser, start)
         wanted = self.tol
         self.objective.append((0, 0, self.value))
-        if self.sweeps:
+        if self.sweeps_tasks:
             self.inside[...], self.now = True, _TaskSweeps(self)
         while True:
             gap = self.gap()
@@ -284,7 +285,7 @@ class _Search:
             if self.t >= self.n_iter or self.watched(self.value, gap):
                 self.certify()
                 break
-            if not self.sweeps:
+            if not self.sweeps_tasks:
                 self.choose_rows()
             self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted))
             self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.gap()))
@@ -318,7 +319,10 @@ class _Search:
 
 
 class _Steps:
-    """Iterations of `accelerated` or `pdhg`, from the best W and the last dual variables."""
+    """Iterations of `accelerated` or `pdhg`, from the best W and the last dual variables.
+
+    rows: of the working set, (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer.
+    """
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
         regulariser, base = search.regulariser, search.problem if search.per_task else search.whole
@@ -326,10 +330,11 @@ class _Steps:
         small = base.restricted(rows, scale)
         given = [weights for weights in (scale, regulariser.weights_of(rows)) if weights is not None]
         regulariser = replace(regulariser, weights=np.prod(given, axis=0) if given else None)
-        pick = np.maximum(rows, 0), slice(None) if rows.ndim == 1 else np.arange(base.n_tasks)
+        pick = np.maximum(rows, 0), (slice(None) if rows.ndim == 1 else np.arange(base.n_tasks))
         W, V = search.W[pick], search.V.T[pick]
         if scale is not None:
-            W, V = ((array * factors[:, np.newaxis]).astype(dtype) for array, factors in ((W, 1 / scale), (V, scale)))
+            W = (W * (1 / scale)[:, np.newaxis]).astype(dtype)
+            V = (V * scale[:, np.newaxis]).astype(dtype)
         W[rows < 0] = V[rows < 0] = 0
         W, V = (np.ascontiguousarray(array.T) for array in (W, V))
         b, A = search.b.copy(), small.arranged(search.A).copy()
