@@ -225,7 +225,8 @@ def in_words(names: Sequence[Any], of: str = "label") -> str:
 class Linear(Versioned, BaseEstimator):
     """A linear model of features that are dense or sparse, for tasks that are columns of y.
 
-    `_flat` is True if y was a vector. `_n_columns` and `_names` are those of the columns, if these had names.
+    `_flat` is True if y was a vector, as predictions then are. `_n_columns` and `_names` are those of the columns, if
+    these had names.
     """
 
     _HOLDS: ClassVar = {
@@ -427,7 +428,7 @@ class Trained(SelectorMixin, Linear):
                 shape == (n_features,), f"groups must name a group for each of {n_features} features, got shape {shape}"
             )
             each = f"{n_rows} groups, in the order of their sorted names"
-        if self.feature_weights is not None:
+        if self.feature_weights is not None:  # with groups, a weight for each group
             require(norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which takes none")
             weights = real_array(by_name(self.feature_weights, names), "feature_weights").astype(float)
             wrong = weights[~((weights > 0) & np.isfinite(weights))]

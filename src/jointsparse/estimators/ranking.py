@@ -193,17 +193,19 @@ def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> n
     require(score, f"model must have decision_function or predict_proba, got {type(model).__name__}")
     found = score(X)  # type: ignore[misc]
     columns = list(getattr(found, "columns", ()))
-    given = list(getattr(Y, "columns", columns))
-    require(
-        given == (columns or given),
-        f"Y must have the columns {shortened(columns)} of the model in this order, got {shortened(given)}",
-    )
+    if columns and hasattr(Y, "columns"):
+        given = list(Y.columns)
+        require(
+            given == columns,
+            f"Y must have the columns {shortened(columns)} of the model in this order, got {shortened(given)}",
+        )
     if isinstance(found, list):  # of a task, with a column for each class
         found = np.column_stack([of_task[:, -1] for of_task in found])
     F = np.asarray(found, dtype=float).reshape(len(found), -1)
     expected = f"Y must have a row for each sample and a column for each task of the model, {F.shape}, got "
     if is_vector and F.shape[1] > 1:  # classes, unless the model was trained on a matrix
         require(np.ndim(model.predict(X)) == 1, f"{expected}a vector")
+        # With "ovo" the scores would be of pairs of classes.
         require(
             "ovo" not in map(str, getattr(model, "get_params", dict)().values()),
             "decision_function_shape must be 'ovr', for a score per class, got 'ovo'",

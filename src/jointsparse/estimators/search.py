@@ -75,7 +75,13 @@ class Scored(NamedTuple):
 
 
 OF_FITS = "scores", "gaps", "features"  # each has a number for each fit
-Round = tuple[np.ndarray, list[Scored]]  # some strengths, and their fits on each split
+
+
+class Round(NamedTuple):
+    """Strengths that are tried together, in increasing order, and their fits on each split."""
+
+    strengths: np.ndarray
+    by_split: list[Scored]
 
 
 class _Classified(Labelled):
@@ -217,6 +223,7 @@ class Search(Trained):
         raise NotImplementedError
 
     def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
+        """Training and held-out rows of each fold. y: as the user gave it."""
         return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y)
 
     @all_or_nothing
@@ -344,19 +351,19 @@ class Search(Trained):
         scored: list[Round] = []  # by increasing radius
 
         def following() -> int | None:
-            return self._next_step(tried, ended=all(one.ended for one in scored[-1][1])) if unit > 0 else None
+            return self._next_step(tried, ended=all(fits.ended for fits in scored[-1].by_split)) if unit > 0 else None
 
         for steps in rounds(FIRST_STEPS if unit > 0 else [0], following, WIDTH):
             if tried and watch.left() < 0:
                 return True
             strengths, below = np.array([radius_at(unit, step) for step in steps]), bool(tried) and steps[0] < tried[0]
             # Smaller balls are near W = 0, so their fits need no other fit to start from.
-            starts = [one.largest for one in scored[-1][1]] if scored and not below else ()
-            found = self._scored(samples, splits, strengths, False, watch, starts)
+            starts = [fits.largest for fits in scored[-1].by_split] if scored and not below else ()
+            found = self._scored(samples, splits, strengths, penalised=False, watch=watch, starts=starts)
             scored = [found, *scored] if below else [*scored, found]
             tried = [*steps, *tried] if below else [*tried, *steps]
             self._keep_scores(scored)
-            if len(self.grid_) < len(tried):
+            if len(self.grid_) < len(tried):  # no time for the larger radii of this round
                 return True
         return False
 
@@ -390,7 +397,8 @@ class Search(Trained):
         found = list(Parallel(n_jobs=self.n_jobs)(jobs))
         tried = min(len(one.scores) for one in found)
         kept = slice(-tried, None) if penalised else slice(tried)
-        return strengths[kept], [one._replace(**{name: getattr(one, name)[kept] for name in OF_FITS}) for one in found]
+        by_split = [one._replace(**{name: getattr(one, name)[kept] for name in OF_FITS}) for one in found]
+        return Round(strengths[kept], by_split)
 
     def _score_split(
         self,
@@ -434,8 +442,8 @@ class Search(Trained):
 
     def _keep_scores(self, rounds: Sequence[Round]) -> None:
         """Set the results of the norm that is tried, (n_grid, n_splits). rounds: by increasing strength."""
-        self.results_by_norm_[self.norm_] = {"grid": np.concatenate([strengths for strengths, _ in rounds])} | {
-            name: np.vstack([np.array([getattr(one, name) for one in found]).T for _, found in rounds])
+        self.results_by_norm_[self.norm_] = {"grid": np.concatenate([tried.strengths for tried in rounds])} | {
+            name: np.vstack([np.array([getattr(fits, name) for fits in tried.by_split]).T for tried in rounds])
             for name in OF_FITS
         }
         self._show_norm()
@@ -582,6 +590,7 @@ class JointSparseClassifierCV(Labelled, Search):
     _chance = 0.5  # AUC
 
     def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
+        """As above, stratified by the rarest label for a matrix y; warn of tasks that do not count in some folds."""
         if self._flat or not isinstance(self.cv, (int, np.integer)):
             splits = list(super()._folds(y, samples))
         else:
@@ -600,7 +609,9 @@ class JointSparseClassifierCV(Labelled, Search):
         return splits
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        if self.scoring is None or not self._has_names() or len(self._counted) == 1 < F.shape[1]:
+        """As above, but call a scorer once, with the classes that count, where y is a vector of classes."""
+        one_of_several = len(self._counted) == 1 and F.shape[1] > 1  # a class against the rest, like a task
+        if self.scoring is None or not self._has_names() or one_of_several:
             return super()._score_of(F, held_out)
         Y, classes = held_out.Y[:, self._counted], self.classes_
         Y, classes = (np.hstack([-Y, Y]), classes) if F.shape[1] == 1 else (Y, classes[self._counted])
