@@ -298,12 +298,12 @@ def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> b
     """Tell whether a shape has these sizes. If so, those that were not known are now."""
     if len(shape) != len(names):
         return False
-    decided: Sizes = {}
+    known = sizes.copy()
     for n, name in zip(shape, names, strict=True):
-        wanted = name if isinstance(name, int) else sizes.get(name, decided.setdefault(name, n))
+        wanted = name if isinstance(name, int) else known.setdefault(name, n)
         if n != wanted:
             return False
-    sizes.update(decided)
+    sizes.update(known)
     return True
 
 

@@ -27,7 +27,8 @@ MOST_BYTES_OF_TREE, MOST_PARTS, DEEPEST = 2**25, 150_000, 30
 OLDEST_PROTOCOL = 2  # of skops, before which it read trees otherwise
 TREE = "schema.json"
 END = struct.Struct("<4s4H2LH")  # of the directory: signature, disks, entries, its bytes and place, bytes of a comment
-END_64 = b"PK\6\7"  # stands before it where there are more than 65,535 entries or 4 GiB
+# Stands before it where there are more than 65,535 entries or 4 GiB: signature, disk, place of a directory, disks.
+LOCATOR, LOCATOR_MARK = struct.Struct("<4sLQL"), b"PK\6\7"
 SEQUENCES = {"ListNode": "builtins.list", "SetNode": "builtins.set", "TupleNode": "builtins.tuple"}
 KEYS = re.compile(r"builtins\.(str|int|float|bool)|numpy\.(bool_?|str_|u?int\d+|float\d+)")  # types of keys
 # Beginnings of types and functions as values, which skops compares with those that it knows.
@@ -50,11 +51,12 @@ class TooLarge(ValueError):
 def opened(file: IO[bytes], *, compressed: bool = False) -> zipfile.ZipFile:
     """Open an archive, whose entries may be compressed or not. Raises ValueError if it could fill the memory."""
     length = file.seek(0, 2)
-    file.seek(max(length - END.size - 20, 0))
+    file.seek(max(length - LOCATOR.size - END.size, 0))
     tail = file.read()
     require(len(tail) >= END.size, f"it must be an archive, got {length} bytes")
-    mark, *_, n_bytes, _, comment = END.unpack(tail[-END.size :])
-    small = n_bytes <= MOST_ENTRIES * BYTES_OF_ENTRY and not comment and tail[: len(END_64)] != END_64
+    mark, *_, directory_bytes, _, comment = END.unpack(tail[-END.size :])
+    is_64 = tail.startswith(LOCATOR_MARK)
+    small = directory_bytes <= MOST_ENTRIES * BYTES_OF_ENTRY and not comment and not is_64
     require(
         mark == b"PK\5\6" and small,
         f"it must end with the directory of at most {MOST_ENTRIES:,} entries, got another end",

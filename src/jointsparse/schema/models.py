@@ -167,7 +167,8 @@ def _compare_chain(chain: Any, name: str) -> Sizes:
         fits = given is None or sizes.get("in", given) == given
         require(fits, f"{step} must take the {given} features of the step before, got {sizes.get('in')}")
         of_steps.append(sizes)
-        given = sizes.get("out", None if sizes else given)
+        if sizes:  # a step that states none, such as "passthrough", counts as one that keeps the number of features
+            given = sizes.get("out")
     if any(key.startswith("known_") for key in kept):
         _compare_kept(chain, kept, name, of_steps)
     else:  # what a user has added
@@ -182,7 +183,8 @@ def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list
     """Compare what a run keeps with a chain: its card, the known images, and features of a few with their scores."""
     kinds = " ".join(type(part).__name__ for _, part in chain.steps)
     require(STEPS.fullmatch(kinds), f"{name}.steps must be those of a model that a run keeps, got {kinds[:200]}")
-    classifier, first = chain.steps[-1][1], 2 if len(of_steps) > 2 else 0
+    from_pictures = len(of_steps) > 2  # two steps make features of them
+    classifier, first = chain.steps[-1][1], 2 if from_pictures else 0
     require(hasattr(classifier, "calibration_"), "the classifier must have calibration_, got none")
     as_arrays = not any("_sklearn_output_config" in vars(part) for _, part in chain.steps)
     require(as_arrays, "steps must give arrays, got another set_output")
@@ -196,7 +198,7 @@ def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list
         list(map(str, classifier.classes_)) == words and len(set(words)) == len(words),
         "card_.words must be those of the classifier, each once, got others",
     )
-    of_columns = len(columns) in (0, sizes["in"] if first == 0 else 0) and len(set(columns)) == len(columns)
+    of_columns = len(columns) in (0, 0 if from_pictures else sizes["in"]) and len(set(columns)) == len(columns)
     require(of_columns, f"columns_ must name each of {sizes['in']} features once, or none, got {len(columns)}")
     both = (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
     require(both.all(), "known_labels_ must have an image with each word and one without it, got none of some word")
