@@ -39,12 +39,15 @@ def moved(module: str, name: str) -> object:
 
     Raises AttributeError, as a module does, for a name that it never held.
     """
-    for place in places_of(module.removeprefix("jointsparse.")) if not name.startswith("__") else ():
+    unknown = AttributeError(f"module {module!r} has no attribute {name!r}")
+    if name.startswith("__"):  # Python asks for __path__ and others, and those of another module would be wrong
+        raise unknown
+    for place in places_of(module.removeprefix("jointsparse.")):
         if name in vars(found := import_module(f"jointsparse.{place}")):
             message = f"{module}.{name} has moved: import it from jointsparse.{place}"
             warnings.warn(message, DeprecationWarning, stacklevel=3)
             return vars(found)[name]
-    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    raise unknown
 
 
 def spec_of(name: str) -> ModuleSpec | None:

@@ -141,6 +141,7 @@ def grow(
 def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Centres of a node's children, and the child of each of its points."""
     points = points.astype(np.int16)  # of which kernels multiply many at once
+    # Centres here are in steps of a grid, 1 / steps, so whole numbers: their products with points are exact.
     (n, length), steps = points.shape, _steps(points.shape[1])
     totals, squares = points.sum(axis=0, dtype=np.int64), _distances(points, np.zeros(length, np.int16)).sum()
     variance = (int(squares) - sum(int(total) ** 2 for total in totals) / n) / n / length
