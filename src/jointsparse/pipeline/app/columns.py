@@ -92,34 +92,35 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
     of_labels, of_features = ([root / file for _, file in files_of(option)] for option in (labels, features))
     require_same_rows(of_features, of_labels, ignored, compression_ratio=1e6)
     options, tasks = _of_labels(of_labels[0], ignored, choices)
-    also = {name for path in of_labels for name in columns_of(path)}
+    columns_of_labels = {name for path in of_labels for name in columns_of(path)}
     lines, idle = list[str](), ignored & {INDEX}
     for path in of_labels:
-        told = [f"{len(tasks)} label{'s' * (len(tasks) > 1)} ({_some(tasks)})"] if tasks else []
-        told += [f"{column}: {SAID[option]}" for option, column in options.items()] or ["labels"] * (not tasks)
+        notes = [f"{len(tasks)} label{'s' * (len(tasks) > 1)} ({_some(tasks)})"] if tasks else []
+        notes += [f"{column}: {SAID[option]}" for option, column in options.items()] or ["labels"] * (not tasks)
         cells = texts_in([path], options["tags"], 1e6) if options.get("tags") in columns_of(path) else []
         if nothing := sorted(set(cells) & NOTHING - {""}):
-            told[-1] += f", none where it says {' or '.join(nothing)}"
+            notes[-1] += f", none where it says {' or '.join(nothing)}"
         unused = [name for name in columns_of(path) if name not in tasks and name not in options.values()]
-        told += [f"{_some(unused)}: left out (--text COLUMN shows one on the page)"] if unused else []
-        lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(told)}")
+        notes += [f"{_some(unused)}: left out (--text COLUMN shows one on the page)"] if unused else []
+        lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}")
         idle |= set(unused)
     for path in of_features:
         columns = columns_of(path)
-        own = [name for name in columns if name not in also]
-        unused = _no_features(path, [name for name in own if name not in ignored])
-        rows = [name for name in also if name not in {*tasks, *ignored}]
-        _require_order(of_features, of_labels, unused if path == of_features[0] else [], rows)
-        unused += [name for name in own if name in ignored]
-        n = len(own) - len(unused)
-        told = [f"{n} column{'s' * (n != 1)} of features" if columns else "features"]
-        called = [name for name in unused if name.lower() in OF_LABEL and name not in ignored]
-        others = [name for name in unused if name not in called]
-        told += [f"{_some(others)}: left out"] if others else []
-        told += [f"{_some(called)}: left out, as labels are called so"] if called else []
-        both = [name for name in columns if name in also]
-        told += [f"{_some(both)}: left out, as {of_labels[0].name} has them"] if both else []
-        lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(told)}")
+        own_columns = [name for name in columns if name not in columns_of_labels]
+        unused = _no_features(path, [name for name in own_columns if name not in ignored])
+        if path == of_features[0]:  # once, as it reads the columns of all files
+            others = [name for name in columns_of_labels if name not in {*tasks, *ignored}]
+            _require_order(of_features, of_labels, unused, others)
+        unused += [name for name in own_columns if name in ignored]
+        n = len(own_columns) - len(unused)
+        notes = [f"{n} column{'s' * (n != 1)} of features" if columns else "features"]
+        called_as_labels = [name for name in unused if name.lower() in OF_LABEL and name not in ignored]
+        rest = [name for name in unused if name not in called_as_labels]
+        notes += [f"{_some(rest)}: left out"] if rest else []
+        notes += [f"{_some(called_as_labels)}: left out, as labels are called so"] if called_as_labels else []
+        in_both = [name for name in columns if name in columns_of_labels]
+        notes += [f"{_some(in_both)}: left out, as {of_labels[0].name} has them"] if in_both else []
+        lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}")
         idle |= set(unused)
     return Roles(options | ({"ignore": sorted(idle)} if idle else {}), lines)
 
@@ -128,15 +129,17 @@ def _require_order(
     features: Sequence[Path], labels: Sequence[Path], names: Sequence[str], others: Sequence[str]
 ) -> None:
     """Raise ValueError if features name their rows in one column as labels do in another, but in another order."""
-    columns = [
-        {name: texts_in(paths, name, 1e6) for name in own if all(name in columns_of(path) for path in paths)}
-        for paths, own in ((features, names), (labels, others))
-    ]
-    for (name, one), (other, two) in product(*(own.items() for own in columns)):
+    of_features, of_labels = (
+        {name: texts_in(paths, name, 1e6) for name in columns if all(name in columns_of(path) for path in paths)}
+        for paths, columns in ((features, names), (labels, others))
+    )
+    for (name, one), (other, two) in product(of_features.items(), of_labels.items()):
         shared = set(one) & set(two)
         same = set(one) == set(two) or (2 * len(shared) > len(set(one)) and not any(map(str.isdigit, shared)))
         once = len(set(one)) == len(one) == len(two)
-        for row in unlike(one, two)[:1] if same and once else ():
+        differing = unlike(one, two) if same and once else np.empty(0, int)
+        if differing.size:
+            row = differing[0]
             raise ValueError(
                 f"{features[0]} and {labels[0]} must have their rows in one order, got {one[row]!r} as {name!r} and "
                 f"{two[row]!r} as {other!r} in row {row + 1:,}: sort one of them, or leave a column out by --ignore "

@@ -155,14 +155,17 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
 
 
 def _require_forms(root: Path, pictures: Collection[str], others: Sequence[str]) -> None:
-    """Raise ValueError if files hold data by their names, but in a form that is not read, or in one table."""
-    stems = {one: PurePosixPath(one).name.partition(".")[0] for one in others}
-    of_captions = [one for one, stem in stems.items() if "caption" in stem.lower()]
-    for file in of_captions if not any(one.lower().endswith(CAPTIONS) for one in of_captions) else ():
+    """Raise ValueError if files hold data by their names, but in a form that is not read, or in one table.
+
+    others: the files that are no pictures, without those that the user ignores.
+    """
+    stems = {file: PurePosixPath(file).name.partition(".")[0] for file in others}
+    of_captions = [file for file, stem in stems.items() if "caption" in stem.lower()]
+    if of_captions and not any(file.lower().endswith(CAPTIONS) for file in of_captions):
         raise ValueError(
-            f"captions must be in a file {', '.join(CAPTIONS)}, got {root / file}: write it as one of these"
+            f"captions must be in a file {', '.join(CAPTIONS)}, got {root / of_captions[0]}: write it as one of these"
         )
-    names = {} if pictures else {one: _place(stem)[0] for one, stem in stems.items() if one not in of_captions}
+    names = {} if pictures else {file: _place(stem).stem for file, stem in stems.items() if file not in of_captions}
     for file, name in names.items():
         require(
             file.lower().endswith(KINDS) or not (FEATURES.search(name) or OF_LABELS.search(name)),
@@ -195,8 +198,18 @@ def _stem(file: str, *, svm: bool = False) -> str:
     return LIBSVM.sub("", file) if svm else str(PurePosixPath(file).with_suffix(""))
 
 
-def _place(file: str, *, svm: bool = False) -> tuple[str, str | None, int | None]:
-    """What a file is called without its split and the number of its part, its split, and that number."""
+class _Place(NamedTuple):
+    """What the name of a file says of its place among others.
+
+    stem: the name without split and number. split, part: the split and the number of the part; None if it names none.
+    """
+
+    stem: str
+    split: str | None
+    part: int | None
+
+
+def _place(file: str, *, svm: bool = False) -> _Place:
     stem = _stem(file, svm=svm)
     number = PART.search(PurePosixPath(stem).name)
     stem = stem[: len(stem) - len(number[0])] if number else stem
@@ -206,11 +219,11 @@ def _place(file: str, *, svm: bool = False) -> tuple[str, str | None, int | None
         stem = f"{stem[: joined.start()]}{held or after} {SHORT.get(word, word)}{stem[joined.end() :]}"
     named = list(OF_SPLIT.finditer(stem)) or (list(OF_SVM_SPLIT.finditer(stem)) if svm else [])
     if not named:
-        return stem.strip(" _.-"), None, int(number[1]) if number else None
+        return _Place(stem.strip(" _.-"), None, int(number[1]) if number else None)
     word = named[-1][1].lower()
     split = {"tr": "train", "t": "test", "te": "test"}.get(word, ALIASES.get(word, word))
     rest = stem[: named[-1].start()] + stem[named[-1].end() :]
-    return re.sub("[ _.-]+", " ", rest).strip(), split, int(number[1]) if number else None
+    return _Place(re.sub("[ _.-]+", " ", rest).strip(), split, int(number[1]) if number else None)
 
 
 def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
@@ -224,27 +237,26 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
         _require_all_parts(top, option, svm=svm)
         return top[0]
     places = {file: _place(file, svm=svm) for file in top}
-    stems, splits = {stem for stem, _, _ in places.values()}, {split for _, split, _ in places.values()}
+    stems, splits = {place.stem for place in places.values()}, {place.split for place in places.values()}
     if svm and None in splits and "train" not in splits and len(splits) > 1:  # media.svm beside media_t.svm
-        places = {file: (stem, split or "train", part) for file, (stem, split, part) in places.items()}
-        splits = {split for _, split, _ in places.values()}
-    once = len(set(places.values())) == len(places)
-    numbered = all(part is not None for _, _, part in places.values())
-    by_split = {split: [file for file in top if places[file][1] == split] for split in sorted(splits, key=str)}
-    several = any(len(own) > 1 for own in by_split.values())
+        places = {file: place._replace(split=place.split or "train") for file, place in places.items()}
+        splits = {place.split for place in places.values()}
+    by_split = {split: [file for file in top if places[file].split == split] for split in sorted(splits, key=str)}
+    in_parts = any(len(parts) > 1 for parts in by_split.values())
+    numbered = all(place.part is not None for place in places.values())
+    distinct = len(set(places.values())) == len(places)
+    all_or_none_named = None not in splits or splits == {None}  # after splits
+    of_one_table = len(stems) == 1 and distinct and all_or_none_named and (not in_parts or (numbered and not svm))
     choice = f"choose one by --{option} FILE, or " if option in OF_FILES else ""
     require(
-        len(stems) == 1
-        and once
-        and (None not in splits or splits == {None})
-        and (not several or (numbered and not svm)),
+        of_one_table,
         f"{'samples' if svm else option} must be in one file, or in files named after splits or numbers, and several "
         f"may hold them, got {', '.join(top)}: {choice}leave some out by --ignore FILE",
     )
-    by_split = {split: sorted(own, key=lambda file: places[file][2] or 0) for split, own in by_split.items()}
-    for own in by_split.values():
-        _require_all_parts(own, option, svm=svm)
-    whole = {split: own if len(own) > 1 else own[0] for split, own in by_split.items()}
+    by_split = {split: sorted(parts, key=lambda file: places[file].part or 0) for split, parts in by_split.items()}
+    for parts in by_split.values():
+        _require_all_parts(parts, option, svm=svm)
+    whole = {split: parts if len(parts) > 1 else parts[0] for split, parts in by_split.items()}
     return whole[None] if None in whole else _tested({key: whole[key] for key in SPLIT_NAMES if key in whole})
 
 
@@ -269,7 +281,7 @@ def _tested(by_split: dict[Any, Any]) -> dict[Any, Any]:
 def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found | None:
     """Samples in files of libsvm, or files of features beside files of labels."""
     svm = [one for one in others if LIBSVM.search(one)]
-    stems = {one: _place(PurePosixPath(one).name)[0] for one in others if one.lower().endswith(KINDS)}
+    stems = {one: _place(PurePosixPath(one).name).stem for one in others if one.lower().endswith(KINDS)}
     labels = [choices["labels"]] if "labels" in choices else [one for one in stems if OF_LABELS.search(stems[one])]
     named = [one for one in stems if FEATURES.search(stems[one]) and one not in labels]
     features = named or [one for one in stems if one not in labels and not one.lower().endswith(".csv")]
@@ -297,12 +309,12 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices
     if loader == "arrays" and (copies := copies_of_labels(read.X, read.images, read.captions)):
         first = files_of(options["features"])[0][1]
         names = pick("datasets", loader).feature_names(root, **options)
-        told = [names[i] if names else f"column {i + 1}" for i in copies]
-        if set(told) <= set(columns_of(root / first)) and "names" not in options:
-            found = _samples(root, pictures, others, {**choices, "ignore": [*choices.get("ignore", []), *told]})
-            lines.append(f"{first}: {', '.join(told)}: left out, as they are copies of labels")
+        copied = [names[i] if names else f"column {i + 1}" for i in copies]
+        if set(copied) <= set(columns_of(root / first)) and "names" not in options:
+            found = _samples(root, pictures, others, {**choices, "ignore": [*choices.get("ignore", []), *copied]})
+            lines.append(f"{first}: {', '.join(copied)}: left out, as they are copies of labels")
             return found and found._replace(lines=[*found.lines, lines[-1]])
-        lines.append(f"{first}: {', '.join(told)}: copies of labels? If so, leave them out of the file")
+        lines.append(f"{first}: {', '.join(copied)}: copies of labels? If so, leave them out of the file")
     n, d = read.X.shape
     return Found(loader, options, read.images, read.captions, f"{n:,} samples with {d:,} features", lines, used)
 
@@ -327,11 +339,11 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
     )
     images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
     options = {"images": folder} | ({"captions": file} if file else {})
-    told = [name for _, name in files_of(file or [])]
+    of_captions = [name for _, name in files_of(file or [])]
     n_classes = captions["caption"].nunique()
-    said = f", captions in {' and '.join(told)}" if told else f" in {n_classes:,} folders, one per class"
-    n = {name: len(set(own["image"]) & set(names)) for name, own in captions.groupby("file")}
-    lines = [f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in told]
+    said = f", captions in {' and '.join(of_captions)}" if of_captions else f" in {n_classes:,} folders, one per class"
+    n = {name: len(set(rows["image"]) & set(names)) for name, rows in captions.groupby("file")}
+    lines = [f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in of_captions]
     if table is not None:
         n_placed = len(set(table["image"]) & set(names))
         require(n_placed, f"{source} must name pictures, such as {names[0]!r}, got {table['image'].min()!r}")
@@ -341,7 +353,7 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
         lines.append(f"not used: {len(outside):,} pictures outside of {folder}, such as {outside[0]}")
     lines += [] if file else _in_two_classes(root / folder, names)
     captions = captions.loc[captions["image"].isin(splits), ["image", "caption"]]
-    loader, used = "photos" if file else "scenes", {*told, "splits.csv"}
+    loader, used = "photos" if file else "scenes", {*of_captions, "splits.csv"}
     return Found(loader, options, images, captions, f"{len(images):,} pictures{said}", lines, used)
 
 
@@ -358,10 +370,12 @@ def _captioned(
                 tables[file] = table.assign(name=table["image"], image=table["image"].map(find))
             except ValueError as error:
                 faults[file] = str(error)
-    for file in [one for one in faults if not tables and ("captions" in choices or "caption" in one.lower())]:
-        raise ValueError(faults[file])
+    for file, fault in faults.items():
+        if not tables and ("captions" in choices or "caption" in file.lower()):
+            raise ValueError(fault)
     fitting = [file for file, table in tables.items() if table["image"].isin(pictures).any()]
-    for file, table in tables.items() if pictures and not fitting else ():
+    if tables and pictures and not fitting:
+        file, table = next(iter(tables.items()))
         some = table["image"].min()
         raise ValueError(f"{root / file} must name pictures of {root}, such as {pictures[0]!r}, got {some!r}")
     if not fitting:
@@ -381,11 +395,11 @@ def _captioned(
             top.append(file)
     folder = _folder_of(set(pictures), pd.concat([tables[file] for file in top]))
     places = {file: _place(file) for file in top}
-    splits = {split for _, split, _ in places.values()}
-    by_split = len({stem for stem, _, _ in places.values()}) == 1 and None not in splits and "train" in splits
+    splits = {place.split for place in places.values()}
+    by_split = len({place.stem for place in places.values()}) == 1 and None not in splits and "train" in splits
     by_split = by_split and not any((tables[file]["split"] != "").any() for file in top)
     if by_split and len(splits) == len(top) > 1:
-        return _tested({split: file for split in SPLIT_NAMES for file in top if places[file][1] == split}), folder
+        return _tested({split: file for split in SPLIT_NAMES for file in top if places[file].split == split}), folder
     return (top[0] if len(top) == 1 else top), folder
 
 
