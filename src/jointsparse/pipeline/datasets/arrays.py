@@ -85,12 +85,12 @@ INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))  # n
 class Labels(NamedTuple):
     """The labels of some rows.
 
-    told: by the option that names the column, the text in each row; and index, a name for each. captions: columns
+    texts: by the option that names the column, the text in each row; and index, a name for each. captions: columns
     image, the number of a row, caption, and known, False for a label that is unknown. tasks: the columns that are
     tasks, none for tags. columns: all columns of the table.
     """
 
-    told: pd.DataFrame
+    texts: pd.DataFrame
     captions: pd.DataFrame
     tasks: list[str]
     columns: list[str]
@@ -178,9 +178,9 @@ def read(
     columns = {option: composed(column) for option, column in options.items() if column}
     read_labels = [_read_labels(path, columns, ignore, separator, compression_ratio) for _, path in of_labels]
     known = _joined(read_labels, [path for _, path in of_labels])
-    also = {*known.columns, *map(composed, ignore)}
-    blocks = [read_features(path, without=also, compression_ratio=compression_ratio) for _, path in of_features]
-    _require_rows(of_features, of_labels, [X.shape[0] for X, _ in blocks], [len(one.told) for one in read_labels])
+    no_features = {*known.columns, *map(composed, ignore)}
+    blocks = [read_features(path, without=no_features, compression_ratio=compression_ratio) for _, path in of_features]
+    _require_rows(of_features, of_labels, [X.shape[0] for X, _ in blocks], [len(one.texts) for one in read_labels])
     X = _stacked(blocks, [path for _, path in of_features])
     n_names = len(feature_names(root, features=features, labels=labels, names=names, ignore=ignore))
     require(
@@ -188,20 +188,20 @@ def read(
         f"{names} must name the {X.shape[1]} features, a name on each line, got {n_names} names: if it is of something "
         "else, leave it out (option names, or --ignore of init)",
     )
-    told, where = known.told, of_labels[0][1]
-    for twice in told["index"][told["index"].duplicated()][:1]:
+    texts, where = known.texts, of_labels[0][1]
+    for twice in texts["index"][texts["index"].duplicated()][:1]:
         raise ValueError(f"{where} must name each sample once in the column {index!r}, got {twice!r} again")
     require_same_rows(
         [path for _, path in of_features], [path for _, path in of_labels], ignore, compression_ratio=compression_ratio
     )
     placed = None
     if split:
-        placed = told[["index", "split"]].set_axis(["image", "split"], axis=1)
+        placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1)
     elif parts != [None]:
-        n_rows = [len(one.told) for one in read_labels]
-        placed = pd.DataFrame({"image": told["index"], "split": np.repeat([part for part, _ in of_labels], n_rows)})
+        n_rows = [len(one.texts) for one in read_labels]
+        placed = pd.DataFrame({"image": texts["index"], "split": np.repeat([part for part, _ in of_labels], n_rows)})
     splits, _ = assign_splits(
-        told["index"].tolist(),
+        texts["index"].tolist(),
         placed,
         split_names=split_names,
         fractions=fractions,
@@ -210,18 +210,24 @@ def read(
         source=f"the column {split!r} of {where}" if split else "features and labels",
     )
     if pictures:
-        told["pictures"] = [_spelt(folder, path) for path in told["pictures"]]
-    reasons = _unusable(folder, told["pictures"]) if pictures else {}
-    has = set(known.captions.loc[known.captions.get("known", pd.Series(True, known.captions.index)), "caption"])
-    left_out = {f"{task} (label)": "no sample is known to have it" for task in known.tasks if task not in has}
-    left_out |= {f"{picture} (picture)": reason for picture, reason in reasons.items()}
-    in_both = [name for _, path in of_features for name in columns_of(path) if name in known.tasks]
-    left_out |= {f"{name} (feature)": "a label of the same name" for name in in_both}
-    images, _, unused = gather(splits, [[]] * len(told), left_out)
-    shown = {"picture": told["pictures"].where(~told["pictures"].isin(reasons), "")} if pictures else {}
-    shown |= {"text": told["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))} if text else {}
-    captions = known.captions.assign(image=told["index"].to_numpy()[known.captions["image"]])
+        texts["pictures"] = [_spelt(folder, path) for path in texts["pictures"]]
+    reasons = _unusable(folder, texts["pictures"]) if pictures else {}
+    # The table of captions is made below, as it may have the column known.
+    images, _, unused = gather(splits, [[]] * len(texts), _left_out(known, [path for _, path in of_features], reasons))
+    shown = {"picture": texts["pictures"].where(~texts["pictures"].isin(reasons), "")} if pictures else {}
+    shown |= {"text": texts["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))} if text else {}
+    captions = known.captions.assign(image=texts["index"].to_numpy()[known.captions["image"]])
     return Samples(images.assign(**shown), captions, unused, X)
+
+
+def _left_out(labels: Labels, features: Sequence[Path], of_pictures: Mapping[str, str]) -> dict[str, str]:
+    """The reason for each label, picture and feature that is not used. of_pictures: by path."""
+    captions = labels.captions
+    has = set(captions.loc[captions.get("known", pd.Series(True, captions.index)), "caption"])
+    reasons = {f"{task} (label)": "no sample is known to have it" for task in labels.tasks if task not in has}
+    reasons |= {f"{picture} (picture)": reason for picture, reason in of_pictures.items()}
+    in_both = [name for path in features for name in columns_of(path) if name in labels.tasks]
+    return reasons | {f"{name} (feature)": "a label of the same name" for name in in_both}
 
 
 def _require_rows(
@@ -231,9 +237,9 @@ def _require_rows(
     for part in dict.fromkeys(part for part, _ in features):
         n, paths = [], []
         for files, numbers in zip((features, labels), n_rows, strict=True):
-            own = [i for i, (its, _) in enumerate(files) if its == part]
-            n.append(sum(numbers[i] for i in own))
-            paths.append(", ".join(str(files[i][1]) for i in own))
+            of_part = [(path, number) for (split, path), number in zip(files, numbers, strict=True) if split == part]
+            n.append(sum(number for _, number in of_part))
+            paths.append(", ".join(str(path) for path, _ in of_part))
         require(n[0] == n[1], f"{paths[1]} must have a row for each of the {n[0]:,} rows of {paths[0]}, got {n[1]:,}")
 
 
@@ -257,7 +263,9 @@ def require_same_rows(
     )
     for name in sorted(shared - set(map(composed, ignore))):
         one, other = (texts_in(paths, name, compression_ratio) for paths in (features, labels))
-        for row in unlike(one, other)[:1] if len(one) == len(other) else ():
+        differing = unlike(one, other) if len(one) == len(other) else np.empty(0, int)
+        if differing.size:
+            row = differing[0]
             raise ValueError(
                 f"{features[0]} and {labels[0]} must have the same {name!r} in each row, got {shortened(one[row])} and "
                 f"{shortened(other[row])} in row {row + 1:,}: put the rows of both in one order, or, if these are no "
@@ -274,12 +282,12 @@ def texts_in(paths: Sequence[Path], column: str, compression_ratio: float) -> li
 def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> Any:
     """The rows of several files of features, one after the other. Raises ValueError unless columns are the same."""
     (first, names), *others = blocks
-    for (X, own), path in zip(others, paths[1:], strict=True):
-        fits = own == names and X.shape[1] == first.shape[1] and sparse.issparse(X) == sparse.issparse(first)
+    for (X, names_here), path in zip(others, paths[1:], strict=True):
+        fits = names_here == names and X.shape[1] == first.shape[1] and sparse.issparse(X) == sparse.issparse(first)
         require(
             fits,
             f"{path} must have the features of {paths[0]}, in the same order and form, got "
-            f"{shortened(own[:3]) if names else X.shape[1]}",
+            f"{shortened(names_here[:3]) if names else X.shape[1]}",
         )
     if not others:
         return first
@@ -306,9 +314,9 @@ def feature_names(
         The other options of `read`, which do not matter here.
     """
     if not names:
-        also = {name for _, file in files_of(labels) for name in columns_of(Path(root) / file)}
+        of_labels = {name for _, file in files_of(labels) for name in columns_of(Path(root) / file)}
         path = Path(root) / files_of(features)[0][1]
-        return [name for name, _ in _expanded(path, also | {*map(composed, ignore)})]
+        return [name for name, _ in _expanded(path, of_labels | {*map(composed, ignore)})]
     with open_text(find(Path(root), "names", names)) as file:
         found = [composed(line.strip()) for line in file]
     require(all(found) and len(set(found)) == len(found), f"{names} must hold a name of its own on each line")
@@ -417,19 +425,21 @@ def _read_labels(
         Y = read_npy(path)
         require(Y.ndim in (1, 2), f"{path} must hold a row of labels for each sample, got shape {Y.shape}")
         Y = Y.reshape(len(Y), -1).astype(np.float64 if Y.dtype.kind == "f" else Y.dtype)
-        own = [f"label {k + 1}" for k in range(Y.shape[1])]
-        table = pa.table([pa.array(y.tolist()) for y in Y.T], names=own)
+        names = [f"label {k + 1}" for k in range(Y.shape[1])]
+        table = pa.table([pa.array(y.tolist()) for y in Y.T], names=names)
     else:
         require(path.suffix.lower() in TABLES, f"labels must be in a file .csv, .parquet or .npy, got {str(path)!r}")
         table = read_columns(path, compression_ratio, texts=list(columns.values()))
-        own = table.column_names
+        names = table.column_names
     for option, column in columns.items():
-        require(column in own, f"{path} must have the column {column!r}, which {option} names, got {shortened(own)}")
-    told = pd.DataFrame(
+        require(
+            column in names, f"{path} must have the column {column!r}, which {option} names, got {shortened(names)}"
+        )
+    texts = pd.DataFrame(
         {option: texts_of(table[column]) for option, column in columns.items() if option != "tags"},
         index=range(len(table)),
     )
-    tasks = [name for name in own if name not in columns.values() and name not in set(map(composed, ignore))]
+    tasks = [name for name in names if name not in columns.values() and name not in set(map(composed, ignore))]
     alone = len(tasks) == 1 and not _is_truth(table[tasks[0]])
     tags = columns.get("tags", tasks[0] if alone else None)
     require(tags or tasks, f"{path} must have a column for each task, or one of tags, got neither")
@@ -438,30 +448,30 @@ def _read_labels(
         table = read_columns(path, compression_ratio, [tags], [tags]) if again else table
         each = [tags_of(path, cell, separator) for cell in table[tags].to_pylist()]
         has = pd.Series(each, dtype=object).explode().dropna()
-        return Labels(told, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), [], own)
+        return Labels(texts, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), [], names)
     Y = np.column_stack([_truth(path, task, table[task]) for task in tasks])
     rows, of = np.nonzero(Y)
     captions = pd.DataFrame({"image": rows, "caption": np.array(tasks)[of], "known": Y[rows, of] == 1})
-    return Labels(told, captions, tasks, own)
+    return Labels(texts, captions, tasks, names)
 
 
 def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
     """The labels of several files, one after the other. Raises ValueError unless all have the same columns."""
-    first, starts = parts[0], np.cumsum([0, *(len(part.told) for part in parts)])
+    first, starts = parts[0], np.cumsum([0, *(len(part.texts) for part in parts)])
     for part, path in zip(parts, paths, strict=True):
         require(
             set(part.columns) == set(first.columns) and set(part.tasks) == set(first.tasks),
             f"{path} must have the columns of {paths[0]}, {shortened(first.columns)}, got {shortened(part.columns)}",
         )
-    told = pd.concat([part.told for part in parts], ignore_index=True)
-    told = told if "index" in told else told.assign(index=[f"row {i + 1}" for i in range(len(told))])
+    texts = pd.concat([part.texts for part in parts], ignore_index=True)
+    texts = texts if "index" in texts else texts.assign(index=[f"row {i + 1}" for i in range(len(texts))])
     rows = [
         part.captions.assign(image=part.captions["image"] + start) for part, start in zip(parts, starts, strict=False)
     ]
     captions = pd.concat(rows, ignore_index=True)
     if "known" in captions and captions["known"].all():
         captions = captions.drop(columns="known")
-    return Labels(told, captions, first.tasks, first.columns)
+    return Labels(texts, captions, first.tasks, first.columns)
 
 
 def _is_truth(column: pa.ChunkedArray) -> bool:
@@ -519,8 +529,10 @@ def _unquoted(item: str) -> str:
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
     """The labels of a task: 0, 1, or NaN where they are unknown. Raises ValueError, with the row, for another one."""
-    told = None if is_number(column) else [TRUTH.get(text.lower(), np.inf) for text in texts_of(column)]
-    values = floats_of(column) if told is None else np.array(told)
+    if is_number(column):
+        values = floats_of(column)
+    else:
+        values = np.array([TRUTH.get(text.lower(), np.inf) for text in texts_of(column)])
     for row in np.flatnonzero(~(np.isnan(values) | np.isin(values, (0, 1))))[:1].tolist():
         raise ValueError(
             f"{path} must hold 0 or 1, true or false, or nothing in each column of a task, got "

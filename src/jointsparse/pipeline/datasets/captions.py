@@ -57,8 +57,8 @@ def read(path: Path) -> pd.DataFrame:
 
 def contradiction(one: pd.DataFrame, other: pd.DataFrame) -> str:
     """Return an image to which two tables give other captions, or "": one of them may be an older draft."""
-    told = (table[table["caption"] != ""] for table in (one, other))
-    first, second = (table.groupby("image")["caption"].agg(frozenset) for table in told)
+    with_captions = (table[table["caption"] != ""] for table in (one, other))
+    first, second = (table.groupby("image")["caption"].agg(frozenset) for table in with_captions)
     both = first.index.intersection(second.index)
     differ = both[(first[both].to_numpy() != second[both].to_numpy())]
     return str(differ[0]) if len(differ) else ""

@@ -87,8 +87,8 @@ def read_folder(
         "link it, or set root in the dataset's entry",
     )
     captions, table, source = read_tables(folder, images, names, captions_file)
-    told = [name for _, name in files_of(captions_file or [])]
-    for name in ("splits.csv", *told):  # which may lie beside the pictures
+    of_captions = [name for _, name in files_of(captions_file or [])]
+    for name in ("splits.csv", *of_captions):  # which may lie beside the pictures
         left_out.pop(os.path.relpath(folder / name, folder / images), None)
     captions = captions[["image", "caption"]]
     splits, unplaced = assign_splits(
@@ -101,7 +101,7 @@ def read_folder(
         source=source,
     )
     reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
-    left_out = _without_use(splits, captions, ", ".join(told)) | left_out | unplaced | reasons
+    left_out = _without_use(splits, captions, ", ".join(of_captions)) | left_out | unplaced | reasons
     lines: dict[Any, list[str]] = captions.drop_duplicates().groupby("image")["caption"].agg(list).to_dict()
     left_out |= _equal_pictures({name: split for name, split in splits.items() if name not in left_out}, digests, lines)
     usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}

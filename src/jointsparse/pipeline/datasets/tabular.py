@@ -4,7 +4,6 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -148,19 +147,19 @@ def read_columns(
     texts : list of str
         Those of them that are text, even where all look like numbers.
     """
-    own = {composed(name): name for name in _columns(path)}
-    names = list(own) if columns is None else list(columns)
-    own[INDEX] = INDEX
+    in_file = {composed(name): name for name in _columns(path)}
+    names = list(in_file) if columns is None else list(columns)
+    in_file[INDEX] = INDEX
     if path.suffix.lower() == ".csv":
-        types = {own[name]: pa.string() for name in texts if name in own}
-        convert = csv.ConvertOptions(include_columns=[own[name] for name in names], column_types=types)
+        types = {in_file[name]: pa.string() for name in texts if name in in_file}
+        convert = csv.ConvertOptions(include_columns=[in_file[name] for name in names], column_types=types)
         with opened(path):
             table = csv.read_csv(path, parse_options=_signs(path), convert_options=convert)
         if any(pa.types.is_binary(field.type) for field in table.schema):  # as which Arrow reads other encodings
             with open_text(path) as text:  # which names the line
                 text.read()
         for name, column in zip(names, table.columns, strict=True):
-            first = pa.types.is_string(column.type) and column.index(own[name]).as_py() >= 0
+            first = pa.types.is_string(column.type) and column.index(in_file[name]).as_py() >= 0
             require(
                 not first,
                 f"{path} must have a header, got {name!r} as the name of a column that holds {name!r}, too: write the "
@@ -171,7 +170,7 @@ def read_columns(
             file = parquet.ParquetFile(path)
         require_bytes(path, 4 * file.metadata.num_rows * len(names), compression_ratio)
         with opened(path):
-            table = file.read([own[name] for name in names]).select([own[name] for name in names])
+            table = file.read([in_file[name] for name in names]).select([in_file[name] for name in names])
             table = table.cast(pa.schema([(field.name, _as_text(field.type)) for field in table.schema]))
     return table.rename_columns(names)
 
@@ -229,16 +228,20 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
 
 def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
     """Return the length of the lists in each of these columns whose first cell that is not empty lists numbers."""
-    own = {composed(name): name for name in _columns(path)}
+    in_file = {composed(name): name for name in _columns(path)}
     widths: dict[str, int] = {}
     with opened(path):
-        for batch in _batches(path, [own[name] for name in columns]):
-            lacking = [name for name in columns if own[name] in batch.schema.names and name not in widths]
+        for batch in _batches(path, [in_file[name] for name in columns]):
+            lacking = [name for name in columns if in_file[name] in batch.schema.names and name not in widths]
             if not lacking:
                 break
             for name in lacking:
-                cells = (cell for cell in batch.column(own[name]).to_pylist() if text_of(cell) not in ("[]", *NOTHING))
-                widths.update((name, len(numbers_of(cell) or ())) for cell in islice(cells, 1))
+                cells = (
+                    cell for cell in batch.column(in_file[name]).to_pylist() if text_of(cell) not in ("[]", *NOTHING)
+                )
+                cell = next(cells, None)
+                if cell is not None:
+                    widths[name] = len(numbers_of(cell) or ())  # 0 if the column holds no lists
     return {name: width for name, width in widths.items() if width}
 
 

@@ -72,6 +72,7 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
             f"{path} must begin with a header line that names the columns {','.join([*columns][:n_needed])}, "
             f"and each column once, got {','.join(header)[:80]!r}",
         )
+        # A column that the header lacks is the last one, where each row gets an empty text.
         wanted = itemgetter(*(header.index(name) if name else -1 for name in own))
         for row in filter(None, rows):
             if len(row) != len(header) or "\0" in "".join(row):

@@ -31,7 +31,10 @@ def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator)
 def _paint_thing(canvas: Image.Image, spot: Placed, rng: np.random.Generator) -> None:
     """A thing with its shadow."""
     cut = materials.thing(spot.name, int(rng.integers(len(materials.COINS))) if spot.name == "coins" else 0)
-    if spot.x > canvas.width / 2 if spot.name == "cat" else spot.name != "page" and rng.random() < 0.5:
+    mirrored = spot.name not in ("cat", "page") and rng.random() < 0.5
+    if spot.name == "cat":  # looks into the picture, whose edge hides where its source ends
+        mirrored = spot.x > canvas.width / 2
+    if mirrored:
         cut = ImageOps.mirror(cut)
     cut = cut.resize((round(spot.height * cut.width / cut.height), round(spot.height)), BILINEAR, reducing_gap=2.0)
     flat = THINGS[spot.name].stance == "lies"
