@@ -252,6 +252,7 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
                 W=(part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False),
             )
         )
+    # learnt_from begins with the fingerprint of the features, here of those that no part has scaled.
     return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(
         learnt_from=np.array([fingerprint(X), *parts[0].learnt_from[1:]])
     )

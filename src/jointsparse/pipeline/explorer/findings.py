@@ -162,11 +162,11 @@ def sentence(learnt: pd.DataFrame, labels: str = "words") -> str:
     learnt: the rows of the method, see `answers.Answers`, and right: how many of the first test images have the word.
     labels: the name of what is learnt.
     """
-    own = _counted(learnt)
-    recognised = own["p_holm"] <= CHANCE
-    best, others = own["word"][recognised].tolist(), own["word"][~recognised].tolist()[::-1]
+    counted = _counted(learnt)
+    recognised = counted["p_holm"] <= CHANCE
+    best, others = counted["word"][recognised].tolist(), counted["word"][~recognised].tolist()[::-1]
     more = len(others) - SHOWN_WORDS
-    parts = [f"{len(best)} of {some(len(own), labels)} can be recognised"]
+    parts = [f"{len(best)} of {some(len(counted), labels)} can be recognised"]
     parts += [f"best: {', '.join(best[:SHOWN_WORDS])}"] if best else []
     parts += [f"not: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}"] if others else []
     return f"{'; '.join(parts)}."
@@ -220,8 +220,8 @@ def one_digit(value: float) -> str:
 
 def average(learnt: pd.DataFrame, column: str) -> float:
     """Average a column over the words, by their weights. learnt: as of `sentence`."""
-    own = _counted(learnt).dropna(subset=[column])
-    return float((own[column] * own["weight"]).sum() / max(own["weight"].sum(), 1))
+    counted = _counted(learnt).dropna(subset=[column])
+    return float((counted[column] * counted["weight"]).sum() / max(counted["weight"].sum(), 1))
 
 
 def hold(verdicts: Mapping[str, int]) -> str:
@@ -251,11 +251,11 @@ def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words")
     str
         A sentence.
     """
-    own = _counted(learnt)
-    recognised = own["p_holm"] <= CHANCE
+    counted = _counted(learnt)
+    recognised = counted["p_holm"] <= CHANCE
     if recognised.all() or not recognised.any():
         return ""
-    rare, rest = own.loc[~recognised, "positives"].median(), own.loc[recognised, "positives"].median()
+    rare, rest = counted.loc[~recognised, "positives"].median(), counted.loc[recognised, "positives"].median()
     why = "rarer" if rare < RARE * rest else "not much rarer"
     return (
         f"{labels.capitalize()} that are not recognised are {why} than the others: "
@@ -265,9 +265,9 @@ def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words")
 
 def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
     """The words, the best first, without those that chose the radius; all words if all did."""
-    own = learnt.sort_values(["right", "auc"], ascending=False, kind="stable")
-    chose = own["validation_word"]
-    return own if chose.all() else own[~chose]
+    rows = learnt.sort_values(["right", "auc"], ascending=False, kind="stable")
+    chose = rows["validation_word"]
+    return rows if chose.all() else rows[~chose]
 
 
 def warnings_of(

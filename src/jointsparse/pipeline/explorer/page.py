@@ -79,7 +79,7 @@ def page(
     Page
     """
     word_studies = [(study, study.answers) for study in studies if study.answers is not None]
-    shown = [kept.answers] if kept else []
+    shown = [kept.answers] if kept else []  # the kept model comes first, if there is one
     shown += [answers for _, answers in word_studies]
     drawn = [_drawn(answers) for answers in shown]
     rows = {row for study in drawn for row in study["rows"].values()}
@@ -99,10 +99,11 @@ def page(
     sentence, sure, why_not = claimed, "", ""
     numbers = {things: f"{len(images):,}"} if images is not None else {}
     if word_studies:
-        learnt, n_test = _best_method(shown[0], drawn[0]), drawn[0]["n_test"]
+        first_answers, first_drawn = shown[0], drawn[0]
+        learnt, n_test = _best_method(first_answers, first_drawn), first_drawn["n_test"]
         sentence = findings.sentence(learnt, labels)
         means = word_studies[0][0].tables["means"]
-        sure = findings.how_sure(learnt, shown[0].best, means, n_test=n_test, things=things)
+        sure = findings.how_sure(learnt, first_answers.best, means, n_test=n_test, things=things)
         why_not = findings.why_not(learnt, things, labels)
         numbers[f"of the first {min(FIRST, n_test)} right"] = findings.one_digit(findings.average(learnt, "right"))
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}

@@ -210,7 +210,8 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
         if share.size == 0 or (share.min() > 90 and np.ptp(share) < 1):
             continue  # not a sparse method, even if some features of text have no weight by chance
         marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
-        _draw_path(axes, points, marked, 6 if not sparse else -11, look[method] | {"label": method})
+        offset = 6 if not sparse else -11  # labels of the first method stand above its markers, those of others below
+        _draw_path(axes, points, marked, offset, look[method] | {"label": method})
         sparse.append(method)
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
     axes.margins(y=0.12)

@@ -134,7 +134,11 @@ def _tally(verdicts: pd.Series) -> str:
 
 
 def _parts(record: dict[Any, Any]) -> dict[str, list[str]]:
-    """The parts of two texts: means, in which methods that others are compared with are "the other", and selected."""
+    """The texts number_means and rows of a record, in parts.
+
+    means: what the number means, with the compared method called "the other". selected: the rows that gave it, as
+    column=value, without n.
+    """
     selected = [part for part in record["rows"].split(", ") if part and not part.startswith("n=")]
     means = record["number_means"]
     # Names with a hyphen, as others are words of the text, too.

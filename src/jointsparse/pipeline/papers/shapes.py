@@ -115,6 +115,8 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     number, low, high = map(float, np.exp([middle, low, high]))
     estimate = Estimate(number, low, high, origin, wants="more repeats", of_logs=True)
     where = where | {claim.by: fastest[claim.by], claim.x: largest_size}
+    # Values of the other row fill the braces of `means`, but the name stays that of the fastest. The judgement has no
+    # n, as `means` states it with what it counts.
     return [conclude(claim, estimate, where, **against | {claim.by: fastest[claim.by]})._replace(n=None)]
 
 

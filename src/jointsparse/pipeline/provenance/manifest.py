@@ -75,7 +75,7 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
         raw |= _below(root, files)
     results = recorded(Path(root, "results")) | _below(root, manifest["tables"])
     now = {name: [value] for name, value in records.environment(whole=True).items()}
-    notes = _others(manifest["made_with"], now, "{} when made, {} here")
+    notes = _notes_on_versions(manifest["made_with"], now, "{} when made, {} here")
     faults = different(raw, largest=LARGEST_RAW) | different(results)
     return len(raw) + len(results), [f"{fault}: {printable(name)}" for name, fault in faults.items()], notes
 
@@ -106,18 +106,18 @@ def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[s
     differences = [f"only in {path if name in one else other}: {name}" for name in sorted(one.keys() ^ two.keys())]
     differences += [f"differs: {name}" for name in sorted(one.keys() & two.keys()) if one[name] != two[name]]
     notes = [f"{kind} are not the same" for kind in ("settings", "inputs") if first[kind] != second[kind]]
-    notes += _others(first["made_with"], second["made_with"], "{} in the first, {} in the other")
+    notes += _notes_on_versions(first["made_with"], second["made_with"], "{} in the first, {} in the other")
     return len(one.keys() | two.keys()), differences, notes
 
 
-def _others(one: Several, two: Several, words: str) -> list[str]:
+def _notes_on_versions(first: Several, second: Several, words: str) -> list[str]:
     """A note for each mixture, and for each version and property of the machine that differs."""
     notes = []
-    for name, values in sorted(one.items()):
-        others = two.get(name, ["none"])
-        if values != others or len(values) > 1:
-            mixed = " (a mixture)" if len(values) > 1 or len(others) > 1 else ""
-            notes.append(f"{name}: {words.format(' and '.join(values), ' and '.join(others))}{mixed}")
+    for name, values in sorted(first.items()):
+        values_of_second = second.get(name, ["none"])
+        if values != values_of_second or len(values) > 1:
+            mixed = " (a mixture)" if len(values) > 1 or len(values_of_second) > 1 else ""
+            notes.append(f"{name}: {words.format(' and '.join(values), ' and '.join(values_of_second))}{mixed}")
     return notes
 
 

@@ -76,8 +76,9 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
 
 
 def files_below(path: Any) -> Iterator[str]:
-    """A file itself, or every file below a folder in a fixed order. Links are followed, but not in a circle.
+    """A file itself, or every file below a folder in a fixed order.
 
+    Links are followed, but a folder that is met again is not entered: it stands as one entry, ending in a slash.
     Hidden files are no data: systems and editors write them, and a run stamps a folder with one after its job.
     """
     if os.path.lexists(path) and not os.path.isdir(path):

@@ -78,9 +78,10 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     # Fewer runs have no interval.
     images = resample(len(scores.labels), n_resamples if len(runs) >= FEWEST_RUNS else 0, rng)
     n_words = scores.labels.shape[1]
-    # By average and kind of resample: weights of the words, (n_resamples, n_words).
+    # Row 0 of images and of drawn counts each once, so that it gives the difference itself.
     ones, drawn = np.ones((len(images), n_words)), resample(n_words, len(images) - 1, rng)
     positives = images @ (scores.labels == 1)
+    # Weights of the words, (n_resamples, n_words): 2 a for AVERAGES[a] over the words, 2 a + 1 over words drawn anew.
     weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
     for n in pd.unique(scores.n):
