@@ -146,9 +146,10 @@ def _idle_in_dataset(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
         methods = block["methods"].keys() if block["kind"] == WORDS else ()
         if methods == {"svm-l2"}:
             yield f"studies.{study}.training", "it is for methods named loss-norm, and this study has svm-l2 alone"
-        for key in block["tests"] if len(methods) == 1 else ():
-            if key != "n_resamples" or entry.get("final", {}).get("study") != study:  # which resamples, too
-                yield f"studies.{study}.tests.{key}", "it compares methods, and this study has one"
+        if len(methods) == 1:
+            for key in block["tests"]:
+                if key != "n_resamples" or entry.get("final", {}).get("study") != study:  # which resamples, too
+                    yield f"studies.{study}.tests.{key}", "it compares methods, and this study has one"
 
 
 def _idle_in_study(block: dict[str, Any]) -> Iterator[tuple[str, str]]:

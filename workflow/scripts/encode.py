@@ -17,6 +17,7 @@ from jointsparse.pipeline.provenance.tables import (
 
 
 def words_of(file, name, weighting):
+    """A function that makes weighted histograms, and a matrix without rows, to begin with where no image is encoded."""
     tree, idf = read_record(vocabulary_tree.Tree, file, name), None
     if weighting["weighting"] == "tf-idf":
         idf = read_arrays(file, f"{name}/idf")[f"{name}/idf"]
