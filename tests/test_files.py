@@ -252,9 +252,10 @@ def test_no_cut_and_no_flipped_byte_gives_another_model(one):
             np.testing.assert_array_equal(load(one).coef_, expected)
 
 
-def test_scores_that_changed_since_are_told(one):
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_scores_that_changed_since_are_told(one, factor):
     model = make_pipeline(JointSparseClassifier(radius=1.0)).fit(np.eye(4), [0, 1, 0, 1])
-    model.check_ = {"first_step": 0, "X": np.eye(4), "scores": 1.001 * model.decision_function(np.eye(4))}
+    model.check_ = {"first_step": 0, "X": np.eye(4), "scores": factor * model.decision_function(np.eye(4))}
     save(model, one)
     with pytest.raises(
         ValueError, match=r"must give the scores that it gave when it was written, got others by 0\.001"
@@ -263,6 +264,12 @@ def test_scores_that_changed_since_are_told(one):
 
 
 # Versions
+
+
+def test_another_version_of_scikit_learn_is_told(one, monkeypatch):
+    monkeypatch.setattr("sklearn.__version__", "99.1")
+    with pytest.warns(UserWarning, match=r"was written with scikit-learn \S+ \(here 99.1\): predictions"):
+        load(one)
 
 
 def test_another_version_is_told_of_a_file_and_of_a_pickle(one, models, monkeypatch):

@@ -92,3 +92,13 @@ def test_sign_test_by_hand(f, g, labels, counts, p):
     tested = metrics.sign_test(f, g, labels, n_pairings=4, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(tested[:2], np.repeat(counts, 4).reshape(2, 4))
     np.testing.assert_allclose(tested[2:], np.repeat(p, 4).reshape(2, 4))
+
+
+@pytest.mark.parametrize(("p_values", "expected"), [([0.01], 0.02), ([0.01] * 2, 0.04), ([0.01] * 3, 0.04)])
+def test_several_runs_cost_a_factor_of_two(p_values, expected):
+    assert metrics.over_runs(p_values) == pytest.approx(expected)
+
+
+def test_intervals_hold_the_middle_95_per_cent_of_the_resamples():
+    resamples = np.arange(1001.0)[:, np.newaxis] / 1000
+    np.testing.assert_allclose(metrics.estimates(np.vstack([[[0.4]], resamples]))[:, 0], [0.4, 0.025, 0.975])

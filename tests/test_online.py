@@ -114,14 +114,15 @@ def test_steps_by_hand(rng):
     np.testing.assert_allclose(streams(online(eta0=0.7, radius=1.5, labels="masked"), X, Y, 3).coef_.T, W, atol=1e-14)
 
 
-def test_fit_is_partial_fit_in_some_order(rng):
+@pytest.mark.parametrize(("batch_size", "steps"), [(5, 16), (7, 12)], ids=["", "the last batch is smaller"])
+def test_fit_is_partial_fit_in_some_order(rng, batch_size, steps):
     X, Y = draw(rng, 40, 15, 3)
-    fitted = online(max_iter=2, batch_size=5, random_state=3).fit(X, Y)
+    fitted = online(max_iter=2, batch_size=batch_size, random_state=3).fit(X, Y)
     orders, expected = np.random.RandomState(3), online()
     for order in (orders.permutation(40), orders.permutation(40)):
-        streams(expected, X[order], Y[order], 5)
+        streams(expected, X[order], Y[order], batch_size)
     np.testing.assert_array_equal(fitted.coef_, expected.coef_)
-    assert fitted.t_ == 16
+    assert fitted.t_ == steps
     np.testing.assert_array_equal(fitted.fit(X, Y).coef_, expected.coef_)
 
 

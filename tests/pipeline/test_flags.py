@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from jointsparse.checks import Misfit
-from jointsparse.pipeline.flag import Flag, read_cell, write_cell
+from jointsparse.pipeline.flag import Flag, gap_above, read_cell, write_cell
 from jointsparse.pipeline.scores import flags
 
 
@@ -55,6 +55,18 @@ def test_images_that_repeat_in_another_split_are_listed_once_each(form):
         {"image": "4.jpg", "split": "unlabelled", "same_as": "0.jpg", "split_of_that": "train"},
     ]
     assert table["warning"].tolist()[2] == "images with the features of an image in another split: 2"
+
+
+def test_the_repetition_is_the_one_in_the_later_split_whatever_comes_first():
+    given = np.random.default_rng(0).random((2, 4))
+    given[1] = given[0]
+    _, repeated = flags.of_features(blocks(given, 1), blocks(given, 1), images(("test", "train")))
+    assert repeated["image"].tolist() == ["0.jpg"] and repeated["same_as"].tolist() == ["1.jpg"]
+
+
+@pytest.mark.parametrize(("gap", "said"), [(0.0123, "0.012"), (0.00042, "0.00042")])
+def test_a_gap_is_told_with_two_digits(gap, said):
+    assert gap_above(1e-4, gap).write().endswith(f": {said}")
 
 
 def test_repetition_is_bit_by_bit_and_not_of_images_without_features():

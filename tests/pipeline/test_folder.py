@@ -61,6 +61,14 @@ def test_what_cannot_be_used_is_listed_with_the_reason(album):
     }
 
 
+def test_of_equal_pictures_the_labelled_one_stays(album):
+    shutil.copy(album / "images" / "000.jpg", album / "images" / "00.jpg")  # which comes first by its name
+    rows = [f"{i:03}.jpg,{'test' if i % 3 else 'train'}\n" for i in range(12)]
+    (album / "splits.csv").write_text("image,split\n00.jpg,unlabelled\n" + "".join(rows))
+    read = read_album(album)
+    assert read.left_out["item"].tolist() == ["00.jpg"] and "000.jpg" in read.images["image"].tolist()
+
+
 def test_rows_that_say_nothing_new_are_listed_and_change_nothing(album):
     (album / "splits.csv").write_text("image,split\n" + "".join(f"{i:03}.jpg,train\n" for i in range(12)))
     before = read_album(album)

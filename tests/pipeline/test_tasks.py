@@ -167,6 +167,14 @@ def test_rare_word_is_capped_and_says_so():
     assert of_word.to_numpy().tolist() == [[5, 5, False], [10, 10, False], [40, have, True]]
 
 
+def test_a_word_that_nearly_all_images_have_is_capped_too():
+    most = LABELS.copy()
+    most[SPLIT == "train", 0] = True
+    most[np.flatnonzero(SPLIT == "train")[:12], 0] = False
+    table = draw(most)[1]
+    assert table.loc[table["word"] == "word0", "capped"].tolist() == [False, True, True]  # 10, 20 and 80 negatives
+
+
 def test_words_without_validation_images_choose_nothing():
     few = np.where((SPLIT == "validation")[:, np.newaxis] & (np.arange(5) > 2), False, LABELS)
     chosen = [draw(few, seed=seed)[0].validation_words for seed in range(9)]
