@@ -80,6 +80,8 @@ class Labelled(ClassifierMixin, Linear):
     def _require_consistent(self, sizes: Sizes) -> None:
         super()._require_consistent(sizes)
         m = sizes["tasks"]
+        # A vector of two classes is one task with two codes; a vector of more has a task and a code per class. In both
+        # cases the codes are the classes. A matrix, or tasks with their own samples: two codes, and a class per task.
         n_codes = m if self._flat and m > 1 else 2
         n_classes = n_codes if self._flat else m
         require(

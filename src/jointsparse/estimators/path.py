@@ -151,23 +151,24 @@ class OneStrength(Trained):
             tasks and all(isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks),
             "tasks must be a list of pairs (X_k, y_k), at least one",
         )
-        given = [None] * len(tasks) if sample_weight is None else list(sample_weight)
-        require(len(given) == len(tasks), f"sample_weight must hold one array per task, {len(tasks)}, got {len(given)}")
+        n, of_samples = len(tasks), [None] * len(tasks) if sample_weight is None else list(sample_weight)
+        require(len(of_samples) == n, f"sample_weight must hold one array per task, {n}, got {len(of_samples)}")
         self._flat, self._n_columns, self._names = False, len(tasks), names
         read = [
             self._checked(
                 X_k, y_k, weight, f"y of task {k if names is None else names[k]}", reset=k == 0, multi_output=False
             )
-            for k, ((X_k, y_k), weight) in enumerate(zip(tasks, given, strict=True))
+            for k, ((X_k, y_k), weight) in enumerate(zip(tasks, of_samples, strict=True))
         ]
-        of_tasks = [given.y for _, given, _ in read]
+        of_tasks = [labels.y for _, labels, _ in read]
         alike = all(y_k.dtype == of_tasks[0].dtype for y_k in of_tasks)
+        # Objects keep labels of unlike types as they are: beside text, np.concatenate would turn numbers into text.
         y = np.concatenate(of_tasks if alike else [y_k.astype(object) for y_k in of_tasks])
         y = Labels.read(y, numeric=self._numeric).y
         self._learn_coding(y, classes=y)
         dtype = np.result_type(*(X_k.dtype for X_k, _, _ in read))
         X = [X_k.astype(dtype, copy=False) for X_k, _, _ in read]
-        in_tasks = [self._in_tasks(given, weight) for _, given, weight in read]
+        in_tasks = [self._in_tasks(labels, weight) for _, labels, weight in read]
         weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
         self._warn_of_unknown(np.array([c.any() for c in weights]), "task")
         return self._train_one(*self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights), self.radius, self.penalty)

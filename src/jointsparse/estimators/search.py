@@ -395,6 +395,8 @@ class Search(Trained):
             for split, start in zip(splits, starts or len(splits) * [None], strict=True)
         )
         found = list(Parallel(n_jobs=self.n_jobs)(jobs))
+        # Time may end the fits of a split early, so only the strengths that all splits have tried are kept. Penalties
+        # are tried from the largest down.
         tried = min(len(one.scores) for one in found)
         kept = slice(-tried, None) if penalised else slice(tried)
         by_split = [one._replace(**{name: getattr(one, name)[kept] for name in OF_FITS}) for one in found]

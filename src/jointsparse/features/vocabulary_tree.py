@@ -199,7 +199,11 @@ def _distances(points, centre):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untyped-def]
-    """Find the largest 2 c . x - |c|^2 of the centres first, …, last - 1. Choice: of equal ones the first."""
+    """Find the largest 2 c . x - |c|^2 of the centres first, …, last - 1. Choice: of equal ones the first.
+
+    `centres` and `squares` count in steps of a grid, of which there are `steps` in 1. So scores are steps^2 times as
+    large.
+    """
     nearest, best = first, np.int64(-(2**62))
     for k in range(first, last):
         centre, product = centres[k], np.int32(0)

@@ -332,6 +332,7 @@ def solve_vector(v, z, guess, candidates):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def shrink_entries(v, theta, rest, b):  # type: ignore[no-untyped-def]
+    """See `shrink`. theta < 0 is INSIDE, where v stays as it is; rest is the part of theta that theta cannot hold."""
     count, zero = np.int32(0), v.dtype.type(0)
     if theta < zero:
         for i in range(v.size):
@@ -374,6 +375,8 @@ def shrink_on(b, z):  # type: ignore[no-untyped-def]
 def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
     """Write the projection to b, which may be v. False if v is not fit. `guess`: about theta, or minus infinity."""
     candidates = np.empty(v.size // ENTRIES_PER_CANDIDATE, np.int64)
+    # n: the number of entries that theta leaves positive if it is right, or CERTAIN, below 0, if it needs no check.
+    # few: the number of candidates, outside of which the projection is 0; 0 if all entries of v are needed.
     theta, rest, n, few = solve_vector(v, z, guess, candidates)
     if np.isnan(theta):
         return False
@@ -383,6 +386,7 @@ def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
         result = v
     nonzeros = shrink(v, theta, v.dtype.type(rest), result)
     if n >= 0.0 and nonzeros != n:
+        # The last step has passed entries, which are now zero: theta is too small, and the result still too large.
         shrink_on(result, z)
     if few:
         b[:] = 0

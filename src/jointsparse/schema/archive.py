@@ -158,18 +158,23 @@ def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
         case "ObjectNode":
             if kind not in trusted and not kind.startswith(rooms):
                 raise Foreign(shortened(kind).strip("'"))
+            # A sparse matrix is a SparseMatrixNode. As an object it would miss the checks of its constructor.
             return not kind.startswith("scipy.") and (content is None or content["__loader__"] == "DictNode")
         case "JsonNode":
+            # Numbers and text alone: lists and dictionaries within a text would escape the limits on parts and depth.
             return isinstance(content, str) and content.lstrip()[:1] not in ("[", "{")
         case "DictNode":
+            # skops calls the type of each key.
             keys = node["key_types"]["content"]
             types = [f"{key['__module__']}.{key['__class__']}" for key in keys if key["__loader__"] == "TypeNode"]
             plain = kind in ("builtins.dict", "collections.OrderedDict") and isinstance(content, dict)
             return plain and len(types) == len(keys) == len(node["content"]) and all(map(KEYS.fullmatch, types))
         case "ListNode" | "SetNode" | "TupleNode":
+            # Named tuples have a class of their own.
             named = loader == "TupleNode" and kind in trusted
             return isinstance(content, list) and (named or kind == SEQUENCES[loader])
         case "NdArrayNode":
+            # An array is an entry of the archive; an array of objects is a list in the tree.
             whole = node["type"] == "numpy" and isinstance(node["file"], str) and content is None
             objects = node["type"] == "json" and isinstance(content, list) and "file" not in node
             return bool(OF_NUMPY.fullmatch(kind)) and (whole or objects)

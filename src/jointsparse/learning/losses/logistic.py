@@ -69,6 +69,8 @@ def dual_term(a, y, weight):  # type: ignore[no-untyped-def]
 def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
     """y_i = exp(x_i) for x_i <= 0, to a few units in the last place, or 0 below exp(-700). `powers` is scratch."""
     # exp(x) = 2^k exp(r) with k = round(x / log 2), so that |r| <= log(2) / 2. These loops vectorise, unlike `exp`.
+    # At the size of ROUNDER, neighbouring numbers are 1 apart: the sum is rounded to a whole number, and its lowest
+    # bits are those of k.
     for i in range(x.size):
         powers[i] = (x[i] if x[i] > LEAST_EXPONENT else LEAST_EXPONENT) * PER_LOG_2 + ROUNDER
     for i in range(x.size):
@@ -78,7 +80,7 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
         for coefficient in TAYLOR[1:]:
             p = p * r + coefficient
         y[i] = 0.0 if x[i] < LEAST_EXPONENT else (p * r) * r + r + 1.0
-    bits = powers.view(np.int64)  # their lowest ones are those of k
+    bits = powers.view(np.int64)  # 2^k has the exponent k + 1023, from bit 52 on
     for i in range(x.size):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(x.size):
@@ -93,10 +95,12 @@ def log_odds(alpha, whole, margin, sigma, target, low, powers, y, minus_z):  # t
     """
     # The difference of the two sides is convex and decreasing, so Newton's method rises to z from any point below.
     # From a point above, its first step leads below.
+    # As the last term of the equation is positive, z > margin - alpha / sigma: `low` is a lower bound.
     for i in range(minus_z.size):
         target[i] = sigma[i] * margin[i] - alpha[i]
         bound = margin[i] - alpha[i] / sigma[i]
         low[i] = 0.0 if bound < 0.0 else bound
+    # Start at the z of the present alpha, alpha = whole / (1 + exp(z)): log((whole - alpha) / alpha), if above `low`.
     for i in range(minus_z.size):
         odds = (whole[i] - alpha[i]) / alpha[i]
         powers[i] = odds if odds > 1.0 and odds < 1e300 else 1.0
@@ -141,6 +145,8 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
             else:
                 # alpha' = c / (1 + exp(z)). The smaller of alpha' and c - alpha' has more correct digits.
                 f = np.float64(y * F[i, l])
+                # alpha' + sigma log(alpha' / (c - alpha')) = a - sigma f. The left side rises with alpha' and is c / 2
+                # at c / 2. So alpha' is the smaller if a - sigma f is below c / 2; if not, c - alpha' is solved for.
                 swapped[k] = not a - s * f < 0.5 * c_il
                 whole[k], step[k] = c_il, s
                 alpha[k], margin[k] = (c_il - a, -f) if swapped[k] else (a, f)

@@ -42,6 +42,7 @@ class Run:
         n = np.maximum(problem.per_task((problem.c != 0).astype(float))[:, 0], 1.0)
         self.b_scale = spectral / n
         curvature = loss.CURVATURE * float(problem.c.max(initial=0.0)) * float(spectral.max(initial=0.0))
+        # With intercepts the curvature is doubled: the column of ones, scaled by b_scale, adds as much as ||X_k||^2.
         self.safe = 1 / ((1 + problem.intercept) * curvature or 1.0)
         self.omega = self.safe if omega is None else omega
         self.limit = 0.1 * float(np.finfo(problem.dtype).max)  # before the projection a step may go far

@@ -334,9 +334,10 @@ class Run:
         """Balance the step sizes by how far W and A moved since the last restart."""
         W_moved, A_moved, _ = self.movements(self.first, new)
         # A W that stays in a corner moves by rounding, which says nothing of the balance.
-        zero = np.zeros_like(new.W)
+        zero = np.zeros_like(new.W)  # the distance from it is ||W||
         size = np.sqrt(_products(new.W, zero, new.W, zero))
         if W_moved > 100 * np.finfo(self.problem.dtype).eps * size:
+            # The new omega is the geometric mean of the old one and of the ratio of the movements.
             square = self.omega * (A_moved / W_moved)
             self.omega = float(np.sqrt(square)) if square > 0 else self.omega
 

@@ -89,7 +89,7 @@ def fit(
     n_pairs, warm = len(regularisers), [regulariser.warm_start() for regulariser in regularisers]
     visit, best = _Visit(problem, loss, n_pairs), Best(problem, n_pairs, Trace())
     W, b = best.W.copy(), best.b.copy()
-    total, weights = np.zeros_like(visit.slopes), np.zeros(n_pairs, dtype=problem.dtype)
+    total, weight_sum = np.zeros_like(visit.slopes), np.zeros(n_pairs, dtype=problem.dtype)
     for t in range(n_iter + 1):
         visit.at(W, b, last=t == n_iter)
         value = loss.value(visit.F, problem.y, problem.c) + [r.cost(w) for r, w in zip(regularisers, W, strict=True)]
@@ -102,7 +102,7 @@ def fit(
         subtract_gradient(W, visit.G, step)
         b -= step[:, np.newaxis] * visit.slope_b
         total -= np.multiply(visit.slopes, weight, out=visit.slopes)
-        weights += weight
+        weight_sum += weight
         for pair, w in enumerate(W):
             try:
                 regularisers[pair].step(w, float(step[pair]), **warm[pair])
@@ -110,7 +110,7 @@ def fit(
                 advice = f"choose an eta0 below {eta0[pair]:g}, or scale the features"
                 require(np.isfinite(w).all(), f"training diverged in iteration {t + 1}: {advice}")
                 raise
-    total /= np.where(weights > 0, weights, 1)
+    total /= np.where(weight_sum > 0, weight_sum, 1)
     bound = lower_bound(problem, loss, regularisers, total)
     value = objective_of(problem, loss, regularisers, best.W, best.b)
     gap = relative_gap(value, bound, solve_at_zero(problem, loss)[1])

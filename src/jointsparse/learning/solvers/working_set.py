@@ -326,12 +326,13 @@ class _Steps:
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
         regulariser, base = search.regulariser, search.problem if search.per_task else search.whole
+        # Features are multiplied by `scale`. So W is divided by it, V is multiplied by it, and the norm weighted by it.
         scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
         small = base.restricted(rows, scale)
         given = [weights for weights in (scale, regulariser.weights_of(rows)) if weights is not None]
         regulariser = replace(regulariser, weights=np.prod(given, axis=0) if given else None)
-        pick = np.maximum(rows, 0), (slice(None) if rows.ndim == 1 else np.arange(base.n_tasks))
-        W, V = search.W[pick], search.V.T[pick]
+        entries = np.maximum(rows, 0), (slice(None) if rows.ndim == 1 else np.arange(base.n_tasks))
+        W, V = search.W[entries], search.V.T[entries]
         if scale is not None:
             W = (W * (1 / scale)[:, np.newaxis]).astype(dtype)
             V = (V * scale[:, np.newaxis]).astype(dtype)
