@@ -93,13 +93,14 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
     require_same_rows(of_features, of_labels, ignored, compression_ratio=1e6)
     options, tasks = _of_labels(of_labels[0], ignored, choices)
     columns_of_labels = {name for path in of_labels for name in columns_of(path)}
-    lines, idle = list[str](), ignored & {INDEX}
+    lines, idle = list[str](), ignored & {INDEX}  # which `columns_of` leaves out, so that no loop below finds it
     for path in of_labels:
         notes = [f"{len(tasks)} label{'s' * (len(tasks) > 1)} ({_some(tasks)})"] if tasks else []
-        notes += [f"{column}: {SAID[option]}" for option, column in options.items()] or ["labels"] * (not tasks)
+        named = {option: f"{column}: {SAID[option]}" for option, column in options.items()}
         cells = texts_in([path], options["tags"], 1e6) if options.get("tags") in columns_of(path) else []
         if nothing := sorted(set(cells) & NOTHING - {""}):
-            notes[-1] += f", none where it says {' or '.join(nothing)}"
+            named["tags"] += f", none where it says {' or '.join(nothing)}"
+        notes += list(named.values()) or ["labels"] * (not tasks)
         unused = [name for name in columns_of(path) if name not in tasks and name not in options.values()]
         notes += [f"{_some(unused)}: left out (--text COLUMN shows one on the page)"] if unused else []
         lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}")
@@ -158,12 +159,14 @@ def copies_of_labels(X: Any, images: pd.DataFrame, captions: pd.DataFrame) -> li
     codes, labels = pd.factorize(captions["caption"])
     found = set[int]()
     for code in range(len(labels)):
+        # There are but two groups, so that a column of few values could equal a rare label by chance: see FEWEST_ROWS.
         has = np.zeros(len(images))
         has[row[(codes == code) & ~known]] = np.nan
         has[row[(codes == code) & known]] = 1
-        found.update(_constant_within(X, has, FEWEST_ROWS))
+        found.update(_constant_within(X, has, fewest=FEWEST_ROWS))
     if known.all() and len(row) == len(set(row)) == len(images):
-        found.update(_constant_within(X, codes[np.argsort(row)], 2))
+        # In a class with one row every column is constant, so that two rows are the fewest that say something.
+        found.update(_constant_within(X, codes[np.argsort(row)], fewest=2))
     return sorted(found)
 
 
@@ -237,12 +240,16 @@ def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
     pictures = sum(text.lower().endswith(SUFFIXES) and "://" not in text for text in texts)  # no web addresses
     if pictures and (pictures == n_known or ("pictures" in called and 2 * pictures >= n_known)):
         return "pictures"
-    values = floats_of(column) if numbers else np.zeros(0)
-    if "tags" in called and (np.isnan(values) | (np.isfinite(values) & (values == np.rint(values)))).all():
+    if "tags" in called and (not numbers or _are_whole(floats_of(column))):
         return "tags"
     if numbers or not some:
         return ""
     return "text" if "text" in called else "classes" if 2 * len(some) <= n_known else ""
+
+
+def _are_whole(values: np.ndarray) -> bool:
+    """Whether all numbers that are there, which are not NaN, are whole."""
+    return bool((np.isnan(values) | (np.isfinite(values) & (values == np.rint(values)))).all())
 
 
 def _no_features(path: Path, columns: Sequence[str]) -> list[str]:

@@ -422,6 +422,8 @@ def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], f
     )
     classes = {name.split("/")[0] for name in names}
     of_splits = sorted(one for one in classes if _split_in(one))
+    # A folder named like a split is taken for a class if it holds pictures and no folders, two other classes stand
+    # beside it, and no folder of another split does.
     deep = [name for name in names if name.split("/")[0] in of_splits and name.count("/") > 1]
     require(
         not of_splits or not (deep or len(classes) - len(of_splits) < 2 or _named_after_splits(names)),

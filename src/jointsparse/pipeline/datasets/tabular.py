@@ -101,15 +101,17 @@ def _columns(path: Path) -> list[str]:
     require(kind in KINDS, f"{path} must end with {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
     if kind not in TABLES:
         return []
-    signs = _signs(path) if kind == ".csv" else None
+    parse_options = _signs(path) if kind == ".csv" else None
     with opened(path):
-        schema = csv.open_csv(path, parse_options=signs).schema if signs else parquet.read_schema(path)
-    names = [name for name in schema.names if signs or not name.startswith("__index_level_")]
+        schema = csv.open_csv(path, parse_options=parse_options).schema if parse_options else parquet.read_schema(path)
+    names = [name for name in schema.names if parse_options or not name.startswith("__index_level_")]
     again = zip(names, pd.Index(map(composed, names)).duplicated(), strict=True)
-    odd = [name for name, twice in again if twice or not name.strip() or (signs and DECIMAL.fullmatch(name))]
-    numbers = [int(name) for name in names if signs and re.fullmatch(r"[+-]?\d+", name)]
+    odd = [name for name, twice in again if twice or not name.strip() or (parse_options and DECIMAL.fullmatch(name))]
+    # A number as a name mostly means that there is no header, and that the first row is data. Whole numbers that count
+    # on by one are names: from 1 or less, as pandas counts columns, or from a larger one if there are at least three.
+    numbers = [int(name) for name in names if parse_options and re.fullmatch(r"[+-]?\d+", name)]
     first = numbers[0] if numbers else 0
-    if numbers != list(range(first, first + len(numbers))) or (first > 1 and len(numbers) < 3):  # else as pandas counts
+    if numbers != list(range(first, first + len(numbers))) or (first > 1 and len(numbers) < 3):
         odd.append(str(first))
     require(
         names and not odd,

@@ -30,6 +30,7 @@ def of_features(row: np.ndarray) -> np.ndarray | None:
     if side * side != len(row) or not side:
         return None
     grey = (255 * np.clip(row, 0, 1)).astype(np.uint8).reshape(side, side)
+    # 0 is drawn white and 1 black.
     larger = max(1, LONGEST_SIDE // 2 // side)
     return np.repeat(np.kron(255 - grey, np.ones((larger, larger), np.uint8))[:, :, np.newaxis], 3, axis=2)
 

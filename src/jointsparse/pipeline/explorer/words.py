@@ -55,6 +55,7 @@ def words_of(answers: Answers) -> list[dict[str, Any]]:
             {
                 "word": str(word),
                 "positives": int(rows["positives"].iloc[0]),
+                # chose: the word helped to choose the strength in the run that is shown; always: in every run.
                 "chose": bool(answers.validation_words[k]),
                 "always": bool(rows["validation_word"].iloc[0]),
                 "best": best[0] if best else None,

@@ -163,6 +163,7 @@ def legend(figure: Figure, *more: Any) -> None:
 def _columns(lengths: list[int], width: float) -> int:
     """Number of columns of a legend, filled one after the other, that fit side by side. lengths, width: in letters."""
     for columns in range(min(4, len(lengths)), 1, -1):
+        # 9 letters: the line beside the labels of a column, and the gaps about it.
         if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
             return columns
     return 1

@@ -304,6 +304,7 @@ def _listed(
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     known, limits = model.known_scores_, thresholds(model, precision)
+    # Without slack a known picture, whose score is computed anew, might miss its own rank or threshold by rounding.
     slack = SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0))
     words, rows = model.card_["words"], list[tuple[Any, ...]]()
     for name, score in decided:
@@ -337,6 +338,7 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
         if precision is None:
             limits[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
         else:
+            # recall * positives / precision is the number of pictures from the threshold on; 0.5 is for rounding.
             enough = recall * (model.known_labels_[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
             limits[k] = at[(p >= precision) & enough].min(initial=np.inf)
     return limits

@@ -250,6 +250,7 @@ def _wanted(judgement: Judgement) -> str:
     to_least, to_most = abs(estimate.number - claim.least), abs(claim.most - estimate.number)
     distance = min(to_least, to_most)
     half = estimate.number - estimate.low if to_least <= to_most else estimate.high - estimate.number
+    # half^2 is over_runs^2 plus the square of another part. Only over_runs shrinks with more runs, as 1 / sqrt(runs).
     room = distance**2 - (half**2 - estimate.over_runs**2)
     if room <= 0:
         return "no number of runs"

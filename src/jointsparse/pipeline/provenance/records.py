@@ -103,7 +103,7 @@ def look(name: str) -> str:
 
 
 def _sha256(name: str, largest: float) -> str:
-    """SHA-256 of a file, or of the size and time of one that would take long to read: it may hold nothing."""
+    """SHA-256 of a file, or of the size and time of one that would take long to read. It may be sparse, of any size."""
     status = os.stat(name)
     if status.st_size > largest:
         return digest([status.st_size, status.st_mtime_ns])

@@ -153,9 +153,9 @@ def _means_over_words(by_word: np.ndarray, scores: ScoredFits, fit: int, weights
     for words in (_words(scores, fit, label) for label in WORDS):
         word_weights = weights[..., words]
         with np.errstate(invalid="ignore"):
-            sums = (
+            total, weight = (
                 np.einsum("srw,mrw->msr", word_weights, numbers[..., words])
                 for numbers in (values, defined.astype(float))
             )
-            means.append(next(sums) / next(sums))
+            means.append(total / weight)
     return np.stack(means, axis=1)

@@ -63,6 +63,8 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
         if value - bound <= tol * value:
             return
         if length >= LONG_STEP:
+            # Paper (Koh et al. 2007): the central point of t has the duality gap 2 n / t, so t = 2 n / gap is the one
+            # whose central point has the present gap.
             t = max(T_GROWTH * min(2 * n / (value - bound), t), t)
         if gram is None or loss != "squared":
             gram = _gram(objective, tangent.slopes)

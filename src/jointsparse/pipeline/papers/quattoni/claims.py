@@ -132,7 +132,9 @@ def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     order = {(judgement.where.get("n"), judgement.where.get("against")): judgement.verdict for judgement in orders}
     judgements = []
     for test in tests.itertuples(index=False):
-        # What the order of AUCs excludes is no matter of significance.
+        # A significant test decides: the claim holds, or, if the test of the reverse is significant, does not hold. If
+        # neither is, the order of AUCs may say that the claim does not hold or that the two are level. What remains is
+        # undecided.
         verdict = order.get((test.n, test.against), UNDECIDED)
         verdict = verdict if verdict in (LEVEL, DOES_NOT_HOLD) else UNDECIDED
         if min(test.corrected, test.reverse_corrected) < SIGNIFICANT:
