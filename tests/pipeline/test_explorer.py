@@ -426,6 +426,9 @@ def test_how_sure_it_is_compares_with_the_best_other_method(rng):
             "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images). "
             f"Where methods are compared, l1,∞ is {where} the best other one, linear SVM."
         )
+    worse = means[means["method"] == "svm-l2"].assign(method="hinge-l1", auc_weighted=0.6)
+    three = findings.how_sure(table, "hinge-l1inf", pd.concat([worse, means]), n_test=1200)
+    assert three.endswith("the best other one, linear SVM.")
     alone = means[means["method"] == "svm-l2"]
     said = findings.how_sure(table[7:], "hinge-l1inf", alone, n_test=12, things="samples")  # h, which chose the radius
     assert said == "On average 10.0 of the first 10 samples are right (mean AUC 1.000 on 12 test samples)."

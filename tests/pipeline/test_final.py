@@ -5,6 +5,7 @@ import pytest
 from common import draw_scores
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.metrics import resample
 from jointsparse.pipeline.models import annotator, final
 
@@ -72,6 +73,15 @@ def test_the_power_with_the_best_mean_auc_is_taken_and_scales_the_test_images_to
     on_test = [(y >= 0, y) for y in labels[90:].T]
     expected = [roc_auc_score(y[there], scores[there, k]) for k, (there, y) in enumerate(on_test)]
     np.testing.assert_allclose(table["auc"], [*expected, np.mean(expected)])
+
+
+def test_unknown_labels_do_not_count_in_the_calibration(partly_known):
+    _, labels, found, _ = partly_known
+    known, has = labels[:90] >= 0, labels[:90] == 1
+    for k in range(3):
+        f, y = found.scores[known[:, k], k], np.where(has[known[:, k], k], 1, -1)
+        alone = platt_scaling(f[:, np.newaxis], y[:, np.newaxis], np.ones((len(f), 1)))[0]
+        np.testing.assert_allclose(found.model.calibration_[k], alone, rtol=1e-3)
 
 
 def test_the_table_of_a_final_fit_counts_images_that_are_known_to_have_a_word(partly_known):

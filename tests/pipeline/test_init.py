@@ -582,6 +582,12 @@ def test_names_of_rows_that_are_others_do_not_matter(tmp_path, monkeypatch):
     assert read.images["image"].tolist()[:3] == ["007", "7", "100"] and labels_of(read) == OF_Y
 
 
+@pytest.mark.parametrize("name", ["ID", "Index", "Row", "idx"])
+def test_numbers_of_rows_are_no_feature_in_small_letters_or_large(tmp_path, monkeypatch, name):
+    _, _, read = init(tmp_path, monkeypatch, {"features.csv": NAMED.assign(**{name: ORDER}), "labels.csv": Y})
+    assert read.X.shape[1] == NAMED.shape[1]
+
+
 def test_what_is_chosen_and_not_there_is_one_sentence(tmp_path, monkeypatch):
     files = {"features.csv": NAMED, "labels.csv": Y}
     for choices in ({"ignore": ["Cat"]}, {"ignore": ["nope.csv"]}, {"captions": "labels.csv"}):
