@@ -53,6 +53,10 @@ class Run:
         """What centring the features adds to the intercepts."""
         return np.asarray((self.means * W).sum(axis=1))
 
+    def in_scale(self, b: np.ndarray, other: np.ndarray) -> float:
+        """Inner product of changes of the intercepts, in units of the steps that they take."""
+        return float((b / self.b_scale) @ other)
+
     def iterate(self, t: int, best: Proof | None) -> None:
         """Do iteration t. best: given at a look only."""
         problem, (Z, b_ahead, F_ahead) = self.problem, self.ahead
@@ -67,14 +71,14 @@ class Run:
             b = (b_ahead - step * self.b_scale * s).astype(Z.dtype)
             F = margins(problem, W, (b - self.shift(W)) * problem.intercept)
             slope_there = self.loss.subgradient(F, problem.y, problem.c)
-            length = inner_product(W - Z, W - Z) + inner_product((b - b_ahead) / self.b_scale, b - b_ahead)
+            length = inner_product(W, Z, W, Z) + self.in_scale(b - b_ahead, b - b_ahead)
             # Convex losses then lie below the parabola of this step; exactly so if they are quadratic.
-            if step <= self.safe or step * inner_product(slope_there - slope, F - F_ahead) <= length:
+            if step <= self.safe or step * inner_product(slope_there, slope, F, F_ahead) <= length:
                 break
             step = np.float64(max(step / SHRINKAGE, self.safe))
         self.omega = float(step)
         # Choice: the restart of O'Donoghue and Candès, where the momentum and the step point apart.
-        uphill = inner_product(Z - W, W - self.at.W) + inner_product((b_ahead - b) / self.b_scale, b - self.b) > 0
+        uphill = inner_product(Z, W, W, self.at.W) + self.in_scale(b_ahead - b, b - self.b) > 0
         momentum = 1.0 if uphill else (1 + np.sqrt(1 + 4 * self.momentum**2)) / 2
         share = Z.dtype.type(0.0 if uphill else (self.momentum - 1) / momentum)
         before, self.momentum = (self.at.W, self.b, self.at.F), momentum

@@ -80,13 +80,16 @@ def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped
             sums[p] += np.float64(new[i, p] - at[i, p]) * np.float64(other_new[i, p] - other_at[i, p])
 
 
-def inner_product(a: np.ndarray, b: np.ndarray) -> float:
-    """Sum of a b over all entries, in double precision."""
-    return float(np.vdot(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+def inner_product(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_at: np.ndarray) -> float:
+    """Compute the inner product of two movements, in double precision, without a copy of either.
 
-
-def _products(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_at: np.ndarray) -> float:
-    """Sum of (new - at) (other_new - other_at) over all entries."""
+    Parameters
+    ----------
+    new, at : arrays of one shape
+        Where the first movement ends and begins.
+    other_new, other_at : arrays of that shape
+        Where the second one ends and begins.
+    """
     total = np.zeros(1)
     add_products(*(array.reshape(-1, 1) for array in (new, at, other_new, other_at)), total)
     return float(total[0])
@@ -310,10 +313,10 @@ class Run:
 
     def movements(self, at: Point, new: Point) -> tuple[float, float, float]:
         """Movement of W and b, of A, and of all in the metric of the method."""
-        primal, cross = _products(new.W, at.W, new.W, at.W), _products(new.W, at.W, new.V, at.V)
+        primal, cross = inner_product(new.W, at.W, new.W, at.W), inner_product(new.W, at.W, new.V, at.V)
         if self.problem.intercept:
             primal += float((np.square(new.b - at.b, dtype=np.float64) / self.b_scale).sum())
-            cross += _products(new.b, at.b, new.s, at.s)
+            cross += inner_product(new.b, at.b, new.s, at.s)
         dual = 0.0
         for part in self.problem.parts:
             here, there, squares = at.A[part.rows], new.A[part.rows], np.zeros(at.A.shape[1])
@@ -335,7 +338,7 @@ class Run:
         W_moved, A_moved, _ = self.movements(self.first, new)
         # A W that stays in a corner moves by rounding, which says nothing of the balance.
         zero = np.zeros_like(new.W)  # the distance from it is ||W||
-        size = np.sqrt(_products(new.W, zero, new.W, zero))
+        size = np.sqrt(inner_product(new.W, zero, new.W, zero))
         if W_moved > 100 * np.finfo(self.problem.dtype).eps * size:
             # The new omega is the geometric mean of the old one and of the ratio of the movements.
             square = self.omega * (A_moved / W_moved)
