@@ -149,28 +149,27 @@ def test_any_sequence_of_steps(d, m, norm, radius, steps):
 
 @st.composite
 def curves(draw):
-    """A patience, and scores by step: in both directions fewer worse ones, or ties below, then one as good or more."""
-    patience, scored = draw(st.sampled_from([2, 4])), {0: draw(st.integers(0, 9))}
+    """Scores by step: in both directions fewer than radii.PATIENCE that are no better, and then a better one."""
+    scored = {0: draw(st.integers(0, 9))}
     for sign in (-1, 1):
         best, step = scored[0], 0
-        for gap, rise in draw(st.lists(st.tuples(st.integers(0, patience - 1), st.integers(0, 3)), max_size=5)):
+        for gap, rise in draw(st.lists(st.tuples(st.integers(0, radii.PATIENCE - 1), st.integers(1, 3)), max_size=5)):
             for _ in range(gap):
                 step += sign
-                scored[step] = best - draw(st.integers(sign > 0, 5))
+                scored[step] = best - draw(st.integers(0, 5))
             step += sign
-            best += max(rise, sign < 0)
+            best += rise
             scored[step] = best
         for end in range(step + sign, sign * radii.MOST_RADII, sign):
-            scored[end] = best - draw(st.integers(1, 5))
-    return patience, {step: value / 100 for step, value in scored.items()}
+            scored[end] = best - draw(st.integers(0, 5))
+    return {step: value / 100 for step, value in scored.items()}
 
 
-@given(curves())
-def test_a_path_meets_the_best_score_behind_short_falls_and_ties(curve):
-    patience, scored = curve
+@given(curves(), st.sampled_from([0, radii.PER_DECADE]))
+def test_a_path_meets_the_best_score_behind_short_falls_and_ties(scored, least):
     tried, step = {}, 0
     while step is not None:
         tried[step] = scored[step]
-        step = radii.next_step(tried, patience=patience)
-    assert max(tried.values()) == max(scored.values())
-    assert len(tried) <= 2 * patience + 1 + 2 * 5 * patience and max(tried) >= radii.PER_DECADE
+        step = radii.next_step(tried, least=least)
+    assert max(tried.values()) == max(scored.values()) and max(tried) >= least
+    assert len(tried) <= 2 * radii.PATIENCE + 1 + 2 * 5 * radii.PATIENCE + least

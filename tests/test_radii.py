@@ -25,16 +25,22 @@ def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
 
 
 @pytest.mark.parametrize(
-    ("upwards", "gain", "expected"),
+    ("upwards", "options", "expected"),
     [
-        pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], 0.0, 5, id="ties go on"),
-        pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], 0.01, None, id="ties are no gain"),
-        pytest.param([0.5, 0.6, 0.7, 0.704, 0.708], 0.01, None, id="less than the gain in both"),
-        pytest.param([0.5, 0.6, 0.7, 0.706, 0.712], 0.01, 5, id="the gain in both together"),
-        pytest.param([0.5, 0.5, 0.5], 0.01, 3, id="a decade at least"),
-        pytest.param([0.5, 0.4, 0.4, 0.4, 0.7], 0.01, 5, id="a ball ten times larger"),
+        pytest.param([0.5, 0.6, 0.7, 0.7], {}, 4, id="one tie"),
+        pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], {}, None, id="two ties are no better"),
+        pytest.param([0.5, 0.6, 0.7, 0.704, 0.708], {"slack": 0.01}, None, id="less than the slack in both"),
+        pytest.param([0.5, 0.6, 0.7, 0.706, 0.712], {"slack": 0.01}, 5, id="more than the slack in both together"),
+        pytest.param([0.5, 0.4, 0.4], {"least": 4}, 3, id="up to a step in any case"),
+        pytest.param([0.5, 0.4, 0.4, 0.4, 0.7], {"least": 4}, 5, id="a ball ten times larger"),
+        pytest.param([0.5, 0.6], {"ended": True}, None, id="larger radii change nothing"),
     ],
 )
-def test_larger_radii_must_bring_a_gain(upwards, gain, expected):
-    scored = dict(enumerate(upwards))
-    assert radii.next_step(scored, patience=2, downwards=False, gain=gain) == expected
+def test_larger_radii_are_tried_while_they_are_better(upwards, options, expected):
+    assert radii.next_step(dict(enumerate(upwards)), downwards=False, **options) == expected
+
+
+def test_a_level_path_has_gained_little_over_a_decade():
+    objectives = [1.0, 0.995, 0.994, 0.993, 0.9905]
+    assert radii.is_level(objectives, tol=0.01) and not radii.is_level(objectives, tol=0.009)
+    assert not radii.is_level(objectives[:4], tol=0.01)

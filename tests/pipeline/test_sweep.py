@@ -96,23 +96,43 @@ def test_a_path_ends_where_nothing_is_left_of_the_loss():
     assert nothing.radius.tolist() == [0.0] and not nothing.W.any()
 
 
+def contradictory(*sizes, agree=19):
+    """Return paths for labels that contradict each other, so that all balls bind, and their unit.
+
+    sizes: of the features. agree: positive labels for each negative one.
+    """
+    X, Y = np.kron(np.diag(sizes), np.ones((agree + 1, 1))), np.tile([[1.0] * agree + [-1.0]], len(sizes)).T
+    unit = scales.scales(Problem.from_matrix(X, Y), loss=LOSSES["logistic"], norm=l1inf).radius
+    return partial(path, X, Y, loss="logistic"), radii.radius_at(unit, 0)
+
+
 @pytest.mark.parametrize("tol", [0.05, 0.01, 0.002])
-def test_a_path_ends_where_four_radii_have_gained_less_than_tol(tol):
-    X, Y = np.kron(np.diag([1.0, 0.5, 0.2, 0.1, 0.05, 0.02]), np.ones((5, 1))), np.tile([[1.0] * 4 + [-1.0]], 6).T
-    objective = path(X, Y, loss="logistic", tol=tol).objective[:, 1]  # labels contradict each other
+def test_a_path_ends_where_a_decade_of_radii_has_gained_less_than_tol(tol):
+    objective = contradictory(1.0, 0.5, 0.2, 0.1, 0.05, 0.02, agree=4)[0](tol=tol).objective[:, 1]
     gained = 1 - objective[4:] / objective[:-4]
     assert gained[-1] <= tol < gained[:-1].min() < 10 * tol
 
 
-def test_a_path_ends_four_radii_beside_the_best_score_and_a_decade_above_the_unit():
-    X, Y = draw_labels(n=80, d=12)
-    sizes = path(X, Y).radius
-    up = path(X, Y, score=lambda W: -abs(np.log(l1inf.norm(W) / sizes[1])))
-    assert up.radius[4:].tolist() == sizes[:6].tolist()
-    np.testing.assert_allclose(up.radius[:4], sizes[0] * 10 ** np.arange(-1, 0, 0.25), rtol=5e-3)
-    down = path(X, Y, score=lambda W: -abs(np.log(max(l1inf.norm(W), 1e-9) / (sizes[0] / 10))))
-    assert len(down.radius) == 13 and down.radius[8] == sizes[0]
-    np.testing.assert_allclose(down.radius[:2], sizes[0] * 10 ** np.array([-2, -1.75]), rtol=5e-3)
+def test_a_path_ends_two_radii_beside_the_best_score():
+    path, unit = contradictory(1.0, 0.1, 0.01)
+
+    def best_at(step):
+        return path(score=lambda W: -abs(np.log(l1inf.norm(W) / radii.radius_at(unit, step))))
+
+    for step, expected in {1: range(-2, 4), -4: range(-6, 3), 5: range(-2, 8)}.items():
+        assert best_at(step).radius.tolist() == [radii.radius_at(unit, tried) for tried in expected]
+
+
+@pytest.mark.parametrize(("far", "expected"), [(0.7, range(-2, 8)), (0.476, range(-2, 3))])
+def test_a_path_whose_score_dips_looks_at_a_ball_ten_times_larger(far, expected):
+    path, unit = contradictory(1.0, 0.1, 0.01)
+    curve = {-2: 0.4, -1: 0.4, 0: 0.476, 1: 0.458, 2: 0.458, 3: far - 0.1, 4: far, 5: far + 0.01 * (far > 0.5)}
+
+    def score(W):
+        return curve.get(round(radii.PER_DECADE * np.log10(l1inf.norm(W) / unit)), 0.3)
+
+    got = path(score=score).radius
+    assert got.tolist() == [radii.radius_at(unit, step) for step in expected]
 
 
 @pytest.mark.parametrize(("norm", "goes_down"), [("l1inf", True), ("l1", True), ("l2", False)])

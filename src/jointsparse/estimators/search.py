@@ -36,7 +36,16 @@ from jointsparse.estimators.regressor import Targets
 from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.radii import MOST_RADII, PER_DECADE, TIE, choose_radius, next_step, radius_at, rounds
+from jointsparse.learning.radii import (
+    MOST_RADII,
+    PATIENCE,
+    PER_DECADE,
+    TIE,
+    choose_radius,
+    next_step,
+    radius_at,
+    rounds,
+)
 from jointsparse.metrics import auc
 from jointsparse.registry import pick, room
 from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of, optional
@@ -44,8 +53,8 @@ from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
 FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
 FOLDS_SHARE = 0.5  # Choice: of max_time, so that the final fit has as much at least
-LEAST_GAIN = 0.5  # Choice: standard errors over folds that larger radii must bring, or a path ends
-WIDTH, PATIENCE = 2, 2  # Choice: radii that are tried together, and without a better score before a path ends
+LEAST_GAIN = 0.5  # Choice: standard errors over folds that further radii must bring, or a path ends
+WIDTH = PATIENCE  # radii that are tried together
 
 
 # What a model file may hold of the search with one norm.
@@ -378,7 +387,7 @@ class Search(Trained):
         best = scores[means.argmax()]
         error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
         by_step = dict(zip(steps, means.tolist(), strict=True))
-        return next_step(by_step, ended=ended, patience=PATIENCE, gain=LEAST_GAIN * error)
+        return next_step(by_step, ended=ended, slack=max(TIE, LEAST_GAIN * error))
 
     def _scored(
         self,
@@ -521,7 +530,7 @@ class JointSparseClassifierCV(Labelled, Search):
         See JointSparseClassifier. They are about the final fit.
     radii : "auto", int, sequence of float, or None, at least 0, default="auto"
         Radii to try. "auto": four in each factor of ten about the data's natural unit, in both directions until the
-        best one is inside, larger ones bring less than half a standard error over the folds, or the problem itself
+        best one is inside, further ones bring less than half a standard error over the folds, or the problem itself
         ends. An int: so many radii from a tenth of the unit to ten times it. None with `penalties`.
         With norm="auto" each norm has radii or penalties of its own, so none can be listed.
     penalties : int, sequence of float, or None, at least 0, default=None

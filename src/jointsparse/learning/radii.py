@@ -14,6 +14,7 @@ from jointsparse.checks import require
 
 PER_DECADE = 4  # radii of a path between a number and ten times that number
 MOST_RADII = 40  # in each direction: ten decades
+PATIENCE = 2  # Choice: radii without a better score after which a path ends in a direction
 
 # Choice: numbers that differ by less than this are equal, because other processors round in another order.
 TIE = 1e-4  # of scores
@@ -63,45 +64,34 @@ def rounds(first: Sequence[int], following: Callable[[], int | None], width: int
 
 
 def next_step(
-    scored: Mapping[int, float],
-    *,
-    patience: int,
-    downwards: bool = True,
-    ended: bool = False,
-    slack: float = TIE,
-    gain: float = 0.0,
+    scored: Mapping[int, float], *, least: int = 0, downwards: bool = True, ended: bool = False, slack: float = TIE
 ) -> int | None:
     """Return the step of a path of radii to try next, or None where the path ends.
 
-    A path goes downwards from step 0 until `patience` radii bring no better score. Then it goes upwards, for a decade
-    at least, until `patience` radii lie above the last of the best ones from step 0 on, or bring less than `gain` over
-    those before. Ties extend the path only upwards, because the smallest radii all give the same ranking.
+    A path goes downwards from step 0 until PATIENCE radii bring no better score, and then upwards likewise.
 
     Parameters
     ----------
     scored : mapping
         Scores by step, without gaps around step 0; see `radius_at`.
-    patience : int
-        Number of radii without a better score after which the path ends in a direction.
+    least : int
+        The path goes up to this step whatever the scores are.
     downwards : bool
         True if smaller radii are of interest.
     ended : bool
         True if no radius larger than those tried could change the fit.
     slack : float
-        Scores that differ by less are ties.
-    gain : float
-        The least gain in score for which `patience` larger radii are worth their time. 0: any.
+        Scores that differ by less are ties. A tie is not better.
 
-    >>> next_step({0: 0.7, -1: 0.6, -2: 0.6}, patience=2)
+    >>> next_step({0: 0.7, -1: 0.6, -2: 0.6})
     1
-    >>> next_step({0: 0.7, 1: 0.8}, patience=2, downwards=False, ended=True)
+    >>> next_step({0: 0.7, 1: 0.8}, downwards=False, ended=True)
     """
     lowest, highest = min(scored), max(scored)
     down, up = (np.array([scored[step] for step in steps]) for steps in (range(0, lowest - 1, -1), range(highest + 1)))
-    if downwards and -lowest < MOST_RADII and -lowest - first_of_best(down, slack) < patience:
+    if downwards and -lowest < MOST_RADII and -lowest - first_of_best(down, slack) < PATIENCE:
         return lowest - 1
-    fallen = first_of_best(up[::-1], slack) >= patience or (gain and highest - first_of_best(up, gain) >= patience)
-    fallen = fallen and highest >= PER_DECADE
+    fallen = highest >= least and highest - first_of_best(up, slack) >= PATIENCE
     return None if ended or fallen or highest >= MOST_RADII else highest + 1
 
 
@@ -110,12 +100,12 @@ def is_loss_gone(objective: float, at_zero: float) -> bool:
     return objective <= NOTHING_LEFT * at_zero
 
 
-def is_level(objectives: Sequence[float], *, tol: float, patience: int) -> bool:
-    """Return True if `patience` further radii lowered the objective by less than the relative tolerance `tol`.
+def is_level(objectives: Sequence[float], *, tol: float) -> bool:
+    """Return True if the last factor of 10 lowered the objective by less than the relative tolerance `tol`.
 
     objectives: of the radii of a path, in increasing order.
     """
-    return len(objectives) > patience and objectives[-1] >= (1 - tol) * objectives[-1 - patience]
+    return len(objectives) > PER_DECADE and objectives[-1] >= (1 - tol) * objectives[-1 - PER_DECADE]
 
 
 def is_far_inside(norm: float, radius: float, gap: float) -> bool:

@@ -5,7 +5,7 @@ Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radi
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +20,9 @@ from jointsparse.registry import pick
 
 Progress = Callable[[int, int], None]
 
-# Choice: radii without a better score, or without a smaller objective, after which a path ends.
-PATIENCE = 4
+# Choice: relative duality gap of a fit that only tells whether scores rise again at a ball ten times larger. A looser
+# one could leave W where it starts, as some losses fall little.
+LOOK_TOL = 0.1
 
 
 class Sweep(NamedTuple):
@@ -161,9 +162,11 @@ def path(
     """Train a path of radii that the data choose, each from the solution for the one before.
 
     It begins at the natural unit of radii (see `learning.scales`), with `radii.PER_DECADE` radii in each factor of 10.
-    It goes on in both directions as `radii.next_step` says. It also ends upwards where next to nothing of the loss is
-    left, or where larger radii no longer lower the objective. For a sparse norm it then goes down to `sparsest`, for
-    figures of sparsity.
+    It goes on in both directions as `radii.next_step` says. Scores may dip before they rise, as those of hinge losses
+    do where tasks are few. So where the path would end below ten times the unit, a loose fit at that radius tells
+    whether the score is better there, and if so the path goes on up to it. The path also ends upwards where next to
+    nothing of the loss is left, or where larger radii no longer lower the objective. For a sparse norm it then goes
+    down to `sparsest`, for figures of sparsity.
 
     Parameters
     ----------
@@ -194,22 +197,35 @@ def path(
     fits: dict[int, Fit] = {}
     scored: dict[int, float] = {}
 
-    def following() -> int | None:
-        ordered = [float(fits[step].value[0]) for step in sorted(fits)]
-        ended = unit == 0 or radii.is_loss_gone(ordered[-1], at_zero)
-        ended = ended or radii.is_level(ordered, tol=tol, patience=PATIENCE)
-        downwards = score is not None and unit > 0
-        step = radii.next_step(scored, patience=PATIENCE, downwards=downwards, ended=ended)
-        lowest = min(fits)
-        sparser = plug_ins["norm"].SPARSE and lowest > -radii.MOST_RADII and _is_dense(fits[lowest].W[0], sparsest)
-        return lowest - 1 if step is None and sparser else step
+    def fit_at(step: int, start: Fit | None, tol: float) -> Fit:
+        radius = np.array([radii.radius_at(unit, step)])
+        return cast(Fit, solver_module.fit(problem, **plug_ins, radius=radius, tol=tol, n_iter=n_iter, start=start))
 
-    for (step,) in radii.rounds([0], following, width=1):
-        radius, start = radii.radius_at(unit, step), fits.get(step + 1 if step < 0 else step - 1)
-        fit = solver_module.fit(problem, **plug_ins, radius=np.array([radius]), tol=tol, n_iter=n_iter, start=start)
-        fits[step], scored[step] = fit, score(fit.W[0]) if score else -float(fit.value[0])
+    def take(step: int) -> None:
+        fits[step] = fit = fit_at(step, fits.get(step + 1 if step < 0 else step - 1), tol)
+        scored[step] = score(fit.W[0]) if score else -float(fit.value[0])
         if progress:
-            progress(len(fits), len(fits) + PATIENCE)
+            progress(len(fits), len(fits) + radii.PATIENCE)
+
+    def has_ended() -> bool:
+        """True if no larger radius could change the fit."""
+        objectives = [float(fits[step].value[0]) for step in sorted(fits)]
+        return unit == 0 or radii.is_loss_gone(objectives[-1], at_zero) or radii.is_level(objectives, tol=tol)
+
+    def go_on(least: int) -> None:
+        step: int | None = max(fits, default=-1) + 1
+        while step is not None:
+            take(step)
+            downwards = score is not None and unit > 0
+            step = radii.next_step(scored, least=least, downwards=downwards, ended=has_ended())
+
+    go_on(least=0 if score else radii.MOST_RADII)  # without scores, objectives alone end the path
+    if score and not has_ended() and max(fits) < radii.PER_DECADE:
+        look = fit_at(radii.PER_DECADE, fits[max(fits)], max(tol, LOOK_TOL))
+        if score(look.W[0]) > max(scored.values()) + radii.TIE:
+            go_on(least=radii.PER_DECADE)
+    while plug_ins["norm"].SPARSE and min(fits) > -radii.MOST_RADII and _is_dense(fits[min(fits)].W[0], sparsest):
+        take(min(fits) - 1)
     ordered = [fits[step] for step in sorted(fits)]
     return Sweep(
         radius=np.array([radii.radius_at(unit, step) for step in sorted(fits)]),
