@@ -19,8 +19,11 @@ from jointsparse import (
     save,
 )
 from jointsparse.estimators.search import choose, comparable, strata
-from jointsparse.learning.radii import choose_radius
-from jointsparse.norms import NORMS
+from jointsparse.learning import scales
+from jointsparse.learning.losses import logistic
+from jointsparse.learning.problem import Problem
+from jointsparse.learning.radii import PER_DECADE, choose_radius, radius_at
+from jointsparse.norms import NORMS, l1inf
 
 RNG = np.random.default_rng(0)
 
@@ -52,6 +55,21 @@ def test_automatic_radii_choose_no_end_of_the_grid(kind):
     assert model.grid_[0] < model.radius_ < model.grid_[-1]
     assert model.best_score_ > 0.6 and (np.diff(model.grid_) > 0).all()
     np.testing.assert_allclose(np.diff(np.log10(model.grid_)), 0.25, atol=0.01)
+
+
+@pytest.mark.parametrize(("far", "expected"), [(0.7, range(-2, 5)), (0.46, range(-2, 3))])
+def test_scores_that_dip_are_looked_at_in_a_ball_ten_times_larger(far, expected):
+    X, y = np.tile([[0.1], [-0.1]], (20, 1)), np.tile([1, 0], 20)
+    problem = Problem.from_matrix(X[:20], 2 * y[:20, np.newaxis] - 1, intercept=True)
+    unit = scales.scales(problem, loss=logistic, norm=l1inf).radius
+    curve = {-2: 0.4, -1: 0.4, 0: 0.476, 1: 0.458, 2: 0.458, 3: far - 0.1, 4: far}  # and there no loss is left
+
+    def scorer(model, X, y):
+        radius = 10 * np.abs(model.decision_function(X)).max()  # as the labels are separable
+        return curve.get(round(PER_DECADE * np.log10(radius / unit)), 0.3)
+
+    model = JointSparseClassifierCV(cv=2, scoring=scorer, normalisation="mean").fit(X, y)
+    assert model.grid_.tolist() == [radius_at(unit, step) for step in expected]
 
 
 def test_automatic_radii_go_on_until_the_problem_ends():

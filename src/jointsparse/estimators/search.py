@@ -37,6 +37,7 @@ from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.radii import (
+    LOOK_TOL,
     MOST_RADII,
     PATIENCE,
     PER_DECADE,
@@ -51,7 +52,7 @@ from jointsparse.registry import pick, room
 from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of, optional
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
-FIRST_STEPS = range(-2, PER_DECADE + 1)  # of automatic radii
+FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # of automatic radii
 FOLDS_SHARE = 0.5  # Choice: of max_time, so that the final fit has as much at least
 LEAST_GAIN = 0.5  # Choice: standard errors over folds that further radii must bring, or a path ends
 WIDTH = PATIENCE  # radii that are tried together
@@ -133,6 +134,13 @@ def comparable(scores: np.ndarray) -> np.ndarray:
     """
     counted = scores[:, ~np.isnan(scores).any(axis=0)]
     return counted / (np.ptp(counted.mean(axis=1)) or 1.0) if counted.size else counted
+
+
+def _slack(scores: np.ndarray) -> float:
+    """Return the difference in mean score below which radii are as good. scores: from `comparable`."""
+    best = scores[scores.mean(axis=1).argmax()]
+    error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
+    return max(TIE, LEAST_GAIN * error)
 
 
 def best_place(scores: np.ndarray, penalised: bool, selection: str | None) -> int:
@@ -348,27 +356,42 @@ class Search(Trained):
         if isinstance(values, str) and not penalised:
             return self._extend(samples, splits, self._scales(problem).radius, watch)
         grid = self._grid(problem, values, penalised, "penalties" if penalised else "radii")
-        self._keep_scores([self._scored(samples, splits, grid, penalised, watch)])
+        self._keep_scores([self._scored(samples, splits, grid, watch, self._fold_tol(), penalised=penalised)])
         return len(self.grid_) < len(grid)
 
     def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
-        """Score automatic radii: more are tried until the best one is inside, or the path ends.
+        """Score automatic radii, as `radii.next_step` says. If scores fall early, look at a ball ten times larger.
 
         watch: of the folds. Returns True if it leaves no time for radii that are wanted.
         """
         tried: list[int] = []
         scored: list[Round] = []  # by increasing radius
+        least = 0
+
+        def score(steps: Sequence[int], tol: float, starts: Sequence[Fit | None]) -> Round:
+            return self._scored(
+                samples, splits, np.array([radius_at(unit, step) for step in steps]), watch, tol, starts
+            )
 
         def following() -> int | None:
-            return self._next_step(tried, ended=all(fits.ended for fits in scored[-1].by_split)) if unit > 0 else None
+            nonlocal least
+            ended = unit == 0 or all(fits.ended for fits in scored[-1].by_split)
+            step = self._next_step(tried, ended, least)
+            if step is not None or ended or least or max(tried) >= PER_DECADE or watch.left() < 0:
+                return step
+            least = PER_DECADE
+            look = score([least], max(self._fold_tol(), LOOK_TOL), [fits.largest for fits in scored[-1].by_split])
+            scores = comparable(np.vstack([self.scores_, [fits.scores[0] for fits in look.by_split]]))
+            means = scores.mean(axis=1)
+            return tried[-1] + 1 if scores.size and means[-1] > means[:-1].max() + _slack(scores[:-1]) else None
 
         for steps in rounds(FIRST_STEPS if unit > 0 else [0], following, WIDTH):
             if tried and watch.left() < 0:
                 return True
-            strengths, below = np.array([radius_at(unit, step) for step in steps]), bool(tried) and steps[0] < tried[0]
+            below = bool(tried) and steps[0] < tried[0]
             # Smaller balls are near W = 0, so their fits need no other fit to start from.
             starts = [fits.largest for fits in scored[-1].by_split] if scored and not below else ()
-            found = self._scored(samples, splits, strengths, penalised=False, watch=watch, starts=starts)
+            found = score(steps, self._fold_tol(), starts)
             scored = [found, *scored] if below else [*scored, found]
             tried = [*steps, *tried] if below else [*tried, *steps]
             self._keep_scores(scored)
@@ -376,7 +399,7 @@ class Search(Trained):
                 return True
         return False
 
-    def _next_step(self, steps: Sequence[int], ended: bool) -> int | None:
+    def _next_step(self, steps: Sequence[int], ended: bool, least: int) -> int | None:
         """Return the step of the radius to try next, or None where the path ends."""
         scores = comparable(self.scores_)
         if not scores.size or len(steps) >= MOST_RADII:
@@ -384,23 +407,22 @@ class Search(Trained):
         means = scores.mean(axis=1)
         if choose_radius(scores, selection=self.selection) == 0 and abs(means[0] - means[1]) > TIE:
             return steps[0] - 1
-        best = scores[means.argmax()]
-        error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
         by_step = dict(zip(steps, means.tolist(), strict=True))
-        return next_step(by_step, ended=ended, slack=max(TIE, LEAST_GAIN * error))
+        return next_step(by_step, least=least, ended=ended, slack=_slack(scores))
 
     def _scored(
         self,
         samples: TaskSamples,
         splits: Sequence[Split],
         strengths: np.ndarray,
-        penalised: bool,
         watch: Watch,
+        tol: float,
         starts: Sequence[Fit | None] = (),
+        penalised: bool = False,
     ) -> Round:
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         jobs = (
-            delayed(self._score_split)(samples, split, strengths, penalised, start, seconds)
+            delayed(self._score_split)(samples, split, strengths, penalised, start, tol, seconds)
             for split, start in zip(splits, starts or len(splits) * [None], strict=True)
         )
         found = list(Parallel(n_jobs=self.n_jobs)(jobs))
@@ -418,6 +440,7 @@ class Search(Trained):
         strengths: np.ndarray,
         penalised: bool,
         start: Fit | None,
+        tol: float,
         seconds: float,
     ) -> Scored:
         watch = Watch(None, seconds, False)
@@ -426,7 +449,7 @@ class Search(Trained):
 
         def train(strength: float, start: Fit | None) -> Fit:
             options = {"start": start} if self._stops() else {}
-            return self._train(problem, strength, penalised, tol=self._fold_tol(), watch=watch, **options)[1]
+            return self._train(problem, strength, penalised, tol=tol, watch=watch, **options)[1]
 
         ends = self._end_of_path(problem)
         fits = fits_along(train, strengths, penalised, start=start, ends=ends, watch=watch)

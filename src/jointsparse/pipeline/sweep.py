@@ -20,10 +20,6 @@ from jointsparse.registry import pick
 
 Progress = Callable[[int, int], None]
 
-# Choice: relative duality gap of a fit that only tells whether scores rise again at a ball ten times larger. A looser
-# one could leave W where it starts, as some losses fall little.
-LOOK_TOL = 0.1
-
 
 class Sweep(NamedTuple):
     """The fits of a grid of pairs (radius, eta0), for one loss and norm, or of LinearSVC.
@@ -221,7 +217,7 @@ def path(
 
     go_on(least=0 if score else radii.MOST_RADII)  # without scores, objectives alone end the path
     if score and not has_ended() and max(fits) < radii.PER_DECADE:
-        look = fit_at(radii.PER_DECADE, fits[max(fits)], max(tol, LOOK_TOL))
+        look = fit_at(radii.PER_DECADE, fits[max(fits)], max(tol, radii.LOOK_TOL))
         if score(look.W[0]) > max(scored.values()) + radii.TIE:
             go_on(least=radii.PER_DECADE)
     while plug_ins["norm"].SPARSE and min(fits) > -radii.MOST_RADII and _is_dense(fits[min(fits)].W[0], sparsest):
