@@ -187,19 +187,20 @@ def block_above(v, theta):  # type: ignore[no-untyped-def]
 @njit
 def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
     """Write first + i for every |v_i| > theta."""
-    found = 0
+    n_candidates = 0
     for i in range(v.size):
         if abs(v[i]) > theta:
-            candidates[found] = first + i
-            found += 1
+            candidates[n_candidates] = first + i
+            n_candidates += 1
 
 
 @njit
 def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
-    """`block_above` for vectors of any length, and about sum |v_i|, not finite if an entry is not, in one pass.
+    """Compute about sum |v_i|, sum (|v_i| - theta)_+ and the number of |v_i| > theta, in one pass.
 
-    `candidates` takes the indices of the entries above theta, of the first blocks if it is too short for all. None
-    leaves that and the sum of all entries out.
+    The first sum is not finite if an entry is not. The indices of the entries above theta are written to `candidates`;
+    if it is too short for all, only those of the first blocks. If it is None, no index is written and the first sum
+    is 0.
     """
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
     for start in range(0, v.size, BLOCK_ENTRIES):
@@ -266,7 +267,10 @@ def sample_of(v, size):  # type: ignore[no-untyped-def]
 
 @njit
 def starting_point(v, z, theta, candidates):  # type: ignore[no-untyped-def]
-    """About sum |v_i|, and theta, excess and count to start from. theta is -infinity if there is no guess."""
+    """Return about sum |v_i|, and the theta, excess and count that `newton` starts from.
+
+    `theta` is a guess, or minus infinity if there is none. `candidates`: see `survey`.
+    """
     guessed = theta > -np.inf
     theta = theta if guessed else v.dtype.type(0)
     total, excess, count = survey(v, theta, candidates)
@@ -278,14 +282,19 @@ def starting_point(v, z, theta, candidates):  # type: ignore[no-untyped-def]
 
 
 @njit
-def guess_theta(v, z, none):  # type: ignore[no-untyped-def]
-    """About theta, from samples of v. Minus infinity if v is short, perhaps inside, or not fit. `none` is empty."""
+def guess_theta(v, z, no_candidates):  # type: ignore[no-untyped-def]
+    """Guess theta from a sample of v, then again from a larger sample that starts from the first guess.
+
+    Return minus infinity, which is no guess, if v is too short for a sample, if the sum of a sample is at most its
+    share of z, as v may then be inside the l1 ball, or if that sum is not finite. `no_candidates` is an empty array,
+    with which `survey` computes the sum and writes no index.
+    """
     theta = v.dtype.type(-np.inf)
     for size in (FIRST_SAMPLE_ENTRIES, min(v.size // 32, LARGEST_SAMPLE)):
         if FIRST_SAMPLE_ENTRIES <= size <= v.size // 4:
             sample = sample_of(v, size)
             share = z * (sample.size / v.size)
-            total, theta, excess, count = starting_point(sample, share, theta, none)
+            total, theta, excess, count = starting_point(sample, share, theta, no_candidates)
             if not share < total < np.inf:
                 return v.dtype.type(-np.inf)
             theta, rest, _ = newton(sample, share, total, theta, excess, count)
@@ -308,10 +317,11 @@ def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
 
 @njit
 def solve_vector(v, z, guess, candidates):  # type: ignore[no-untyped-def]
-    """theta, rest and n as `newton` returns them. theta is INSIDE, or NaN if a sum is not finite or z is not fit.
+    """Return theta, rest and n as `newton` does, and the number of candidates.
 
-    Last comes the number of candidates: the projection is 0 elsewhere. It is 0 if `candidates` was not used. `guess`:
-    about theta, or minus infinity.
+    theta is INSIDE if v is inside the l1 ball, and NaN if v is empty, its sum is not finite, or z is negative or NaN.
+    The projection is 0 outside of the candidates; their number is 0 if `candidates` was not used. `guess` is about
+    theta, or minus infinity.
     """
     if not z >= 0.0 or v.size == 0:
         return v.dtype.type(np.nan), 0.0, CERTAIN, 0
@@ -373,7 +383,10 @@ def shrink_on(b, z):  # type: ignore[no-untyped-def]
 
 @njit
 def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
-    """Write the projection to b, which may be v. False if v is not fit. `guess`: about theta, or minus infinity."""
+    """Write the projection to b, which may be v. `guess` is about theta, or minus infinity.
+
+    Return False, and write nothing, if v is empty, its sum is not finite, or z is negative or NaN.
+    """
     candidates = np.empty(v.size // ENTRIES_PER_CANDIDATE, np.int64)
     # n: the number of entries that theta leaves positive if it is right, or CERTAIN, below 0, if it needs no check.
     # few: the number of candidates, outside of which the projection is 0; 0 if all entries of v are needed.
@@ -413,7 +426,7 @@ def tile_size(n_features, n_tasks):  # type: ignore[no-untyped-def]
 
 @njit
 def add_tile(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
-    """Add (|w_k| - theta_k)_+ to excesses_k, 1 to counts_k if that is not 0, and |w_k| to sizes_k, or None."""
+    """Add (|w_k| - theta_k)_+ to excesses_k, 1 to counts_k if that is not 0, and |w_k| to sizes_k unless None."""
     zero, one = theta.dtype.type(0), theta.dtype.type(1)
     for k in range(w.size):
         x = abs(w[k]) - theta[k]
@@ -450,9 +463,10 @@ def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
 
 @njit
 def survey_columns(W, theta, with_sums):  # type: ignore[no-untyped-def]
-    """sum_i (|W_il| - theta_l)_+ and the number of |W_il| > theta_l for every column l, and sum_i |W_il| unless None.
+    """Compute sum_i (|W_il| - theta_l)_+, the number of |W_il| > theta_l and sum_i |W_il| for every column l.
 
-    The last are not finite if an entry is not. Sums are taken in theta's precision and added up without loss.
+    The last sum is not finite if an entry is not; it is 0 if `with_sums` is None. Sums of panels are taken in theta's
+    precision and added up without loss.
     """
     # The entries of a column lie far apart, so whole rows are added to sums that lie side by side.
     n_tasks = W.shape[1]
@@ -501,9 +515,10 @@ def column_bounds(W, radii):  # type: ignore[no-untyped-def]
 
 @njit
 def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep):  # type: ignore[no-untyped-def]
-    """Take a step of Newton's method in every OPEN column; return how many are expected to need another one.
+    """Take a step of Newton's method in every OPEN column; return how many columns are expected to need another step.
 
-    A column that stays OPEN has the theta and rest of its step, and n positive entries if these are right.
+    That number is infinite after a step from a guess. A column that stays OPEN after any other step has its theta and
+    rest, and n positive entries if these are right.
     """
     n_tasks, eps, unsure = theta.size, np.finfo(theta.dtype).eps, 0.0
     for l in range(n_tasks):
@@ -577,7 +592,11 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
 
 @njit
 def solve_columns(W, radii):  # type: ignore[no-untyped-def]
-    """True if W is fit, and theta, rest and n for every column."""
+    """Return True, and theta, rest and n of every column as `newton` returns them.
+
+    theta is INSIDE for a column inside its l1 ball. Return False, and numbers without a meaning, if the sum of a column
+    is not finite.
+    """
     theta = guess_columns(W, radii)
     excess, count, totals = survey_columns(W, theta, True)
     if not (totals < np.inf).all():
@@ -635,16 +654,23 @@ def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
-    """`project_vector` for every column of W, each with its own radius. B may be W."""
-    fit, theta, rest, n = solve_columns(W, radii)
-    if fit:
+    """`project_vector` for every column of W, each with its own radius. B may be W.
+
+    Return False, and write nothing, if the sum of a column is not finite.
+    """
+    # n: for each column the number of entries that theta leaves positive if it is right, or CERTAIN, below 0, if it
+    # needs no check.
+    finite, theta, rest, n = solve_columns(W, radii)
+    if finite:
         nonzeros = shrink_columns(W, theta, rest, B)
+        # The last step of Newton's method is checked only here (see SURE_ENTRIES, FEW_SHARE). In some columns it has
+        # passed entries, which are now zero: theta is too small there, and the column of B still too large.
         for l in range(W.shape[1]):
             if n[l] >= 0.0 and nonzeros[l] != n[l]:
                 column = B[:, l].copy()
                 shrink_on(column, radii[l])
                 copy_numbers(column, B[:, l])
-    return fit
+    return finite
 
 
 def tasks(W: Floats) -> Floats:
@@ -671,9 +697,10 @@ def factors(weights: ArrayLike, W: Floats) -> Vector:
 
 
 def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, NDArray[np.intc], int]:
-    """|W|, (n_tasks, n_features), and weights, (1, n_features), scaled by powers of two; the exponents of both.
+    """Scale |W| and the weights by powers of two, so that the largest weight and weighted entries are near 1.
 
-    The largest weight is near 1, and so is the largest weighted entry of each task.
+    Returns |W| scaled for each task, (n_tasks, n_features); the scaled weights, (1, n_features); and the exponents of
+    these powers of two, (n_tasks, 1) for |W| and one for the weights.
     """
     require_finite(W)
     V, A = np.abs(tasks(W)).astype(np.float64), as_weights(weights, len(W))[np.newaxis]
@@ -753,7 +780,10 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
 
 
 def _project_each(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
-    """Write the projections of the columns of W to B. False if one is not fit."""
+    """Write the projections of the columns of W to B.
+
+    Return False if the sum of a column is not finite. Some columns of B may have been written then.
+    """
     if method == "newton" and W.shape[1] > 1:
         return bool(project_columns(W, radii, B))
     for v, z, b in zip(tasks(W), radii, B.T, strict=True):
@@ -861,14 +891,14 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
         return W
     z = np.ldexp(radii[:, np.newaxis], task_powers + weight_power)
     outside = weighted_totals(V, A) > z
-    shows = z >= SMALLEST_SHARE
-    total = np.where(outside & shows, z, 1.0)
+    is_visible = z >= SMALLEST_SHARE  # the projection onto a smaller ball is 0
+    total = np.where(outside & is_visible, z, 1.0)  # 1 where the heights are not used
     magnitudes = np.minimum(A * heights_of_tasks(V / A, (A * A)[0], total[:, 0]), V)
     # Only rounding separates this norm from the radius. A factor of two units below 1 keeps the norm below it.
     norms = weighted_totals(magnitudes, A)
-    magnitudes = np.minimum(magnitudes * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * shows
-    found = unscaled(magnitudes, task_powers, W.dtype)
-    return np.where(outside.T, np.copysign(found.T.reshape(W.shape), W) + W.dtype.type(0), W)
+    magnitudes = np.minimum(magnitudes * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * is_visible
+    projected = unscaled(magnitudes, task_powers, W.dtype)
+    return np.where(outside.T, np.copysign(projected.T.reshape(W.shape), W) + W.dtype.type(0), W)
 
 
 def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:

@@ -23,11 +23,17 @@ GROUPED = True  # takes `groups` of features
 DESCENDS = True  # has `descend`
 
 NEARLY_AS_LONG = 1.0 - 2.0**-40  # share of a row's length: entries of rows that lose more do not grow by rounding
+LARGE_ENTRY = 2.0**900  # if a row or group has a larger one, lengths and their sums might overflow
+SMALLER = 2.0**-64  # the unit in which lengths are then given
 
 
 @njit
 def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
-    """Write the l2 length of every row. False if a sum of squares is not safe (see above) or not finite."""
+    """Write the l2 length of every row.
+
+    Return False, with only some lengths written, if a row's sum of squares is not finite, or outside the range between
+    SMALLEST_SQUARES and LARGEST_SQUARES, where squares may have underflowed or overflowed.
+    """
     for i in range(W.shape[0]):
         squares = dot(W[i], W[i])
         if not (SMALLEST_SQUARES < squares < LARGEST_SQUARES or (squares == 0.0 and not W[i].any())):
@@ -37,16 +43,16 @@ def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
 
 
 @njit
-def scale_rows(B, lengths, shorter):  # type: ignore[no-untyped-def]
-    """Scale the rows of B from `lengths` to the lengths `shorter`. Equal lengths leave a row as it is.
+def scale_rows(B, lengths, wanted):  # type: ignore[no-untyped-def]
+    """Scale the rows of B from their `lengths` to the lengths `wanted`. Equal lengths leave a row as it is.
 
-    True if a row is so short that entries may be subnormal.
+    Return True if a scaled row is so short that entries may be subnormal.
     """
     tiny = False
     for i in range(B.shape[0]):
-        if shorter[i] == lengths[i]:
+        if wanted[i] == lengths[i]:
             continue
-        inverse, length, b = 1.0 / lengths[i], shorter[i], B[i]
+        inverse, length, b = 1.0 / lengths[i], wanted[i], B[i]
         tiny = tiny or 0.0 < length < SMALL_RADIUS
         if length * inverse < NEARLY_AS_LONG:
             for j in range(b.size):
@@ -59,7 +65,7 @@ def scale_rows(B, lengths, shorter):  # type: ignore[no-untyped-def]
 
 
 def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Vector]:
-    """V, which is W times a power of two for each row or group, the lengths of these in V, and the powers."""
+    """Return V, which is W times a power of two for each row or group; their lengths in V; and the powers."""
     tops = np.abs(W).max(axis=1, initial=0.0).astype(np.float64)
     if groups is None:
         V, power = scaled(W, tops[:, np.newaxis])
@@ -83,25 +89,43 @@ def lengths_of(W: Floats, groups: Groups | None) -> Vector:
 
 
 def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
-    """Write rows or groups of W to B with the lengths `shorter(lengths * unit, unit)`, which do not overflow."""
+    """Write the rows or groups of W to B, with the lengths that `shorter` gives them.
+
+    `shorter(lengths, unit)` takes the lengths of all rows or groups times `unit`, a power of two with which they do not
+    overflow. It returns the new lengths times `unit`.
+    """
+    if groups is not None or not _shorten_plain(W, shorter, B):
+        _shorten_scaled(W, groups, shorter, B)
+
+
+def _shorten_plain(W: Floats, shorter: Callable[[Vector, float], Vector], B: Floats) -> bool:
+    """Do the work of `_shorten` for rows. Return False, and write nothing, if `plain_lengths` fails."""
     lengths = np.empty(len(W))
-    if groups is None and plain_lengths(W, lengths):
-        np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
-        wanted = shorter(lengths, 1.0)
-        if scale_rows(B, lengths, wanted):
-            tiny = np.flatnonzero(wanted < np.minimum(lengths, SMALL_RADIUS))
-            B[tiny] = lowered(B[tiny])
-        return
-    V, lengths, power = scaled_lengths(W, groups)
-    unit = 2.0**-64 if power.min(initial=1.0) < 2.0**-900 else 1.0
-    true_lengths = lengths * (unit / power)
-    wanted = shorter(true_lengths, unit)
-    inverses, kept = 1.0 / np.where(lengths > 0, lengths, 1.0), wanted == true_lengths
+    if not plain_lengths(W, lengths):
+        return False
+    np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
+    wanted = shorter(lengths, 1.0)
+    if scale_rows(B, lengths, wanted):
+        tiny = np.flatnonzero(wanted < np.minimum(lengths, SMALL_RADIUS))
+        B[tiny] = lowered(B[tiny])
+    return True
+
+
+def _shorten_scaled(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
+    """Do the work of `_shorten` with entries near 1, whose squares neither overflow nor underflow."""
+    V, lengths, power = scaled_lengths(W, groups)  # V is W * power, and the lengths are those in V
+    unit = SMALLER if power.min(initial=1.0) < 1.0 / LARGE_ENTRY else 1.0
+    lengths_in_units = lengths * (unit / power)
+    wanted = shorter(lengths_in_units, unit)
+    # Each row of V is divided by its length there, which leaves its direction, and multiplied by its new length in W.
+    inverses = 1.0 / np.where(lengths > 0, lengths, 1.0)
     rows = (slice(None) if groups is None else groups.of_feature, np.newaxis)
-    V = ((V * inverses[rows]) * wanted[rows] / unit).astype(W.dtype)
+    shortened = ((V * inverses[rows]) * wanted[rows] / unit).astype(W.dtype)
     if ((wanted > 0) & (wanted < SMALL_RADIUS)).any():
-        V = lowered(V)
-    B[...] = np.where(kept[rows] | (np.abs(V) > np.abs(W)), W, V)
+        shortened = lowered(shortened)
+    # A row that keeps its length stays as it is, bit for bit, and rounding must not let an entry grow.
+    keeps_length = wanted == lengths_in_units
+    B[...] = np.where(keeps_length[rows] | (np.abs(shortened) > np.abs(W)), W, shortened)
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:

@@ -3,7 +3,8 @@
 Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regularization. ICML 2009.
 
 Letters as in docs/algorithms.md: theta is the mass that every surviving row gives up, and mu_i the level at which row i
-is clipped. m is the number of tasks. A row is dead once mu_i is 0.
+is clipped. N(theta) = sum_i mu_i is the norm of the clipped matrix, which falls to the radius at the theta that is
+sought. m is the number of tasks. A row is dead once mu_i is 0.
 
 `sort_and_merge` is the paper's algorithm. `project` by default takes a tenth of its time or less. `newton_with_sets` is
 Newton's method on theta, from `theta_bound`, which needs row sums and maxima only. For many rows `guess_from_sample`
@@ -248,10 +249,10 @@ def bound_and_slope(sums, maxima, m, theta, squares):  # type: ignore[no-untyped
     value, slope = 0.0, 0.0
     share = 1.0 / m
     for i in range(sums.size):
-        one, all_ = maxima[i] - theta, (sums[i] - theta) * share
-        higher = max(one, all_)
+        by_maximum, by_sum = maxima[i] - theta, (sums[i] - theta) * share
+        higher = max(by_maximum, by_sum)
         factor = 1.0 if squares is None else squares[i]
-        weight = 1.0 if one >= all_ else share
+        weight = 1.0 if by_maximum >= by_sum else share
         value += factor * max(higher, 0.0)
         slope += factor * weight if higher > 0.0 else 0.0
     return value, slope
@@ -280,7 +281,10 @@ def mu_bound(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
 
 @njit
 def last_step(mu, slopes, radius, squares):  # type: ignore[no-untyped-def]
-    """Change of theta that brings sum mu_i to the radius, and the slope of -N, for sets of slopes 1 / k. Update mu."""
+    """Solve N(theta) = radius with the rows' sets as they are, of slopes 1 / k. Update mu.
+
+    Returns the change of theta, and the slope of -N, infinite if no row survives.
+    """
     # A row that reaches zero leaves the others more to give up, hence the loop.
     steps = 0.0
     while True:
@@ -303,46 +307,63 @@ def last_step(mu, slopes, radius, squares):  # type: ignore[no-untyped-def]
 
 @njit
 def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type: ignore[no-untyped-def]
-    """Find better sets for these rows: sizes k, slopes 1 / k, and mu(theta). Dead rows are left out.
+    """Update the sets of these rows, of sizes k, to the entries above mu; then mu to mu(theta) by these sets.
 
-    k is 0 at first, so that mu may be any guess. k is negative where mu is a bound that no set has given. Returns
-    - the number of rows left, and the sums of their mu and of 1 / k;
-    - True if all sets are unchanged;
-    - True if a set has improved by more than rounding.
+    A size k before the call also says what mu is. Afterwards all are positive, and `slopes` are 1 / k.
+
+    =====  ============================================================================
+    k > 0  mu is a lower bound of mu(theta), given by the set of the k largest entries
+    k < 0  mu is a tighter one, which `lower_mu` has found; the last set had -k entries
+    k = 0  mu is any guess, and there is no set yet
+    =====  ============================================================================
+
+    Rows that are dead at theta are left out: the first entries of rows, mu, k and slopes are those of the others.
+
+    Returns
+    -------
+    n_alive
+        Number of the other rows.
+    total, slope
+        N(theta) and the slope of -N by their sets: the sums of mu and of 1 / k, each times its square if there are any.
+    unchanged
+        True if no row is dead, and all sets have the same sizes as before.
+    improved
+        True if a row is dead or had no set, or if a new set raises mu by more than rounding.
     """
     rounding = 4 * np.finfo(W.dtype).eps
-    kept, total, slope, same, better_sets = 0, 0.0, 0.0, True, False
+    n_alive, total, slope, unchanged, improved = 0, 0.0, 0.0, True, False
     for r in range(rows.size):
         i = rows[r]
         if sums[i] <= theta * (1.0 - rounding):  # not within rounding: many such rows may have much in all
-            same, better_sets = False, True
+            unchanged, improved = False, True
             continue
-        at = W.dtype.type(mu[r])
-        count, better, inverse = k[r], mu[r], slopes[r]
-        if count <= 0 or max(count_and_excess(W[i], at, None)[0], 1) != count:
-            count, excess = count_and_excess(W[i], at, True)
+        level = W.dtype.type(mu[r])
+        count, new_mu, inverse = k[r], mu[r], slopes[r]
+        # To count the entries takes half the time. The excess is needed only for another set, or for a mu of no set.
+        if count <= 0 or max(count_and_excess(W[i], level, None)[0], 1) != count:
+            count, excess = count_and_excess(W[i], level, True)
             if count == 0:  # the guess is too high, or theta too small to show beside the row's maximum
-                count, excess = W.dtype.type(1), W.dtype.type(maxima[i] - at)
+                count, excess = W.dtype.type(1), W.dtype.type(maxima[i] - level)
             inverse = 1.0 / count
-            better = at + (excess - theta) * inverse
+            new_mu = level + (excess - theta) * inverse
             if count != abs(k[r]):
-                same = False
-                better_sets = better_sets or k[r] == 0 or better > at + rounding * at
-            if k[r] != 0:
-                better = max(better, at)
-        rows[kept], mu[kept], k[kept], slopes[kept] = i, better, count, inverse
+                unchanged = False
+                improved = improved or k[r] == 0 or new_mu > level + rounding * level
+            if k[r] != 0:  # mu was a lower bound, which must not fall by rounding
+                new_mu = max(new_mu, level)
+        rows[n_alive], mu[n_alive], k[n_alive], slopes[n_alive] = i, new_mu, count, inverse
         factor = 1.0 if squares is None else squares[i]
-        total += factor * better
+        total += factor * new_mu
         slope += factor * inverse
-        kept += 1
-    return kept, total, slope, same, better_sets
+        n_alive += 1
+    return n_alive, total, slope, unchanged, improved
 
 
 @njit
 def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
-    """Update mu after a step of theta, with the sets unchanged, or with the bound of the statistics if that is better.
+    """Update mu after a step of theta: each row keeps its set, unless `mu_bound` is higher by more than rounding.
 
-    A negative k marks the second case.
+    Then mu is that bound, and k changes its sign.
     """
     for r in range(rows.size):
         mu[r] -= step * slopes[r]
@@ -365,24 +386,25 @@ def newton_with_sets(W, radius, sums, maxima, theta, rows, mu, squares):  # type
     share, rounding = 1.0 / W.shape[1], 4 * np.finfo(W.dtype).eps
     k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
-        alive, total, slope, same, better_sets = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares)
-        if alive == 0:  # the radius is too small to show beside the row sums
+        n_alive, total, slope, unchanged, improved = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares)
+        if n_alive == 0:  # the radius is too small to show beside the row sums
             return theta, 0, np.inf
-        rows, mu, k, slopes = rows[:alive], mu[:alive], k[:alive], slopes[:alive]
+        rows, mu, k, slopes = rows[:n_alive], mu[:n_alive], k[:n_alive], slopes[:n_alive]
         # Below zero by rounding, or because the sets are still poor: theta is known to be no smaller.
         step = max((total - radius) / slope, 0.0)
-        if same or (not better_sets and step <= rounding * theta):
+        if unchanged or (not improved and step <= rounding * theta):
             step, slope = last_step(mu, slopes, radius, None if squares is None else squares[rows])
-            return theta + step, alive, slope
+            return theta + step, n_alive, slope
         theta += step
         lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes)
 
 
 @njit
 def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no-untyped-def]
-    """Guess theta from a sample of the rows; theta itself if there are few.
+    """Guess theta from a sample of the rows. If there are few rows, the guess is `theta`, a lower bound.
 
-    Returns the guess, and the mean position of mu_i between its lower and its upper bound, from 0 to 1.
+    Returns the guess, and the mean position of the sample's mu_i between their bounds: 0 is the lower one, `mu_bound`,
+    and 1 the upper one, M_i - theta / m, since no entry of a row is clipped by more than M_i - mu_i.
     """
     # The sample costs a fiftieth of a pass over a large matrix and saves half of the steps.
     share = 1.0 / W.shape[1]
@@ -395,9 +417,9 @@ def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no
     for r in range(sample.size):
         mu[r] = mu_bound(sums, maxima, share, sample[r], theta)
         part += mu[r] if squares is None else mu[r] * squares[sample[r]]
-    guess, alive, _ = newton_with_sets(W, part, sums, maxima, theta, sample, mu, squares)
+    guess, n_alive, _ = newton_with_sets(W, part, sums, maxima, theta, sample, mu, squares)
     above, between = 0.0, 0.0
-    for r in range(alive):
+    for r in range(n_alive):
         bound = mu_bound(sums, maxima, share, sample[r], guess)
         above += mu[r] - bound
         between += maxima[sample[r]] - guess * share - bound
@@ -408,42 +430,47 @@ def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no
 def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-untyped-def]
     """Find theta and the slope of -N there, and write mu, for 0 < radius < ||W||.
 
-    warm: theta and bound of a warm start, updated; mu is its mu. squares: of the weights, see `_levels_weighted`, or
-    None. The slope is infinite if the radius does not show beside the row sums.
+    warm holds theta of a warm start, and the lower bound that `theta_bound` had given for it; mu holds its levels. All
+    three are replaced by those of W. Zeros are no warm start. squares are those of the weights, see `_levels_weighted`,
+    or None. The slope is infinite if the radius does not show beside the row sums.
     """
     m, share = W.shape[1], 1.0 / W.shape[1]
     rounding = 4 * np.finfo(W.dtype).eps
     least = theta_bound(sums, maxima, m, radius, squares) * (1.0 - rounding)
-    # A bad warm start is slower than a cold one. Where theta jumps, so does its bound; NaN says that it does not.
+    # A warm start far from theta is slower than a cold one. How far it is shows in the lower bound: where theta has
+    # jumped since the warm start, its bound has, too. A bound of NaN (see `sorted_start`) is not compared.
     if warm[0] > least and not abs(warm[1] - least) >= NEAR_BOUND * least:
         guess, position = warm[0], 0.0
     else:
         guess, position = guess_from_sample(W, sums, maxima, least, np.nonzero(sums > least)[0], squares)
         mu[:] = 0.0
     warm[1] = least
-    # Rows that the guess calls dead are left out at first. theta solved on some rows is never above the true one.
+    # Rows whose sums are well below the guess, so probably dead, are left out at first. theta solved on some of the
+    # rows is never above the true one.
     start, theta = max(least, BELOW_GUESS * guess), least
     while True:
         rows = np.nonzero(sums > start)[0]
-        # Each level starts between its bounds, at the mean position of the sample's levels, but not below the level of
-        # the warm start or the last round.
+        # Each level starts between its bounds, at the mean position of the sample's levels (0 at the lower bound, 1 at
+        # the upper one), but not below the level of the warm start or of the last round.
         levels = np.empty(rows.size)
         for r in range(rows.size):
             low = mu_bound(sums, maxima, share, rows[r], guess)
             high = maxima[rows[r]]
             levels[r] = min(max(low + position * (high - guess * share - low), mu[rows[r]]), high)
         if 2 * rows.size < W.shape[0] and W.size > CACHED_ENTRIES:
+            # A copy of the rows is read faster. `order` are their numbers in the copy.
             order = np.arange(rows.size)
             factors = None if squares is None else squares[rows]
-            theta, alive, slope = newton_with_sets(
+            theta, n_alive, slope = newton_with_sets(
                 W[rows], radius, sums[rows], maxima[rows], theta, order, levels, factors
             )
             rows = rows[order]
         else:
-            theta, alive, slope = newton_with_sets(W, radius, sums, maxima, theta, rows, levels, squares)
+            theta, n_alive, slope = newton_with_sets(W, radius, sums, maxima, theta, rows, levels, squares)
         mu[:] = 0.0
-        for r in range(alive):
+        for r in range(n_alive):
             mu[rows[r]] = levels[r]
+        # The rows that were left out are dead if their sums, at most `start`, are at most theta.
         if theta >= start or start == least:
             warm[0] = theta
             return theta, slope
@@ -473,7 +500,7 @@ UNSEEN = 3  # outside, but the radius does not show beside theta's rounding erro
 
 @njit
 def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
-    """Where W lies (see above), and theta; write mu. warm: see `find_theta`."""
+    """Return one of the four results above, and theta; write mu. warm: see `find_theta`."""
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
     row_statistics(W, bits, sums, maxima)
     if not np.isfinite(sums.sum()):
@@ -577,16 +604,16 @@ def _levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton")
     known = sorted_start(W, radius) if method == "sort" else warm
     if known is not None and len(known.mu) == len(W):
         start[:], mu[:] = (known.theta, known.bound), known.mu
-    where, theta = find_levels(W, W.view(INTEGER[W.dtype]), radius, start, mu) if W.size else (INSIDE, 0.0)
-    if where == UNFIT:
+    result, theta = find_levels(W, W.view(INTEGER[W.dtype]), radius, start, mu) if W.size else (INSIDE, 0.0)
+    if result == UNFIT:
         require_finite(W)
         _, theta, mu = _levels(W.astype(np.float64) * SMALLER, radius * SMALLER, None, method)
         return False, theta / SMALLER, mu / SMALLER
-    if where == UNSEEN:
+    if result == UNSEEN:
         _, theta, mu = _levels_weighted(W, radius, np.ones(len(W)), None)
     if warm is not None:
         warm.theta, warm.bound, warm.mu = theta, start[1], mu
-    return where == INSIDE, theta, mu
+    return result == INSIDE, theta, mu
 
 
 @np.errstate(over="ignore")
@@ -604,7 +631,10 @@ def sorted_start(W: Floats, radius: float) -> Warm:
 def _solve_weighted(
     V: Vector, radius: float, squares: Vector, groups: Groups | None, start: Vector, nu: Vector
 ) -> tuple[float, Vector]:
-    """theta and nu with sum_i squares_i nu_i = radius > 0, sum_j (|V_ij| - nu_i)_+ = theta. start, nu: a warm start."""
+    """Return theta and nu with sum_i squares_i nu_i = radius > 0 and sum_j (|V_ij| - nu_i)_+ = theta where nu_i > 0.
+
+    start and nu are a warm start, see `find_theta`, which overwrites both.
+    """
     if groups is None:
         sums, maxima = statistics(V)
         theta, slope = find_theta(V, radius, sums, maxima, start, nu, squares)
@@ -763,24 +793,27 @@ def project(
 
 
 @njit
-def level_that_loses(a, lost, better):  # type: ignore[no-untyped-def]
-    """Level at which clipping |a| takes off a sum `lost`, by Newton's method from a lower bound; 0 if that is below."""
+def level_that_loses(a, mass, next_level):  # type: ignore[no-untyped-def]
+    """Level at which clipping |a| takes off a given mass, by Newton's method; 0 if it is not positive.
+
+    `next_level` is a lower bound to start from. Levels only rise, apart from rounding, which ends the search.
+    """
     level = 0.0
-    while better > level:
-        level = better
-        at = a.dtype.type(level)
-        count, excess = count_and_excess(a, at, True)
-        better = at + (excess - lost) / count if count > 0 else 0.0
+    while next_level > level:
+        level = next_level
+        rounded = a.dtype.type(level)
+        count, excess = count_and_excess(a, rounded, True)
+        next_level = rounded + (excess - mass) / count if count > 0 else 0.0
     return level
 
 
 @njit
-def levels_that_lose(W, lost, sums, maxima):  # type: ignore[no-untyped-def]
-    """`level_that_loses` for every row, each with its own sum."""
+def levels_that_lose(W, masses, sums, maxima):  # type: ignore[no-untyped-def]
+    """`level_that_loses` for every row, each with its own mass."""
     levels = np.zeros(W.shape[0])
     for i in range(levels.size):
-        if sums[i] > lost[i]:
-            levels[i] = level_that_loses(W[i], lost[i], mu_bound(sums, maxima, 1.0 / W.shape[1], i, lost[i]))
+        if sums[i] > masses[i]:
+            levels[i] = level_that_loses(W[i], masses[i], mu_bound(sums, maxima, 1.0 / W.shape[1], i, masses[i]))
     return levels
 
 

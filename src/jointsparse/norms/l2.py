@@ -72,9 +72,10 @@ def project_columns(B, radii):  # type: ignore[no-untyped-def]
 
 
 def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
-    """W times powers of two that bring its largest entries `tops` near 1, and these powers. No square is unsafe then.
+    """Return W times powers of two that bring its largest entries `tops` near 1, and these powers.
 
-    `tops`: one for each column, or for each row (n_features, 1). NaN or infinity in W: ValueError.
+    No sum of squares is unsafe then. `tops`: one for each column, (n_tasks,), or for each row, (n_features, 1). Raises
+    ValueError for NaN or infinity in W.
     """
     if not np.isfinite(tops).all():
         require_finite(W)
@@ -83,7 +84,10 @@ def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
 
 
 def safe_lengths(W: Floats) -> tuple[Vector, Floats, Vector]:
-    """Lengths of the columns of V, V, and the powers of two by which it differs from W: 1 unless squares are unsafe."""
+    """Return the lengths of the columns of V; V, which is W * power; and the power of two of each column.
+
+    V is W, and the powers are 1, unless the sum of squares of a column is unsafe.
+    """
     lengths = column_lengths(W) if W.size else np.zeros(W.shape[1])
     if not np.isnan(lengths).any():
         return lengths, W, np.ones(len(lengths))
@@ -158,11 +162,12 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     radii = as_radii(radius, columns.shape[1])
     np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
     if W.size and not project_columns(result, radii):
-        lengths, V, power = safe_lengths(columns)
+        lengths, V, power = safe_lengths(columns)  # V is columns * power, and the lengths are those in V
         with np.errstate(all="ignore"):  # a radius that overflows here is larger than the length, which may be 0
             shorter = lowered((V * (1.0 / lengths) * radii).astype(W.dtype))
-            kept = (lengths <= radii * power) | (np.abs(shorter) > np.abs(columns))
-            result[...] = np.where(kept, columns, shorter)
+            # A column inside its ball stays as it is, and rounding must not let an entry grow.
+            is_inside = lengths <= radii * power
+            result[...] = np.where(is_inside | (np.abs(shorter) > np.abs(columns)), columns, shorter)
     return deliver(B, out)
 
 

@@ -82,12 +82,12 @@ def heights_above(tops, slopes, total, heights):  # type: ignore[no-untyped-def]
         depth = (total - (mass + mass_lost)) / (steepness + steepness_lost)
         if depth > 0.0:
             break
-        kept, next_lowest = 0, np.inf
+        n_above, next_lowest = 0, np.inf
         for i in range(n):
             if top[i] - lowest > -depth * rounding:
-                top[kept], slope[kept], next_lowest = top[i], slope[i], min(next_lowest, top[i])
-                kept += 1
-        n, lowest = kept, next_lowest
+                top[n_above], slope[n_above], next_lowest = top[i], slope[i], min(next_lowest, top[i])
+                n_above += 1
+        n, lowest = n_above, next_lowest
     for i in range(tops.size):
         heights[i] = (tops[i] - lowest) + depth if tops[i] >= lowest else 0.0
 
@@ -102,8 +102,8 @@ def lowered(B: NDArray[Any]) -> NDArray[Any]:
 
 def unscaled(scaled: NDArray[Any], exponent: Any, dtype: Any) -> NDArray[Any]:
     """Non-negative numbers times 2^-exponent in another precision. Subnormal ones are rounded towards 0."""
-    found = np.ldexp(scaled, -exponent).astype(dtype)
-    return np.where(np.ldexp(found.astype(np.float64), exponent) > scaled, lowered(found), found)
+    rounded = np.ldexp(scaled, -exponent).astype(dtype)
+    return np.where(np.ldexp(rounded.astype(np.float64), exponent) > scaled, lowered(rounded), rounded)
 
 
 @njit(forceinline=True, fastmath={"reassoc", "contract"})
