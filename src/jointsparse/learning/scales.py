@@ -74,7 +74,7 @@ def scales(
     value = np.zeros(problem.n_tasks)
     for part in whole.parts:
         value[part.tasks] += loss.dual_value(dual[part.rows], part.y, part.c)
-    G = _beyond_rounding(whole, dual, np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T))
+    G = _without_rounding_errors(whole, dual, np.ascontiguousarray(whole.transposed(dual)[:, :, 0].T))
     ball = Ball(norm, 0.0, weights, positive, groups)
     size = np.asarray(norm.dual_norm(ball.gradient(G), **ball.options))
     losses = value if size.ndim else value.sum()
@@ -82,10 +82,14 @@ def scales(
     return Scales(float(radius), float(np.max(size, initial=0.0)), float(np.linalg.norm(G)))
 
 
-def _beyond_rounding(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """G, (n_features, n_tasks), without sums that may be rounding errors of their terms, as of a constant feature."""
+def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.ndarray:
+    """Return G = X^T dual, (n_features, n_tasks), with 0 for entries that may be nothing but rounding errors.
+
+    An entry is a sum over samples. Its terms cancel if, with intercepts, the feature is constant.
+    """
     n, eps = len(dual), np.finfo(problem.dtype).eps
     largest = max(magnitude(part.X) for part in problem.parts) * np.abs(dual).sum()
+    # Usually an entry is larger than the rounding error of any sum can be. Then G is kept as it is.
     if np.abs(G).max(initial=0.0) > n * eps * largest:
         return G
     sums, sizes = np.zeros(G.shape), np.zeros(G.shape)
@@ -98,5 +102,5 @@ def _beyond_rounding(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.nd
 
 def __getattr__(name: str) -> object:
     """Return what has moved from here, with a DeprecationWarning."""
-    found: object = import_module("jointsparse._moved").moved(__name__, name)  # on which no number depends
-    return found
+    moved: object = import_module("jointsparse._moved").moved(__name__, name)  # on which no number depends
+    return moved

@@ -88,10 +88,11 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
 
 
 @njit(error_model="numpy")
-def log_odds(alpha, whole, margin, sigma, target, low, powers, y, minus_z):  # type: ignore[no-untyped-def]
-    """Solve sigma z + alpha = sigma margin + whole / (1 + exp(z)) for z >= 0, by Newton's method; write y = exp(-z).
+def log_odds(alpha, whole, margin, sigma, target, low, powers, exp_minus_z, minus_z):  # type: ignore[no-untyped-def]
+    """Solve sigma z + alpha = sigma margin + whole / (1 + exp(z)) for z >= 0, by Newton's method; write exp(-z).
 
-    All arrays hold a number per equation. `target`, `low`, `powers` and `minus_z` are scratch.
+    All arrays hold a number per equation. The first four are given and `exp_minus_z` is the result; the others are
+    scratch.
     """
     # The difference of the two sides is convex and decreasing, so Newton's method rises to z from any point below.
     # From a point above, its first step leads below.
@@ -110,29 +111,33 @@ def log_odds(alpha, whole, margin, sigma, target, low, powers, y, minus_z):  # t
         rough = (float(bits[i] >> 32) * 2.0**-20 - 1023.0) * LOG_2
         minus_z[i] = -low[i] if rough < low[i] else -rough
     for _ in range(100):  # mostly fewer than ten
-        exponentials(minus_z, powers, y)
+        exponentials(minus_z, powers, exp_minus_z)
         moving = 0
         for i in range(minus_z.size):
-            per_whole = 1.0 / (1.0 + y[i])
-            share = y[i] * per_whole
+            per_whole = 1.0 / (1.0 + exp_minus_z[i])
+            share = exp_minus_z[i] * per_whole
             rest = target[i] + sigma[i] * minus_z[i] + whole[i] * share
-            better = rest / (sigma[i] + whole[i] * share * per_whole) - minus_z[i]
-            better = low[i] if better < low[i] else better
+            next_z = rest / (sigma[i] + whole[i] * share * per_whole) - minus_z[i]
+            next_z = low[i] if next_z < low[i] else next_z
             # The error of the next point is less than the square of this.
-            moving += np.int64(abs(better + minus_z[i]) > 1e-8 * better)
-            minus_z[i] = -better
+            moving += np.int64(abs(next_z + minus_z[i]) > 1e-8 * next_z)
+            minus_z[i] = -next_z
         if moving == 0:
             break
-    exponentials(minus_z, powers, y)
+    exponentials(minus_z, powers, exp_minus_z)
 
 
 @njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
-    """Write the proximal steps of A to B (see `functions_of`): collect TILE equations, solve them, write alpha'."""
+    """Write the proximal steps of A to B, see `functions_of`.
+
+    Equations are solved by `log_odds`, TILE at a time: the first inner loop collects them, the second writes B.
+    """
     one_y, one_c, n_tasks = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1], A.shape[1]
+    # What `log_odds` takes; its scratch; and its result, with a note on what has been solved for.
     alpha, whole, margin, step = np.zeros(TILE), np.zeros(TILE), np.zeros(TILE), np.ones(TILE)
     target, low, powers, minus_z = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
-    tail, swapped = np.empty(TILE), np.empty(TILE, np.bool_)
+    exp_minus_z, swapped = np.empty(TILE), np.empty(TILE, np.bool_)
     i, l = 0, 0
     for first in range(0, A.size, TILE):
         size, from_i, from_l = min(TILE, A.size - first), i, l
@@ -143,22 +148,24 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
                 B[i, l] = y * a
                 whole[k] = alpha[k] = margin[k] = 0.0  # no step
             else:
-                # alpha' = c / (1 + exp(z)). The smaller of alpha' and c - alpha' has more correct digits.
+                # The step is alpha' = c / (1 + exp(z)). The smaller of alpha' and c - alpha' has more correct digits.
                 f = np.float64(y * F[i, l])
                 # alpha' + sigma log(alpha' / (c - alpha')) = a - sigma f. The left side rises with alpha' and is c / 2
-                # at c / 2. So alpha' is the smaller if a - sigma f is below c / 2; if not, c - alpha' is solved for.
+                # at c / 2. So alpha' is the smaller if a - sigma f is below c / 2. If not, c - alpha' is solved for:
+                # its equation is the same with c - a for a and -f for f.
                 swapped[k] = not a - s * f < 0.5 * c_il
                 whole[k], step[k] = c_il, s
                 alpha[k], margin[k] = (c_il - a, -f) if swapped[k] else (a, f)
             l += 1
             if l == n_tasks:
                 i, l = i + 1, 0
-        log_odds(alpha, whole, margin, step, target, low, powers, tail, minus_z)
+        log_odds(alpha, whole, margin, step, target, low, powers, exp_minus_z, minus_z)
         i, l = from_i, from_l
         for k in range(size):
             if whole[k] > 0.0:
                 y = Y[i, 0 if one_y else l]
-                B[i, l] = y * whole[k] * ((1.0 if swapped[k] else tail[k]) / (1.0 + tail[k]))
+                # c / (1 + exp(z)), or c minus that if the equation was swapped
+                B[i, l] = y * whole[k] * ((1.0 if swapped[k] else exp_minus_z[k]) / (1.0 + exp_minus_z[k]))
             l += 1
             if l == n_tasks:
                 i, l = i + 1, 0

@@ -130,27 +130,29 @@ def fit(
     return Fit.stack([search.run(regulariser, start and start.of(pair)) for pair, regulariser in enumerate(pairs)])
 
 
-def kind_for(loss: ModuleType) -> Callable[..., Any]:
-    """Return the class of the iterations for a loss."""
+def run_class(loss: ModuleType) -> Callable[..., Any]:
+    """Return the class of the iterations for a loss: those of `accelerated` if it is smooth, else those of `pdhg`."""
     return accelerated.Run if np.inf > loss.CURVATURE else pdhg.Run
 
 
 def scale_of(problem: Problem) -> np.ndarray | None:
-    """Factors of the features that make the solver faster, 1 on average, or None where they do not pay.
+    """Return factors of the features that make the solver faster, 1 on average, or None where they do not pay.
 
     Iterations slow down where features differ in size, as those of an SVD do. Factors of rms^(-1/2) take half of the
     difference away, and the norm weighs the scaled features accordingly. On sparse features, where the size says how
     many samples have the feature, this does not pay.
     """
-    squares, n_samples, n_entries = np.zeros(problem.n_features), 0, 0
-    for X in () if problem.is_sparse else stored(problem.X).values():
+    if problem.is_sparse:
+        return None
+    squares, n_samples, n_nonzeros = np.zeros(problem.n_features), 0, 0
+    for X in stored(problem.X).values():  # tasks may share X, which is then counted once
         some = X[:: max(len(X) * len(problem.X) // SCALE_SAMPLES, 1)].astype(np.float64)
         squares += np.square(some).sum(axis=0)
-        n_samples, n_entries = n_samples + len(some), n_entries + int(np.count_nonzero(some))
+        n_samples, n_nonzeros = n_samples + len(some), n_nonzeros + int(np.count_nonzero(some))
     rms = np.sqrt(squares / max(n_samples, 1))
     logarithms = np.log(rms[rms > 0])
-    few = not len(logarithms) or n_entries < DENSE_SHARE * n_samples * problem.n_features
-    if few or np.std(logarithms) < LEAST_SPREAD:
+    is_mostly_zero = n_nonzeros < DENSE_SHARE * n_samples * problem.n_features
+    if is_mostly_zero or not len(logarithms) or np.std(logarithms) < LEAST_SPREAD:
         return None
     scale = np.ones_like(rms)
     scale[rms > 0] = np.exp(-0.5 * (logarithms - logarithms.mean()))
@@ -158,16 +160,25 @@ def scale_of(problem: Problem) -> np.ndarray | None:
 
 
 class _Search:
-    """One pair after the other.
+    """The search for the optimum of one pair after the other. A pair is here a radius or a penalty alone.
 
-    Of all pairs. problem, whole: the tasks, and the same in one part if tasks share their samples. b_zero, at_zero: the
-    best intercepts and the objective for W = 0. per_task: True if each task has a working set of its own.
-    sweeps_rows: True if `_RowSweeps` solve the problem on few rows. sweeps_tasks: True if `_TaskSweeps` solve the whole
-    problem, of tasks that share sparse features. scale: see `scale_of`.
+    What all pairs have in common:
 
-    Of a pair. W, b, value: the best so far, and its objective. A, V, s: the last dual variables, X^T A of all rows, and
-    each task's sum of A. bound, best_dual: the best bound and its dual variables. inside: the working set,
-    (n_features,) or (n_features, n_tasks) bool. now: the iterations on it.
+    problem : the tasks, each in parts of its own.
+    whole : the same problem, in parts for all tasks together if these share X. Its products are faster.
+    b_zero, at_zero : the best intercepts and the objective for W = 0.
+    per_task : True if each task has a working set of its own. Its iterations are then on `problem`, not on `whole`.
+    sweeps_rows : True if `_RowSweeps` solve the problem on few rows.
+    sweeps_tasks : True if `_TaskSweeps` solve the whole problem, of tasks that share sparse features.
+    scale : factors of the features, see `scale_of`.
+
+    The state of the present pair, which `begin` sets:
+
+    W, b, value : the best fit so far, W (n_features, n_tasks), and its objective.
+    A, V, s : the last dual variables; X^T A of all rows, (n_tasks, n_features); each task's sum of A.
+    bound, best_dual : the best lower bound of the objective, and its dual variables.
+    inside : the working set, bool (n_features,), or (n_features, n_tasks) if `per_task`.
+    now : the iterations on it, such as `_Steps`.
     """
 
     def __init__(
@@ -183,7 +194,6 @@ class _Search:
         norm, penalised = regulariser.norm, isinstance(regulariser, Penalty)
         self.problem = problem.compact()
         self.whole = whole = self.problem.together()
-        # Tasks with working sets of their own have no product in common.
         self.per_task = norm.PER_TASK and regulariser.weights is None
         shared = whole.y.shape[1] == whole.n_tasks
         alike = shared and bool((whole.c == whole.c[:, :1]).all())
@@ -292,17 +302,27 @@ class _Search:
         if self.rounds:  # the certificate belongs to the last one
             self.rounds[-1] = self.rounds[-1]._replace(gap=self.gap())
         value, bound, gaps = (np.array([number]) for number in (self.value, self.bound, self.gap()))
-        found = self.W[np.newaxis], self.b[np.newaxis], self.objective.until(self.t, 1), value, bound, gaps, self.t
         omega = np.array([1.0 if self.omega is None else self.omega])
-        return Fit(*found, self.problem.arranged(self.best_dual), omega, [self.rounds])
+        return Fit(
+            W=self.W[np.newaxis],
+            b=self.b[np.newaxis],
+            objective=self.objective.until(self.t, 1),
+            value=value,
+            bound=bound,
+            gap=gaps,
+            n_iter=self.t,
+            dual=self.problem.arranged(self.best_dual),
+            omega=omega,
+            rounds=[self.rounds],
+        )
 
     def solve(self, tol: float) -> None:
         """Iterate on the working set to this gap, then see all rows."""
         done = False
         while not done:
-            look = self.now.go(self)
-            if look:
-                value, gap = look
+            value_and_gap = self.now.go(self)
+            if value_and_gap is not None:
+                value, gap = value_and_gap
                 done = self.watched(value, np.nan) or gap <= tol or self.t == self.n_iter
         self.W, self.b, self.value, A = self.now.found(self)
         self.see(A)
@@ -315,22 +335,26 @@ class _Search:
 
 
 # Iterations on a working set. `go` does one or some, counts them in search.t, and returns the objective and the gap on
-# these rows, or nothing between looks. `found` returns W, b, their objective and the dual variables.
+# these rows, or None if it has not computed them. `found` returns W, b, their objective and the dual variables.
 
 
 class _Steps:
-    """Iterations of `accelerated` or `pdhg`, from the best W and the last dual variables.
+    """Iterations of `accelerated` or `pdhg` on a working set, from the best W and the last dual variables.
 
-    rows: of the working set, (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer.
+    rows : of the working set, (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer.
+    iterations : the `Run` of the loss's solver.
+    best : the best W and dual variables on these rows, and the gap between them.
     """
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
+        # Tasks with working sets of their own no longer share features, so each needs parts of its own.
         regulariser, base = search.regulariser, search.problem if search.per_task else search.whole
         # Features are multiplied by `scale`. So W is divided by it, V is multiplied by it, and the norm weighted by it.
         scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
         small = base.restricted(rows, scale)
-        given = [weights for weights in (scale, regulariser.weights_of(rows)) if weights is not None]
-        regulariser = replace(regulariser, weights=np.prod(given, axis=0) if given else None)
+        weights = [factors for factors in (scale, regulariser.weights_of(rows)) if factors is not None]
+        regulariser = replace(regulariser, weights=np.prod(weights, axis=0) if weights else None)
+        # A row -1 is one of zeros: row 0 is read in its place, and then set to 0.
         entries = np.maximum(rows, 0), (slice(None) if rows.ndim == 1 else np.arange(base.n_tasks))
         W, V = search.W[entries], search.V.T[entries]
         if scale is not None:
@@ -340,16 +364,17 @@ class _Steps:
         W, V = (np.ascontiguousarray(array.T) for array in (W, V))
         b, A = search.b.copy(), small.arranged(search.A).copy()
         at = pdhg.Point(W, b, V, search.s.copy(), A, pdhg.margins(small, W, b))
-        self.rows, self.run = rows, kind_for(search.loss)(small, search.loss, regulariser, at, search.omega)
+        self.rows, run = rows, run_class(search.loss)
+        self.iterations = run(small, search.loss, regulariser, at, search.omega)
         self.best = pdhg.Proof(small, search.loss, regulariser, search.tol, search.at_zero, search.objective)
-        self.best.look(search.t, self.run.first)
+        self.best.look(search.t, self.iterations.first)
 
     def go(self, search: _Search) -> tuple[float, float] | None:
         search.t += 1
-        look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
-        self.run.iterate(search.t, self.best if look else None)
-        search.omega = self.run.omega
-        return (self.best.smallest, self.best.gap()) if look else None
+        is_look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
+        self.iterations.iterate(search.t, self.best if is_look else None)
+        search.omega = self.iterations.omega
+        return (self.best.smallest, self.best.gap()) if is_look else None
 
     def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         rows, W = self.rows, np.zeros_like(search.W)
