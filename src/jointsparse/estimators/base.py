@@ -124,7 +124,10 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
-    """Return the one of radius and penalty that is given, and True if it is the penalty; "auto" gives way to one."""
+    """Return the radius or the penalty, whichever is given, and True if it is the penalty.
+
+    A radius "auto" is the default, and counts as none if there is a penalty.
+    """
     radius = None if isinstance(radius, str) and radius == "auto" and penalty is not None else radius
     require(
         (radius is None) != (penalty is None),
@@ -134,7 +137,7 @@ def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> t
 
 
 def are_listed(strengths: Any) -> bool:
-    """Return True for radii or penalties themselves, False for a number of them."""
+    """Return True if `strengths` holds radii or penalties, False if it says how many there shall be."""
     return bool(np.ndim(strengths)) or isinstance(strengths, str | bytes | float)
 
 
@@ -158,18 +161,19 @@ def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
-    """The weights of the samples, at least 0: float64 (n_samples, 1), or (n_samples, n_tasks) if they came so."""
+    """Return the checked weights of the samples: float64 (n_samples, 1), or (n_samples, n_tasks) if given per task."""
     require_unmasked(sample_weight, "sample_weight")
-    shape, of = (-1, 1), X
+    shape, counted = (-1, 1), X
     if np.asarray(sample_weight).ndim == 2:
         shape = np.shape(sample_weight)
         require(shape[0] == X.shape[0], f"sample_weight must have {X.shape[0]} rows, got shape {shape}")
-        sample_weight = of = np.ravel(sample_weight)
-    return np.reshape(_check_sample_weight(sample_weight, of, dtype=np.float64, ensure_non_negative=True), shape)
+        # scikit-learn checks a weight for each row of its second argument: a matrix is checked as one long vector.
+        sample_weight = counted = np.ravel(sample_weight)
+    return np.reshape(_check_sample_weight(sample_weight, counted, dtype=np.float64, ensure_non_negative=True), shape)
 
 
 def by_name(numbers: Any, names: np.ndarray | None) -> Any:
-    """A pandas Series in the order of the names, if these are its index. All else stays as it is."""
+    """Return a pandas Series in the order of the names, if these are its index, and anything else as it is."""
     labels: Any = getattr(numbers, "index", None)  # a method of lists
     named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
     return numbers.loc[names] if named else numbers
@@ -177,8 +181,10 @@ def by_name(numbers: Any, names: np.ndarray | None) -> Any:
 
 def _hint_at_scales(X: Any) -> None:
     """Warn of features in raw units: they differ much in size, and most are of one sign, unlike those of an SVD."""
-    some = sparse.csr_array(X[:: max(X.size // SCALE_ENTRIES, 1)])
-    n, sums, sizes = (np.bincount(some.indices, of, X.shape[1]) for of in (some.data != 0, some.data, abs(some.data)))
+    rows = sparse.csr_array(X[:: max(X.size // SCALE_ENTRIES, 1)])
+    n, sums, sizes = (
+        np.bincount(rows.indices, entries, X.shape[1]) for entries in (rows.data != 0, rows.data, abs(rows.data))
+    )
     used = n >= FEWEST_ENTRIES
     mean = sizes[used] / n[used]
     if used.any() and mean.max() > RAW_SPREAD * mean.min() and np.mean(abs(sums) > sizes / 2, where=used) > 0.5:
@@ -299,7 +305,7 @@ class Linear(Versioned, BaseEstimator):
         X, y, sample_weight : Any
             As the user gave them.
         reset : bool
-            True to learn features and coding of y from these samples. Else they must be those that are known.
+            True to learn the features and the coding of y from these samples. If False, both must be as learnt before.
         training : bool
             True to weigh the classes.
         name : str
@@ -356,7 +362,7 @@ class Linear(Versioned, BaseEstimator):
         return np.where(weights > 0, Y, 0.0), weights
 
     def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
-        """Keep what predictions and later samples need to know of y. Targets have nothing."""
+        """Keep what predictions and later samples need to know of labels y. There is nothing to keep of targets."""
 
     def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
         """y as a matrix of numbers, (n_samples, n_tasks).
@@ -450,7 +456,7 @@ class Trained(SelectorMixin, Linear):
         )
 
     def _grid(self, problem: Problem, given: Any, penalised: bool, name: str) -> np.ndarray:
-        """Strengths in increasing order: those given, or so many, equally far apart in their logarithms."""
+        """Return strengths in increasing order: the given ones, or a given number of them on a logarithmic scale."""
         if are_listed(given):
             grid = np.unique([as_finite(value, f"each of {name}") for value in np.atleast_1d(given)])
             require(len(grid), f"{name} must hold at least one number, got none")
@@ -461,24 +467,25 @@ class Trained(SelectorMixin, Linear):
         return np.geomspace(*span, given) * unit if unit > 0 else np.zeros(1)
 
     def _end_of_path(self, problem: Problem) -> Callable[[float, Fit], bool]:
-        """Return a function that says of a radius and its fit whether a larger radius could not change the fit."""
+        """Return a function of a radius and its fit that returns True if a larger radius could not change the fit."""
         _, at_zero = solve_at_zero(problem, pick("losses", self.loss))
         norm, options = self._norm().norm, self._options_of_norm(problem.n_features)
         del options["positive"]
 
         def ends(radius: float, fit: Fit) -> bool:
             largest = float(np.max(norm(fit.W[0], **options)))
-            gone = radii.is_loss_gone(float(fit.value[0]), at_zero)
-            return gone or radii.is_far_inside(largest, radius, float(fit.gap[0]))
+            without_loss = radii.is_loss_gone(float(fit.value[0]), at_zero)
+            return without_loss or radii.is_far_inside(largest, radius, float(fit.gap[0]))
 
         return ends
 
     def _train(
         self, problem: Problem, strength: float, penalised: bool, *, tol: float | None = None, **options: Any
     ) -> tuple[float, Fit]:
-        """Fit one radius or penalty; return the best of the step sizes, NaN without any, and its fit.
+        """Fit one radius or penalty with each step size; return the best step size and its fit.
 
-        options: of the solver, such as start and watch.
+        The step size is NaN for a solver that takes none. tol: that of the estimator by default. options: of the
+        solver, such as start and watch.
         """
         solver, steps = pick("solvers", self.solver), np.array([np.nan])
         require_count(N_ITER if self.n_iter is None else self.n_iter, "n_iter")
@@ -536,7 +543,10 @@ class Trained(SelectorMixin, Linear):
         return self
 
     def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str) -> None:
-        """Set the attributes that describe a fit, and warn of a fit that is not certified as its solver promises."""
+        """Set the attributes that describe a fit, and warn if it is not certified to be within tol of the optimum.
+
+        centres: the means that `_pose` has taken off the targets. ended_by: see `Watch`.
+        """
         self.coef_ = np.ascontiguousarray(fitted.W[0].T)
         self.intercept_ = (fitted.b[0] + centres).astype(fitted.b.dtype)
         if self._numeric and self._flat:
@@ -572,19 +582,24 @@ class Trained(SelectorMixin, Linear):
         check_is_fitted(self)
         return np.asarray(np.atleast_2d(self.coef_).any(axis=0))
 
-    def _pose(
-        self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]
-    ) -> tuple[Problem, np.ndarray]:
-        """Pose a problem, and return it with the numbers, (n_tasks,), that its targets are less than those given.
-
-        X, Y, weights: per task (n_k, n_features), (n_k,), (n_k,).
-        """
-        for name, value in ((name, getattr(self, name)) for name in SWITCHES):
+    def _require_switches(self) -> None:
+        """Raise ValueError unless the parameters that are True or False are, and the callback can be called."""
+        for name in SWITCHES:
+            value = getattr(self, name)
             require(isinstance(value, bool | np.bool_ | int), f"{name} must be True or False, got {value!r}")
         require(
             self.callback is None or callable(self.callback),
             f"callback must be a function or None, got {self.callback!r}",
         )
+
+    def _pose(
+        self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]
+    ) -> tuple[Problem, np.ndarray]:
+        """Return the problem to solve, and the weighted mean of each task's targets, (n_tasks,), that it leaves out.
+
+        The means are 0 for labels, and for fits without intercepts. X, Y, weights: per task (n_k, n_features), (n_k,),
+        (n_k,).
+        """
         # Targets far from 0 would lose digits. And gaps, relative to the objective at W = 0, would look small.
         centred = self._numeric and self.fit_intercept
         means = [np.average(y, weights=c) if centred and c.any() else 0.0 for y, c in zip(Y, weights, strict=True)]
@@ -593,4 +608,6 @@ class Trained(SelectorMixin, Linear):
         return problem, np.array(means)
 
     def _pose_shared(self, samples: TaskSamples) -> tuple[Problem, np.ndarray]:
+        """`_pose` of tasks that share their samples."""
+        self._require_switches()
         return self._pose([samples.X] * samples.Y.shape[1], list(samples.Y.T), list(samples.weights.T))

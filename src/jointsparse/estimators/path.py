@@ -58,22 +58,28 @@ def fits_along(
     ends: Callable[[float, Fit], bool] = lambda radius, fit: False,
     watch: Watch | None = None,
 ) -> list[Fit]:
-    """Fit each strength from the fit before, the most regularised first, and return the fits by increasing strength.
+    """Fit one strength after the other, the most regularised first, each from the fit before it.
 
     Parameters
     ----------
     train : function
-        From a strength and a fit to start from to a fit.
+        Called as `train(strength, start)`, where `start` is the fit to start from. Returns a fit.
     strengths : array (n_points,)
         Radii or penalties in increasing order.
     penalised : bool
         True for penalties.
     start : Fit or None
-        Fit to start the first one from.
+        Fit that the first one starts from.
     ends : function
-        Tells of a radius and its fit whether a path of radii ends there.
+        Called as `ends(radius, fit)` after each fit of a path of radii. The path ends there if it returns True.
     watch : Watch or None
-        Of the fits. A path ends before the fit that it ends, but for the first one.
+        The watch that `train` gives to its solver. If it has ended a fit early, the path ends with the fit before; the
+        first fit is kept in any case.
+
+    Returns
+    -------
+    fits : list of Fit
+        By increasing strength.
     """
     fits: list[Fit] = []
     for strength in strengths[:: -1 if penalised else 1]:
@@ -171,6 +177,7 @@ class OneStrength(Trained):
         in_tasks = [self._in_tasks(labels, weight) for _, labels, weight in read]
         weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
         self._warn_of_unknown(np.array([c.any() for c in weights]), "task")
+        self._require_switches()
         return self._train_one(*self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights), self.radius, self.penalty)
 
     def path(

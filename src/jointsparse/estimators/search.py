@@ -177,15 +177,16 @@ def choose(
 
 
 def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
-    """The rarest label of each sample of a label matrix, -1 for none. Y: (n_samples, n_tasks) of -1, 0, +1.
+    """Return the stratum of each sample of a label matrix, (n_samples,), for folds that spread rare labels evenly.
 
-    Labels that fewer than n_folds samples have as their rarest count as the most frequent result.
+    A stratum is the number of the sample's rarest label, or -1 for samples without labels. Strata of fewer than n_folds
+    samples are merged into the largest one. Y: (n_samples, n_tasks) of -1, 0, +1.
     """
     order = np.argsort((Y > 0).sum(axis=0), kind="stable")
     positive = Y[:, order] > 0
     rarest = np.where(positive.any(axis=1), order[positive.argmax(axis=1)], -1)
-    found, n = np.unique(rarest, return_counts=True)
-    return np.where(np.isin(rarest, found[n >= n_folds]), rarest, found[n.argmax()])
+    labels, n_samples = np.unique(rarest, return_counts=True)
+    return np.where(np.isin(rarest, labels[n_samples >= n_folds]), rarest, labels[n_samples.argmax()])
 
 
 @parameters
