@@ -50,7 +50,7 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
-    """Use each item of X, which may be any iterable. A ValueError says which item it is about."""
+    """Return what `use` returns for each item of X, which may be any iterable. A ValueError names the item."""
     if isinstance(X, Iterator):
         X = list(X)
     if isinstance(X, str | os.PathLike) or not isinstance(X, Collection) or not len(X):
@@ -69,41 +69,43 @@ def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
 
 
 def _descriptors(item: Any) -> np.ndarray | None:
-    """Descriptors of a picture as uint8, (n_descriptors, length), or None if it has none.
+    """Return the descriptors of a picture, (n_descriptors, length), or None if it has none.
 
-    OpenCV returns None for a picture without keypoints, and whole numbers as floats.
+    OpenCV returns None for a picture without keypoints. It returns whole numbers as floats, which become uint8.
     """
     try:
-        found = np.empty(0) if item is None else np.asarray(item)
-    except ValueError:  # NumPy's is of sequences in arrays
-        found = np.empty(0, object)
+        descriptors = np.empty(0) if item is None else np.asarray(item)
+    except ValueError:  # for rows of several lengths; NumPy's message would speak of sequences and array elements
+        descriptors = np.empty(0, object)
     require(
-        found.dtype != object,
+        descriptors.dtype != object,
         "expected an array of descriptors (n_descriptors, length), got rows of several lengths or other objects: of "
         "pairs (keypoints, descriptors) give the descriptors",
     )
-    if not found.size:
+    if not descriptors.size:
         return None
-    require(found.ndim == 2, f"expected descriptors (n_descriptors, length), got shape {found.shape}")
-    whole = found.dtype.kind == "f" and bool(((found >= 0) & (found <= 255) & (found == np.rint(found))).all())
-    return found.astype(np.uint8) if whole else found
+    require(descriptors.ndim == 2, f"expected descriptors (n_descriptors, length), got shape {descriptors.shape}")
+    if descriptors.dtype.kind == "f":
+        fits_uint8 = (descriptors >= 0) & (descriptors <= 255) & (descriptors == np.rint(descriptors))
+        descriptors = descriptors.astype(np.uint8) if fits_uint8.all() else descriptors
+    return descriptors
 
 
 def _all_descriptors(X: Any) -> list[np.ndarray]:
-    """Descriptors of each picture, all of one length. A picture without keypoints has an empty array."""
-    each = _each(X, _descriptors)
-    lengths = {i: descriptors.shape[1] for i, descriptors in enumerate(each) if descriptors is not None}
+    """Return the descriptors of each picture, all of one length. A picture without keypoints has an empty array."""
+    of_pictures = _each(X, _descriptors)
+    lengths = {i: descriptors.shape[1] for i, descriptors in enumerate(of_pictures) if descriptors is not None}
     require(lengths, "X must hold descriptors, got none")
     first, length = next(iter(lengths.items()))
     for i, other in lengths.items():
         require(
             other == length, f"X must hold descriptors of one length, got {length} in X[{first}], {other} in X[{i}]"
         )
-    return [np.empty((0, length), np.uint8) if descriptors is None else descriptors for descriptors in each]
+    return [np.empty((0, length), np.uint8) if descriptors is None else descriptors for descriptors in of_pictures]
 
 
 def _require_tree(tree: vocabulary_tree.Tree, sizes: Sizes) -> None:
-    """Raise ValueError unless each node but the root is the child of one before it, and a level below it."""
+    """Raise ValueError unless each node but the root is the child of an earlier node, one level below it."""
     n_children = tree.n_children.astype(np.int64)
     ends = 1 + np.cumsum(n_children)
     sound = ends[-1] == len(tree.level) and (tree.first_child == np.where(n_children, ends - n_children, 0)).all()
@@ -190,7 +192,7 @@ class _Extractor(_OfLists):
         return _each(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
 
     def bytes_of_picture(self) -> int:
-        """The memory that describing a picture of `longest_side` takes at most, with the maps of its words."""
+        """Return the memory that describing a picture of `longest_side` takes at most, with the maps of its words."""
         places = [max(0, self.longest_side - side) // self.step + 1 for side in self.patch_sizes]
         of_pixel, of_descriptor = self.bytes_of
         return of_pixel * self.longest_side**2 + of_descriptor * sum(n**2 for n in places)
@@ -407,7 +409,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
 
     @classmethod
     def from_tree(cls, tree: vocabulary_tree.Tree, idf: np.ndarray | None = None, **parameters: Any) -> Self:
-        """Return a fitted transformer of a tree that is there.
+        """Return a fitted transformer with a tree that was grown before.
 
         Parameters
         ----------
@@ -448,7 +450,10 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         )
 
     def _count(self, X: Sequence[np.ndarray | None]) -> sparse.csr_matrix:
-        """The counts, (n_pictures, n_words). Pictures come one by one: all descriptors together are never copied."""
+        """Count the words of each picture, (n_pictures, n_words).
+
+        Pictures are counted one by one: together, their descriptors would have to be copied.
+        """
         none = np.empty((0, self.tree_.centres.shape[1]), np.uint8)
 
         def count(descriptors: np.ndarray | None) -> sparse.csr_matrix:
@@ -563,24 +568,24 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @classmethod
     def from_basis(cls, found: basis.Basis, *, power: float = 1, columns: np.ndarray | None = None) -> Self:
-        """Return a fitted transformer of a basis that is there.
+        """Return a fitted transformer with a basis that was found before.
 
         Parameters
         ----------
         found : Basis
             From `basis.fit`.
         power : float, at least 0
-            Of the singular values in the new features.
+            Power of the singular values in the new features.
         columns : int array or None
-            Those of the new features that `transform` returns, in this order. None: all of them.
+            Which of the new features `transform` returns, in this order. None: all of them.
         """
-        kept = slice(None) if columns is None else columns
-        self = cls(rank=len(found.singular_values[kept]), centred=bool(found.mean.any()), power=power)
-        self.factors_ = basis.factors(found.singular_values, [power])[power][kept]
+        some = slice(None) if columns is None else columns
+        self = cls(rank=len(found.singular_values[some]), centred=bool(found.mean.any()), power=power)
+        self.factors_ = basis.factors(found.singular_values, [power])[power][some]
         self.basis_ = found._replace(
-            components=np.ascontiguousarray(found.components[:, kept]), singular_values=found.singular_values[kept]
+            components=np.ascontiguousarray(found.components[:, some]), singular_values=found.singular_values[some]
         )
-        self.n_features_in_, self.columns_ = len(found.mean), np.arange(len(found.singular_values))[kept]
+        self.n_features_in_, self.columns_ = len(found.mean), np.arange(len(found.singular_values))[some]
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -155,26 +155,30 @@ def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int)
         if (moved**2).sum() <= TOL * steps**2 * variance:
             break
     _assign(*_on_grid(centres), steps, points, labels, sums, counts)
-    kept, children = np.unique(labels, return_inverse=True)
-    return (centres[kept] / steps).astype(np.float32), children
+    not_empty, children = np.unique(labels, return_inverse=True)
+    return (centres[not_empty] / steps).astype(np.float32), children
 
 
 def _begin(points: np.ndarray, branching: int, rng: np.random.Generator) -> np.ndarray:
-    """Centres by greedy k-means++: of a few points, drawn by their squared distances, the one that leaves the least."""
-    chosen = [int(rng.integers(len(points)))]
-    nearest = _distances(points, points[chosen[0]])
-    while len(chosen) < branching:
-        ends = np.cumsum(nearest)
-        drawn = np.searchsorted(ends, rng.integers(ends[-1], size=2 + int(math.log(branching))), side="right")
-        left = [np.minimum(nearest, _distances(points, points[i])) for i in drawn]
-        best = int(np.argmin([one.sum() for one in left]))
-        chosen.append(int(drawn[best]))
-        nearest = left[best]
-    return points[chosen].astype(np.float64)
+    """Return the first centres, by greedy k-means++.
+
+    Each is the best of a few points, drawn with probabilities in proportion to their squared distances from the nearest
+    centre so far: the one with which the sum of these distances becomes the smallest.
+    """
+    centres = [int(rng.integers(len(points)))]
+    squares = _distances(points, points[centres[0]])
+    while len(centres) < branching:
+        ends = np.cumsum(squares)
+        candidates = np.searchsorted(ends, rng.integers(ends[-1], size=2 + int(math.log(branching))), side="right")
+        squares_with = [np.minimum(squares, _distances(points, points[i])) for i in candidates]
+        best = int(np.argmin([distances.sum() for distances in squares_with]))
+        centres.append(int(candidates[best]))
+        squares = squares_with[best]
+    return points[centres].astype(np.float64)
 
 
 def _steps(length: int) -> int:
-    """Steps in 1 of the centres' grid: a power of two with which products of that many entries fit in 32 bits."""
+    """Return how many steps of the centres' grid make 1: a power of two, so that products of vectors fit in 32 bits."""
     return int(min(MOST_STEPS, 2 ** int(math.log2(2**31 / (255 * 255 * length)))))
 
 
@@ -199,10 +203,10 @@ def _distances(points, centre):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untyped-def]
-    """Find the largest 2 c . x - |c|^2 of the centres first, …, last - 1. Choice: of equal ones the first.
+    """Return which of the centres first, …, last - 1 is nearest to x: the one with the largest 2 c . x - |c|^2.
 
-    `centres` and `squares` count in steps of a grid, of which there are `steps` in 1. So scores are steps^2 times as
-    large.
+    Choice: of equally near centres the first. `centres` count in steps of a grid, `steps` of which make 1; `squares`
+    are their squared lengths. So the scores that are compared are steps^2 times as large.
     """
     nearest, best = first, np.int64(-(2**62))
     for k in range(first, last):
@@ -217,7 +221,7 @@ def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untype
 
 @njit(nogil=True)
 def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ignore[no-untyped-def]
-    """Fill labels with the nearest centre of each point, and sums and counts with what each centre has."""
+    """Write the nearest centre of each point to `labels`, and the sum and number of each centre's points."""
     sums[:] = 0
     counts[:] = 0
     for i in range(len(points)):
@@ -230,24 +234,28 @@ def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ign
 
 
 def _has_distinct(points: np.ndarray, n: int) -> bool:
-    """True if there are at least n distinct rows. The first few rows nearly always hold them."""
+    """Return True if there are at least n distinct rows."""
+    # The first few rows nearly always hold them.
     return any(len(np.unique(points[:stop], axis=0)) >= n for stop in (10 * n, len(points)))
 
 
 @njit(nogil=True)
 def _descend(centres, squares, steps, first_child, n_children, descriptors, paths):  # type: ignore[no-untyped-def]
-    """Fill `paths`: from the root, always to the nearest child."""
+    """Write to `paths` the nodes that each descriptor meets from the root, always going to the nearest child.
+
+    Column l - 1 is the node at level l, or -1 below a leaf.
+    """
     for i in range(len(descriptors)):
         x, path = descriptors[i], paths[i]
         node = 0
-        for above in range(paths.shape[1]):
+        for column in range(paths.shape[1]):
             first = first_child[node]
             last = first + n_children[node]
             if first == last:
-                path[above:] = -1
+                path[column:] = -1
                 break
             node = _nearest(centres, squares, first, last, x, steps)
-            path[above] = node
+            path[column] = node
 
 
 def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:

@@ -106,7 +106,7 @@ def require_sound(archive: zipfile.ZipFile, trusted: Set[str], rooms: tuple[str,
 
 
 def _tree(archive: zipfile.ZipFile) -> Any:
-    """The tree of types. Its bytes, and the parts that will take memory, are counted first."""
+    """Read the tree of types, after counting its bytes and the parts that will take memory."""
     n_bytes = archive.getinfo(TREE).file_size
     _require_small("its tree", "bytes", n_bytes, MOST_BYTES_OF_TREE)
     text = archive.read(TREE)
@@ -120,7 +120,7 @@ def _tree(archive: zipfile.ZipFile) -> Any:
 
 
 def _arrays(tree: Any, trusted: Set[str], rooms: tuple[str, ...]) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the entry of each array in a tree, and whether it is a sparse matrix, or a scalar.
+    """Yield the name of each array's entry, whether it is a sparse matrix, and whether it must be a scalar.
 
     Raises ValueError for what `save` does not write.
     """
@@ -152,7 +152,10 @@ def _kind_of(node: Any) -> str:
 
 
 def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str], rooms: tuple[str, ...]) -> bool:
-    """Tell whether a loader of skops makes this type of this part. Raises Foreign for another class of objects."""
+    """Return True if skops makes an object of type `kind` of this part by this loader, and may safely do so.
+
+    Raises Foreign for a class that is not trusted.
+    """
     content = node.get("content")
     match loader:
         case "ObjectNode":
@@ -194,7 +197,7 @@ def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
 
 
 def _inside(node: Mapping[str, Any], loader: str) -> list[Any]:
-    """The parts in a part, as skops reads them."""
+    """Return the parts that a part holds, as skops reads them."""
     content = node.get("content")
     match loader:
         case "ListNode" | "SetNode" | "TupleNode":
@@ -213,12 +216,16 @@ def _inside(node: Mapping[str, Any], loader: str) -> list[Any]:
 
 
 def _bytes_of_entry(archive: zipfile.ZipFile, name: str, is_scalar: bool) -> int:
+    """Return the memory that the array in an entry takes."""
     with archive.open(name) as entry:
         return _bytes_of(entry, archive.getinfo(name).file_size, name, is_scalar)
 
 
 def _bytes_of_sparse(archive: zipfile.ZipFile, name: str) -> int:
-    """The bytes of a sparse matrix: an archive of its arrays, which are compressed, and these arrays."""
+    """Return the memory that reading a sparse matrix takes.
+
+    The entry is an archive itself, whose arrays are compressed. It is in memory as a whole, and so are these arrays.
+    """
     with archive.open(name) as entry, opened(entry, compressed=True) as arrays:
         n_bytes = archive.getinfo(name).file_size
         for array in arrays.infolist():
@@ -228,7 +235,10 @@ def _bytes_of_sparse(archive: zipfile.ZipFile, name: str) -> int:
 
 
 def _bytes_of(file: IO[bytes], length: int, name: str, is_scalar: bool = False) -> int:
-    """The bytes of an array in NumPy's format, whose head alone is read. Raises ValueError for another length."""
+    """Return the bytes of an array in NumPy's format from its head, without reading its entries.
+
+    Raises ValueError unless the file, of `length` bytes, ends where the array does.
+    """
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"arrays must be of version 1 or 2, got {version}")
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

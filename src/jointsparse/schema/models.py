@@ -137,7 +137,7 @@ def _parameters(part: Any) -> list[str]:
 
 
 def _known(part: Any, name: str, specs: Container[str]) -> dict[str, Any]:
-    """The attributes that have a specification. Raises ValueError unless the others, which users add, do no harm."""
+    """Return the attributes that have a specification. Raise ValueError if others, which users add, may do harm."""
     values = vars(part)
     for key, value in values.items():
         if key not in specs:
@@ -154,33 +154,40 @@ def _require_added(name: str, key: str, value: Any, harmless: bool, spec: Spec) 
 
 
 def _compare_chain(chain: Any, name: str) -> Sizes:
-    """Compare the steps of a Pipeline, each with the features that the one before gives, and what a run keeps."""
+    """Compare the steps of a Pipeline with each other, and what a run keeps with it.
+
+    Returns the sizes of the whole chain, as far as its steps state them: "in", the features that the first step takes,
+    and "out", those that the last one gives.
+    """
     values = _known(chain, name, CHAIN | KEPT)
     kept = {key: value for key, value in values.items() if key in KEPT}
     require_like({key: value for key, value in values.items() if key in CHAIN}, CHAIN, name, {})
     of_steps: list[Sizes] = []
-    given: int | None = None
+    n_features: int | None = None  # that the last step so far gives
     for step, part in chain.steps:
         TEXT.check(f"each name in {name}.steps", step, {})
         passes = part is None or (isinstance(part, str) and part == "passthrough")
         sizes = {} if passes else _compare(part, step)
-        fits = given is None or sizes.get("in", given) == given
-        require(fits, f"{step} must take the {given} features of the step before, got {sizes.get('in')}")
+        fits = n_features is None or sizes.get("in", n_features) == n_features
+        require(fits, f"{step} must take the {n_features} features of the step before, got {sizes.get('in')}")
         of_steps.append(sizes)
         if sizes:  # a step that states none, such as "passthrough", counts as one that keeps the number of features
-            given = sizes.get("out")
+            n_features = sizes.get("out")
     if any(key.startswith("known_") for key in kept):
         _compare_kept(chain, kept, name, of_steps)
-    else:  # what a user has added
+    else:  # no run has kept the chain: a user may have given it some of the attributes
         rows: Sizes = {}
         require_like(kept, OF_USERS, name, rows)
         require(rows.get("rows", 1), "check_.X must have at least 1 row, got none")
-    taken = {key: n for key, n in of_steps[0].items() if key == "in"}
-    return taken if given is None else taken | {"out": given}
+    sizes = {key: n for key, n in of_steps[0].items() if key == "in"}
+    return sizes if n_features is None else sizes | {"out": n_features}
 
 
 def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list[Sizes]) -> None:
-    """Compare what a run keeps with a chain: its card, the known images, and features of a few with their scores."""
+    """Raise ValueError unless what a run has kept fits the chain.
+
+    These are its card, the known images, and the features of a few images with their scores.
+    """
     kinds = " ".join(type(part).__name__ for _, part in chain.steps)
     require(STEPS.fullmatch(kinds), f"{name}.steps must be those of a model that a run keeps, got {kinds[:200]}")
     from_pictures = len(of_steps) > 2  # two steps make features of them
@@ -205,7 +212,10 @@ def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list
 
 
 def _compare_others(part: Any, name: str) -> Sizes:
-    """Compare a part of scikit-learn: what it holds must be plain, and of the scalers as long as there are features."""
+    """Compare an estimator of scikit-learn, and return its sizes "in" and "out" as far as they are known.
+
+    Its attributes must be plain. Vectors of a scaler must have a number for each feature.
+    """
     path, kind = _path(part), type(part).__name__
     require(path.startswith(ROOMS), f"{name} must be an estimator of jointsparse or scikit-learn, got {brief(part)}")
 
