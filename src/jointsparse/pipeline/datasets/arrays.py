@@ -324,7 +324,7 @@ def feature_names(
 
 
 def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
-    """The name of each feature of a table, and its column: one with lists holds several features."""
+    """Return the name and the column of each feature of a table. A column of lists holds several features."""
     columns = [name for name in columns_of(path) if name not in without]
     widths = widths_of(path, columns) if columns else {}
     return [
@@ -475,7 +475,10 @@ def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
 
 
 def _is_truth(column: pa.ChunkedArray) -> bool:
-    """Whether a column that stands alone is meant as a task: it holds 0 and 1, or fractions, which are a mistake."""
+    """Whether the only column of labels is meant as a task, not as tags.
+
+    Then it holds 0 and 1, or fractions, which are a mistake in either case.
+    """
     if not is_number(column):
         return not pa.types.is_nested(column.type) and all(text.lower() in TRUTH for text in texts_of(column))
     values = floats_of(column)
@@ -484,17 +487,16 @@ def _is_truth(column: pa.ChunkedArray) -> bool:
 
 
 def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
-    """Return the tags in a cell, each once: text, a number, a list of them, or the text of a list.
+    """Return the tags in a cell, each once. The cell is text, a number, a list of them, or a list written as text.
 
-    Raises ValueError for a rounded number, and for text that begins as a list and is none.
+    Raises ValueError for a number that may have been rounded, and for text that looks like a list but is none.
 
     >>> [tags_of(Path(), cell, ";") for cell in ("cat; dog;", "['cat' 'dog']", '["cat", null]', 3.0, "NaN")]
     [['cat', 'dog'], ['cat', 'dog'], ['cat'], ['3'], []]
     """
     if isinstance(cell, str):
-        around = AROUND_LIST.fullmatch(cell.strip())
-        inner = around[1] if around and (not around[1] or TEXT_OF_LIST.fullmatch(around[1])) else cell.strip()
-        cell = _list_in(path, inner) if TEXT_OF_LIST.fullmatch(inner) else inner.split(separator)
+        text = _without_constructor(cell.strip())
+        cell = _list_in(path, text) if TEXT_OF_LIST.fullmatch(text) else text.split(separator)
     tags = cell if isinstance(cell, list) else [cell]
     for tag in tags:
         is_float = isinstance(tag, float) or WHOLE.fullmatch(str(tag)) or tag == "inf"
@@ -507,8 +509,18 @@ def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
     return [label for label in once if label not in NOTHING]
 
 
+def _without_constructor(text: str) -> str:
+    """Return the list in text such as "array(['cat'], dtype='<U3')" or "set()", and other text as it is.
+
+    >>> [_without_constructor(text) for text in ("array(['cat'], dtype='<U3')", "set()", "set(tings)")]
+    ["['cat']", '', 'set(tings)']
+    """
+    match = AROUND_LIST.fullmatch(text)
+    return match[1] if match and (not match[1] or TEXT_OF_LIST.fullmatch(match[1])) else text
+
+
 def _list_in(path: Path, text: str) -> list[str]:
-    """The items of a list that was written as text, with or without commas."""
+    """Return the items of a list that was written as text, with or without commas."""
     try:
         require(not IN_LIST.sub("", text[1:-1]).strip(", \t\r\n"), "something else than items")
         return [_unquoted(item) for item in IN_LIST.findall(text[1:-1])]
@@ -519,7 +531,7 @@ def _list_in(path: Path, text: str) -> list[str]:
 
 
 def _unquoted(item: str) -> str:
-    """An item of a list as JSON or Python has written it."""
+    """Return the text of an item of a list, which JSON or Python has written, without its quotes."""
     if item.startswith('"'):
         with suppress(ValueError):
             return str(json.loads(item))
@@ -528,7 +540,7 @@ def _unquoted(item: str) -> str:
 
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
-    """The labels of a task: 0, 1, or NaN where they are unknown. Raises ValueError, with the row, for another one."""
+    """Return the labels of a task: 0, 1, or NaN where unknown. Raise ValueError, with the row, for anything else."""
     if is_number(column):
         values = floats_of(column)
     else:
@@ -543,14 +555,14 @@ def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _spelt(folder: Path, path: str) -> str:
-    """A path of a picture in the form of Unicode that the file's name has."""
+    """Return the path of a picture in the form of Unicode that its file's name has, if there is such a file."""
     forms = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
     return next((form for form in forms if path and os.path.isfile(folder / form)), path)
 
 
 def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """The reason by path of a picture that cannot be shown."""
-    once = list(filter(None, dict.fromkeys(paths)))
-    outside = [path for path in once if Path(path).is_absolute() or ".." in Path(path).parts]
-    reasons, _ = check_pictures(root, [path for path in once if path not in outside], 1, LONGEST_SIDE)
+    """Return the reason, by path, why a picture cannot be shown."""
+    distinct = list(filter(None, dict.fromkeys(paths)))
+    outside = [path for path in distinct if Path(path).is_absolute() or ".." in Path(path).parts]
+    reasons, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)
     return dict.fromkeys(outside, "not in the folder root") | reasons

@@ -75,7 +75,7 @@ def _of_json(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _of_lines(path: Path) -> Iterator[list[str]]:
-    """Each image's name, caption and split, of lines of JSON such as {"file_name": "a.jpg", "text": "A dog."}."""
+    """Read image, caption and split from lines of JSON such as {"file_name": "a.jpg", "text": "A dog."}."""
     with open_text(path) as file:
         lines = [(number, line) for number, line in enumerate(file, start=1) if line.strip()]
     records = []
@@ -85,41 +85,44 @@ def _of_lines(path: Path) -> Iterator[list[str]]:
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} line {number} must be JSON: {error}") from None
         require(isinstance(records[-1], dict), f"{path} line {number} must be an object of JSON, got {line[:80]!r}")
-    return _of_records(path, _chosen(path, list(dict.fromkeys(key for one in records for key in one))), records)
+    return _of_records(path, _chosen(path, list(dict.fromkeys(key for record in records for key in record))), records)
 
 
 def _chosen(path: Path, columns: Sequence[str]) -> list[str]:
-    """The columns of a table that hold image, caption and split."""
+    """Return the names of the columns that hold image, caption and split, the last one "" if there is none."""
     names = chosen(columns, CALLED)
     require(all(names[:2]), f"{path} must have columns image,caption, got {shortened(list(columns))}")
     return names
 
 
 def _of_records(path: Path, names: Sequence[str], records: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
-    """Each image's name, caption and split, by their names in records. None is missing."""
-    for number, one in enumerate(records, start=1):
-        known = {name: value for name, value in one.items() if value is not None}
+    """Yield image, caption and split of each record. `names` are their keys there, "" for splits that are nowhere.
+
+    A key that a record lacks, or whose value is None, gives "".
+    """
+    for number, record in enumerate(records, start=1):
+        present = {key: value for key, value in record.items() if value is not None}
         try:
-            yield [_get({name: ""} | known, name, str) if name else "" for name in names]
+            yield [_get({name: ""} | present, name, str) if name else "" for name in names]
         except ValueError as error:
             raise ValueError(f"{path} row {number}: {error}") from None
 
 
 def _of_token(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Each image's name and caption, of lines such as "a.jpg#0<tab>A dog runs ."."""
+    """Yield image, caption and "" for the split of lines such as "a.jpg#0<tab>A dog runs ."."""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
-            found = TOKEN.fullmatch(line.rstrip("\r\n"))
+            match = TOKEN.fullmatch(line.rstrip("\r\n"))
             require(
-                found or not line.strip(),
+                match or not line.strip(),
                 f'{path} line {number}: expected an image, "#" and a number, a tab and a caption, got {line[:80]!r}',
             )
-            if found:
-                yield found[1], found[2], ""
+            if match:
+                yield match[1], match[2], ""
 
 
 def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
-    """Each image's name and caption, of `annotations` that name an image by its `id`."""
+    """Yield image, caption and split of `annotations`, which name an image by its `id`."""
     names: dict[int, tuple[str, str]] = {}
     for i, image in enumerate(_get(data, "images", list)):
         number = _get(image, "id", int, f"images[{i}].")
@@ -133,17 +136,17 @@ def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:
-    """Each image's name, below its `filepath` if it has one, caption and split."""
+    """Yield image, caption and split of each sentence. The image's name follows its `filepath`, if it has one."""
     for i, image in enumerate(_get(data, "images", list)):
         name = _get(image, "filename", str, f"images[{i}].")
-        above, split = (_get({key: ""} | image, key, str, f"images[{i}].") for key in ("filepath", "split"))
+        folder, split = (_get({key: ""} | image, key, str, f"images[{i}].") for key in ("filepath", "split"))
         for j, sentence in enumerate(_get(image, "sentences", list, f"images[{i}].")):
             text = _get(sentence, "raw", str, f"images[{i}].sentences[{j}].")
-            yield f"{above}/{name}" if above else name, text, split
+            yield f"{folder}/{name}" if folder else name, text, split
 
 
 def _get(block: Any, key: str, kind: type, where: str = "") -> Any:
-    """The value of a key. Raises ValueError unless it is there and of the kind, and text that a table can hold."""
+    """Return the value of a key. Raise ValueError unless it is of this kind, and a table can hold it if it is text."""
     value = block.get(key) if isinstance(block, dict) else None
     fits = isinstance(value, kind) and not isinstance(value, bool)
     if isinstance(value, str):

@@ -116,7 +116,7 @@ def thing(name: str, which: int = 0) -> Image.Image:
         picture = source("horse.png")
         mask = (np.asarray(picture.convert("L")) < 128) & (np.asarray(picture.getchannel("A")) > 128)
     elif name == "motorcycle":
-        picture, mask = source("motorcycle_left.png"), _near()
+        picture, mask = source("motorcycle_left.png"), _mask_by_depth()
     else:
         picture, mask = source(OUTLINES[name][0]), _along_edges(*OUTLINES[name])
     cut = picture.convert("RGB")
@@ -141,14 +141,18 @@ def _along_edges(name: str, points: str, band: int) -> np.ndarray:
     return np.asarray(scipy.ndimage.gaussian_filter(cut.astype(np.float32), 2.0) > 0.5)  # smooth, without frays
 
 
-def _near() -> np.ndarray:
-    """The motorcycle: nearer to the camera than what is behind and below, by the stereo pair's disparities."""
+def _mask_by_depth() -> np.ndarray:
+    """Return the mask of the motorcycle, which is nearer to the camera than what is behind and below it.
+
+    The disparities of the stereo pair say how near things are.
+    """
     with resources.files("skimage.data").joinpath("motorcycle_disp.npz").open("rb") as file, np.load(file) as data:
         disparity = data["arr_0"]
+    # A strip to the left of the motorcycle shows how near wall and floor are in each row.
     floor = np.array([np.median(row[np.isfinite(row)]) for row in disparity[:, 12:75]])
-    near = np.isfinite(disparity) & (disparity > np.maximum(floor, 33.0)[:, np.newaxis] + 3.0)
-    near[:, :95] = near[:, 690:] = False
-    return np.asarray(scipy.ndimage.binary_closing(near, iterations=2))
+    mask = np.isfinite(disparity) & (disparity > np.maximum(floor, 33.0)[:, np.newaxis] + 3.0)
+    mask[:, :95] = mask[:, 690:] = False
+    return np.asarray(scipy.ndimage.binary_closing(mask, iterations=2))
 
 
 def _soft(mask: np.ndarray) -> Image.Image:
