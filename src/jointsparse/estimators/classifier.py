@@ -54,9 +54,9 @@ def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequ
         )
         # Paper: Platt's targets, (N+ + 1) / (N+ + 2) and 1 / (N- + 2), as weights of both labels.
         target = np.where(Y[:, k] > 0, (positive + 1) / (positive + 2), 1 / (negative + 2))
-        both = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
+        weights_of_labels = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
         f, sides = np.tile(F[:, [k]], (2, 1)).astype(float), np.repeat([1, 0], len(F))
-        fitted = LogisticRegression(C=np.inf).fit(f, sides, sample_weight=both)
+        fitted = LogisticRegression(C=np.inf).fit(f, sides, sample_weight=weights_of_labels)
         calibration.append([fitted.coef_[0, 0], fitted.intercept_[0]])
     return np.array(calibration)
 
@@ -126,16 +126,17 @@ class Labelled(ClassifierMixin, Linear):
         return F.argmax(axis=1)[:, np.newaxis] if self._flat and F.shape[1] > 1 else (F > 0).astype(int)
 
     def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
-        """Signs, of y in the coding that fit has seen."""
-        found, codes = self._codes, CODES[self.labels]
+        """Return the signs of labels y, (n_samples, n_tasks), in the coding that `fit` has seen."""
+        classes, codes = self._codes.tolist(), CODES[self.labels]
         Y = y.reshape(len(y), -1)
-        if self._has_names() or not set(found.tolist()) <= set(codes):
+        if self._has_names() or not set(classes) <= set(codes):
             # Not by NumPy, which compares numbers with text as text, and signed with unsigned integers as floats.
-            place = {label: k for k, label in enumerate(found.tolist())}
+            place = {label: k for k, label in enumerate(classes)}
             others = [label for label in Y[counted].ravel().tolist() if label not in place]
-            require(not others, f"{name} must hold the classes {found.tolist()}, got {others[:1]}")
+            require(not others, f"{name} must hold the classes {classes}, got {others[:1]}")
             places = np.reshape([place.get(label, 0) for label in Y.ravel().tolist()], Y.shape)
-            return np.where(np.arange(len(found))[len(found) == 2 :] == places, 1.0, -1.0)
+            # A task per class, but one for two classes: it asks for the second one.
+            return np.where(np.arange(len(classes))[len(classes) == 2 :] == places, 1.0, -1.0)
         wrong, codings = Y[~np.isin(Y, codes)].tolist(), ", ".join(repr(name) for name in CODES if name != self.labels)
         matrix = "a matrix y" if self.labels == "classes" else "y"
         require(

@@ -13,16 +13,16 @@ MOST_NAMES = 40  # on an axis; more would overlap
 
 
 def _axes(n: int, axes: Any, size: tuple[float, float]) -> tuple[Any, list[Any]]:
-    """The figure and n axes below each other, made if they are not given."""
+    """Return the figure and its n axes: the given ones, or new ones below each other."""
     if axes is not None:
-        found = list(np.ravel(np.asarray(axes, dtype=object)))
-        require(len(found) == n, f"ax must be {n} axes, got {len(found)}")
-        return found[0].figure, found
+        given = list(np.ravel(np.asarray(axes, dtype=object)))
+        require(len(given) == n, f"ax must be {n} axes, got {len(given)}")
+        return given[0].figure, given
     require_extra("jointsparse.estimators.displays", "matplotlib")
     from matplotlib import pyplot as plt
 
-    figure, made = plt.subplots(n, 1, sharex=True, figsize=size, layout="constrained", squeeze=False)
-    return figure, list(made[:, 0])
+    figure, new = plt.subplots(n, 1, sharex=True, figsize=size, layout="constrained", squeeze=False)
+    return figure, list(new[:, 0])
 
 
 class PathDisplay:
@@ -153,9 +153,12 @@ class SupportDisplay:
 
 
 def _chain(used: np.ndarray) -> list[int]:
-    """Order of the tasks: the one with most features first, then always the nearest in the features it shares."""
-    left = list(np.argsort(-used.sum(axis=1), kind="stable"))
-    order = [left.pop(0)]
-    while left:
-        order.append(left.pop(int(np.argmax((used[left] & used[order[-1]]).sum(axis=1)))))
+    """Order tasks so that neighbours share features, beginning with the one of most features.
+
+    Each is followed by the one, of those that remain, that shares most features with it. used: (n_tasks, n_features).
+    """
+    remaining = list(np.argsort(-used.sum(axis=1), kind="stable"))
+    order = [remaining.pop(0)]
+    while remaining:
+        order.append(remaining.pop(int(np.argmax((used[remaining] & used[order[-1]]).sum(axis=1)))))
     return [int(row) for row in order]

@@ -188,20 +188,20 @@ def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, n
 
 
 def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> np.ndarray:
-    """Decisions or probabilities of a model, in the shape of the truth."""
+    """Return the decisions or probabilities of a model, in the shape of the truth."""
     score = getattr(model, "decision_function", None) or getattr(model, "predict_proba", None)
     require(score, f"model must have decision_function or predict_proba, got {type(model).__name__}")
-    found = score(X)  # type: ignore[misc]
-    columns = list(getattr(found, "columns", ()))
+    scores = score(X)  # type: ignore[misc]
+    columns = list(getattr(scores, "columns", ()))
     if columns and hasattr(Y, "columns"):
         given = list(Y.columns)
         require(
             given == columns,
             f"Y must have the columns {shortened(columns)} of the model in this order, got {shortened(given)}",
         )
-    if isinstance(found, list):  # of a task, with a column for each class
-        found = np.column_stack([of_task[:, -1] for of_task in found])
-    F = np.asarray(found, dtype=float).reshape(len(found), -1)
+    if isinstance(scores, list):  # an array for each task, with a column for each class
+        scores = np.column_stack([of_task[:, -1] for of_task in scores])
+    F = np.asarray(scores, dtype=float).reshape(len(scores), -1)
     expected = f"Y must have a row for each sample and a column for each task of the model, {F.shape}, got "
     if is_vector and F.shape[1] > 1:  # classes, unless the model was trained on a matrix
         require(np.ndim(model.predict(X)) == 1, f"{expected}a vector")

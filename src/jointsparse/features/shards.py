@@ -54,22 +54,28 @@ def sample(described: Iterable[np.ndarray], n: int, size: int, *, rng: np.random
     drawn : array, shape (about size, length)
     """
     require(n, "fitted_on must name splits that hold images, got none")
-    each = -(-size // n)
-    return np.concatenate([one[np.sort(rng.choice(len(one), min(each, len(one)), replace=False))] for one in described])
+    n_each = -(-size // n)
+    return np.concatenate(
+        [
+            descriptors[np.sort(rng.choice(len(descriptors), min(n_each, len(descriptors)), replace=False))]
+            for descriptors in described
+        ]
+    )
 
 
 def encode(
     described: Iterable[np.ndarray], words: Mapping[str, Callable[[np.ndarray, np.ndarray], sparse.csr_matrix]]
 ) -> dict[str, list[sparse.csr_matrix]]:
-    """Histograms of pictures in several vocabularies, in one pass over their descriptors.
+    """Make histograms of pictures in several vocabularies, in one pass over their descriptors.
 
     described: descriptors of each picture, (n_descriptors, length). words: by name of a vocabulary, a function from the
-    descriptors of some pictures, one below the other, and how many each has, to their rows. Returns blocks of rows.
+    descriptors of some pictures, one below the other, and how many each has, to their rows. Returns, by name, blocks of
+    rows that follow each other.
     """
     rows: dict[str, list[sparse.csr_matrix]] = {name: [] for name in words}
-    left = iter(described)
-    while some := list(islice(left, IMAGES_AT_ONCE)):
-        descriptors, counts = np.concatenate(some), np.array([len(one) for one in some], dtype=np.int64)
-        for name, of_some in words.items():
-            rows[name].append(of_some(descriptors, counts))
+    remaining = iter(described)
+    while block := list(islice(remaining, IMAGES_AT_ONCE)):
+        descriptors, counts = np.concatenate(block), np.array([len(picture) for picture in block], dtype=np.int64)
+        for name, histograms_of in words.items():
+            rows[name].append(histograms_of(descriptors, counts))
     return rows

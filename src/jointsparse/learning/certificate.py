@@ -159,21 +159,21 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
 
 
 def solve_at_zero(problem: Problem, loss: ModuleType) -> tuple[np.ndarray, float]:
-    """Compute the best intercepts for W = 0, (n_tasks,), and the objective for both.
+    """Return the best intercepts for W = 0, (n_tasks,), and the objective of W = 0 with these intercepts.
 
-    The objective is at least a millionth of that for W = 0 and intercepts of 0.
+    If that is less than a millionth of the objective with intercepts of 0, this millionth is returned instead.
     """
     b = best_intercepts(problem, loss)
-    margins = (intercepts_of_samples(problem, one) for one in (b, np.zeros_like(b)))
+    margins = (intercepts_of_samples(problem, intercepts) for intercepts in (b, np.zeros_like(b)))
     best, without = (float(loss.value(F, problem.y, problem.c).sum()) for F in margins)
     return b, max(best, 1e-6 * without)
 
 
 def relative_gap(objective: Any, bound: Any, at_zero: float) -> Any:
-    """objective - bound, relative to the objective or to how far the bound is below that at W = 0, if this is less.
+    """Return objective - bound, divided by the smaller of objective and at_zero - bound.
 
-    It is relative to a thousandth of the objective at W = 0 where that is larger. So W = 0 has a gap of 0 where it is
-    optimal, and a large one where not.
+    at_zero is the objective at W = 0, and the divisor is at least a thousandth of it. So W = 0 has a gap of 0 if it is
+    optimal, and a large gap if it is not.
     """
     size = np.maximum(np.minimum(objective, at_zero - bound), 1e-3 * at_zero)
     return np.maximum(objective - bound, 0.0) / np.maximum(size, np.finfo(float).tiny)

@@ -24,9 +24,10 @@ ONE_STEP = np.ones((1, 1))
 
 @njit
 def update(balls, rows, values, sizes, heaps, radius, indices, changes, step):  # type: ignore[no-untyped-def]
-    """Add the changes to the coordinates and project. Return touched coordinates that are not in the ball.
+    """Add the changes to the coordinates and project. Return no coordinates, as a rule.
 
-    These are none, or all that can be non-zero after this update: the ball is then empty.
+    If an entry has become so large that all untouched coordinates become zero, the ball is emptied instead. Then the
+    touched coordinates are returned: their entries in `values` are still to be projected.
     """
     ball, rows, values, sizes, heap = balls[0], rows[0], values[0], sizes[0], heaps[0]
     touched = add_to_rows(ball, rows, values, heap, np.array([0, indices.size]), indices, changes, step)
@@ -129,9 +130,9 @@ class SparseL1Ball:
             as_places(where, self.n)
             require_finite(numbers, "values")
             raise ValueError("values must have a sum of magnitudes of at most 2^900")
-        alone = update(*self._arrays, self.radius, where, numbers, ONE_STEP)
-        if len(alone):
-            fill(*self._arrays, alone, l1.project(self._values[0, alone, 0], self.radius))
+        outside = update(*self._arrays, self.radius, where, numbers, ONE_STEP)
+        if len(outside):
+            fill(*self._arrays, outside, l1.project(self._values[0, outside, 0], self.radius))
 
     def __len__(self) -> int:
         return self.n

@@ -279,7 +279,7 @@ class Problem:
 
 
 def stored(X: Sequence[Any]) -> dict[int, Any]:
-    """The features that tasks have, each once, by their identity."""
+    """Return the distinct arrays among the features of the tasks, by their identity."""
     return {id(X_k): X_k for X_k in X}
 
 
@@ -287,18 +287,18 @@ def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
     """Copy these columns of X, times a factor each."""
     if sparse.issparse(X):
         return X[:, columns] if scale is None else X[:, columns] @ sparse.diags_array(scale.astype(X.dtype))
-    found = np.take(X, columns, axis=1)
-    return found if scale is None else np.multiply(found, scale.astype(X.dtype), out=found)
+    copied = np.take(X, columns, axis=1)
+    return copied if scale is None else np.multiply(copied, scale.astype(X.dtype), out=copied)
 
 
 def _padded(X: Any, columns: np.ndarray) -> Any:
     """Copy these columns of X, with zeros for -1."""
-    found, there = X[:, np.maximum(columns, 0)], columns >= 0
-    if not sparse.issparse(found):
-        found[:, ~there] = 0
-    elif not there.all():
-        return found @ sparse.diags_array(there.astype(found.dtype), format="csr")
-    return found
+    copied, is_column = X[:, np.maximum(columns, 0)], columns >= 0  # column 0 for -1, which then becomes 0
+    if not sparse.issparse(copied):
+        copied[:, ~is_column] = 0
+    elif not is_column.all():
+        return copied @ sparse.diags_array(is_column.astype(copied.dtype), format="csr")
+    return copied
 
 
 def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -315,19 +315,19 @@ def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _features(X: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
-    """Features of each task: X itself if it shares all of them, else a copy of its rows, which is checked."""
-    found = []
+    """Return the features of each task: X itself if the task takes all rows, else a copy of its rows, checked."""
+    features = []
     for k, (X_k, r) in enumerate(zip(X, rows, strict=True)):
         if isinstance(r, slice):
-            found.append(X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k))
+            features.append(X_k if sparse.issparse(X_k) else np.ascontiguousarray(X_k))
         else:
-            found.append(X_k[r] if sparse.issparse(X_k) else np.take(X_k, r, axis=0))
-            require_magnitude(found[k], X_k.dtype, f"features of task {k}")
-    return found
+            features.append(X_k[r] if sparse.issparse(X_k) else np.take(X_k, r, axis=0))
+            require_magnitude(features[k], X_k.dtype, f"features of task {k}")
+    return features
 
 
 def _ends(X: Any) -> list[int]:
-    """Rows between which X is cut into parts of equal size, at least one part. A sparse X stays whole."""
+    """Return the rows at which parts of X begin and end, parts of equal size. A sparse X stays whole."""
     n = X.shape[0]
     # Each sparse part would add a whole dense V.
     height = n if sparse.issparse(X) else max(PART_BYTES // max(X.shape[1] * X.dtype.itemsize, 1), 32)

@@ -214,10 +214,10 @@ class _Search:
         self.inside = np.zeros(self.W.shape if self.per_task else self.whole.n_features, dtype=bool)
         self.now: Any = None
         self.see(at.A)
-        few = self.whole.n_features // 16
+        n_rows = self.whole.n_features // 16
         if self.sweeps_rows:  # rows that get weights in the first sweep if all are there
-            few = min(np.count_nonzero(self.row_duals > regulariser.strength), FIRST_ROWS_OF_DESCENT)
-        self.first_rows = max(FIRST_ROWS, few)
+            n_rows = min(np.count_nonzero(self.row_duals > regulariser.strength), FIRST_ROWS_OF_DESCENT)
+        self.first_rows = max(FIRST_ROWS, n_rows)
 
     def value_of(self, F: np.ndarray, W: np.ndarray) -> float:
         """Objective of W (n_features, n_tasks) with margins F."""
@@ -259,12 +259,12 @@ class _Search:
         growth = GROWTH_OF_DESCENT if self.sweeps_rows else 1
         size = np.maximum(growth * self.inside.sum(axis=0), self.first_rows)
         largest = np.max(parts, axis=0, where=self.inside, initial=0.0)
-        kept = used | (self.inside & (parts > KEPT_SHARE * largest))
-        outside = np.where(kept | self.inside | (parts <= NEAR_SHARE * largest), 0, parts)
+        stays = used | (self.inside & (parts > KEPT_SHARE * largest))
+        outside = np.where(stays | self.inside | (parts <= NEAR_SHARE * largest), 0, parts)  # parts of rows to take in
         ranks = np.argsort(np.argsort(-outside, axis=0, kind="stable"), axis=0)
         new = (outside > 0) & (ranks < size)
-        if self.now is None or new.any() or 2 * kept.sum() < self.inside.sum():
-            self.inside = kept | new
+        if self.now is None or new.any() or 2 * stays.sum() < self.inside.sum():
+            self.inside = stays | new
             rows = self.rows()
             by_descent = self.sweeps_rows and len(rows) <= MOST_ROWS_OF_DESCENT
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
@@ -280,24 +280,24 @@ class _Search:
     def run(self, regulariser: Regulariser, start: Fit | None) -> Fit:
         """Do rounds for a pair until the gap is proven, or the iterations are used up."""
         self.begin(regulariser, start)
-        wanted = self.tol
+        working_tol = self.tol  # of the gap in X's precision
         self.objective.append((0, 0, self.value))
         if self.sweeps_tasks:
             self.inside[...], self.now = True, _TaskSweeps(self)
         while True:
             gap = self.gap()
-            if gap <= wanted:
+            if gap <= working_tol:
                 gap = self.certify()
                 if gap <= self.tol:
                     self.watched(self.value, gap)
                     break
-                wanted /= 2  # single precision promised too much
+                working_tol /= 2  # single precision promised too much
             if self.t >= self.n_iter or self.watched(self.value, gap):
                 self.certify()
                 break
             if not self.sweeps_tasks:
                 self.choose_rows()
-            self.solve(max(ROUND_SHARE * gap, LAST_SHARE * wanted))
+            self.solve(max(ROUND_SHARE * gap, LAST_SHARE * working_tol))
             self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.gap()))
         if self.rounds:  # the certificate belongs to the last one
             self.rounds[-1] = self.rounds[-1]._replace(gap=self.gap())
@@ -354,7 +354,7 @@ class _Steps:
         small = base.restricted(rows, scale)
         weights = [factors for factors in (scale, regulariser.weights_of(rows)) if factors is not None]
         regulariser = replace(regulariser, weights=np.prod(weights, axis=0) if weights else None)
-        # A row -1 is one of zeros: row 0 is read in its place, and then set to 0.
+        # For -1, which is no row, row 0 is read; its copy is then set to 0.
         entries = np.maximum(rows, 0), (slice(None) if rows.ndim == 1 else np.arange(base.n_tasks))
         W, V = search.W[entries], search.V.T[entries]
         if scale is not None:
