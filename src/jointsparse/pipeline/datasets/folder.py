@@ -154,9 +154,9 @@ def read_tables(
 def _equal_pictures(
     splits: Mapping[str, str], digests: Mapping[str, str], captions: dict[Any, list[str]]
 ) -> dict[str, str]:
-    """Let one of the pictures with the same bytes stay, so that no picture sits in two splits.
+    """Find pictures with the same bytes, of which only one may be used, so that none is in two splits.
 
-    Its captions become those of all, in place. Returns the reason by name of each other one.
+    The one that is kept gets the captions of all, in place. Returns the others, each with the reason.
     """
     reasons, first_with = dict[str, str](), dict[str, str]()
     for name in sorted(splits, key=lambda name: (splits[name] == "unlabelled", name)):
@@ -169,7 +169,7 @@ def _equal_pictures(
 
 
 def _classes(names: Sequence[str]) -> pd.DataFrame:
-    """The first folder of each name as its caption."""
+    """Return a table of captions in which the caption of each picture is the first folder of its name."""
     for loose in [name for name in names if "/" not in name][:1]:
         raise ValueError(f"pictures must lie in one folder per class below the folder 'images', got {loose!r}")
     classes = [composed(name.split("/")[0]) for name in names]
@@ -177,15 +177,18 @@ def _classes(names: Sequence[str]) -> pd.DataFrame:
 
 
 def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
-    """The reason by image without caption, by caption without image, and by caption that says nothing new."""
+    """Return what is not used, with the reason.
+
+    That is images without a caption, images that only a caption names, and captions that repeat another one.
+    """
     captioned = set(captions["image"])
-    mute = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
+    uncaptioned = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
     reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
-    again = [f"{name} (repeated caption)" for name in captions["image"][captions.duplicated()]]
+    repeated = [f"{name} (repeated caption)" for name in captions["image"][captions.duplicated()]]
     return (
         reasons
-        | dict.fromkeys(mute, "no caption")
-        | dict.fromkeys(again, f"{captions_file} gives it the same caption again")
+        | dict.fromkeys(uncaptioned, "no caption")
+        | dict.fromkeys(repeated, f"{captions_file} gives it the same caption again")
     )
 
 
@@ -278,10 +281,10 @@ def check_pictures(
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Picture files below `folder` as sorted relative names, and {name: reason} for everything else there.
+    """Return the sorted relative names of the picture files below `folder`, and {name: reason} for everything else.
 
-    What `names.is_no_data` names is passed over. Links are followed, but every folder is read once: under its own name
-    if it lies below `folder`, else under the first link's.
+    Files that `names.is_no_data` recognises are passed over. Links are followed, but every folder is read once: under
+    its own name if it lies below `folder`, else under the name of the first link to it.
     """
     good: list[str] = []
     other: dict[str, str] = {}

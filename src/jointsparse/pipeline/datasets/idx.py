@@ -72,15 +72,15 @@ def read(
         length, its images and its labels, or the images of training and test do not match.
     """
     folder = Path(root)
-    given = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
+    files = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
     parts = {
         split: _read_pair(find(folder, f"{split}_images", X), find(folder, f"{split}_labels", y), compression_ratio)
-        for split, (X, y) in given.items()
+        for split, (X, y) in files.items()
     }
-    shape, other = (shape for _, shape, _ in parts.values())
+    shape, test_shape = (shape for _, shape, _ in parts.values())
     require(
-        other == shape,
-        f"{folder / test_images} must hold images of shape {shape}, as {folder / train_images} does, got {other}",
+        test_shape == shape,
+        f"{folder / test_images} must hold images of shape {shape}, as {folder / train_images} does, got {test_shape}",
     )
     splits = {f"{split}:{i + 1}": split for split, (_, _, labels) in parts.items() for i in range(len(labels))}
     splits = set_validation_aside(splits, validation_fraction, np.random.default_rng(seed))

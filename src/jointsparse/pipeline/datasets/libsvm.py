@@ -133,8 +133,8 @@ def read(
         f"test must name a file where validation does, got test={test!r}, validation={validation!r}",
     )
     folder = Path(root)
-    given = {"train": train, "validation": validation, "test": test}
-    lines = _Lines({split: find(folder, split, file) for split, file in given.items() if file}, compression_ratio)
+    files = {"train": train, "validation": validation, "test": test}
+    lines = _Lines({split: find(folder, split, file) for split, file in files.items() if file}, compression_ratio)
     names = _label_names(find(folder, "topics", topics)) if topics else {}
     X = _load(lines, index_base)
     splits = {name: name.partition(":")[0] for name in lines.names}
@@ -142,17 +142,19 @@ def read(
     labels: list[list[str]] = []
     for name, place, of_line in zip(lines.names, lines.places, lines.labels, strict=True):
         numbers = [_whole(label) for label in of_line]
-        once = sorted({number for number in numbers if number is not None})
+        distinct = sorted({number for number in numbers if number is not None})
         require(
             None not in numbers,
             f"{place}: expected whole numbers as labels, from -{LARGEST_LABEL} to {LARGEST_LABEL}, got "
             f"{shortened(of_line)}",
         )
-        require(not topics or set(once) <= set(names), f"{place}: expected labels that {topics} names, got {once}")
+        require(
+            not topics or set(distinct) <= set(names), f"{place}: expected labels that {topics} names, got {distinct}"
+        )
         # Choice: a label that a line repeats counts once; Reuters-21578 has such lines.
-        if len(once) < len(of_line):
+        if len(distinct) < len(of_line):
             left_out[f"{name} (repeated labels)"] = f"expected each label once, got {numbers}"
-        labels.append([names.get(label, str(label)) for label in once])
+        labels.append([names.get(label, str(label)) for label in distinct])
 
     rng = np.random.default_rng(seed)
     if not test:
@@ -163,7 +165,7 @@ def read(
 
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
-    """Names of the features, such as the words of documents: a line of UTF-8 each. No file, no names."""
+    """Return the names of the features, such as words, one per line of the file; none if there is no file."""
     return (
         find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
         if vocabulary

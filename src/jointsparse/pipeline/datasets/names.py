@@ -73,8 +73,8 @@ def finder(files: Iterable[str], beside: str = "") -> Callable[[str], str]:
     meant = only | whole
 
     def find(name: str) -> str:
-        near = posixpath.normpath(posixpath.join(beside, name))
-        return whole.get(near) or whole.get(composed(near)) or meant.get(name) or meant.get(composed(name), name)
+        path = posixpath.normpath(posixpath.join(beside, name))
+        return whole.get(path) or whole.get(composed(path)) or meant.get(name) or meant.get(composed(name), name)
 
     return find
 

@@ -42,10 +42,11 @@ def of_machine(error: BaseException) -> bool:
 
 
 def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str, int]:
-    """The reason why a picture cannot be used, or "", a digest of its bytes, and bytes of memory.
+    """Return the reason why a picture cannot be used, or "", a digest of its bytes, and a number of bytes.
 
-    The reason holds only if this process could have had so much memory more, but for our own limit. smallest_side: the
-    shorter side must have so many pixels, after shrinking to `longest_side`. Raises MachineError.
+    If that number is not 0, decoding failed, perhaps for lack of memory. The reason then holds only if the system would
+    grant so many bytes more. smallest_side: the shorter side must have so many pixels, after shrinking to
+    `longest_side`. Raises MachineError.
     """
     n_pixels = 0
     try:
@@ -67,11 +68,11 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
     except MemoryError:
         return f"{NO_PICTURE}decoding takes more than {MOST_MEMORY >> 20:,} MiB of memory", "", MOST_MEMORY
     except Exception as error:  # Pillow's decoders raise any error on damaged files
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        message = getattr(error, "strerror", None) or str(error) or type(error).__name__
         if of_machine(error):
-            raise MachineError(path, said) from error
+            raise MachineError(path, message) from error
         # Without the path, which differs between copies of a dataset. Decoders in C call a lack of memory damage.
-        return f"{NO_PICTURE}{' '.join(said.split())[:200]}", "", n_pixels * BYTES_PER_PIXEL
+        return f"{NO_PICTURE}{' '.join(message.split())[:200]}", "", n_pixels * BYTES_PER_PIXEL
     too_small = f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
     return "" if min(width, height) >= smallest_side else too_small, digest, 0
 

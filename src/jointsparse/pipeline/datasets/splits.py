@@ -52,7 +52,8 @@ def assign_splits(
     Returns
     -------
     splits, unplaced : dict
-        Split by image, and the reason by image for those that get none, or by row for those that say nothing new.
+        The split of each image; and the reason for each image without a split or without a picture, and for each
+        repeated row.
     """
     rng = np.random.default_rng(seed)
     if table is None:
@@ -70,15 +71,15 @@ def assign_splits(
             f"{source} may use the splits {', '.join(map(repr, ours))}, got {shortened(unknown)}: rename it, or let "
             "split_names in the dataset's entry say which split it is"
         )
-    once = table.drop_duplicates()
-    for twice in once["image"][once["image"].duplicated()][:1]:
-        raise ValueError(f"{source} must give each image one split, got two for {shortened(twice)}")
-    named = dict(zip(once["image"], once["split"].map(ours), strict=True))
-    unplaced = dict.fromkeys(set(named) - set(names), f"{source} names an image that is not there")
-    unplaced |= dict.fromkeys(set(names) - set(named), f"in no split of {source}")
+    rows = table.drop_duplicates()
+    for image in rows["image"][rows["image"].duplicated()][:1]:
+        raise ValueError(f"{source} must give each image one split, got two for {shortened(image)}")
+    split_of = dict(zip(rows["image"], rows["split"].map(ours), strict=True))
+    unplaced = dict.fromkeys(set(split_of) - set(names), f"{source} names an image that is not there")
+    unplaced |= dict.fromkeys(set(names) - set(split_of), f"in no split of {source}")
     for name in table["image"][table.duplicated()]:
         unplaced[f"{name} (repeated split)"] = f"{source} lists it again, with the same split"
-    splits = {name: named[name] for name in names if name in named}
+    splits = {name: split_of[name] for name in names if name in split_of}
     if "validation" not in splits.values():
         splits = set_validation_aside(splits, validation_fraction, rng)
     return splits, unplaced

@@ -34,9 +34,9 @@ def opened(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        message = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ValueError(
-            f"{path} must be a whole {path.suffix} file of numbers and text, got a fault: {said}"
+            f"{path} must be a whole {path.suffix} file of numbers and text, got a fault: {message}"
         ) from None
 
 
@@ -65,18 +65,21 @@ def read_npy(path: Path) -> np.ndarray:
 
 
 def read_npz(path: Path, compression_ratio: float) -> Any:
-    """Read the matrix that SciPy has written, without repeated or stored zero entries, or the only array."""
+    """Read a file's matrix, if SciPy has written one, or else its only array.
+
+    The matrix is CSR, without repeated entries or stored zeros.
+    """
     with opened(path), zipfile.ZipFile(path) as archive:
-        n_bytes = sum(one.file_size for one in archive.infolist())
+        n_bytes = sum(entry.file_size for entry in archive.infolist())
     require_bytes(path, n_bytes, compression_ratio)
     with opened(path), np.load(path, allow_pickle=False) as arrays:
         names = list(arrays)
-        given: Any = sparse.load_npz(path) if "format" in names else arrays[names[0]] if len(names) == 1 else None
-    require(given is not None, f"{path} must hold one array, got {', '.join(names)[:200] or 'none'}: save one alone")
-    if not sparse.issparse(given):
-        return given
-    require_sound(given)
-    X = given.tocsr()
+        stored: Any = sparse.load_npz(path) if "format" in names else arrays[names[0]] if len(names) == 1 else None
+    require(stored is not None, f"{path} must hold one array, got {', '.join(names)[:200] or 'none'}: save one alone")
+    if not sparse.issparse(stored):
+        return stored
+    require_sound(stored)
+    X = stored.tocsr()
     X.sum_duplicates()
     X.eliminate_zeros()
     return sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # with 32-bit indices where they suffice
@@ -86,7 +89,7 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
 
 
 def columns_of(path: Path) -> list[str]:
-    """Return the columns of a table, without an index that pandas keeps beside them; none of an array."""
+    """Return the names of a table's columns, without an index that pandas keeps beside them. An array has no names."""
     return [composed(name) for name in _columns(path)]
 
 
@@ -122,7 +125,7 @@ def _columns(path: Path) -> list[str]:
 
 
 def _signs(path: Path) -> csv.ParseOptions:
-    """Between the fields of a table stands the sign that its header has most often, or a comma."""
+    """Return options to read a table: fields are separated by the sign that its header has most often, or a comma."""
     with open_text(path) as file:
         header = file.readline()
     require(
@@ -147,7 +150,7 @@ def read_columns(
     columns : list of str or None
         The columns in this order; None for all.
     texts : list of str
-        Those of them that are text, even where all look like numbers.
+        Columns to read as text, even if all their cells look like numbers.
     """
     in_file = {composed(name): name for name in _columns(path)}
     names = list(in_file) if columns is None else list(columns)
@@ -178,7 +181,7 @@ def read_columns(
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
-    """The type in which bytes are text."""
+    """Return the type of a column in which bytes have become text."""
     if _is_list(kind):
         return pa.list_(_as_text(kind.value_type))
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
@@ -215,17 +218,17 @@ def text_of(cell: Any) -> str:
 
 
 def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
-    """Return the rows where two columns of text hold different things, and neither holds nothing.
+    """Return the rows where two columns of text differ. A cell that is empty, or says so, differs from none.
 
     >>> unlike(["a", "1.50", "nan", "true"], ["A", "1.5", "b", "0"]).tolist()
     [3]
     """
-    given = [pd.Series(list(texts), dtype=object) for texts in (one, other)]
-    texts = [column.str.lower().replace({"true": "1", "false": "0"}) for column in given]
+    columns = [pd.Series(list(texts), dtype=object) for texts in (one, other)]
+    texts = [column.str.lower().replace({"true": "1", "false": "0"}) for column in columns]
     with np.errstate(over="ignore"):
         numbers = [pd.to_numeric(column, errors="coerce").astype(np.float32) for column in texts]
-    known = ~given[0].isin(NOTHING) & ~given[1].isin(NOTHING)
-    return np.flatnonzero(known & (texts[0] != texts[1]) & (numbers[0] != numbers[1]))
+    are_filled = ~columns[0].isin(NOTHING) & ~columns[1].isin(NOTHING)
+    return np.flatnonzero(are_filled & (texts[0] != texts[1]) & (numbers[0] != numbers[1]))
 
 
 def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
@@ -248,7 +251,7 @@ def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
 
 
 def _batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Some rows after the other of those columns that may hold lists."""
+    """Return an iterator over blocks of rows, with those of the columns that may hold lists."""
     if path.suffix.lower() == ".csv":
         options = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
         return iter(csv.open_csv(path, parse_options=_signs(path), convert_options=options))

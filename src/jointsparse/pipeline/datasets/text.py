@@ -57,7 +57,10 @@ def read_csv(
 
 
 def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, path: Path) -> Iterator[Sequence[str]]:
-    """The values of the columns, each of which has several names, row by row, but for empty rows."""
+    """Yield the values of the columns, row by row, without empty rows. A column may have several names.
+
+    Only the first `n_needed` columns must be there.
+    """
     line = file.readline().rstrip("\r\n")
     named = [sign for sign in SIGNS if all(chosen([name.strip('" ') for name in line.split(sign)], columns)[:n_needed])]
     delimiter = (named or [","])[0]
