@@ -110,5 +110,11 @@ def test_a_comparison_has_the_differences_and_decides_between_models_that_differ
     np.testing.assert_allclose(found.difference, found.auc_a - found.auc_b)
     assert ((found.low > 0) & (found.low < found.difference) & (found.p_holm < 0.05))[[0, 1, 2, 4]].all()
     np.testing.assert_allclose(found.p_holm, [*holm(found.p[:3]), np.nan, found.p[4]])
+    ahead, behind = found.low > 0, found.high < 0
+    np.testing.assert_array_equal([ahead, behind], [found.p < 0.025, found.p_reverse < 0.025])
     itself = compare(FITTED, FITTED, X, Y, n_resamples=10)
-    assert not np.any([itself.difference, itself.low, itself.high]) and (itself.p_reverse == 1).all()
+    assert (
+        not np.any([itself.difference, itself.low, itself.high])
+        and (itself.p == 1).all()
+        and (itself.p_reverse == 1).all()
+    )

@@ -115,14 +115,19 @@ def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.nd
     return found
 
 
+def with_mean(values: np.ndarray) -> np.ndarray:
+    """Append the mean over tasks, without NaNs, as a last column. values: (n_resamples, n_tasks)."""
+    counted = ~np.isnan(values)
+    mean = np.where(counted, values, 0).sum(axis=1) / np.where(counted.any(axis=1), counted.sum(axis=1), np.nan)
+    return np.column_stack([values, mean])
+
+
 def estimates(values: np.ndarray) -> np.ndarray:
     """Number and ends of the 95 % interval of each task, and of the mean over tasks: (3, n_tasks + 1).
 
     values: (1 + n_resamples, n_tasks), of the samples themselves and of resamples. NaNs are left out.
     """
-    counted = ~np.isnan(values)
-    mean = np.where(counted, values, 0).sum(axis=1) / np.where(counted.any(axis=1), counted.sum(axis=1), np.nan)
-    values = np.column_stack([values, mean])
+    values = with_mean(values)
     ends, some = np.full((2, values.shape[1]), np.nan), ~np.isnan(values[1:]).all(axis=0)
     ends[:, some] = np.nanquantile(values[1:, some], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     return np.vstack([values[:1], ends])

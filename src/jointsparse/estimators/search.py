@@ -369,22 +369,24 @@ class Search(Trained):
         scored: list[Round] = []  # by increasing radius
         least = 0
 
-        def score(steps: Sequence[int], tol: float, starts: Sequence[Fit | None]) -> Round:
-            return self._scored(
-                samples, splits, np.array([radius_at(unit, step) for step in steps]), watch, tol, starts
-            )
+        def score(steps: Sequence[int], splits: Sequence[Split], tol: float, starts: Sequence[Fit | None]) -> Round:
+            strengths = np.array([radius_at(unit, step) for step in steps])
+            return self._scored(samples, splits, strengths, watch, tol, starts)
 
         def following() -> int | None:
             nonlocal least
             ended = unit == 0 or all(fits.ended for fits in scored[-1].by_split)
             step = self._next_step(tried, ended, least)
-            if step is not None or ended or least or max(tried) >= PER_DECADE or watch.left() < 0:
+            of_first = self.scores_[:, 0]
+            if step is not None or ended or least or max(tried) >= PER_DECADE or np.isnan(of_first).any():
                 return step
             least = PER_DECADE
-            look = score([least], max(self._fold_tol(), LOOK_TOL), [fits.largest for fits in scored[-1].by_split])
-            scores = comparable(np.vstack([self.scores_, [fits.scores[0] for fits in look.by_split]]))
-            means = scores.mean(axis=1)
-            return tried[-1] + 1 if scores.size and means[-1] > means[:-1].max() + _slack(scores[:-1]) else None
+            # One split is enough to tell whether scores rise again.
+            start = scored[-1].by_split[0].largest
+            (look,) = score([least], splits[:1], max(self._fold_tol(), LOOK_TOL), [start]).by_split
+            range_of_scores = np.ptp(np.nanmean(self.scores_, axis=1)) or 1.0
+            gain = _slack(comparable(self.scores_)) * range_of_scores
+            return tried[-1] + 1 if look.scores[0] > of_first.max() + gain else None
 
         for steps in rounds(FIRST_STEPS if unit > 0 else [0], following, WIDTH):
             if tried and watch.left() < 0:
@@ -392,7 +394,7 @@ class Search(Trained):
             below = bool(tried) and steps[0] < tried[0]
             # Smaller balls are near W = 0, so their fits need no other fit to start from.
             starts = [fits.largest for fits in scored[-1].by_split] if scored and not below else ()
-            found = score(steps, self._fold_tol(), starts)
+            found = score(steps, splits, self._fold_tol(), starts)
             scored = [found, *scored] if below else [*scored, found]
             tried = [*steps, *tried] if below else [*tried, *steps]
             self._keep_scores(scored)
