@@ -40,7 +40,7 @@ from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning import radii
 from jointsparse.learning.certificate import solve_at_zero
 from jointsparse.learning.fit import Fit
-from jointsparse.learning.problem import Problem
+from jointsparse.learning.problem import Problem, stored
 from jointsparse.learning.scales import Scales, scales
 from jointsparse.registry import pick
 from jointsparse.schema import (
@@ -69,6 +69,8 @@ PENALTIES_SPAN = (1e-3, 1.0)  # likewise: from 1 on, W is 0
 FLOATING = [np.float64, np.float32]
 SCALE_ENTRIES = 2_000_000  # of X, that the sizes of features are taken from
 FEWEST_ENTRIES = 10  # that tell the size of a feature
+OFF_CENTRE = 0.5  # of a feature's mean square: a square of its mean above this slows fits down
+TINY = np.finfo(float).tiny
 RAW_SPREAD = 100  # Choice: of sizes of features in raw units; it is 5 to 17 in iris, digits and counts of words
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
@@ -193,6 +195,15 @@ def _hint_at_scales(X: Any) -> None:
             "spares the large ones: scale them first, as by scikit-learn's make_pipeline("
             f"{'MaxAbsScaler' if sparse.issparse(X) else 'StandardScaler'}(), ...)"
         )
+
+
+def or_centre(problem: Problem) -> str:
+    """Return advice for fits that are not certified: to centre dense features, unless they are centred."""
+    for X in [] if problem.is_sparse else stored(problem.X).values():
+        some = X[:: max(X.size // SCALE_ENTRIES, 1)].astype(np.float64)
+        if np.median(some.mean(axis=0) ** 2 / np.maximum((some * some).mean(axis=0), TINY)) > OFF_CENTRE:
+            return ", or centre the features"
+    return ""
 
 
 class TaskSamples(NamedTuple):
@@ -536,16 +547,16 @@ class Trained(SelectorMixin, Linear):
             self.eta0_, fitted = self._train(problem, value, penalised, watch=watch, **options)
         self.radius_ = None if penalised else value
         self.penalty_ = value if penalised else None
-        self._keep(fitted, centres, watch.ended_by)
+        self._keep(fitted, centres, watch.ended_by, problem)
         self._last_fit = fitted if self.warm_start else None
         if watch.ended_by == INTERRUPT:
             raise Interrupted
         return self
 
-    def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str) -> None:
+    def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str, problem: Problem) -> None:
         """Set the attributes that describe a fit, and warn if it is not certified to be within tol of the optimum.
 
-        centres: the means that `_pose` has taken off the targets. ended_by: see `Watch`.
+        centres: the means that `_pose` has taken off the targets. ended_by: see `Watch`. problem: that was solved.
         """
         self.coef_ = np.ascontiguousarray(fitted.W[0].T)
         self.intercept_ = (fitted.b[0] + centres).astype(fitted.b.dtype)
@@ -566,7 +577,7 @@ class Trained(SelectorMixin, Linear):
             warn_user(
                 f"with {strength}, after {self.n_iter_} iterations, the objective is certified to be within "
                 f"{self.duality_gap_:.2g} of the optimum (relative), not within tol={self.tol:g}: raise {limit} or "
-                "tol, or centre and scale the features",
+                f"tol{or_centre(problem)}",
                 ConvergenceWarning,
             )
 

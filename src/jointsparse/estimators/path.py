@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse.checks import require, warn_user
-from jointsparse.estimators.base import Trained, all_or_nothing, given_one, parameters, positional
+from jointsparse.estimators.base import Trained, all_or_nothing, given_one, or_centre, parameters, positional
 from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
@@ -247,7 +247,7 @@ class OneStrength(Trained):
         if unproven:
             warn_user(
                 f"{unproven} of {len(fits)} points of the path are not certified to be within tol={model.tol:g} of "
-                "their optima: look at their gap; raise n_iter or tol, or centre and scale the features",
+                f"their optima: look at their gap; raise n_iter or tol{or_centre(problem)}",
                 ConvergenceWarning,
             )
         return Path(

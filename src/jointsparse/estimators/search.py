@@ -25,6 +25,7 @@ from jointsparse.estimators.base import (
     are_listed,
     given_one,
     in_words,
+    or_centre,
     parameters,
     plug_in,
     positional,
@@ -52,6 +53,7 @@ from jointsparse.registry import pick, room
 from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of, optional
 
 FOLD_TOL = 1e-2  # Choice: folds are trained to this gap at least, as scores hardly tell closer fits apart.
+SILENT = 2.0  # Choice: gaps up to so many times that of folds change no choice, and are not warned of
 FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # of automatic radii
 FOLDS_SHARE = 0.5  # Choice: of max_time, so that the final fit has as much at least
 LEAST_GAIN = 0.5  # Choice: standard errors over folds that further radii must bring, or a path ends
@@ -299,7 +301,7 @@ class Search(Trained):
         )
         values, penalised = self._given()
         self._try_norms(problem, samples, splits, values, penalised, of_folds)
-        value = self._choose(penalised)
+        value = self._choose(problem, penalised)
         radius, penalty = (None, value) if penalised else (value, None)
         return self._train_one(problem, centres, radius, penalty, watch)
 
@@ -491,15 +493,15 @@ class Search(Trained):
             self.results_by_norm_[self.norm_][name] for name in ("grid", "scores", "gaps")
         )
 
-    def _choose(self, penalised: bool) -> float:
+    def _choose(self, problem: Problem, penalised: bool) -> float:
         """Set norm_ and what describes its search, and return the best radius or penalty."""
         gaps = np.concatenate([result["gaps"].ravel() for result in self.results_by_norm_.values()])
         unproven = self._unproven(gaps, self._fold_tol())
-        if unproven.any():
+        if unproven.any() and not gaps.max() <= SILENT * self._fold_tol():
             warn_user(
                 f"the choice rests on {gaps.size} fits, of which {unproven.sum()} are not certified to be within "
                 f"{self._fold_tol():g} of their optima, but within {gaps.max():.2g} (relative) at worst: raise "
-                f"{'' if self.max_time is None else 'max_time, '}n_iter or tol, or centre and scale the features",
+                f"{'' if self.max_time is None else 'max_time, '}n_iter or tol{or_centre(problem)}",
                 ConvergenceWarning,
             )
         require(
