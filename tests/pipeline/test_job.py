@@ -135,6 +135,13 @@ def test_progress_and_warnings_are_logged_and_a_long_job_tells_how_far_it_is_eve
     assert (logged[0], logged[-1]) == ("fit_basis collage 1 begins", "fit_basis collage 1 ends")
 
 
+def test_a_search_says_every_minute_which_fit_begins_and_its_log_has_all(run):
+    search = "logger = logging.getLogger('jointsparse.estimators.search')"
+    done = run(f"import logging\n{search}\nfor i in range(20):\n    logger.info('l1, radius %d', i + 1)", "slow")
+    assert re.findall(r"^fit_basis \w.*: l1, radius (\d+)$", done.err, re.MULTILINE) == ["16"]
+    assert len(re.findall(r" l1, radius \d+$", done.log, re.MULTILINE)) == 21
+
+
 def test_a_job_that_works_or_is_interrupted_says_nothing(run):
     assert [run("progress(1, 5)").err, run("raise KeyboardInterrupt").err] == ["", ""]
 

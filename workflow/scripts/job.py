@@ -22,6 +22,7 @@ from jointsparse.pipeline.provenance.tables import Damaged, read_arrays  # noqa:
 
 SHOWN_FILES = 6  # in a message; the log has all
 SECONDS_BETWEEN_LINES = 60
+SEARCHING = ("jointsparse.estimators", "jointsparse.pipeline.models")  # what of the library says which fit begins
 
 
 @contextmanager
@@ -48,12 +49,17 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         # In one piece, as jobs side by side write to the same place.
         sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{line}\n")
 
-    def progress(done: int, total: int) -> None:
+    def tell_once_a_minute(line: str) -> None:
         nonlocal last
         if time.monotonic() - last > SECONDS_BETWEEN_LINES:
             last = time.monotonic()
-            tell(f"{name}: {done} of {total}")
+            tell(f"{name}: {line}")
 
+    def progress(done: int, total: int) -> None:
+        tell_once_a_minute(f"{done} of {total}")
+
+    for searching in SEARCHING:
+        logging.getLogger(searching).addHandler(_Lines(tell_once_a_minute))
     try:
         inputs = records.read_inputs(snakemake.input)
         yield progress
@@ -65,6 +71,17 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         tell(" ".join(f"error: {name}: {_explained(error, snakemake)}".split()))
         sys.exit(1)
     logging.info("%s ends", name)
+
+
+class _Lines(logging.Handler):
+    """Hands on what the library logs of a long search, such as the fit that begins."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        super().__init__()
+        self.tell = tell
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.tell(record.getMessage())
 
 
 def parts(items: Sequence[Any], progress: Callable[[int, int], None]) -> Iterator[tuple[Any, Callable[..., None]]]:

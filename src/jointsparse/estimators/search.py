@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
@@ -52,6 +53,7 @@ from jointsparse.metrics import auc
 from jointsparse.registry import pick, room
 from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of, optional
 
+LOG = logging.getLogger(__name__)  # says which fit begins, for who waits for a search
 FOLD_TOL = 3e-2  # Choice: folds are trained to this gap at least. Closer fits move scores by less than .001.
 SILENT = 2.0  # Choice: gaps up to so many times that of folds change no choice, and are not warned of
 FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # of automatic radii
@@ -427,8 +429,10 @@ class Search(Trained):
     ) -> Round:
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         jobs = (
-            delayed(self._score_split)(samples, split, strengths, penalised, start, tol, seconds)
-            for split, start in zip(splits, starts or len(splits) * [None], strict=True)
+            delayed(self._score_split)(
+                samples, split, strengths, penalised, start, tol, seconds, f"fold {i} of {len(splits)}"
+            )
+            for i, (split, start) in enumerate(zip(splits, starts or len(splits) * [None], strict=True), start=1)
         )
         found = list(Parallel(n_jobs=self.n_jobs)(jobs))
         # Time may end the fits of a split early, so only the strengths that all splits have tried are kept. Penalties
@@ -447,12 +451,14 @@ class Search(Trained):
         start: Fit | None,
         tol: float,
         seconds: float,
+        fold: str,
     ) -> Scored:
         watch = Watch(None, seconds, False)
         problem, centres = self._pose_shared(samples.of(split[0]))
         held_out = samples.of(split[1])
 
         def train(strength: float, start: Fit | None) -> Fit:
+            LOG.info("%s, %s %.4g, %s", self.norm_, "penalty" if penalised else "radius", strength, fold)
             options = {"start": start} if self._stops() else {}
             return self._train(problem, strength, penalised, tol=tol, watch=watch, **options)[1]
 
