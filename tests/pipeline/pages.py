@@ -5,7 +5,7 @@ import pandas as pd
 
 from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.answers import Feature
-from jointsparse.pipeline.explorer.kept import Kept, model_answers
+from jointsparse.pipeline.explorer.kept import Fits, Kept, model_answers
 from jointsparse.pipeline.explorer.page import page
 from jointsparse.pipeline.explorer.study import Study, study_answers
 from jointsparse.pipeline.papers.page import section
@@ -128,7 +128,20 @@ def kept_model(rng):
         scores=scores,
         has_maps=True,
     )
-    return Kept(None, answers, np.ones(4), known_scores=rng.normal(size=(5, 2)), known_images=range(5))
+    return Kept(None, answers, np.ones(4), known_scores=rng.normal(size=(5, 2)), known_images=range(5), fits=fits())
+
+
+def fits():
+    """Numbers of the final fits with two norms, of which the first is kept."""
+    means = {"auc": [0.75, 0.7], "auc_low": [0.65, 0.6], "auc_high": [0.85, 0.8], "precision_of_first": 0.5}
+    norms = {"norm": ["l1inf", "l2"], "kept": [True, False], "validation": 0.72, "features": [5, 6], "of": 6}
+    of_precisions = {"precision": [0.5, 0.9], "words": [2, 0], "pictures": [12, 0], "of": 30, "said": [18, 0]}
+    return Fits(
+        pd.DataFrame(norms | means | {"average_precision": 0.4}),
+        pd.DataFrame(of_precisions | {"right": [0.5, np.nan]}),
+        n_learnable=374,
+        warnings=pd.DataFrame(columns=["table", "warning", "rows", "of", "first"]),
+    )
 
 
 def made(rng, **values):
@@ -140,7 +153,7 @@ def made(rng, **values):
     given |= {"claims": section(claims(), {("mine", "annotation", "chosen"): ["annotation/figures/auc.png"]})}
     given |= {"verdicts": {"undecided": 1}, "thumbnail": thumbnails.file_of}
     given["original"] = lambda row: f"../../data/images/{given['images']['image'][row][0]}"
-    return page("mine", [study(rng)], **given | values)
+    return page("mine", **{"studies": [study(rng)]} | given | values)
 
 
 def written_page(folder):

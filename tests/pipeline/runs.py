@@ -11,9 +11,9 @@ from snakemake.utils import update_config
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
 
 
-def run_of(dataset="collage", study="annotation", *, quick=False, seed=0, entry=None, **values):
+def run_of(dataset="collage", study="annotation", *, quick=False, compare=False, seed=0, entry=None, **values):
     """A run on a dataset, with other values of its entry and of one of its studies."""
-    config = copy.deepcopy(CONFIG) | {"dataset": dataset, "quick": quick, "seed": seed}
+    config = copy.deepcopy(CONFIG) | {"dataset": dataset, "quick": quick, "compare": compare, "seed": seed}
     update_config(config["datasets"], {dataset: entry or {}})
-    update_config(config["datasets"], {dataset: {"studies": {study: values} if values else {}}})
+    update_config(config["datasets"], {dataset: {"studies": {study: values}} if values else {}})
     return Run(config, Found(fresh=True, environment={}))

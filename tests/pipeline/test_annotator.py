@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from pages import fits
 from PIL import Image
 from scipy.special import expit
 from sklearn.pipeline import Pipeline
@@ -102,6 +103,16 @@ def of_known(scores, labels):
     model.known_scores_, model.known_labels_ = np.float32(scores)[:, np.newaxis], np.array(labels)[:, np.newaxis]
     model.card_ = {"words": ["cat"]}
     return model
+
+
+def test_pictures_that_get_a_word_are_counted_with_the_part_that_is_right():
+    known = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
+    model = of_known(known, [1, 1, 1, 1, 0, 1, 0, 0, 0, 0])
+    scores, labels = np.array([[11], [5], [4], [8], [3]]), np.array([[1], [0], [1], [-1], [1]])
+    found = annotator.at_precisions(model, scores, labels).set_index("precision")
+    assert found.loc[0.5].tolist() == [1, 5, 5, 5, 0.75]  # from 1 on: five of ten
+    assert found.loc[0.7].tolist() == [1, 4, 5, 4, 2 / 3]  # from 4 on: five of seven
+    assert found.loc[0.9, ["words", "pictures", "said"]].tolist() == [0, 0, 0] and np.isnan(found.loc[0.9, "right"])
 
 
 @pytest.mark.parametrize(("score", "rank"), [(4, 1), (3, 1), (2.5, 2), (2, 2), (1, 4), (0, 5), (3 - 1e-6, 1)])
@@ -225,7 +236,8 @@ def test_pictures_are_told_which_known_ones_are_scored_alike(chain, files):
 def test_a_feature_is_that_of_the_basis_with_a_map_that_sums_to_it(chain, pictures):
     found, _, model, features = chain
     histograms = model[:2].transform(pictures[0][:6])
-    kept = kept_model(model, histograms, pictures[1][:6], range(6), known_images=range(6), has_maps=True, names=())
+    given = {"known_images": range(6), "has_maps": True, "names": (), "fits": fits()}
+    kept = kept_model(model, histograms, pictures[1][:6], range(6), **given)
     shown = kept.answers.paths["logistic-l1inf"].features
     columns = [int(feature.name.removeprefix("feature ")) for feature in shown]
     size = np.linalg.norm(found.model.coef_, axis=0)

@@ -98,6 +98,12 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
     entry = of_config.datasets_of(config)[name]
     assert len(lines) <= 40 and max(map(len, lines)) <= 120 and of_config.raw_files(name, entry)
     assert (config["dataset"], entry["loader"], entry["options"]) == (name, loader, {"root": root} | options)
+    assert config["datasets"][name].keys() == {"loader", "options"}
+    (line,) = [line for line in lines if "# final:" in line]
+    assert line.split(" in the")[0].split()[-1] in entry["settings"]
+    commented = lines[lines.index(line) :]
+    final = yaml.safe_load("\n".join(line.replace("# ", "  ", 1) for line in commented))
+    check(of_config.merged(config, {"datasets": {name: final}}), SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -155,6 +161,7 @@ def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys,
         ("run", "{} --cores all"),
         ("run --cores 2 -- -n -C seed=2", "{} --cores 2 -n -C seed=2"),
         ("run --quick", "--config quick=True {} --cores all"),
+        ("run --compare", "--config compare=True {} --cores all"),
         ("report --dataset d", '--config dataset="d" {} --cores all --report report.html'),
     ],
 )

@@ -83,9 +83,10 @@ def test_every_key_of_the_schema_is_described_and_every_block_refuses_unknown_ke
     assert len(keys) > 150 and "/$defs/kinds/words/properties/basis/properties/rank" in keys
     assert [key for key in keys if not INSIDE[key].keys() & {"description", "$ref"}] == []
     open_blocks = {path for path, one in INSIDE.items() if "properties" in one and "additionalProperties" not in one}
-    # A study's block is closed by its kind, options by their loader.
+    # A study's block, and what final replaces in one, is closed by its kind, options by their loader.
     assert {path.removesuffix("/properties") for path in open_blocks} == {
         "/properties/datasets/additionalProperties/properties/options",
+        "/properties/datasets/additionalProperties/properties/final",
         "/properties/studies/additionalProperties",
         "/$defs/study",
     }
@@ -99,9 +100,10 @@ def test_every_number_of_the_schema_has_a_smallest_and_a_largest_value():
 
 
 # path, value, what the message says was expected and came, and the place it names (the path, where None; or its end)
+FINAL, OWN = ("datasets", "flickr8k", "final"), "own-words, own-classes, own-labels"
 REFUSED = [
     # typing errors in keys
-    (("datset",), "collage", "unknown key 'datset'; the keys here are dataset, datasets, ", "top level"),
+    (("datset",), "collage", "unknown key 'datset'; the keys here are compare, dataset, datasets, ", "top level"),
     ((*ANNOTATION, "basis", "rnak"), 9, "unknown key 'rnak'; the keys here are centred,", "studies.annotation.basis"),
     ((*OVERRIDE, "like"), "text", "unknown key 'like'; the keys", "datasets.collage.studies.annotation"),
     ((*OVERRIDE, "szes"), [9], "unknown key 'szes'; the keys here are at_size,", "datasets.collage.studies.annotation"),
@@ -116,7 +118,12 @@ REFUSED = [
     (("datasets", "mine\n"), PHOTOS, "named with 1 to 100 letters, digits, - and _, got 'mine\\n'", "datasets"),
     (("datasets", 101 * "a"), PHOTOS, "named with 1 to 100 letters, digits, - and _, got", "datasets"),
     (("datasets", 2009), PHOTOS, "a key of datasets must be text, got 2009", "datasets"),
-    ((True,), 1, "unknown key True; the keys here are dataset, datasets, ", "top level"),  # yes: and on: in YAML
+    (
+        (True,),
+        1,
+        "unknown key True; the keys here are compare, dataset, datasets, ",
+        "top level",
+    ),  # yes: and on: in YAML
     # of a dataset that is not run
     (("datasets", "scene15", "studies", "annotation", "basis", "rank"), 0, "at least 1 or full or auto, got 0", None),
     # names that do not exist
@@ -259,6 +266,49 @@ REFUSED = [
         "root must be without braces, which Snakemake takes for wildcards, got 'data/{x}': rename or link it",
         None,
     ),
+    # last fits
+    (FINAL, {"wrds": {}}, "unknown key 'wrds'; the keys here are at_size, basis,", "datasets.flickr8k.final"),
+    (FINAL, {"norm": "l3"}, f"norm must be auto or one of {known('norms')}, got 'l3'", "datasets.flickr8k.final.norm"),
+    (
+        FINAL,
+        {"like": "stories"},
+        f"like must be one of {OWN}, annotation-whitened-600,",
+        "datasets.flickr8k.final.like",
+    ),
+    (
+        FINAL,
+        {"like": "recovery"},
+        "kind must be words for the loader photos, got 'recovery'",
+        "datasets.flickr8k.final",
+    ),
+    (
+        ("datasets", "scene15", "final"),
+        {"like": "stories", "basis": None, "similarities": {"measure": "cosine", "n_prototypes": 9}},
+        "like must be a study of words without similarities, got 'stories'",
+        "datasets.scene15.final.like",
+    ),
+    (
+        FINAL,
+        {"study": "scenes"},
+        "study must be one of annotation, annotation-sweep, annotation-power-chosen, annotation-whitened-200, "
+        "annotation-whitened-1000, direct, stories, got 'scenes': write like: scenes for its settings alone",
+        "datasets.flickr8k.final.study",
+    ),
+    (
+        FINAL,
+        {"study": "annotation", "words": {}},
+        "words changes nothing beside study: write it into the study, or name the study by like, which runs no study",
+        "datasets.flickr8k.final",
+    ),
+    (
+        ("datasets", "reuters21578", "final"),
+        {"vocabulary": "tree"},
+        f"vocabulary {OF_PICTURES} libsvm reads none",
+        "datasets.reuters21578.final.vocabulary",
+    ),
+    (FINAL, {"sizes": {"auto": 9}}, "auto must be at most 4, got 9", "datasets.flickr8k.final.sizes.auto"),
+    (("compare",), True, "compare adds the study that final is like, and collage", "compare"),
+    (("datasets", "mine"), {"loader": "synthetic"}, "the key 'studies' is missing, which the loader synthetic", None),
     # text that would end a script of the report
     (
         ("datasets", "collage", "note"),
@@ -418,7 +468,12 @@ REFUSED = [
     # missing keys
     (("dataset",), MISSING, "the key 'dataset' is missing", "top level"),
     (("datasets", "collage", "loader"), MISSING, "the key 'loader' is missing", "datasets.collage"),
-    (("datasets", "collage", "studies"), MISSING, "the key 'studies' is missing", "datasets.collage"),
+    (
+        ("datasets", "collage", "studies"),
+        MISSING,
+        "study must be one of the studies of this dataset, of which none learns words, got 'annotation': write like: ",
+        "datasets.collage.final.study",
+    ),
     ((*TREE, "depth"), MISSING, "the key 'depth' is missing", ".".join(TREE)),
     ((*ANNOTATION, "kind"), MISSING, "the key 'kind' is missing", "studies.annotation"),
     ((*ANNOTATION, "sizes"), MISSING, "the key 'sizes' is missing", "studies.annotation"),
@@ -560,6 +615,7 @@ def test_a_dataset_is_filled_in_and_its_studies_hold_what_it_replaces_also_in_th
         "shards": "auto",
         "features": features,
         "studies": {"parent": parent},
+        "settings": {},
     }
     assert got["plain"] == expected
     assert got["mine"]["features"] == {"extractor": "daisy", "vocabularies": {"a": tf_idf, "b": sqrt}}
@@ -577,9 +633,47 @@ def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
         assert ("warnings" in tables) == bool(warned)
 
 
+@pytest.mark.parametrize(
+    ("loader", "study"),
+    [("photos", "own-words"), ("scenes", "own-classes"), ("arrays", "own-labels"), ("libsvm", "own-labels")],
+)
+def test_data_with_neither_studies_nor_final_have_last_fits_by_what_there_is_to_learn_from(config, loader, study):
+    options = dict.fromkeys(("root", *pick("datasets", loader).NEEDS), "a")
+    config |= {"dataset": "mine", "datasets": config["datasets"] | {"mine": {"loader": loader, "options": options}}}
+    check(config, SCHEMA)
+    entry = of_config.datasets_of(config)["mine"]
+    assert (entry["final"], entry["studies"]) == ({"study": study, "norm": "auto"}, {})
+    (block,) = entry["settings"].values()
+    assert [method.partition("-")[0] for method in block["methods"]] == ["logistic"] * 4
+    assert (block["words"]["n_words"], block["runs"], block["sizes"]) == ("auto", 2, {"auto": 3})
+    compared = of_config.datasets_of(config | {"compare": True})["mine"]
+    assert compared == entry | {"studies": entry["settings"], "settings": {}}
+    glance = of_config.glance("mine", entry)
+    assert glance["note"].startswith("A glance: the last fit of at most 500 samples;")
+    assert (glance["final"], glance["studies"], [*glance["settings"]]) == (entry["final"], {}, [study])
+
+
+@pytest.mark.parametrize(
+    ("final", "norms", "n_words"),
+    [
+        ({"norm": "l1"}, ["l1"], "auto"),
+        ({"norm": ["l2", "l1"], "words": {"n_words": 374}}, ["l2", "l1"], 374),
+        ({"like": "stories"}, ["l1", "l12", "l1inf", "l2"], 40),
+    ],
+)
+def test_last_fits_may_take_other_norms_and_values_of_the_study_that_they_are_like(config, final, norms, n_words):
+    config["datasets"]["flickr8k"]["final"] = final
+    del config["datasets"]["flickr8k"]["studies"]["stories"]
+    check(config, SCHEMA)
+    entry = of_config.datasets_of(config)["flickr8k"]
+    assert (of_config.final_norms(entry), [*entry["settings"]]) == (norms, [final.get("like", "own-words")])
+    assert entry["settings"][entry["final"]["study"]]["words"]["n_words"] == n_words
+    assert entry["studies"].keys() == config["datasets"]["flickr8k"]["studies"].keys()
+
+
 def test_settings_of_a_run_are_those_that_it_uses(config):
     names = ["documents", "synthetic"]
-    settings = of_config.settings_of(config, names)
+    settings = of_config.settings_of(config, of_config.datasets_of(config), names)
     assert (settings["dataset"], settings["seed"], [*settings["datasets"]]) == (names, config["seed"], names)
     assert set(settings["studies"]) == {study for name in names for study in config["datasets"][name]["studies"]}
     assert of_config.merged(config, settings) == config | {"dataset": names}
@@ -591,9 +685,9 @@ def test_a_glance_is_one_run_at_one_size_of_one_study_and_says_so(config, name):
     glance = of_config.glance(name, entry)
     (block,) = glance["studies"].values()
     assert (block["runs"], block["sizes"], glance["most_samples"]) == (1, [10], 500)
-    assert glance["note"].startswith("A glance: one run at one size") and glance["note"].endswith(
-        entry.get("note", "all.")
-    )
+    assert glance["note"].startswith("A glance: one run at one size with at most 500 samples") and glance[
+        "note"
+    ].endswith(entry.get("note", "all."))
     with pytest.raises(ConfigError, match="quick is for datasets with a final fit, got 'synthetic'"):
         of_config.glance("synthetic", of_config.datasets_of(config)["synthetic"])
 

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from pages import METHODS, RADII, WORDS, kept_model, made, study
+from pages import METHODS, RADII, WORDS, fits, kept_model, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
@@ -90,6 +90,27 @@ def test_the_kept_model_is_the_first_study_with_a_map_of_each_image_that_it_rank
     np.testing.assert_array_equal(weights, np.rint(127 * expected))
     without_maps = kept.answers._replace(about=kept.answers.about | {"with_maps": False})
     assert made(rng, kept=kept._replace(answers=without_maps)).maps == {}
+
+
+def test_a_kept_model_has_a_page_of_its_own_without_any_study(rng):
+    kept = kept_model(rng)
+    warned = pd.DataFrame({"table": "odd_features", "warning": [Kind.REPEATED], "rows": 1, "of": 3, "first": ""})
+    kept = kept._replace(fits=kept.fits._replace(warnings=warned))
+    shown = made(rng, kept=kept, studies=[], claims="", verdicts={})
+    text = html.unescape(shown.html)
+    (model,) = data_of(shown.html)["studies"]
+    assert model["name"] == "the kept model" and shown.images and shown.findings["warnings"] == 1
+    for said in (
+        "The 2 most frequent of 374 words were taken: n_words: 374 in config.yaml takes all.",
+        "The kept model, l1,∞, uses 5 of 6 features; l2 with all of them would give a mean AUC of 0.700",
+        "<th>l1,∞, kept</th><td>0.750",
+        "<td>12 of 30</td><td>1.5</td><td>2</td>",
+        "tests look better than they are",
+        'id="sharing"',
+        "<label hidden>Study",
+    ):
+        assert said in text, said
+    assert "Where methods are compared" not in text and "learn no words" not in text
 
 
 def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_chance(rng):
@@ -395,6 +416,8 @@ def test_fits_of_other_images_are_refused():
 
 # Findings
 
+CAN, WELL = "can be recognised better than by chance", "with at least 5 of the first 10 right"
+
 
 def learnt(p_holm):
     """Words a to h by growing AUC, of which h chose the radius."""
@@ -406,15 +429,31 @@ def learnt(p_holm):
 @pytest.mark.parametrize(
     ("p_holm", "labels", "expected"),
     [
-        (0.01, "words", "7 of 7 words can be recognised; best: g, f, e."),
-        ([0.9] + [0.01] * 7, "topics", "6 of 7 topics can be recognised; best: g, f, e; not: a."),
-        ([0.9] * 6 + [0.01] * 2, "words", "1 of 7 words can be recognised; best: g; not: a, b, c and 3 more."),
-        (0.9, "classes", "0 of 7 classes can be recognised; not: a, b, c and 4 more."),
+        (0.01, "words", f"7 of 7 words {CAN}, 2 of them {WELL}; best: g, f, e."),
+        ([0.9] + [0.01] * 7, "topics", f"6 of 7 topics {CAN}, 2 of them {WELL}; best: g, f, e; not: a."),
+        ([0.9] * 6 + [0.01] * 2, "words", f"1 of 7 words {CAN}, 1 of them {WELL}; best: g; not: a, b, c and 3 more."),
+        (0.9, "classes", f"0 of 7 classes {CAN}; not: a, b, c and 4 more."),
     ],
 )
 def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
     assert findings.sentence(learnt(p_holm), labels) == expected
-    assert findings.sentence(learnt(0.01)[:1]) == "1 of 1 word can be recognised; best: a."
+
+
+def test_of_fewer_than_ten_test_images_half_are_enough():
+    said = findings.sentence(learnt(0.01)[:1].assign(right=2), n_test=3)
+    assert said == f"1 of 1 word {CAN}, 1 of them with at least 2 of the first 3 right; best: a."
+
+
+def test_all_features_are_compared_with_those_of_the_kept_model():
+    norms = fits().norms
+    kept = "The kept model, l1,∞, uses 5 of 6 features"
+    all_features = "; l2 with all of them would give a mean AUC of 0.700 (0.600 to 0.800) in the place of 0.750."
+    assert findings.against_all_features(norms) == kept + all_features
+    assert findings.against_all_features(norms[:1]) == f"{kept}."
+    of_l2 = norms.assign(kept=~norms["kept"])
+    assert findings.against_all_features(of_l2) == "The kept model, l2, uses all features."
+    without_interval = norms.assign(auc_low=np.nan)
+    assert "0.700 in the place of" in findings.against_all_features(without_interval)
 
 
 def test_how_sure_it_is_compares_with_the_best_other_method(rng):
@@ -426,6 +465,8 @@ def test_how_sure_it_is_compares_with_the_best_other_method(rng):
             "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images). "
             f"Where methods are compared, l1,∞ is {where} the best other one, linear SVM."
         )
+    without = findings.how_sure(table, "hinge-l1inf", None, n_test=1200)
+    assert without == "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images)."
     worse = means[means["method"] == "svm-l2"].assign(method="hinge-l1", auc_weighted=0.6)
     three = findings.how_sure(table, "hinge-l1inf", pd.concat([worse, means]), n_test=1200)
     assert three.endswith("the best other one, linear SVM.")

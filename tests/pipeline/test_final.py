@@ -1,6 +1,9 @@
 """The final fit of a dataset, and its numbers on test images."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 from common import draw_scores
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -48,6 +51,11 @@ def test_words_in_too_few_images_and_not_in_too_few_are_named(second):
         final.fit(np.eye(10), labels, ["cat", "tea"], norm="l1inf", scales={})
 
 
+def fitted(norm, *, best_score=0.0, **results):
+    """What is asked of a final fit that is compared with others."""
+    return SimpleNamespace(best_score_=best_score, coef_=np.zeros((3, 30)), results_by_norm_={norm: results})
+
+
 @pytest.fixture(scope="module")
 def partly_known():
     """A final fit of samples some of whose labels are unknown, -1, and its table, with the features and labels.
@@ -82,6 +90,29 @@ def test_unknown_labels_do_not_count_in_the_calibration(partly_known):
         f, y = found.scores[known[:, k], k], np.where(has[known[:, k], k], 1, -1)
         alone = platt_scaling(f[:, np.newaxis], y[:, np.newaxis], np.ones((len(f), 1)))[0]
         np.testing.assert_allclose(found.model.calibration_[k], alone, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.1, "l12"), (0.001, "l2")])
+def test_folds_choose_the_norm_with_the_fewest_features_within_one_standard_error_of_the_best(spread, expected):
+    folds = spread * np.array([[-1.0, 0, 1]])
+    models = {
+        norm: fitted(norm, scores=score + folds, features=np.full((1, 3), n), gaps=np.zeros((1, 3)), grid=np.ones(1))
+        for norm, score, n in (("l1", 0.7, 2), ("l12", 0.89, 5), ("l2", 0.9, 30))
+    }
+    assert final.chosen_norm(models) == expected
+
+
+def test_final_fits_are_compared_by_their_means_on_test_images():
+    models = {"l1": fitted("l1", best_score=0.7), "l2": fitted("l2", best_score=0.8)}
+    numbers = {"auc": [0.1, 0.6], "auc_low": [0, 0.5], "precision_of_first": [0.2, 0.3], "images": 9, "gap": 0.01}
+    # A word may be called like the row of means, which comes last.
+    words = pd.DataFrame({"word": final.ALL_WORDS, "features": [2, 4], **numbers})
+    table = final.norms(models, [words, words.assign(features=30)], "l2")
+    shared = {"of": 30, "auc": 0.6, "auc_low": 0.5, "precision_of_first": 0.3}
+    assert table.to_dict("records") == [
+        {"norm": "l1", "kept": False, "validation": 0.7, "features": 4} | shared,
+        {"norm": "l2", "kept": True, "validation": 0.8, "features": 30} | shared,
+    ]
 
 
 def test_the_table_of_a_final_fit_counts_images_that_are_known_to_have_a_word(partly_known):

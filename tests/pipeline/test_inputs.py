@@ -74,15 +74,15 @@ def test_a_final_fit_reads_the_basis_of_its_study_if_there_is_one(basis, read):
     assert ("basis" in files) == read and {"images", "features", "labels", "words"} <= files.keys()
 
 
-def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_the_first_final_fit():
+def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_all_final_fits():
     files = Inputs(run_of(entry=TWO | {"final": {"norm": ["l2", "l1"]}})).model(W)
+    of_fits = {"models": "skops", "scores": "npz", "tables": "csv"}
     assert files == {
         "images": "results/collage/images.parquet",
         "features": HISTOGRAMS,
+        "labels": f"{W.folder}/labels.npy",
         "basis": f"{W.folder}/basis/basis.npz",
-        "model": "results/collage/final/l2.skops",
-        "scores": "results/collage/final/l2.npz",
-        "table": "results/collage/final/l2.csv",
+        **{key: [f"results/collage/final/{norm}.{ending}" for norm in ("l2", "l1")] for key, ending in of_fits.items()},
         "vocabularies": "results/collage/vocabularies.npz",
     }
 
@@ -90,5 +90,5 @@ def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_the_first_final
 def test_the_model_of_a_table_is_made_of_its_features():
     run = run_of("documents", "text", entry={"final": {"study": "text", "norm": "l1"}})
     files = Inputs(run).model(Study("documents", "text"))
-    assert files.keys() == {"images", "features", "model", "scores", "table"}
+    assert files.keys() == {"images", "features", "labels", "models", "scores", "tables"}
     assert files["features"] == "results/documents/features.npz"

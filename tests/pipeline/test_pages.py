@@ -9,6 +9,7 @@ from configuration.wildcards import Study
 from runs import run_of
 
 W = Study("collage", "annotation")
+KEPT = ["model", "labels", "words", "images", "features", "norms", "thresholds"]
 CLAIMS = ["claims.csv", "timings/claims.csv"]
 
 
@@ -45,9 +46,17 @@ def test_a_page_shows_no_verdicts_where_no_study_has_claims():
     assert pages_of("digits", "digits", claims=[]).claims(Study("digits", "digits")) == []
 
 
-@pytest.mark.parametrize(("dataset", "keys"), [("collage", ["model", "labels", "images", "features"]), ("digits", [])])
+@pytest.mark.parametrize(("dataset", "keys"), [("collage", KEPT), ("digits", [])])
 def test_a_page_shows_the_kept_model_of_a_dataset_that_has_one(dataset, keys):
     assert list(pages_of().kept(Study(dataset, ""))) == keys
+
+
+def test_a_page_gathers_the_warnings_that_no_study_gathers():
+    entry = {"loader": "collage", "final": {"like": "annotation"}}
+    for compare, keys in ((False, [*KEPT, "odd_features"]), (True, KEPT)):
+        pages = pages_of("mine", entry=entry, compare=compare)
+        assert list(pages.kept(Study("mine", ""))) == keys
+        assert [study["name"] for study in pages.studies(Study("mine", ""))] == ["annotation"] * compare
 
 
 def test_a_page_reads_the_samples_of_its_dataset_and_their_features_if_no_job_makes_them():

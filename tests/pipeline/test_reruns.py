@@ -12,7 +12,10 @@ import yaml
 from albums import make_album
 from miniature import CONFIG, DATASETS
 
+from jointsparse.files import load
+from jointsparse.pipeline.models.annotator import PRECISIONS, thresholds
 from jointsparse.pipeline.provenance import manifest
+from jointsparse.pipeline.provenance.tables import read_table
 
 DRAWN = [study for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 RADII = "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}"
@@ -82,22 +85,32 @@ def test_a_copied_and_moved_checkout_has_nothing_to_do_and_a_new_dataset_reruns_
     assert "results/collage" not in outputs
 
 
-def test_own_photographs_are_fitted_without_a_number(project):
-    root, names = make_album(project.root / "own", 60) / "captions.csv", ("dog", "cat", "cow", "elk", "yak")
-    rows = [f"{i:03}.jpg,{' '.join(word for k, word in enumerate(names) if i % (k + 2) == 0)}" for i in range(60)]
-    root.write_text("\n".join(["image,caption", *rows]))
-    words = dict.fromkeys(("n_words", "n_validation_words"), "auto")
-    values = {"words": words, "sizes": "auto", "basis": {"rank": "auto", "power": 1}}
-    entry = {"loader": "photos", "options": {"root": "own"}, "studies": {"annotation": values}}
-    (project.root / "own.yaml").write_text(yaml.safe_dump({"datasets": {"own": entry}}))
-    made = project.root / "results" / "own" / "annotation"
-    files = (str(made.relative_to(project.root) / name) for name in ("tables/tasks_run1.csv", "basis/basis.npz"))
-    project.run(targets=files, overlays=("own.yaml",))
-    words, drawn = (pd.read_csv(made / "tables" / f"{name}.csv") for name in ("words", "tasks_run1"))
-    assert set(words["word"]) <= set(names) and (words["train"] >= 10).all()
-    assert set(drawn["word"]) == set(words.loc[words["warning"].isna(), "word"]) and drawn["n"].min() == 10
-    n_train = (pd.read_parquet(made.parent / "images.parquet")["split"] == "train").sum()
-    assert len(np.load(made / "basis" / "basis.npz")["singular_values"]) == n_train // 2
+def test_own_data_have_a_model_and_a_page_of_last_fits_alone(project):
+    rng, names = np.random.default_rng(0), ["fish", "bird", "frog"]
+    X = rng.normal(size=(90, 8)).astype(np.float32)
+    (project.root / "own").mkdir()
+    np.save(project.root / "own" / "x.npy", X)
+    pd.DataFrame(X[:, [0, 0, 1]] > 0, columns=names).to_csv(project.root / "own" / "y.csv", index=False)
+    options = {"root": "own", "features": "x.npy", "labels": "y.csv"}
+    own = {"loader": "arrays", "options": options, "final": {"norm": ["l2", "l1"]}}
+    (project.root / "own.yaml").write_text(yaml.safe_dump({"datasets": {"own": own}}))
+    said = project.run("--config", "dataset=own", overlays=("own.yaml",))
+    results = project.root / "results" / "own"
+    assert "own: 3 of 3 labels can be recognised better than by chance, 3 of them with at least 5 of " in said
+    assert sorted(file.name for file in results.iterdir() if file.is_dir()) == [
+        *("final", "logs", "own-labels", "records", "thumbnails", "timings")
+    ]
+    norms, model = read_table(results / "norms.csv"), load(results / "model.skops")
+    assert norms[["norm", "kept"]].to_numpy().tolist() == [["l2", True], ["l1", False]] and norms["auc"].min() > 0.9
+    known = read_table(results / "images.parquet", "split")["split"] != "test"
+    scores = model.decision_function(X[~known.to_numpy()])
+    above = [(scores >= thresholds(model, p)).any(axis=1).sum() for p in PRECISIONS]
+    assert read_table(results / "thresholds.csv")["pictures"].tolist() == above
+    page = (results / "index.html").read_text()
+    assert "The kept model, l2, uses all features." in page and "No warnings." in page
+    assert project.planned("--config", "dataset=own", overlays=("own.yaml",)) == {}
+    compared = project.planned("--config", "dataset=own", "compare=True", overlays=("own.yaml",))
+    assert compared["train_path"] == 2 * 4 and "fit_final" not in compared
 
 
 def test_other_data_are_read_again_and_the_same_data_are_not(project, tmp_path):

@@ -54,7 +54,7 @@ BLOCKS = {("features",), ("studies", "*")}  # that a dataset replaces: their key
 OF_DATASET = {path[2:]: one for path, one in OF_ROOT.items() if path[:2] == ("datasets", "*")}
 OF_DATASET |= {path: one for path, one in OF_ROOT.items() if path[0] == "features"}
 OF_DATASET = {path: one for path, one in OF_DATASET.items() if path not in BLOCKS}
-ALONE = {("dataset",), ("seed",), ("quick",), ("studies", "*", "like")}  # that no dataset replaces
+ALONE = {("dataset",), ("seed",), ("quick",), ("compare",), ("studies", "*", "like")}  # that no dataset replaces
 
 # Small datasets of each loader, with studies of each kind
 
@@ -76,6 +76,8 @@ STUDIES = {kind: SHIPPED["studies"][kind] for kind in of_config.names_of("experi
     "dense": like("text", {"hinge-l2": AUTO, "squared-l1": RADII}, **LISTS),
     "svm": like("text", {"svm-l2": C}, **LISTS),
     "pictures": like("annotation", {"svm-l2": C}, basis=None, **LISTS),
+    "settings": like("annotation", {"svm-l2": C}, **LISTS),
+    "other": like("annotation", {"svm-l2": C}, **LISTS),
 }
 FEATURES = of_config.merged(SHIPPED["features"], {"options": {"clip": 0.3}})
 FOLDERS = {"photos": "pictures", "scenes": "pictures", "arrays": "samples", "idx": "samples", "libsvm": "samples"}
@@ -94,7 +96,7 @@ ENTRIES = [
     entry_of("documents", "svm", final={"study": "of-svm", "norm": "l1"}, studies={"of-svm": {}, "of-labels": {}}),
     *(entry_of("documents", study) for study in ("labels", "steps", "dense", "exponentiated", "online")),
     *(entry_of("synthetic", study) for study in ("recovery", "cost", "operations", "projection", "race")),
-    entry_of("photos", "pictures", features={"extractor": "daisy"}),
+    entry_of("photos", "pictures", features={"extractor": "daisy"}, final={"like": "of-settings", "norm": "l1"}),
     entry_of("scenes", "pictures"),
     *(entry_of(loader, "svm") for loader in ("arrays", "idx", "libsvm")),
     entry_of("digits", "digits"),
@@ -119,6 +121,7 @@ VALUES = {  # of settings whose values other settings allow
     ("studies", "*", "vocabulary"): ["words3000"],
     ("studies", "*", "at_size"): [20],
     ("final", "study"): ["of-labels"],
+    ("final", "like"): ["of-other"],
     **{("options", "fractions", one): [dict.fromkeys(SPLITS, 0.2) | {one: 0.4}] for one in SPLITS},
 }
 POOL = (1, 2, 3, 0.5, 0.2, True, False, "other")  # tried where neither the schema nor the present value says more
@@ -126,7 +129,8 @@ VALID = Validator(KEYS | {"$schema": None})
 
 
 def config_of(entry):
-    studies = {name: STUDIES[name.removeprefix("of-")] for name in entry["studies"]}
+    names = [*entry["studies"], *(["of-settings", "of-other"] if "like" in entry.get("final", {}) else [])]
+    studies = {name: STUDIES[name.removeprefix("of-")] for name in names}
     config = {"dataset": BASE, "seed": 1, "datasets": {BASE: entry}, "features": FEATURES, "studies": studies}
     return copy.deepcopy(config)
 
@@ -252,6 +256,9 @@ def walk(tmp_path_factory):
     overlays = [{"dataset": names, "datasets": {name: entries[name] for name in names}} for names in parts]
     overlays += [{"dataset": ["w-seed"], "datasets": {"w-seed": ENTRIES[0]}, "seed": 2}]
     overlays += [{"dataset": ["w-glance"], "datasets": {"w-glance": ENTRIES[0]}, "quick": True}]
+    (alike,) = [entry for entry in ENTRIES if "like" in entry.get("final", {})]
+    for name, compare in (("w-alone", False), ("w-compare", True)):
+        overlays += [{"dataset": [name], "datasets": {name: alike}, "compare": compare}]
     shared = {"features": FEATURES, "studies": {f"of-{name}": block for name, block in STUDIES.items()}}
     for i, overlay in enumerate(overlays):
         (folder / f"{i}.json").write_text(json.dumps(overlay | shared))
@@ -276,7 +283,8 @@ def test_each_setting_changes_a_job_or_is_refused_in_a_sentence(walk):
     assert never == {("loader",)}  # which has other options
 
 
-def test_the_seed_and_a_glance_change_jobs(walk):
+def test_the_seed_a_glance_and_a_comparison_change_jobs(walk):
     made = walk[1]
     assert made["w-seed"] != made["w-000"]
     assert made["w-glance-quick"] and "w-glance" not in made
+    assert len(made["w-compare"]) > len(made["w-alone"])

@@ -18,10 +18,10 @@ def test_a_run_compiles_the_norms_of_its_methods_and_those_that_its_experiments_
     assert targets_of().norms([dataset]) == expected
 
 
-def test_a_run_compiles_the_norms_of_final_fits_and_none_for_a_support_vector_machine():
+def test_a_run_compiles_nothing_for_final_fits_each_a_job_of_its_own_and_for_a_support_vector_machine():
     entry = {"loader": "documents", "final": {"study": "text", "norm": ["l12"]}}
     methods = {"svm-l2": {"C": [1]}, "hinge-l1": None, "hinge-l2": None, "hinge-l1inf": None}
-    assert targets_of("mine", "text", entry=entry, methods=methods).norms(["mine"]) == ["l12"]
+    assert targets_of("mine", "text", entry=entry, methods=methods).norms(["mine"]) == []
 
 
 def test_a_glance_makes_one_study_without_figures_and_claims_and_leaves_the_list_of_pages(tmp_path, monkeypatch):
@@ -29,7 +29,7 @@ def test_a_glance_makes_one_study_without_figures_and_claims_and_leaves_the_list
     targets = targets_of(quick=True)
     everything = targets.everything()
     assert {file.split("/")[2] for file in everything if file.startswith("results/collage-quick/")} == {
-        *("annotation", "final", "index.html", "left_out.csv", "model.skops")
+        *("annotation", "final", "index.html", "left_out.csv", "model.skops", "norms.csv", "thresholds.csv")
     }
     assert not any("figures" in file or "claims.md" in file for file in everything)
     assert everything[-1] == "results/index.html"
@@ -48,8 +48,32 @@ def test_descriptors_are_made_where_they_are_kept(keep):
 
 def test_a_model_is_kept_of_a_dataset_with_final_fits_and_each_fit_has_its_table():
     results = targets_of(entry={"final": {"norm": ["l1inf", "l2"]}}).results(["collage", "documents"])
-    kept = [file for file in results if "/final/" in file or "model" in file]
-    assert kept == [f"results/collage/{name}" for name in ("final/l1inf.csv", "final/l2.csv", "model.skops")]
+    kept = [file for file in results if "/final/" in file or file.count("/") == 2]
+    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "model.skops")
+    assert [file for file in kept if "collage" in file and "claims" not in file] == [
+        f"results/collage/{name}" for name in names
+    ]
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_own_data_have_a_fit_with_each_norm_and_tables_of_their_words_and_no_study(quick):
+    entry = {"loader": "documents", "options": {"n_documents": 60}}
+    targets = targets_of("mine", entry=entry, quick=quick)
+    (name,) = targets.run.chosen
+    names = ["left_out.csv", *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2"))]
+    names += ["norms.csv", "thresholds.csv", "model.skops", "own-labels/config.yaml"]
+    names += [f"own-labels/tables/{table}.csv" for table in ("words", "odd_features", "repeated")]
+    assert targets.results([name]) == [f"results/{name}/{file}" for file in names]
+    (settings,) = targets.settings_of_studies().values()
+    assert settings["studies"].keys() == {"own-labels"} and targets.norms([name]) == []
+    assert targets.run.settings(SimpleNamespace(datasets=name))["studies"].keys() == {"own-labels"}
+
+
+def test_with_compare_own_data_have_a_study_of_all_norms_too():
+    targets = targets_of("mine", entry={"loader": "documents"}, compare=True)
+    results = targets.results(["mine"])
+    assert {"results/mine/own-labels/tables/words_learnt.csv", "results/mine/model.skops"} < set(results)
+    assert len(results) == len(set(results)) and targets.norms(["mine"]) == ["l1", "l12", "l1inf", "l2"]
 
 
 def test_the_manifest_has_the_verdicts_and_every_table_but_seconds():

@@ -212,6 +212,7 @@ def test_validation_words_shrink_with_the_words(n_validation_words, n_words, exp
 def test_sizes_grow_as_far_as_half_of_the_words_reach_when_asked(n_positives, expected):
     assert tasks.auto_sizes(np.array(n_positives)) == expected
     np.testing.assert_equal(draw(sizes="auto")[0], draw(sizes=[10, 20, 40])[0])
+    np.testing.assert_equal(draw(sizes={"auto": 2})[0], draw(sizes=[10, 40])[0])
 
 
 # Images set aside

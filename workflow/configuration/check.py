@@ -66,6 +66,8 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
         block, where = full_block(config, name), f"studies.{name}"
         _check_study(schema, block, config["features"], where)
         _check_idle(config["studies"][name], _idle_in_study(block), where)
+    for name, own in config["datasets"].items():
+        _check_final(own, f"datasets.{name}.final")
     for name, entry in datasets_of(config).items():
         own, where = config["datasets"][name], f"datasets.{name}"
         _check_options(entry["loader"], entry["options"], f"{where}.options")
@@ -75,12 +77,47 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
             where = f"datasets.{name}.studies.{study}"
             _check_study(schema, block, entry["features"], where)
             _check_kind(block, entry["loader"], where)
+        for block in entry["settings"].values():
+            where = f"datasets.{name}.final"
+            _check_study(schema, block, entry["features"], where)
+            _check_kind(block, entry["loader"], where)
         _check_idle(own, _idle_in_dataset(entry), f"datasets.{name}")
         if "final" in entry:
-            where = f"datasets.{name}.final.study"
-            able = [one for one, block in entry["studies"].items() if block["kind"] == WORDS]
-            able = [one for one in able if not entry["studies"][one].get("similarities")]
-            require_known("study", able, entry["final"]["study"], where)
+            _check_learns(entry, own.get("final", {}), f"datasets.{name}.final")
+    _check_compare(config)
+
+
+def _check_final(own: dict[str, Any], where: str) -> None:
+    """Raise ConfigError if a block `final` has keys that change nothing beside `study`."""
+    final = own.get("final", {})
+    idle = [key for key in final if key not in ("study", "norm")] if "study" in final else []
+    advice = "write it into the study, or name the study by like, which runs no study"
+    require(not idle, f"{''.join(idle[:1])} changes nothing beside study: {advice}", where)
+
+
+def _check_learns(entry: dict[str, Any], own: dict[str, Any], where: str) -> None:
+    """Raise ConfigError unless a final fit can learn from the study that its block `final` names."""
+    study = entry["final"]["study"]
+    able = [
+        one
+        for one, block in (entry["studies"] | entry["settings"]).items()
+        if block["kind"] == WORDS and not block.get("similarities")
+    ]
+    if "study" in own:
+        known = ", ".join(able) or "the studies of this dataset, of which none learns words"
+        advice = f"write like: {study} for its settings alone"
+        require(study in able, f"study must be one of {known}, got {study!r}: {advice}", f"{where}.study")
+    require(study in able, f"like must be a study of words without similarities, got {study!r}", f"{where}.like")
+
+
+def _check_compare(config: dict[str, Any]) -> None:
+    """Raise ConfigError if `compare` adds no study to those of the chosen datasets."""
+    more, run = datasets_of(config | {"compare": False}), chosen_datasets(config)
+    require(
+        not config.get("compare") or any(more[name]["settings"] for name in run),
+        f"compare adds the study that final is like, and {', '.join(run)} has none: its studies run anyway",
+        "compare",
+    )
 
 
 def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
@@ -135,12 +172,15 @@ def _idle_in_dataset(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
         of_pictures = f"it is for datasets of pictures, and the loader {entry['loader']} reads none"
         yield from ((key, of_pictures) for key in ("features", "shards"))
         yield from ((f"studies.{study}.vocabulary", of_pictures) for study in entry["studies"])
+        yield "final.vocabulary", of_pictures
     if offered == "drawn":
         yield "most_samples", f"studies of the loader {entry['loader']} draw their own samples"
-    used = {block.get("vocabulary") for block in entry["studies"].values()}
+    used = {block.get("vocabulary") for kind in ("studies", "settings") for block in entry[kind].values()}
     for name in entry["features"]["vocabularies"]:
         if name not in used:
             yield f"features.vocabularies.{name}", f"no study of this dataset has vocabulary: {name}"
+    for block in entry["settings"].values():
+        yield from ((f"final.{path}", advice) for path, advice in _idle_in_study(block))
     for study, block in entry["studies"].items():
         yield from ((f"studies.{study}.{path}", advice) for path, advice in _idle_in_study(block))
         methods = block["methods"].keys() if block["kind"] == WORDS else ()
@@ -243,7 +283,7 @@ def _check_words(block: dict[str, Any], vocabularies: Iterable[str], where: str)
     )
     if "vocabulary" in block:
         require_known("vocabulary", vocabularies, block["vocabulary"], f"{where}.vocabulary")
-    if "at_size" in block and block["sizes"] != AUTO:
+    if "at_size" in block and isinstance(block["sizes"], list):
         require_known("at_size", block["sizes"], block["at_size"], f"{where}.at_size")
 
 

@@ -88,10 +88,11 @@ class Inputs:
         return files | ({"basis": f"{study.folder}/basis/basis.npz"} if self.run.study(study).get("basis") else {})
 
     def model(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return what the kept model of a dataset is made of."""
-        fit = f"results/{w.dataset}/final/{final_norms(self.run.dataset(w))[0]}"
-        files = self.final(w) | {"model": f"{fit}.skops", "scores": f"{fit}.npz", "table": f"{fit}.csv"}
+        """Return what the kept model of a dataset is made of: all final fits, of which one is kept."""
+        fits = [f"results/{w.dataset}/final/{norm}" for norm in final_norms(self.run.dataset(w))]
+        of_fits = {"models": "skops", "scores": "npz", "tables": "csv"}
+        files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in of_fits.items()}
         files["features"] = self.given_features(w)
         if self.run.offers[w.dataset] == "pictures":
             files["vocabularies"] = f"results/{w.dataset}/vocabularies.npz"
-        return {key: file for key, file in files.items() if key not in ("labels", "words")}
+        return {key: file for key, file in files.items() if key != "words"}

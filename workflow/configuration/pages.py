@@ -90,8 +90,13 @@ class Pages:
         """Return the kept model of a dataset, if it has one, and what the page shows the model on."""
         if "final" not in self.run.dataset(w):
             return {}
-        model, labels = f"results/{w.dataset}/model.skops", self.inputs.final(w)["labels"]
-        return {"model": model, "labels": labels} | only(self.inputs.model(w), "images", "features")
+        files: dict[str, Features] = {"model": f"results/{w.dataset}/model.skops"}
+        files |= only(self.inputs.final(w), "labels", "words") | only(self.inputs.model(w), "images", "features")
+        files |= {name: f"results/{w.dataset}/{name}.csv" for name in ("norms", "thresholds")}
+        study = self.run.final_study(w)
+        if study.study in self.run.dataset(w)["settings"]:  # whose warnings no other job gathers
+            files["odd_features"] = f"{study.folder}/tables/odd_features.csv"
+        return files
 
     def files(self, w: DatasetWildcards) -> list[str]:
         """Return all that the page of a dataset is made of, but its claims."""

@@ -10,19 +10,20 @@ from configuration.studies import (
     chosen_datasets,
     datasets_of,
     drawing,
+    final_norms,
     full_block,
     glance,
     n_shards,
     only,
     raw_files,
     settings_of,
+    sizes_of,
     tables_of,
     with_own_options,
     without,
 )
 from configuration.wildcards import DatasetsWildcards, DatasetWildcards, MethodWildcards, Study, StudyWildcards, split
 from jointsparse.pipeline.provenance import records
-from jointsparse.pipeline.tasks import AUTO_SIZES
 from jointsparse.registry import ROOMS, pick, room
 
 Block = dict[str, Any]
@@ -103,7 +104,7 @@ class Run:
 
     def settings(self, w: DatasetsWildcards) -> Block:
         """Return the part of the configuration that a run on some datasets uses."""
-        return settings_of(self.config, split(w))
+        return settings_of(self.config, self.datasets, split(w))
 
     # Datasets
 
@@ -169,15 +170,21 @@ class Run:
 
     def vocabularies(self, w: DatasetWildcards, *keys: str) -> dict[str, Block]:
         """Return the vocabularies that some study of a dataset uses, with these of their keys."""
-        used = {block["vocabulary"] for block in self.dataset(w)["studies"].values() if "vocabulary" in block}
+        entry = self.dataset(w)
+        blocks_of = [*entry["studies"].values(), *entry["settings"].values()]
+        used = {block["vocabulary"] for block in blocks_of if "vocabulary" in block}
         blocks = {name: block for name, block in self.features(w)["vocabularies"].items() if name in used}
         return {name: only(block, *keys) for name, block in blocks.items()}
 
     # Studies
 
     def study(self, w: StudyWildcards) -> Block:
-        """Return the block of a study, with the values that the dataset's entry replaces."""
-        return self.dataset(w)["studies"][w.study]
+        """Return the block of a study, with the values that the dataset's entry replaces.
+
+        It may be one that does not run, whose settings final fits take.
+        """
+        entry = self.dataset(w)
+        return (entry["settings"] | entry["studies"])[w.study]
 
     def kind(self, w: StudyWildcards) -> str:
         """Return the kind of a study."""
@@ -202,8 +209,7 @@ class Run:
 
     def sizes(self, w: StudyWildcards) -> list[int]:
         """Return the sizes of a study's training sets, or all sizes that the data may choose."""
-        sizes = self.study(w)["sizes"]
-        return list(AUTO_SIZES) if sizes == AUTO else sizes
+        return sizes_of(self.study(w))
 
     def at_size(self, w: StudyWildcards) -> int:
         """Return the size of the training sets that figures for a single size show.
@@ -233,6 +239,11 @@ class Run:
 
     # The final fits of a dataset
 
+    def kept(self, w: DatasetWildcards) -> str:
+        """Return the norm of the final fit that is kept, or "auto" if folds choose it."""
+        norm = self.dataset(w)["final"]["norm"]
+        return AUTO if norm == AUTO else final_norms(self.dataset(w))[0]
+
     def final_study(self, w: DatasetWildcards) -> Study:
         """Return the study that a dataset's final fits learn from."""
         return Study(w.dataset, self.dataset(w)["final"]["study"])
@@ -240,3 +251,11 @@ class Run:
     def final_vocabulary(self, w: DatasetWildcards) -> str | None:
         """Return the vocabulary of a dataset's final fits; None without such fits or without pictures."""
         return self.vocabulary(self.final_study(w)) if "final" in self.dataset(w) else None
+
+    def final_words(self, w: DatasetWildcards) -> Block:
+        """Return what decides which words a dataset's final fits could learn; nothing without such fits."""
+        if "final" not in self.dataset(w):
+            return {}
+        study = self.final_study(w)
+        options = without(self.study(study)["words"], "n_words", "n_validation_words")
+        return {"smallest_size": min(self.sizes(study))} | options

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from configuration.file import require, require_known
 from jointsparse.pipeline.datasets.names import files_of
 from jointsparse.pipeline.provenance.records import files_below
-from jointsparse.pipeline.tasks import AUTO_SIZES
+from jointsparse.pipeline.tasks import AUTO_SIZES, SMALLEST_SIZE
 from jointsparse.registry import pick, room
 
 if TYPE_CHECKING:
@@ -31,30 +31,72 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
 
 
 def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every dataset's entry in full: with defaults, its own `features`, and the whole blocks of its studies."""
-    return {
-        name: {"options": {}, "shards": AUTO}
-        | entry
-        | {
-            "features": merged(config["features"], entry.get("features", {})),
-            "studies": {study: full_block(config, study, entry["studies"], name) for study in entry["studies"]},
-        }
-        for name, entry in config["datasets"].items()
-    }
+    """Every dataset's entry in full: with defaults, its own `features`, and the whole blocks of its studies.
+
+    `settings` has the block of a study that does not run, but whose settings the final fits take. With `compare: true`
+    this study runs, too. Without `studies` and `final` an entry has the final fits of its own data, see `own_study`.
+    """
+    datasets = {}
+    for name, entry in config["datasets"].items():
+        replaced, settings = entry.get("studies", {}), dict[str, dict[str, Any]]()
+        studies = {study: full_block(config, study, replaced, name) for study in replaced}
+        if final := final_of(name, entry):
+            if like := final.get("like"):
+                where = f"datasets.{name}.final.like"
+                require_known("like", [study for study in config["studies"] if study not in studies], like, where)
+                settings = {like: full_block(config, like, {like: without(final, "like", "norm")}, name)}
+            final = {"study": like or final["study"], "norm": final["norm"]}
+        if config.get("compare"):
+            studies, settings = studies | settings, {}
+        full = {"options": {}, "shards": AUTO} | entry | ({"final": final} if final else {})
+        full |= {"features": merged(config["features"], entry.get("features", {}))}
+        datasets[name] = full | {"studies": studies, "settings": settings}
+    return datasets
+
+
+def final_of(name: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """A dataset's block `final` with its defaults; empty for a dataset with studies alone."""
+    if "studies" in entry and "final" not in entry:
+        return {}
+    final = {"norm": AUTO} | entry.get("final", {})
+    return final if "study" in final else {"like": own_study(name, entry["loader"])} | final
+
+
+def own_study(name: str, loader: str) -> str:
+    """The study whose settings the final fits of a user's own data take, by what is learnt from what."""
+    plug_in = pick("datasets", loader)
+    require(
+        plug_in.OFFERS != "drawn",
+        f"the key 'studies' is missing, which the loader {loader} needs, as it offers nothing to learn",
+        f"datasets.{name}",
+    )
+    if plug_in.OFFERS == "samples":
+        return "own-labels"
+    return "own-words" if plug_in.LABELS == "words" else "own-classes"
 
 
 def glance(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry in full for a quick look at its data: few samples, one study of words with one run at one size."""
+    """An entry in full for a quick look at its data: few samples, and at most one study with one run at one size."""
     require("final" in entry, f"quick is for datasets with a final fit, got {name!r}", f"datasets.{name}")
-    study = entry["final"]["study"]
-    block, sizes = entry["studies"][study], AUTO_SIZES[:1]
-    few = {"runs": 1, "sizes": [min(sizes if block["sizes"] == AUTO else [*sizes, *block["sizes"]])], "set_aside": {}}
+    study, norm = entry["final"]["study"], final_norms(entry)[0]
+    kind = "studies" if study in entry["studies"] else "settings"
+    block, sizes = entry[kind][study], AUTO_SIZES[:1]
+    few = {"runs": 1, "sizes": [min([*sizes, *sizes_of(block)])], "set_aside": {}}
     few |= {"words": block["words"] | {"n_words": AUTO, "n_validation_words": AUTO}, "figures": [], "claims": []}
     few |= {"basis": block["basis"] | {"rank": AUTO}} if block.get("basis") else {}
-    note = f"A glance: one run at one size with at most {FEW_SAMPLES} samples; run without quick for all."
+    what = "one run at one size with at most" if kind == "studies" else "the last fit of at most"
+    note = f"A glance: {what} {FEW_SAMPLES} samples; run without quick for all."
     own = {"most_samples": FEW_SAMPLES, "shards": 2, "note": f"{note} {entry.get('note', '')}".strip()}
-    norm = final_norms(entry)[0]
-    return entry | own | {"final": {"study": study, "norm": norm}, "studies": {study: block | few}}
+    final = {"study": study, "norm": AUTO if entry["final"]["norm"] == AUTO else norm}
+    return entry | own | {"final": final, "studies": {}, "settings": {}} | {kind: {study: block | few}}
+
+
+def sizes_of(block: dict[str, Any]) -> list[int]:
+    """The sizes of a study's training sets, or all that the data may choose from."""
+    sizes = block["sizes"]
+    if isinstance(sizes, dict):
+        return [SMALLEST_SIZE, *AUTO_SIZES]
+    return list(AUTO_SIZES) if sizes == AUTO else list(sizes)
 
 
 def full_block(
@@ -106,10 +148,10 @@ def with_own_options(features: dict[str, Any], takes: Sequence[str]) -> dict[str
     return features | {"options": {key: value for key, value in features["options"].items() if key in takes}}
 
 
-def settings_of(config: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
-    """The part of the configuration that a run on these datasets uses."""
+def settings_of(config: dict[str, Any], full: Mapping[str, dict[str, Any]], datasets: list[str]) -> dict[str, Any]:
+    """The part of the configuration that a run on these datasets uses. full: the entries in full."""
     entries = {name: config["datasets"][name] for name in datasets}
-    used = {study for entry in entries.values() for study in entry["studies"]}
+    used = {study for name in datasets for kind in ("studies", "settings") for study in full[name][kind]}
     studies = {name: full_block(config, name) for name in config["studies"] if name in used}
     own = {"dataset": datasets, "seed": config["seed"], "features": config["features"]}
     return own | {"datasets": entries, "studies": studies}
@@ -141,8 +183,10 @@ def drawing(figure: str) -> Drawing:
 
 
 def final_norms(entry: dict[str, Any]) -> list[str]:
-    """The norms of a dataset's final fits, the first of which is kept."""
+    """The norms of a dataset's final fits. The first is kept, or where they are `auto` the one that folds choose."""
     norms = entry.get("final", {"norm": []})["norm"]
+    if norms == AUTO:
+        return names_of("norms")
     return norms if isinstance(norms, list) else [norms]
 
 

@@ -8,7 +8,10 @@ from configuration.code import code_of
 from configuration.inputs import Inputs
 from configuration.run import Run
 from configuration.studies import final_norms, tables_of, without
-from configuration.wildcards import DatasetsWildcards, joined, split
+from configuration.wildcards import DatasetsWildcards, Study, joined, split
+
+# Of a study that does not run, but whose settings final fits take.
+TABLES_OF_SETTINGS = [f"tables/{name}.csv" for name in ("words", "odd_features", "repeated")]
 
 
 class Targets:
@@ -44,7 +47,12 @@ class Targets:
         if offer == "pictures" and "descriptors" in entry["features"]["keep"]:
             results += self.inputs.shards(name, "descriptors", "npy")
         finals = [f"results/{name}/final/{norm}.csv" for norm in final_norms(entry)]
-        return [*results, *finals, *([f"results/{name}/model.skops"] if finals else [])]
+        finals += (
+            [f"results/{name}/{file}" for file in ("norms.csv", "thresholds.csv", "model.skops")] if finals else []
+        )
+        settings = [Study(name, study).folder for study in entry["settings"]]
+        of_settings = [f"{folder}/{file}" for folder in settings for file in ("config.yaml", *TABLES_OF_SETTINGS)]
+        return [*results, *finals, *of_settings]
 
     def tables(self, w: DatasetsWildcards) -> list[str]:
         """Return every table of some datasets but measured seconds, which differ each time."""
@@ -53,24 +61,24 @@ class Targets:
         return [file for file in tables if file.endswith(".csv") and "/timings/" not in file]
 
     def settings_of_studies(self) -> dict[str, dict[str, Any]]:
-        """Return the folder and the settings of each study of the run."""
+        """Return the folder and the settings of each study of the run, and of those that only give theirs."""
         settings = {}
-        for study in self.run.studies_of(self.run.chosen):
+        given = [Study(name, study) for name in self.run.chosen for study in self.run.datasets[name]["settings"]]
+        for study in [*self.run.studies_of(self.run.chosen), *given]:
             entry = self.run.dataset(study)
             settings[study.folder] = {
                 "seed": self.run.config["seed"],
-                "datasets": {study.dataset: without(entry, "studies", "note", "features")},
+                "datasets": {study.dataset: without(entry, "studies", "settings", "note", "features")},
                 "features": entry["features"],
                 "studies": {study.study: self.run.study(study)},
             }
         return settings
 
     def norms(self, datasets: Sequence[str]) -> list[str]:
-        """Return the norms that jobs of some datasets use: those of methods, of final fits, and of experiments."""
+        """Return the norms that several jobs of some datasets use: those of methods and of experiments."""
         blocks = [self.run.study(study) for study in self.run.studies_of(datasets)]
         methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
         named = {method.rpartition("-")[2] for method in methods}
-        named |= {norm for name in datasets for norm in final_norms(self.run.datasets[name])}
         kinds = {block["kind"] for block in blocks} & self.run.tables.keys()
         imported = {line.split()[0] for kind in kinds for line in code_of(self.run.files["experiments"][kind])}
         return sorted(norm for norm, file in self.run.files["norms"].items() if norm in named or file in imported)

@@ -38,6 +38,7 @@ rule write_page:
         raw=run.raw,
         note=lambda w: run.dataset(w).get("note", ""),
         vocabulary=run.final_vocabulary,
+        words=run.final_words,
         studies=pages.studies,
         pictures=pages.pictures,
     script:

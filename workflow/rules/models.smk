@@ -26,11 +26,17 @@ rule fit_final:
 
 
 rule keep_model:
-    """Keep a final fit with all that leads to it, from a picture to the probability of each word, in one file."""
+    """Keep a final fit with all that leads to it, from a picture to the probability of each word, in one file.
+
+    One job writes three files, as all of them come from the fits that it reads: `norms` compares the fits, and
+    `thresholds` counts the test images that get a word at several precisions.
+    """
     input:
         unpack(inputs.model),
     output:
         model="results/{dataset}/model.skops",
+        norms=in_report("results/{dataset}/norms.csv", "Tables", "final fits, by norm", caption="norms", study="final"),
+        thresholds="results/{dataset}/thresholds.csv",
     log:
         "results/{dataset}/logs/keep_model.log",
     benchmark:
@@ -43,6 +49,7 @@ rule keep_model:
         loader=run.loader,
         options=run.options,
         study=lambda w: run.final_study(w).study,
+        kept=run.kept,
         features=run.features_of_pictures,
         vocabulary=run.final_vocabulary,
         raw=run.raw,

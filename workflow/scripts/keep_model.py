@@ -1,14 +1,23 @@
-"""Keep a final fit with all that leads to it in one file."""
+"""Keep one of the final fits of a dataset, with all that leads to it, in one file, and compare the fits."""
 
+from pathlib import Path
+
+import numpy as np
 from job import job
 
 from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.basis import Basis
 from jointsparse.files import load, save
-from jointsparse.pipeline.models import annotator
-from jointsparse.pipeline.models.final import KNOWN, Final
-from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_record, read_table
+from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.provenance.tables import (
+    read_array,
+    read_arrays,
+    read_features,
+    read_record,
+    read_table,
+    write_table,
+)
 from jointsparse.registry import pick
 
 if __name__ == "__main__":
@@ -29,19 +38,24 @@ if __name__ == "__main__":
         dataset, columns = pick("datasets", params.loader), []
         if params.features is None and dataset.SHOWS == "names":
             columns = dataset.feature_names(**params.options)
-        fitted = Final(load(given.model), **read_arrays(given.scores))
+        models = {Path(file).stem: load(file) for file in given.models}
+        tables = dict(zip(models, map(read_table, given.tables), strict=True))
+        scores = dict(zip(models, given.scores, strict=True))
+        norm = final.chosen_norm(models) if params.kept == "auto" else params.kept
+        fitted = final.Final(models[norm], **read_arrays(scores[norm]))
         origin = {"dataset": snakemake.wildcards.dataset, "study": params.study, "seed": params.seed}
         model = annotator.annotator(
             fitted,
-            names=images["image"][images["split"].isin(KNOWN)],
+            names=images["image"][images["split"].isin(final.KNOWN)],
             steps=steps,
             basis=read_record(Basis, given.basis) if given.get("basis") else None,
             columns=columns,
-            card=annotator.card_of(fitted, read_table(given.table), **origin, raw=params.raw["digest"]),
+            card=annotator.card_of(fitted, tables[norm], **origin, raw=params.raw["digest"]),
         )
-        save(
-            annotator.with_check(
-                model, select(read_features(given.features, params.vocabulary), split == "test", "features")
-            ),
-            snakemake.output.model,
-        )
+        X = select(read_features(given.features, params.vocabulary), split == "test", "features")
+        model = annotator.with_check(model, X)
+        decisions = np.asarray(model[model.check_["first_step"] :].decision_function(X))
+        labels = select(read_array(given.labels), split == "test", "labels")
+        save(model, snakemake.output.model)
+        write_table(final.norms(models, list(tables.values()), norm), snakemake.output.norms)
+        write_table(annotator.at_precisions(model, decisions, labels), snakemake.output.thresholds)

@@ -35,6 +35,14 @@ if __name__ == "__main__":
                 given.features,
                 vocabulary=params.vocabulary,
                 names=names.get(str(given.features), ()),
+                fits=inputs.read_fits(
+                    given.norms,
+                    given.thresholds,
+                    given.images,
+                    tables["captions"],
+                    {"words": given.words, "odd_features": given.odd_features} if given.get("odd_features") else {},
+                    params.words,
+                ),
             )
         made = page(
             name,

@@ -35,6 +35,7 @@ AUTO = "auto"
 MOST_WORDS = 40  # of n_words: auto, Quattoni et al. 2009, sec. 6
 WORDS_PER_VALIDATION_WORD = 4  # as there, 10 of 40
 AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # of sizes: auto, up to the largest there
+SMALLEST_SIZE = 5  # of sizes: {auto: 3}, before `AUTO_SIZES`, as a user's own data may be few
 FEWEST_WORDS = 2  # one to validate, one to test
 
 UNKNOWN = -1  # in labels, beside 1 and 0
@@ -129,31 +130,14 @@ def choose_words(
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
     import pandas as pd  # here, as it takes a third of a second
 
-    left_out = {word.lower() for word in stop_words}
-    if split_captions:
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        left_out |= ENGLISH_STOP_WORDS
-    stem = stemmer("english").stemWord if join_inflections else str
-    row = {image: i for i, image in enumerate(images["image"])}
-    for image in captions["image"][~captions["image"].isin(row)].head(1):
-        raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
-    unknown: dict[str, NDArray[Any]] = {}  # rows by word
-    if "known" in captions:
-        require(not split_captions, "split_captions must be false where labels of samples are unknown, got true")
-        others = captions[~captions["known"]].groupby("caption")["image"]
-        unknown = {stem(normalised(str(label))): of.map(row).to_numpy() for label, of in others}
-        captions = captions[captions["known"]]
-    rows_with: dict[str, set[int]] = defaultdict(set)
-    forms: dict[str, Counter[str]] = defaultdict(Counter)
-    for image, caption in zip(captions["image"], captions["caption"], strict=True):
-        for word in words_of(caption) if split_captions else [normalised(caption)]:
-            short = len(word) < (min_length if split_captions else 1)
-            if not short and not {word.lower(), word.partition("'")[0]} & left_out:
-                rows_with[stem(word)].add(row[image])
-                forms[stem(word)][word] += 1
-
-    in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
+    rows_with, forms, unknown, in_split = _counted(
+        images,
+        captions,
+        min_length=min_length,
+        stop_words=stop_words,
+        split_captions=split_captions,
+        join_inflections=join_inflections,
+    )
     train_counts = {key: int(in_split["train"][list(rows)].sum()) for key, rows in rows_with.items()}
     least = (smallest_size or 1) if n_words == AUTO else 1
     ranked = sorted((key for key in rows_with if train_counts[key] >= least), key=lambda key: (-train_counts[key], key))
@@ -185,6 +169,79 @@ def choose_words(
     labels = np.ascontiguousarray(np.transpose(columns))
     table = pd.DataFrame(kept + refused)
     return (table, labels) if unknown else (table.drop(columns="unknown"), labels == 1)
+
+
+class _Counted(NamedTuple):
+    """The words of captions, by the stem or form that counts as one.
+
+    rows_with: rows of the images that have each. forms: how often each form stands in captions. unknown: rows of the
+    images where it is unknown. in_split: bool (n_images,) by split.
+    """
+
+    rows_with: dict[str, set[int]]
+    forms: dict[str, Counter[str]]
+    unknown: dict[str, NDArray[Any]]
+    in_split: dict[str, NDArray[Any]]
+
+
+def _counted(
+    images: pd.DataFrame,
+    captions: pd.DataFrame,
+    *,
+    min_length: int = 3,
+    stop_words: Iterable[str] = (),
+    split_captions: bool = True,
+    join_inflections: bool = False,
+) -> _Counted:
+    """Count the content words of captions. See `choose_words` for the arguments."""
+    left_out = {word.lower() for word in stop_words}
+    if split_captions:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        left_out |= ENGLISH_STOP_WORDS
+    stem = stemmer("english").stemWord if join_inflections else str
+    row = {image: i for i, image in enumerate(images["image"])}
+    for image in captions["image"][~captions["image"].isin(row)].head(1):
+        raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
+    unknown: dict[str, NDArray[Any]] = {}  # rows by word
+    if "known" in captions:
+        require(not split_captions, "split_captions must be false where labels of samples are unknown, got true")
+        others = captions[~captions["known"]].groupby("caption")["image"]
+        unknown = {stem(normalised(str(label))): of.map(row).to_numpy() for label, of in others}
+        captions = captions[captions["known"]]
+    rows_with: dict[str, set[int]] = defaultdict(set)
+    forms: dict[str, Counter[str]] = defaultdict(Counter)
+    for image, caption in zip(captions["image"], captions["caption"], strict=True):
+        for word in words_of(caption) if split_captions else [normalised(caption)]:
+            short = len(word) < (min_length if split_captions else 1)
+            if not short and not {word.lower(), word.partition("'")[0]} & left_out:
+                rows_with[stem(word)].add(row[image])
+                forms[stem(word)][word] += 1
+
+    in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
+    return _Counted(rows_with, forms, unknown, in_split)
+
+
+def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
+    """Count the words that `choose_words` would take if `n_words` were large enough.
+
+    images, captions: as there. options: its other arguments but n_words, of which smallest_size must be given.
+
+    >>> import pandas as pd
+    >>> images = pd.DataFrame({"image": list("abcdef"), "split": [*4 * ["train"], *2 * ["test"]]})
+    >>> captions = pd.DataFrame({"image": list("aabbee"), "caption": ["cat", "dog", "cat", "elk", "cat", "dog"]})
+    >>> [n_learnable(images, captions, {"smallest_size": n, "split_captions": False}) for n in (2, 1)]
+    [1, 2]
+    """
+    counted = _counted(images, captions, **{key: one for key, one in options.items() if key != "smallest_size"})
+    images_in = {split: int(mask.sum()) for split, mask in counted.in_split.items()}
+    learnable = 0
+    for key, rows in counted.rows_with.items():
+        unknown = counted.unknown.get(key, np.empty(0, int))
+        counts = {split: int(mask[list(rows)].sum()) for split, mask in counted.in_split.items()}
+        totals = {split: images_in[split] - int(mask[unknown].sum()) for split, mask in counted.in_split.items()}
+        learnable += _too_few(counts, totals, options["smallest_size"]) is None
+    return learnable
 
 
 def _row_of_word(
@@ -366,15 +423,18 @@ class Tasks(NamedTuple):
         return np.asarray(self.Y[sizes.index(n)])
 
 
-def auto_sizes(n_positives: np.ndarray) -> list[int]:
+def auto_sizes(n_positives: np.ndarray, most: int | None = None) -> list[int]:
     """Sizes of `AUTO_SIZES`, up to the largest that at least half of the words reach; at least the first.
 
-    n_positives: training images of each word.
+    n_positives: training images of each word. most: so many sizes at most, the largest and those that are 4, 16, …
+    times smaller, down to `SMALLEST_SIZE`.
 
-    >>> auto_sizes(np.array([10, 25, 90]))
-    [10, 20]
+    >>> auto_sizes(np.array([10, 25, 90])), auto_sizes(np.array([7, 25, 90]), most=3)
+    ([10, 20], [5, 20])
     """
-    return [n for n in AUTO_SIZES if n == AUTO_SIZES[0] or 2 * np.sum(n_positives >= n) >= len(n_positives)]
+    every = AUTO_SIZES if most is None else (SMALLEST_SIZE, *AUTO_SIZES)
+    reached = [n for n in every if n == every[0] or 2 * np.sum(n_positives >= n) >= len(n_positives)]
+    return reached if most is None else reached[::-2][:most][::-1]
 
 
 def draw(
@@ -382,7 +442,7 @@ def draw(
     split: np.ndarray,
     words: Sequence[str],
     *,
-    sizes: Sequence[int] | Literal["auto"],
+    sizes: Sequence[int] | Literal["auto"] | Mapping[str, int],
     negatives_per_positive: int = 2,
     n_validation_words: int | Literal["auto"],
     n_words: int | Literal["auto"] | None = None,
@@ -400,7 +460,7 @@ def draw(
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)
         Names of the words.
-    sizes : list of int, at least 1, or "auto"
+    sizes : list of int, at least 1, "auto" or {"auto": most}
         The numbers n of positives, see `auto_sizes`.
     negatives_per_positive : int, at least 1
         Each word also gets so many times n negatives.
@@ -448,7 +508,10 @@ def draw(
     validation_words[rng.choice(able, min(number, len(able)), replace=False)] = True
 
     train = np.flatnonzero(split == "train")
-    numbers = auto_sizes((labels[train] == 1).sum(axis=0)) if isinstance(sizes, str) else list(sizes)
+    if isinstance(sizes, str | Mapping):
+        numbers = auto_sizes((labels[train] == 1).sum(axis=0), None if isinstance(sizes, str) else sizes[AUTO])
+    else:
+        numbers = list(sizes)
     Y = np.zeros((len(numbers), *labels.shape), dtype=np.int8)  # Choice: nested training sets
     table = []
     for k, word in enumerate(words):

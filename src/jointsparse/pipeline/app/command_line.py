@@ -97,7 +97,7 @@ def _snakemake(given: argparse.Namespace) -> int:
     here = given.dataset or Path("config.yaml").is_file()
     require(here, "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER")
     settings = [f'dataset="{given.dataset}"'] * bool(given.dataset)  # in quotes, as one may be called 2024
-    settings += ["quick=True"] * given.quick
+    settings += ["quick=True"] * given.quick + ["compare=True"] * given.compare
     twice = settings and any(re.match("--config(=|$)|-C", option) for option in given.options)
     require(not twice, f"--config must be given once, got it beside {' '.join(settings)}: write these after --config")
     ended = given.command != "report" or any(
@@ -111,7 +111,7 @@ def _snakemake(given: argparse.Namespace) -> int:
     options = [*(["--config"] * bool(settings)), *settings, "--snakefile", str(WORKFLOW / "Snakefile")]
     options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
     if given.quick:
-        say("A glance: one run at one size, of at most 500 samples.", to=sys.stderr)
+        say("A glance at 500 samples at most.", to=sys.stderr)
     if given.command == "run" and release():
         say("A run that was killed had left this folder locked. It is unlocked.", to=sys.stderr)
     with subprocess.Popen([*command, *options, *given.options]) as process:
@@ -233,7 +233,8 @@ OF_COLUMNS = (
 MODEL: dict[str, Any] = {"help": "a file that a run has kept: results/<dataset>/model.skops"}
 OF_RUN: dict[str, dict[str, Any]] = {
     "--dataset": {"metavar": "D", "help": "an entry of datasets (default: that of config.yaml)"},
-    "--quick": {"action": "store_true", "help": "a glance: few samples, one run; results in results/<dataset>-quick"},
+    "--quick": {"action": "store_true", "help": "a glance at few samples; results in results/<dataset>-quick"},
+    "--compare": {"action": "store_true", "help": "also compare the norms over sizes of training sets, in two runs"},
     "--cores": {"metavar": "N", "default": "all", "help": "processes side by side (default: all cores)"},
     "options": {"nargs": "*", "help": "after --: options of Snakemake, such as -- --dry-run"},
 }

@@ -22,7 +22,7 @@ from jointsparse.pipeline.datasets.folder import list_pictures, read_tables
 from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
 from jointsparse.pipeline.datasets.splits import ALIASES, FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
-from jointsparse.pipeline.tasks import AUTO_SIZES, FEWEST_WORDS, choose_words
+from jointsparse.pipeline.tasks import FEWEST_WORDS, SMALLEST_SIZE, choose_words
 from jointsparse.registry import pick
 
 CAPTIONS = (".csv", ".json", ".jsonl", ".parquet", ".tsv", ".txt")  # how names of files end that may hold captions
@@ -40,7 +40,6 @@ JOINED = re.compile(rf"(?<![a-z])(?:({HELD})[_.-]?({WORD})|({WORD})[_.-]?({HELD}
 NAMES = re.compile(r"((features?|columns?|x)[-_. ]?)?names\.txt", re.IGNORECASE)  # of a file that names the features
 OF_SVM_SPLIT = re.compile(r"[_.-](tr|t|te)(?=$|\.)", re.IGNORECASE)  # as in the collection of LIBSVM
 PART = re.compile(r"(?:[-_. ]?part)?[-_. ]?(?<=[-_. t])(\d+)(?:[-_. ]?of[-_. ]?(\d+))?$", re.IGNORECASE)
-FEW, MANY_TASKS = 5, 10  # Choice: training samples of a task, where fewer tasks reach the smallest of AUTO_SIZES
 WITH_CAPTIONS = "captions.csv (image,caption) or JSON with captions as of COCO or Karpathy"
 OF_FILES = ("features", "labels", "captions")  # what the user may choose: files, columns of labels, and what is ignored
 CHOICES = (*OF_FILES, "index", "split", "pictures", "text", "tags", "ignore")
@@ -107,16 +106,14 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
             images,
             captions,
             n_words="auto",
-            smallest_size=FEW,
+            smallest_size=SMALLEST_SIZE,
             split_captions=loader == "photos",
             join_inflections=loader == "photos",
         )
     words, labels = words[: has.shape[1]], pick("datasets", loader).LABELS
-    common = words[words["train"] >= AUTO_SIZES[0]]
-    tasks = common if len(common) >= MANY_TASKS else words
-    counts, some = tasks["train"], ", ".join(tasks["word"][:3])
+    counts, some = words["train"], ", ".join(words["word"][:3])
     said = printable(
-        f"{found.said}, {len(tasks)} {labels} ({some}, …) with {counts.min():,} to {counts.max():,} training samples"
+        f"{found.said}, {len(words)} {labels} ({some}, …) with {counts.min():,} to {counts.max():,} training samples"
     )
     name = re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:90] or "mine"
     is_taken = name in yaml.safe_load(shipped.read_text(encoding="utf-8"))["datasets"]
@@ -128,8 +125,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
         loader=loader,
         options={"root": str(root)} | found.options,
         labels=labels,
-        study={"arrays": "table", "libsvm": "text"}.get(loader, "annotation"),
-        few=FEW if counts.min() < AUTO_SIZES[0] else None,
+        study={"photos": "own-words", "scenes": "own-classes"}.get(loader, "own-labels"),
         yaml=lambda value: yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)[1:-2],
     )
     file.write_text(text, encoding="utf-8")
@@ -188,9 +184,9 @@ def _in_words_of_samples(root: Path, captions: pd.DataFrame) -> Iterator[None]:
         known = captions[captions["known"].astype(bool)] if "known" in captions else captions
         got = ", ".join(f"{name!r} of {n:,}" for name, n in known["caption"].value_counts().head(3).items())
         raise ValueError(
-            f"the tables of {root} must hold at least {FEWEST_WORDS} labels, each with {FEW} training samples and a "
-            f"test sample that have it and as many that have it not, got {got or 'none'}: add samples or labels (one "
-            "label of yes and no may be two classes, in a column of text)"
+            f"the tables of {root} must hold at least {FEWEST_WORDS} labels, each with {SMALLEST_SIZE} training "
+            f"samples and a test sample that have it and as many that have it not, got {got or 'none'}: add samples "
+            "or labels (one label of yes and no may be two classes, in a column of text)"
         ) from None
 
 

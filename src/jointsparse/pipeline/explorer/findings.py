@@ -14,6 +14,7 @@ NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
 SHOWN_WORDS = 3  # with the highest AUC, and with the lowest
 RARE = 0.75  # Choice: times the test images of other words
 CHANCE = 0.05  # Choice: of p-values after Holm's correction
+ALL_FEATURES = "l2"  # the norm that leaves no feature out
 LEVEL = 0.01  # Choice: mean AUCs that differ by no more are level
 WRONG, NOTE = "wrong", "note"  # a number is not what it says, or a remark that no number suffers from
 ANSWERS = {"holds": "yes", "does not hold": "no", "demonstration": "not judged on such data"}  # else the verdict
@@ -156,23 +157,65 @@ def _leads(differences: pd.DataFrame) -> dict[Any, str]:
     return said
 
 
-def sentence(learnt: pd.DataFrame, labels: str = "words") -> str:
-    """Say in one sentence which words a method recognises better than chance.
+def sentence(learnt: pd.DataFrame, labels: str = "words", *, n_test: int = FIRST) -> str:
+    """Say in one sentence which words a method recognises better than chance, and how many of them well.
 
     learnt: the rows of the method, see `answers.Answers`, and right: how many of the first test images have the word.
-    labels: the name of what is learnt.
+    labels: the name of what is learnt. n_test: test images.
     """
-    counted = _counted(learnt)
-    recognised = counted["p_holm"] <= CHANCE
+    counted, first = _counted(learnt), min(FIRST, n_test)
+    recognised, half = counted["p_holm"] <= CHANCE, (first + 1) // 2
     best, others = counted["word"][recognised].tolist(), counted["word"][~recognised].tolist()[::-1]
-    more = len(others) - SHOWN_WORDS
-    parts = [f"{len(best)} of {some(len(counted), labels)} can be recognised"]
-    parts += [f"best: {', '.join(best[:SHOWN_WORDS])}"] if best else []
+    n_well, more = int((counted["right"][recognised] >= half).sum()), len(others) - SHOWN_WORDS
+    parts = [f"{len(best)} of {some(len(counted), labels)} can be recognised better than by chance"]
+    if best:
+        parts[0] += f", {n_well} of them with at least {half} of the first {first} right"
+        parts.append(f"best: {', '.join(best[:SHOWN_WORDS])}")
     parts += [f"not: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}"] if others else []
     return f"{'; '.join(parts)}."
 
 
-def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: int, things: str = "images") -> str:
+def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str:
+    """Say how many of the words that could be learnt were taken; nothing if all were.
+
+    >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
+    ('The 40 most frequent of 374 labels were taken: n_words: 374 in config.yaml takes all.', '')
+    """
+    if n_taken >= n_learnable:
+        return ""
+    said = f"The {n_taken:,} most frequent of {n_learnable:,} {labels} were taken"
+    return f"{said}: n_words: {n_learnable} in config.yaml takes all."
+
+
+def against_all_features(norms: pd.DataFrame) -> str:
+    """Say what the norm that is kept gives with its features, and what l2 gives with all of them.
+
+    norms: see `models.final.norms`.
+    """
+    (kept,) = norms[norms["kept"]].to_dict("records")
+    others = norms[(norms["norm"] == ALL_FEATURES) & ~norms["kept"]].to_dict("records")
+    used = "all" if kept["features"] == kept["of"] else f"{kept['features']:,} of {kept['of']:,}"
+    said = f"The kept model, {label(kept['norm'])}, uses {used} features"
+    for other in others:
+        used = "all" if other["features"] == other["of"] else f"{other['features']:,}"
+        ends = f" ({other['auc_low']:.3f} to {other['auc_high']:.3f})" if np.isfinite(other["auc_low"]) else ""
+        said += f"; {label(other['norm'])} with {used} of them would give a mean AUC of {other['auc']:.3f}{ends}"
+        said += f" in the place of {kept['auc']:.3f}"
+    return f"{said}."
+
+
+def norms_table(norms: pd.DataFrame) -> list[dict[Any, Any]]:
+    """A row for each norm of the final fits, with its name for people and half the width of its interval.
+
+    norms: see `models.final.norms`.
+    """
+    table = norms.assign(label=norms["norm"].map(label), half=(norms["auc_high"] - norms["auc_low"]) / 2)
+    return list(table.to_dict("records"))
+
+
+def how_sure(
+    learnt: pd.DataFrame, method: str, means: pd.DataFrame | None, *, n_test: int, things: str = "images"
+) -> str:
     """Say how well words are recognised on average, and how far the best other method is with the most training images.
 
     Parameters
@@ -181,8 +224,8 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
         As of `sentence`.
     method : str
         Its method. If `means` has no numbers of it, their first method is compared with the others.
-    means : table
-        See `scores.runs.means`.
+    means : table or None
+        See `scores.runs.means`. None where no study compares methods.
     n_test : int
         Test images.
     things : str
@@ -198,6 +241,8 @@ def how_sure(learnt: pd.DataFrame, method: str, means: pd.DataFrame, *, n_test: 
         f"of the first {min(FIRST, n_test)} {things} are right "
         f"(mean AUC {average(learnt, 'auc'):.3f} on {n_test:,} test {things})."
     )
+    if means is None:
+        return said
     auc = means[means["n"] == means["n"].max()].set_index("method")["auc_weighted"]
     if len(auc) == 1:
         return said

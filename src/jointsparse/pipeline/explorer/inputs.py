@@ -11,13 +11,14 @@ import pandas as pd
 
 from jointsparse.files import load
 from jointsparse.pipeline.explorer import thumbnails
-from jointsparse.pipeline.explorer.kept import Kept, kept_model
+from jointsparse.pipeline.explorer.kept import Fits, Kept, kept_model
 from jointsparse.pipeline.explorer.page import Page
 from jointsparse.pipeline.explorer.study import Study, median_run, study_answers
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_record, read_table
+from jointsparse.pipeline.scores.flags import gather
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.pipeline.sweep import Sweep
-from jointsparse.pipeline.tasks import names_of
+from jointsparse.pipeline.tasks import n_learnable, names_of
 
 
 class Images:
@@ -137,6 +138,7 @@ def read_kept(
     *,
     vocabulary: str | None,
     names: Sequence[str],
+    fits: Fits,
 ) -> Kept:
     """Read a kept model and its test images.
 
@@ -150,6 +152,8 @@ def read_kept(
         The vocabulary of these features.
     names : list of str
         Names of these features; empty if they have none.
+    fits : Fits
+        See `read_fits`.
     """
     from jointsparse.features.explain import is_of_pictures  # here, as scikit-learn takes two seconds
 
@@ -163,6 +167,36 @@ def read_kept(
         known_images=pd.Index(table["image"]).get_indexer(kept.known_names_).tolist(),
         has_maps=is_of_pictures(kept),
         names=names,
+        fits=fits,
+    )
+
+
+def read_fits(
+    norms: str,
+    thresholds: str,
+    images: str,
+    captions: pd.DataFrame,
+    warned: Mapping[str, str],
+    words: Mapping[str, Any],
+) -> Fits:
+    """Read how the final fits of a dataset compare, and gather what is to be known of their data.
+
+    Parameters
+    ----------
+    norms, thresholds, images : path
+        Their files.
+    captions : table
+        Of the dataset.
+    warned : mapping
+        By name the files of tables whose warnings no study gathers.
+    words : mapping
+        See `tasks.n_learnable`.
+    """
+    return Fits(
+        read_table(norms),
+        read_table(thresholds),
+        n_learnable(read_table(images, "image", "split"), captions, words),
+        gather({name: read_table(file) for name, file in warned.items()}),
     )
 
 

@@ -18,6 +18,19 @@ IN_CARD |= {"average_precision": "precision", "features": "n_features"}
 ALIKE = 3  # known images that are shown beside each
 
 
+class Fits(NamedTuple):
+    """What is known of the final fits of a dataset, of which one is kept.
+
+    norms: see `models.final.norms`. thresholds: see `models.annotator.at_precisions`. n_learnable: words that could be
+    learnt, of which `n_words` were taken. warnings: see `scores.flags.gather`; no rows where a study has gathered them.
+    """
+
+    norms: pd.DataFrame
+    thresholds: pd.DataFrame
+    n_learnable: int
+    warnings: pd.DataFrame
+
+
 class Kept(NamedTuple):
     """A kept model and its test images.
 
@@ -33,6 +46,8 @@ class Kept(NamedTuple):
         Decisions on the images that have taught it.
     known_images : list of int, (n_known,)
         Their rows in the table of images.
+    fits : Fits
+        How it compares with the other final fits.
     """
 
     model: Any
@@ -40,6 +55,7 @@ class Kept(NamedTuple):
     spread: np.ndarray
     known_scores: np.ndarray
     known_images: Sequence[int]
+    fits: Fits
 
     @property
     def features(self) -> list[int]:
@@ -57,6 +73,7 @@ def kept_model(
     known_images: Sequence[int],
     has_maps: bool,
     names: Sequence[str],
+    fits: Fits,
 ) -> Kept:
     """Gather what a kept model says of the test images.
 
@@ -76,6 +93,8 @@ def kept_model(
         Whether the model begins with pictures.
     names : list of str
         Names of the features of X; empty if they have none.
+    fits : Fits
+        See `Kept`.
     """
     classifier, columns = model[-1], np.arange(X.shape[1])
     if "basis" in model.named_steps:  # whose features have no names
@@ -106,7 +125,7 @@ def kept_model(
         has_maps=has_maps,
     )
     spread = np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)])
-    return Kept(model, answers, spread, model.known_scores_, known_images)
+    return Kept(model, answers, spread, model.known_scores_, known_images, fits)
 
 
 def model_answers(

@@ -88,7 +88,7 @@ def page(
         drawn[0]["alike"] = alike(kept, drawn[0]["rows"])
         rows = rows.union(*drawn[0]["alike"].values())
         maps = _maps(drawn[0])
-    if thumbnail and images is not None and not word_studies:
+    if thumbnail and images is not None and not shown:
         rows = set(np.linspace(0, len(images) - 1, min(SAMPLES, len(images))).astype(int).tolist())
     image_rows = _images(rows, images, captions, thumbnail, original)
     for row, places in maps.items():
@@ -96,17 +96,22 @@ def page(
 
     things = "images" if thumbnail else "samples"
     claimed = findings.hold(verdicts)
-    sentence, sure, why_not = claimed, "", ""
+    sentence, said = claimed, list[str]()
+    why_not = ""
     numbers = {things: f"{len(images):,}"} if images is not None else {}
-    if word_studies:
+    if shown:
         first_answers, first_drawn = shown[0], drawn[0]
         learnt, n_test = _best_method(first_answers, first_drawn), first_drawn["n_test"]
-        sentence = findings.sentence(learnt, labels)
-        means = word_studies[0][0].tables["means"]
-        sure = findings.how_sure(learnt, first_answers.best, means, n_test=n_test, things=things)
+        sentence = findings.sentence(learnt, labels, n_test=n_test)
+        means = word_studies[0][0].tables["means"] if word_studies else None
+        said = [findings.how_sure(learnt, first_answers.best, means, n_test=n_test, things=things)]
         why_not = findings.why_not(learnt, things, labels)
         numbers[f"of the first {min(FIRST, n_test)} right"] = findings.one_digit(findings.average(learnt, "right"))
+    if kept:
+        said.append(findings.against_all_features(kept.fits.norms))
+        said.append(findings.how_many_taken(len(kept.answers.words), kept.fits.n_learnable, labels))
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
+    warned |= {"the last fit": kept.fits.warnings} if kept else {}
     warnings = findings.warnings_of(warned, things, labels)
     n_wrong = sum(warning["severity"] == findings.WRONG for warning in warnings)
     first_screen, suspects = _first_screen(shown, drawn, images, image_rows)
@@ -115,7 +120,7 @@ def page(
         dataset=dataset,
         note=note,
         sentence=sentence,
-        sure=sure,
+        said=[one for one in said if one],
         why_not=why_not,
         studies=studies,
         methods={
@@ -128,7 +133,9 @@ def page(
         n_wrong=n_wrong,
         claims=claims,
         claimed=claimed,
-        samples=list(image_rows.values()) if not word_studies else [],
+        norms=findings.norms_table(kept.fits.norms) if kept else [],
+        thresholds=kept.fits.thresholds.to_dict("records") if kept else [],
+        samples=list(image_rows.values()) if not shown else [],
         things=things,
         labels=labels,
         label=findings.one_of(labels),
@@ -143,10 +150,8 @@ def page(
         },
     )
     card = {"dataset": dataset, "sentence": sentence, "note": note, "warnings": n_wrong, "numbers": numbers}
-    card["verdicts"] = {} if word_studies else dict(verdicts)
-    card["pictures"] = (
-        _pictures_of_card(image_rows, first_screen["wall"] if word_studies else None) if thumbnail else []
-    )
+    card["verdicts"] = {} if shown else dict(verdicts)
+    card["pictures"] = _pictures_of_card(image_rows, first_screen["wall"] if shown else None) if thumbnail else []
     return Page(html, [row for row, image in image_rows.items() if image["file"]], maps, suspects, card)
 
 

@@ -43,6 +43,7 @@ CHECKED = 5  # images whose scores are computed again when a model is loaded
 # depend on the processor and on how many pictures are scored together.
 SCORE_TOL = 1e-5
 FEWEST = 5  # known pictures above a threshold, so that a precision is told of it
+PRECISIONS = (0.5, 0.7, 0.9)  # of `at_precisions`
 ALIKE = 3  # known pictures that are told of each
 
 
@@ -342,3 +343,33 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
             enough = recall * (model.known_labels_[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
             limits[k] = at[(p >= precision) & enough].min(initial=np.inf)
     return limits
+
+
+def at_precisions(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
+    """Count the test pictures that get a word at several precisions.
+
+    Parameters
+    ----------
+    model : Pipeline
+        From `annotator`.
+    scores : array, (n_test, n_words)
+        Its decisions on test pictures.
+    labels : array, (n_test, n_words)
+        Which test picture has which word: 1 or True, 0 or False, -1 where it is unknown.
+
+    Returns
+    -------
+    table
+        A row for each of `PRECISIONS`. Columns precision, words (with a threshold of that precision), pictures (that
+        get a word), of (test pictures), said (words that pictures get, together), right (the fraction of these that
+        the pictures have, where that is known; NaN if nothing is said).
+    """
+    rows = []
+    for precision in PRECISIONS:
+        limits = thresholds(model, precision)
+        said = scores >= limits
+        told = labels[said & (labels >= 0)]
+        right = float((told == 1).mean()) if told.size else np.nan
+        n_words, n_pictures = np.isfinite(limits).sum(), said.any(axis=1).sum()
+        rows.append((precision, int(n_words), int(n_pictures), len(scores), int(said.sum()), right))
+    return pd.DataFrame(rows, columns=["precision", "words", "pictures", "of", "said", "right"])

@@ -3,6 +3,7 @@
 The comparison of methods learns from few images of each word, as the papers do. What is kept learns from all.
 """
 
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from jointsparse.checks import require, require_extra
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
-from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, strata
+from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
 from jointsparse.metrics import by_rank, estimates, resample, resampled
 
 require_extra(__name__, "pandas")
@@ -20,6 +21,8 @@ import pandas as pd  # noqa: E402
 
 KNOWN = ("train", "validation")  # splits that a final fit learns from
 N_FOLDS = 5
+LOG = logging.getLogger(__name__)
+METRICS = ("auc", "precision_of_first", "average_precision")  # and how the names of their intervals' ends begin
 ALL_WORDS = "(all words)"  # names the row of means
 
 
@@ -86,7 +89,9 @@ def fit(
     model, features = fits[power], _scaled(X, (scales or {1.0: None})[power])
     scores = np.empty(labels.shape)
     by = strata(np.where(has, 1, -1), N_FOLDS)
-    for taught, held_out in StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by):
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by)
+    for number, (taught, held_out) in enumerate(folds, start=1):
+        LOG.info("%s, radius %.4g, fold %d of %d for probabilities", norm, model.radius_, number, N_FOLDS)
         fold = JointSparseClassifier(norm, model.radius_, loss=loss, tol=FOLD_TOL).fit(features[taught], Y.iloc[taught])
         scores[held_out] = fold.decision_function(features[held_out])
     model.calibration_ = platt_scaling(scores, np.where(has, 1, -1), known.astype(float))
@@ -198,3 +203,39 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
     for metric, (value, low, high) in numbers.items():
         columns |= {metric: value, f"{metric}_low": low, f"{metric}_high": high}
     return pd.DataFrame(columns | {"radius": model.radius_, "power": final.power, "gap": model.duality_gap_})
+
+
+def chosen_norm(models: Mapping[str, JointSparseClassifierCV]) -> str:
+    """Return the norm that folds choose of final fits on the same folds, by norm.
+
+    As with `JointSparseClassifierCV(norm="auto")` it is the one with the fewest features whose score is within one
+    standard error of the best over the folds.
+    """
+    return choose({norm: model.results_by_norm_[norm] for norm, model in models.items()}, penalised=False)[0]
+
+
+def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.DataFrame], kept: str) -> pd.DataFrame:
+    """Compare the final fits of a dataset: a row for each norm.
+
+    Parameters
+    ----------
+    models : mapping
+        The fits by norm.
+    tables : list of tables
+        Of each fit, see `table`.
+    kept : str
+        The norm of the fit that is kept.
+
+    Returns
+    -------
+    table
+        Columns norm, kept, validation (the mean AUC over the folds), features (in use), of (all features), and the
+        means over the words on the test images: each metric with its low and high end.
+    """
+    rows = []
+    for (norm, model), words in zip(models.items(), tables, strict=True):
+        mean = words.iloc[-1]
+        numbers = {key: mean[key] for key in words.columns if key.startswith(METRICS)}
+        used = {"features": mean["features"], "of": model.coef_.shape[1]}
+        rows.append({"norm": norm, "kept": norm == kept, "validation": model.best_score_} | used | numbers)
+    return pd.DataFrame(rows)
