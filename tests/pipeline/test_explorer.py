@@ -102,7 +102,7 @@ def test_a_kept_model_has_a_page_of_its_own_without_any_study(rng):
     assert model["name"] == "the kept model" and shown.images and shown.findings["warnings"] == 1
     for said in (
         "The 2 most frequent of 374 words were taken: n_words: 374 in config.yaml takes all.",
-        "The kept model, l1,∞, uses 5 of 6 features; l2 with all of them would give a mean AUC of 0.700",
+        "The kept model, l1,∞, uses 5 of 6 features. With all 6, l2 would give a mean AUC of 0.700",
         "<th>l1,∞, kept</th><td>0.750",
         "<td>12 of 30</td><td>1.5</td><td>2</td>",
         "tests look better than they are",
@@ -446,14 +446,16 @@ def test_of_fewer_than_ten_test_images_half_are_enough():
 
 def test_all_features_are_compared_with_those_of_the_kept_model():
     norms = fits().norms
-    kept = "The kept model, l1,∞, uses 5 of 6 features"
-    all_features = "; l2 with all of them would give a mean AUC of 0.700 (0.600 to 0.800) in the place of 0.750."
+    kept = "The kept model, l1,∞, uses 5 of 6 features."
+    all_features = " With all 6, l2 would give a mean AUC of 0.700 (0.600 to 0.800) instead of 0.750."
     assert findings.against_all_features(norms) == kept + all_features
-    assert findings.against_all_features(norms[:1]) == f"{kept}."
+    assert findings.against_all_features(norms[:1]) == kept
     of_l2 = norms.assign(kept=~norms["kept"])
-    assert findings.against_all_features(of_l2) == "The kept model, l2, uses all features."
-    without_interval = norms.assign(auc_low=np.nan)
-    assert "0.700 in the place of" in findings.against_all_features(without_interval)
+    assert findings.against_all_features(of_l2) == "The kept model, l2, uses all 6 features."
+    without_interval = norms.assign(auc_low=np.nan, features=5)
+    assert "With only 5, l2 would give a mean AUC of 0.700 instead of" in findings.against_all_features(
+        without_interval
+    )
 
 
 def test_how_sure_it_is_compares_with_the_best_other_method(rng):

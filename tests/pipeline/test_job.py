@@ -77,16 +77,24 @@ FAILURES = {
 }
 
 
-def test_the_places_of_a_value_are_those_of_the_users_config(run):
+@pytest.mark.parametrize(
+    ("entry", "place"),
+    [
+        ({"studies": {"annotation": {"runs": 2}}}, "studies.annotation"),
+        ({}, "final"),
+        ({"studies": {"d": {}}}, "final"),
+    ],
+)
+def test_the_places_of_a_value_are_those_of_the_users_config(run, entry, place):
     studies = {"c": {"like": "b"}, "b": {"like": "annotation"}, "annotation": {}}
-    config = {"quick": True, "studies": studies, "datasets": {"mine-quick": {"studies": {"annotation": {"runs": 2}}}}}
+    config = {"quick": True, "studies": studies, "datasets": {"mine-quick": entry}}
     done = run(
         "snakemake.wildcards = SimpleNamespace(dataset='mine-quick', study='c')\n"
         "snakemake.params.where = 'studies.c.basis'\n"
         f"snakemake.config = {config}\n"
         "print(job._place(snakemake))"
     )
-    places = [f"studies.{name}.basis" for name in studies] + ["datasets.mine.studies.annotation"]
+    places = [f"studies.{name}.basis" for name in studies] + [f"datasets.mine.{place}"]
     assert done.out == ", or ".join(places) + "\n"
 
 

@@ -96,7 +96,7 @@ def test_own_data_have_a_model_and_a_page_of_last_fits_alone(project):
     (project.root / "own.yaml").write_text(yaml.safe_dump({"datasets": {"own": own}}))
     said = project.run("--config", "dataset=own", overlays=("own.yaml",))
     results = project.root / "results" / "own"
-    assert "own: 3 of 3 labels can be recognised better than by chance, 3 of them with at least 5 of " in said
+    assert "own: 3 of 3 labels can be recognised better than by chance, all of them with at least 5 of " in said
     assert sorted(file.name for file in results.iterdir() if file.is_dir()) == [
         *("final", "logs", "own-labels", "records", "thumbnails", "timings")
     ]
@@ -107,7 +107,7 @@ def test_own_data_have_a_model_and_a_page_of_last_fits_alone(project):
     above = [(scores >= thresholds(model, p)).any(axis=1).sum() for p in PRECISIONS]
     assert read_table(results / "thresholds.csv")["pictures"].tolist() == above
     page = (results / "index.html").read_text()
-    assert "The kept model, l2, uses all features." in page and "No warnings." in page
+    assert "The kept model, l2, uses all 8 features." in page and "No warnings." in page
     assert project.planned("--config", "dataset=own", overlays=("own.yaml",)) == {}
     compared = project.planned("--config", "dataset=own", "compare=True", overlays=("own.yaml",))
     assert compared["train_path"] == 2 * 4 and "fit_final" not in compared

@@ -148,10 +148,12 @@ def _place(snakemake: Any) -> str:
     if not (study and where.startswith("studies.")):
         return where
     dataset, blocks = snakemake.wildcards.dataset, snakemake.config["studies"]
-    replaced = snakemake.config["datasets"][dataset]["studies"]
+    replaced = snakemake.config["datasets"][dataset].get("studies", {})
     dataset = dataset.removesuffix("-quick") if snakemake.config.get("quick") else dataset
     names = [study]
     while like := blocks[names[-1]].get("like"):
         names.append(like)
     places = [where.replace(f"studies.{study}", f"studies.{name}") for name in names]
-    return ", or ".join(places + [f"datasets.{dataset}.studies.{name}" for name in names if replaced.get(name)])
+    of_dataset = [f"studies.{name}" for name in names if replaced.get(name)]
+    of_dataset += ["final"] * replaced.keys().isdisjoint(names)  # which gives it the settings of the study
+    return ", or ".join(places + [f"datasets.{dataset}.{place}" for place in of_dataset])

@@ -169,7 +169,8 @@ def sentence(learnt: pd.DataFrame, labels: str = "words", *, n_test: int = FIRST
     n_well, more = int((counted["right"][recognised] >= half).sum()), len(others) - SHOWN_WORDS
     parts = [f"{len(best)} of {some(len(counted), labels)} can be recognised better than by chance"]
     if best:
-        parts[0] += f", {n_well} of them with at least {half} of the first {first} right"
+        several = "all" if n_well == len(best) > 1 else n_well
+        parts[0] += f", {several} of them with at least {half} of the first {first} right"
         parts.append(f"best: {', '.join(best[:SHOWN_WORDS])}")
     parts += [f"not: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}"] if others else []
     return f"{'; '.join(parts)}."
@@ -193,15 +194,14 @@ def against_all_features(norms: pd.DataFrame) -> str:
     norms: see `models.final.norms`.
     """
     (kept,) = norms[norms["kept"]].to_dict("records")
-    others = norms[(norms["norm"] == ALL_FEATURES) & ~norms["kept"]].to_dict("records")
-    used = "all" if kept["features"] == kept["of"] else f"{kept['features']:,} of {kept['of']:,}"
-    said = f"The kept model, {label(kept['norm'])}, uses {used} features"
-    for other in others:
-        used = "all" if other["features"] == other["of"] else f"{other['features']:,}"
+    used = "all" if kept["features"] == kept["of"] else f"{kept['features']:,} of"
+    said = f"The kept model, {label(kept['norm'])}, uses {used} {kept['of']:,} features."
+    for other in norms[(norms["norm"] == ALL_FEATURES) & ~norms["kept"]].to_dict("records"):
         ends = f" ({other['auc_low']:.3f} to {other['auc_high']:.3f})" if np.isfinite(other["auc_low"]) else ""
-        said += f"; {label(other['norm'])} with {used} of them would give a mean AUC of {other['auc']:.3f}{ends}"
-        said += f" in the place of {kept['auc']:.3f}"
-    return f"{said}."
+        used = f"{'all' if other['features'] == other['of'] else 'only'} {other['features']:,}"
+        said += f" With {used}, {ALL_FEATURES} would give a mean AUC of {other['auc']:.3f}{ends}"
+        said += f" instead of {kept['auc']:.3f}."
+    return said
 
 
 def norms_table(norms: pd.DataFrame) -> list[dict[Any, Any]]:
