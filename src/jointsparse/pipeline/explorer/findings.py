@@ -169,7 +169,7 @@ def sentence(learnt: pd.DataFrame, labels: str = "words", *, n_test: int = FIRST
     n_well, more = int((counted["right"][recognised] >= half).sum()), len(others) - SHOWN_WORDS
     parts = [f"{len(best)} of {some(len(counted), labels)} can be recognised better than by chance"]
     if best:
-        several = "all" if n_well == len(best) > 1 else n_well
+        several = {len(best): "all", 1: "1", 0: "none"}.get(n_well, f"{n_well:,}")
         parts[0] += f", {several} of them with at least {half} of the first {first} right"
         parts.append(f"best: {', '.join(best[:SHOWN_WORDS])}")
     parts += [f"not: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}"] if others else []
