@@ -101,7 +101,7 @@ def test_a_kept_model_has_a_page_of_its_own_without_any_study(rng):
     (model,) = data_of(shown.html)["studies"]
     assert model["name"] == "the kept model" and shown.images and shown.findings["warnings"] == 1
     for said in (
-        "The 2 most frequent of 374 words were taken: n_words: 374 in config.yaml takes all.",
+        "The 2 most frequent of 374 words were taken: n_words: 374 takes all.",
         "The kept model, l1,∞, uses 5 of 6 features. With all 6, l2 would give a mean AUC of 0.700",
         "<th>l1,∞, kept</th><td>0.750",
         "<td>12 of 30</td><td>1.5</td><td>2</td>",

@@ -180,12 +180,12 @@ def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str
     """Say how many of the words that could be learnt were taken; nothing if all were.
 
     >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
-    ('The 40 most frequent of 374 labels were taken: n_words: 374 in config.yaml takes all.', '')
+    ('The 40 most frequent of 374 labels were taken: n_words: 374 takes all.', '')
     """
     if n_taken >= n_learnable:
         return ""
     said = f"The {n_taken:,} most frequent of {n_learnable:,} {labels} were taken"
-    return f"{said}: n_words: {n_learnable} in config.yaml takes all."
+    return f"{said}: n_words: {n_learnable} takes all."
 
 
 def against_all_features(norms: pd.DataFrame) -> str:
