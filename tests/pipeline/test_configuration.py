@@ -626,11 +626,9 @@ def test_a_dataset_is_filled_in_and_its_studies_hold_what_it_replaces_also_in_th
     assert got["mine"]["studies"]["parent"] == {"runs": 7, "sizes": [2], "methods": methods | {"l1": {"radius": [9]}}}
 
 
-def test_tables_that_may_carry_warnings_are_tables_of_the_study(config):
+def test_every_study_but_measured_ones_has_a_table_of_warnings(config):
     for block in (block for entry in of_config.datasets_of(config).values() for block in entry["studies"].values()):
-        warned, tables = of_config.warned_tables(block), of_config.tables_of(block)
-        assert set(warned) < set(tables)
-        assert ("warnings" in tables) == bool(warned)
+        assert ("warnings" in of_config.tables_of(block)) == (block["kind"] not in ("cost", "projection"))
 
 
 @pytest.mark.parametrize(
@@ -693,10 +691,9 @@ def test_a_glance_is_one_run_at_one_size_of_one_study_and_says_so(config, name):
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
-def test_an_experiment_declares_its_datasets_tables_and_warnings(kind):
+def test_an_experiment_declares_its_datasets_and_tables(kind):
     experiment = pick("experiments", kind)
     assert experiment.SERVES in ("samples", "drawn")
-    assert set(experiment.WARNS) <= set(experiment.TABLES)
     (name, folder), *others = experiment.TABLES.items()
     assert (name, folder) in ((kind, "tables"), (kind, "timings"))
     assert others in [[]] if folder == "timings" else ([], [(f"{kind}_seconds", "timings")])

@@ -11,7 +11,7 @@ from small_experiments import EXPERIMENTS
 from jointsparse import registry
 from jointsparse.pipeline.papers.duchi import forms, online, projection, race
 from jointsparse.pipeline.papers.quattoni import cost, recovery
-from jointsparse.pipeline.provenance.tables import read_table, write_table
+from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.registry import pick, room
 
 
@@ -22,45 +22,53 @@ def given(monkeypatch):
 
     def run(data, *, rng, progress, **options):
         seen.update(data=data, progress=progress, options=options)
-        return pd.DataFrame({"n": [5, 9], "drawn": rng.random(2)})
+        timed = {"seconds": options["seconds"]} if "seconds" in options else {}
+        return pd.DataFrame({"n": [5, 9], "drawn": rng.random(2)} | timed)
 
     made_up = {("experiments", "made-up"): SimpleNamespace(run=run)}
     monkeypatch.setattr(registry, "pick", lambda room, kind: made_up[room, kind])
     return seen
 
 
-PARAMS = {"kind": "made-up", "options": {"sizes": [5]}, "seed": [7, 3], "columns": {"run": 3}}
+PARAMS = {"kind": "made-up", "options": {"sizes": [5]}, "seed": 7, "runs": [1, 3]}
 
 
-def test_a_run_has_its_number_first_and_draws_from_its_seed(given, tmp_path, run_script):
-    run_script("repeat", params=PARAMS, output={"table": tmp_path / "run.csv"})
-    expected = pd.DataFrame({"run": 3, "n": [5, 9], "drawn": np.random.default_rng([7, 3]).random(2)})
-    pd.testing.assert_frame_equal(read_table(tmp_path / "run.csv"), expected)
-    assert given == {"data": None, "progress": print, "options": {"sizes": [5]}}
+@pytest.fixture
+def output(tmp_path):
+    return {name: tmp_path / f"{name}.csv" for name in ("made-up", "warnings")}
 
 
-def test_samples_are_read_from_their_files(given, tmp_path, run_script):
+def test_a_run_has_its_number_first_and_draws_from_its_seed(given, output, run_script):
+    run_script("repeat", params=PARAMS, input={"left_out": []}, output=output)
+    drawn = [np.random.default_rng([7, run]).random(2) for run in (1, 3)]
+    expected = pd.DataFrame({"run": [1, 1, 3, 3], "n": [5, 9] * 2, "drawn": np.concatenate(drawn)})
+    pd.testing.assert_frame_equal(read_table(output["made-up"]), expected)
+    assert (given["data"], given["options"]) == (None, {"sizes": [5]})
+
+
+def test_a_measured_experiment_runs_once(given, output, run_script):
+    run_script("measure", params=PARAMS, output={"table": output["made-up"]})
+    expected = pd.DataFrame({"n": [5, 9], "drawn": np.random.default_rng(7).random(2)})
+    pd.testing.assert_frame_equal(read_table(output["made-up"]), expected)
+
+
+def test_samples_are_read_from_their_files_and_what_is_left_out_is_a_warning(given, tmp_path, output, run_script):
     expected = make_samples(np.eye(4, dtype=np.float32), ["grain", "", "gold", ""], n_test=1)
     paths = {name: tmp_path / f"{name}.parquet" for name in ("images", "captions")} | {"features": tmp_path / "X.npz"}
+    expected = expected._replace(left_out=pd.DataFrame({"item": ["a.txt"], "reason": ["empty"]}))
     expected.write(**paths, left_out=tmp_path / "left_out.csv")
-    run_script("repeat", params=PARAMS, input=paths, output={"table": tmp_path / "run.csv"})
+    run_script("repeat", params=PARAMS, input=paths | {"left_out": tmp_path / "left_out.csv"}, output=output)
     for table in ("images", "captions"):
         pd.testing.assert_frame_equal(getattr(given["data"], table), getattr(expected, table).reset_index(drop=True))
     np.testing.assert_array_equal(given["data"].X.toarray(), np.eye(4))
+    assert read_table(output["warnings"])["first"].tolist() == ["item=a.txt"]
 
 
-@pytest.mark.parametrize(("folder", "dropped"), [("timings", []), ("tables", ["seconds"])])
-def test_seconds_are_gathered_only_where_they_belong(tmp_path, run_script, folder, dropped):
-    tables = [pd.DataFrame({"run": [i, i], "auc": [0.5, 0.1 * i], "seconds": [1.0, 2.0]}) for i in (1, 2)]
-    paths = [tmp_path / f"run{i}.csv" for i in (1, 2)]
-    for table, path in zip(tables, paths, strict=True):
-        write_table(table, path)
-    run_script(
-        "gather_runs", input={"runs": paths}, output={"table": tmp_path / "all.csv"}, wildcards={"folder": folder}
-    )
-    pd.testing.assert_frame_equal(
-        read_table(tmp_path / "all.csv"), pd.concat(tables, ignore_index=True).drop(columns=dropped)
-    )
+def test_measured_seconds_lie_in_a_table_of_their_own(given, tmp_path, output, run_script):
+    seconds = {"made-up_seconds": tmp_path / "seconds.csv"}
+    run_script("repeat", params=PARAMS | {"options": {"seconds": 0.5}}, input={"left_out": []}, output=output | seconds)
+    assert [*read_table(output["made-up"])] == ["run", "n", "drawn"]
+    assert read_table(seconds["made-up_seconds"])["seconds"].tolist() == [0.5] * 4
 
 
 # Every experiment

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from jointsparse.checks import Misfit
 from jointsparse.pipeline.flag import Flag, gap_above, read_cell, write_cell
-from jointsparse.pipeline.scores import flags
+from jointsparse.pipeline.scores import flags, warning_table
 
 
 def images(split=("train", "train", "test", "validation", "unlabelled")):
@@ -98,7 +98,7 @@ def test_each_kind_of_warning_is_told_once_per_table():
         "words": pd.DataFrame({"word": ["dog"], "warning": [np.nan]}),
         "left_out": pd.DataFrame({"item": ["a.jpg", "b.jpg"], "reason": ["too small", "no caption"]}),
     }
-    assert flags.gather(tables).to_numpy().tolist() == [
+    assert warning_table.gather(tables).to_numpy().tolist() == [
         ["chosen", "eta0 at the upper edge of its grid", 1, 3, "run=1, method=hinge-l1"],
         ["chosen", "certified gap: 9 to 23%", 2, 3, "run=1, method=hinge-l1"],
         ["tasks_run1", "fewer images than asked for", 1, 2, "n=9, word={cat}"],
@@ -123,7 +123,7 @@ def test_each_kind_of_warning_is_told_once_per_table():
     ],
 )
 def test_warnings_that_differ_in_numbers_are_one(warnings, told):
-    got = flags.gather({"chosen": pd.DataFrame({"warning": warnings})})
+    got = warning_table.gather({"chosen": pd.DataFrame({"warning": warnings})})
     assert got[["warning", "rows"]].to_numpy().tolist() == [[told, 2]]
 
 
@@ -137,6 +137,7 @@ def test_a_cell_holds_flags(cell, flags):
     assert read_cell(cell) == flags
 
 
-def test_without_warnings_the_table_has_its_columns():
-    got = flags.gather({"chosen": pd.DataFrame({"warning": [np.nan, np.nan]})})
+@pytest.mark.parametrize("table", [{"warning": [np.nan, np.nan]}, {"n": [1, 2]}], ids=["none", "no column"])
+def test_without_warnings_the_table_has_its_columns(table):
+    got = warning_table.gather({"chosen": pd.DataFrame(table)})
     assert len(got) == 0 and list(got) == ["table", "warning", "rows", "of", "first"]

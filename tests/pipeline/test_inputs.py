@@ -55,10 +55,7 @@ def test_each_run_has_a_path_where_the_data_choose_radii_and_else_a_sweep():
 def test_an_experiment_that_draws_its_samples_reads_none_and_has_no_left_out_ones():
     inputs, drawn, given = Inputs(run_of()), Study("synthetic", "recovery"), Study("digits", "digits")
     assert (inputs.samples(drawn), len(inputs.samples(given))) == ({}, 3)
-    left_out = {
-        w.dataset: f"results/{w.dataset}/left_out.csv" in inputs.tables_with_warnings(w) for w in (drawn, given)
-    }
-    assert left_out == {"synthetic": False, "digits": True}
+    assert (inputs.left_out(drawn), inputs.left_out(given)) == ([], ["results/digits/left_out.csv"])
 
 
 @pytest.mark.parametrize(("methods", "shown"), [({}, ["chosen", "differences"]), (("l1", "l2"), ["chosen"])])

@@ -24,12 +24,11 @@ PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
 SPACE = ("import numpy", "import  numpy")
 PAGE, PAGES = {"write_page": 1, "write_index": 1}, {"write_page": 5, "write_index": 1}
 # Jobs that follow others and take moments. A test of an edit counts them only if it names them.
-CHEAP = {"draw_figures", "gather_warnings", "judge_claims", *PAGE, "write_configs", "write_manifest"}
+CHEAP = {"draw_figures", "judge_claims", *PAGE, "write_configs", "write_manifest"}
 # Paths of annotation, stories (two runs) and scenes.
 RERUNS_OF_L1INF = {
     "train_path": 4,
-    "repeat": 2,
-    **dict.fromkeys(("compile_kernels", "train_sweep", "measure", "fit_final"), 1),
+    **dict.fromkeys(("compile_kernels", "train_sweep", "repeat_recovery", "measure", "fit_final"), 1),
 }
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
     "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1}),
@@ -55,7 +54,6 @@ FOLLOWING = {  # what follows jobs whose results change
     "train_sweep": ("evaluate", "compare_methods"),
     "train_path": ("evaluate",),
     "fit_final": ("keep_model",),
-    "repeat": ("gather_runs",),
 }
 
 

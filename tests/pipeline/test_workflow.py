@@ -100,14 +100,14 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task_and_its_settings_st
 
 
 def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
-    path = project.root / "results" / "synthetic" / "recovery" / "timings" / "runs" / "run2.csv"
-    table = path.parents[2] / "tables" / "recovery.csv"
+    path = project.root / "results" / "digits" / "captions.parquet"
+    table = path.parent / "digits" / "tables" / "digits.csv"
     target, name = (str(file.relative_to(project.root)) for file in (table, path))
     made, expected = path.read_bytes(), table.read_bytes()
-    path.write_bytes(made[: made.rindex(b"\n", 0, -2) + 1])  # without its last row
+    path.write_bytes(made[:-1])
     *_, line = project.snakemake(target).stderr.splitlines()
     why = "it was changed after it was made"
-    assert line.startswith(f"error: gather_runs synthetic recovery tables recovery: {name} is damaged ({why})")
+    assert line.startswith(f"error: repeat_digits digits digits: {name} is damaged ({why})")
     assert line.endswith(f"(rm {name}; then the same command as before)")
     path.unlink()
     assert re.fullmatch(r"2 of 2 jobs in \d+ s", project.run(targets=(target,)).splitlines()[-1])

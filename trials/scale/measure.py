@@ -20,7 +20,6 @@ STAGES = {  # by rule, what it leaves
     "choose_words": "annotation/labels.npy",
     "draw_tasks": "annotation/tasks",
     "fit_basis": "annotation/basis",
-    "inspect_features": "",
     "train_path": "annotation/paths",
     "evaluate": "annotation/scores.npz",
     "compare_methods": "",

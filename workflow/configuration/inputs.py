@@ -1,7 +1,7 @@
 """The files that the rules read, by the wildcards `w` of a job."""
 
 from configuration.run import Run
-from configuration.studies import AUTO, drawing, final_norms, tables_of, warned_tables
+from configuration.studies import AUTO, drawing, final_norms, tables_of
 from configuration.wildcards import DatasetWildcards, StudyWildcards
 
 Features = str | list[str]  # one file, or the histograms of each shard
@@ -44,6 +44,10 @@ class Inputs:
         """Return the training sets of all runs of a study."""
         return [f"results/{w.dataset}/{w.study}/tasks/run{run}.npz" for run in self.run.runs(w)]
 
+    def tables_of_tasks(self, w: StudyWildcards) -> list[str]:
+        """Return the tables that say how large the training sets of each run became."""
+        return [f"results/{w.dataset}/{w.study}/tables/tasks_run{run}.csv" for run in self.run.runs(w)]
+
     def sweeps(self, w: StudyWildcards) -> list[str]:
         """Return the fits of a study: a path where the data choose the radii, and else a sweep over a grid."""
         grids = self.run.study(w)["methods"]
@@ -61,20 +65,15 @@ class Inputs:
         names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
         return {key: f"results/{w.dataset}/{name}" for key, name in names.items()}
 
-    def repetitions(self, w: StudyWildcards) -> list[str]:
-        """Return the tables of all runs of an experiment."""
-        return [f"results/{w.dataset}/{w.study}/timings/runs/run{run}.csv" for run in self.run.runs(w)]
-
     def tables_of_figures(self, w: StudyWildcards) -> list[str]:
         """Return the tables that the figures of a study show."""
         block = self.run.study(w)
         shown = {name for figure in block["figures"] for name in (drawing(figure).table, drawing(figure).beside)}
         return [self.run.table_file(w, name) for name in sorted(shown & set(tables_of(block)))]
 
-    def tables_with_warnings(self, w: StudyWildcards) -> list[str]:
-        """Return the tables of a study whose rows may carry a warning, and what its dataset leaves out."""
-        tables = [f"results/{w.dataset}/{w.study}/tables/{name}.csv" for name in warned_tables(self.run.study(w))]
-        return tables + [f"results/{w.dataset}/left_out.csv"] * (self.run.offers[w.dataset] != "drawn")
+    def left_out(self, w: DatasetWildcards) -> list[str]:
+        """Return what a dataset leaves out; nothing if its experiments draw their samples."""
+        return [] if self.run.offers[w.dataset] == "drawn" else [f"results/{w.dataset}/left_out.csv"]
 
     def final(self, w: DatasetWildcards) -> dict[str, Features]:
         """Return what a final fit learns from."""

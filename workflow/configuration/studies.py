@@ -21,8 +21,6 @@ AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
 MOST_OF_SHARD = 2000  # pictures, where their number decides the number of shards
 FEW_SAMPLES = 500  # Choice: of a glance; with more it takes longer than a minute
-# Tables of such a study whose rows may carry a warning, besides those of its tasks.
-WARNED = ("odd_features", "words", "chosen", "by_word")
 
 
 def chosen_datasets(config: dict[str, Any]) -> list[str]:
@@ -166,7 +164,7 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
     """A study's tables, and the folder of each: `tables` if it is the same on each run, `timings` if it has seconds."""
     if block["kind"] != WORDS:
         own = pick("experiments", block["kind"])
-        return own.TABLES | ({"warnings": "tables"} if own.WARNS else {})
+        return own.TABLES | ({} if own.TABLES[block["kind"]] == "timings" else {"warnings": "tables"})
     names = [
         *("odd_features", "repeated", "warnings", "words"),
         *("chosen", "means", "words_learnt", "by_word", "convergence", "sparsity", "weights"),
@@ -188,13 +186,6 @@ def final_norms(entry: dict[str, Any]) -> list[str]:
     if norms == AUTO:
         return names_of("norms")
     return norms if isinstance(norms, list) else [norms]
-
-
-def warned_tables(block: dict[str, Any]) -> list[str]:
-    """The names of a study's tables whose rows may carry a warning."""
-    if block["kind"] != WORDS:
-        return list(pick("experiments", block["kind"]).WARNS)
-    return [name for name in tables_of(block) if name in WARNED or name.startswith("tasks_run")]
 
 
 def n_shards(name: str, entry: dict[str, Any]) -> int:

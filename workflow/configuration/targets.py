@@ -23,7 +23,7 @@ class Targets:
     def everything(self) -> list[str]:
         """Return the results of the chosen datasets, their manifest, and their pages."""
         chosen = self.run.chosen
-        kernels = [f"results/kernels/{norm}.txt" for norm in self.norms(chosen)]
+        kernels = ["results/kernels.txt"] if self.norms(chosen) else []
         pages = [f"results/{name}/index.html" for name in chosen]
         # A glance leaves the list of pages of a whole run as it is.
         pages += [] if self.run.quick and Path("results/index.html").exists() else ["results/index.html"]

@@ -29,7 +29,7 @@ from configuration.inputs import Inputs
 from configuration.pages import Pages
 from configuration.report import in_report
 from configuration.run import Run
-from configuration.studies import only, without
+from configuration.studies import WORDS, only, without
 from configuration.targets import Targets
 from configuration.wildcards import any_of
 from jointsparse.pipeline.app import lock

@@ -1,15 +1,19 @@
 rule evaluate:
-    """Choose the best pair (eta0, radius) of every sweep and test it.
+    """Choose the best pair (eta0, radius) of every sweep and test it, and gather the warnings of the study.
 
-    One job writes eight files, as all of them come from the scores that it computes of every fit.
+    One job writes most of these files, as they come from the scores that it computes of every fit. It also lists
+    oddities of the features that it reads, and images that repeat in another split.
     """
     input:
         images=inputs.images,
         features=inputs.features,
+        given=inputs.given_features,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
         tasks=inputs.tasks,
         sweeps=inputs.sweeps,
+        left_out="results/{dataset}/left_out.csv",
+        drawn=inputs.tables_of_tasks,
     output:
         chosen=in_report("results/{dataset}/{study}/tables/chosen.csv", "Tables", "chosen fits"),
         words_learnt=in_report("results/{dataset}/{study}/tables/words_learnt.csv", "Tables", "words learnt"),
@@ -19,10 +23,15 @@ rule evaluate:
         convergence="results/{dataset}/{study}/tables/convergence.csv",
         weights="results/{dataset}/{study}/tables/weights.csv",
         scores="results/{dataset}/{study}/scores.npz",
+        odd_features="results/{dataset}/{study}/tables/odd_features.csv",
+        repeated=in_report("results/{dataset}/{study}/tables/repeated.csv", "Warnings", "repeated images"),
+        warnings=in_report("results/{dataset}/{study}/tables/warnings.csv", "Warnings", "warnings"),
     log:
         "results/{dataset}/{study}/logs/evaluate.log",
     benchmark:
         "results/{dataset}/{study}/timings/evaluate.tsv"
+    wildcard_constraints:
+        study=any_of(run.studies_of_kind([WORDS])),
     resources:
         **needs,
     params:

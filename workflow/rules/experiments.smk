@@ -1,48 +1,38 @@
-rule repeat:
-    """Repeat an experiment once, with fresh draws."""
-    input:
-        unpack(inputs.samples),
-    output:
-        table="results/{dataset}/{study}/timings/runs/run{run}.csv",
-    log:
-        "results/{dataset}/{study}/logs/repeat/run{run}.log",
-    benchmark:
-        "results/{dataset}/{study}/timings/repeat/run{run}.tsv"
-    wildcard_constraints:
-        study=any_of(run.studies_of_kind(run.repeated)),
-    resources:
-        **needs,
-    params:
-        *code("repeat", experiments=run.kind),
-        where="studies.{study}",
-        kind=run.kind,
-        options=run.experiment_options,
-        seed=lambda w: [config["seed"], int(w.run)],
-        columns=lambda w: {"run": int(w.run)},
-    script:
-        "../scripts/repeat.py"
+# Repeat an experiment with fresh draws, and gather the warnings of its runs. There is a rule for each experiment, as the
+# tables of each have names of their own. One job does all runs of a study: many are shorter than a start.
+for kind in run.repeated:
 
-
-rule gather_runs:
-    """Join all repetitions in one table. Measured seconds differ each time and lie in another."""
-    input:
-        runs=inputs.repetitions,
-    output:
-        table=in_report("results/{dataset}/{study}/{folder}/{table}.csv", "Tables", "{table}", caption="runs"),
-    log:
-        "results/{dataset}/{study}/logs/gather_runs_{folder}_{table}.log",
-    benchmark:
-        "results/{dataset}/{study}/timings/gather_runs_{folder}_{table}.tsv"
-    wildcard_constraints:
-        study=any_of(run.studies_of_kind(run.repeated)),
-        table=any_of(table for kind in run.repeated for table in run.tables[kind]),
-    resources:
-        **needs,
-    params:
-        *code("gather_runs"),
-        where="studies.{study}",
-    script:
-        "../scripts/gather_runs.py"
+    rule:
+        name:
+            f"repeat_{kind}"
+        input:
+            unpack(inputs.samples),
+            left_out=inputs.left_out,
+        output:
+            **{
+                table: in_report(
+                    f"results/{{dataset}}/{{study}}/{folder}/{table}.csv", "Tables", table, caption="runs"
+                )
+                for table, folder in run.tables[kind].items()
+            },
+            warnings=in_report("results/{dataset}/{study}/tables/warnings.csv", "Warnings", "warnings"),
+        log:
+            "results/{dataset}/{study}/logs/repeat.log",
+        benchmark:
+            "results/{dataset}/{study}/timings/repeat.tsv"
+        wildcard_constraints:
+            study=any_of(run.studies_of_kind([kind])),
+        resources:
+            **needs,
+        params:
+            *code("repeat", experiments=kind),
+            where="studies.{study}",
+            kind=kind,
+            options=run.experiment_options,
+            runs=run.runs,
+            seed=config["seed"],
+        script:
+            "../scripts/repeat.py"
 
 
 rule measure:
@@ -61,11 +51,10 @@ rule measure:
     resources:
         **needs,
     params:
-        *code("repeat", experiments=run.kind),
+        *code("measure", experiments=run.kind),
         where="studies.{study}",
         kind=run.kind,
         options=run.experiment_options,
         seed=config["seed"],
-        columns={},
     script:
-        "../scripts/repeat.py"
+        "../scripts/measure.py"

@@ -4,25 +4,28 @@ TRAINED_BY = {
     "losses": lambda w: w.loss,
     "norms": lambda w: w.norm,
 }
+NORMS = targets.norms(run.chosen)
+KERNELS_OF = [run.files["solvers"]["working_set"], run.files["losses"]["hinge"], *map(run.files["norms"].get, NORMS)]
 
 
 rule compile_kernels:
-    """Compile the kernels of a norm, so that the jobs that use them do not all compile the same.
+    """Compile the kernels of all norms in use, so that the jobs that use them do not all compile the same.
 
     It comes first, but no job waits for it: what is not compiled yet, a job compiles for itself.
     """
     output:
-        done="results/kernels/{norm}.txt",
+        done="results/kernels.txt",
     log:
-        "results/logs/compile_kernels/{norm}.log",
+        "results/logs/compile_kernels.log",
     benchmark:
-        "results/timings/compile_kernels/{norm}.tsv"
+        "results/timings/compile_kernels.tsv"
     priority: 100
     resources:
         **needs,
     params:
-        *code("compile_kernels", solvers="working_set", losses="hinge", norms=lambda w: w.norm),
+        *code("compile_kernels", *KERNELS_OF),
         where="studies",
+        norms=NORMS,
     script:
         "../scripts/compile_kernels.py"
 

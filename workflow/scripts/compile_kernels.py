@@ -1,4 +1,4 @@
-"""Compile the kernels of a norm, so that the jobs that use them do not all compile the same."""
+"""Compile the kernels of all norms in use, so that the jobs that use them do not all compile the same."""
 
 import numpy as np
 from job import job
@@ -8,5 +8,6 @@ from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake), written(snakemake.output.done) as path:
-        warmup(snakemake.wildcards.norm, losses=("hinge",), dtypes=(np.float32,), progress=False)
-        path.write_text(f"The kernels of {snakemake.wildcards.norm} are compiled.\n", encoding="utf-8")
+        norms = snakemake.params.norms
+        warmup(*norms, losses=("hinge",), dtypes=(np.float32,), progress=False)
+        path.write_text(f"The kernels of {', '.join(norms)} are compiled.\n", encoding="utf-8")

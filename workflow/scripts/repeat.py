@@ -1,17 +1,36 @@
-"""Run an experiment once, with fresh draws."""
+"""Repeat an experiment with fresh draws: a table of all runs, their warnings, and perhaps a table with seconds."""
+
+from pathlib import Path
 
 import numpy as np
-from job import job
+import pandas as pd
+from job import job, parts
 
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.provenance.tables import write_table
+from jointsparse.pipeline.provenance.tables import read_table, write_table
+from jointsparse.pipeline.scores import warning_table
 from jointsparse.registry import pick
+
+
+def repeated(experiment, data, params, progress):
+    """The tables of all runs, one below the other."""
+    for run, part in parts(params.runs, progress):
+        rng = np.random.default_rng([params.seed, run])
+        table = experiment.run(data, rng=rng, progress=part, **params.options)
+        table.insert(0, "run", run)
+        yield table
+
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        files, experiment = dict(snakemake.input.items()), pick("experiments", snakemake.params.kind)
-        data, rng = Samples.read(**files) if files else None, np.random.default_rng(snakemake.params.seed)
-        table = experiment.run(data, rng=rng, progress=progress, **snakemake.params.options)
-        for column, value in snakemake.params.columns.items():
-            table.insert(0, column, value)
-        write_table(table, snakemake.output.table)
+        params = snakemake.params
+        files, output = (dict(named.items()) for named in (snakemake.input, snakemake.output))
+        left_out = files.pop("left_out")
+        data = Samples.read(**files) if files else None
+        table = pd.concat(repeated(pick("experiments", params.kind), data, params, progress), ignore_index=True)
+        # Measured seconds differ each time, and lie apart.
+        if f"{params.kind}_seconds" in output:
+            write_table(table, output[f"{params.kind}_seconds"])
+        write_table(table.drop(columns="seconds", errors="ignore"), output[params.kind])
+        warned = [output[params.kind], *([left_out] if left_out else [])]
+        write_table(warning_table.gather({Path(file).stem: read_table(file) for file in warned}), output["warnings"])

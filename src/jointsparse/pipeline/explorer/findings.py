@@ -320,8 +320,8 @@ def warnings_of(
 ) -> list[dict[str, Any]]:
     """Warnings of all studies in plain words, those that make a number wrong first. What is left out is told elsewhere.
 
-    gathered: the table of `scores.flags.gather`, by study. things: what has labels. labels: what is learnt. Returns
-    severity, text, details: what the tables say, for each.
+    gathered: the table of `scores.warning_table.gather`, by study. things: what has labels. labels: what is learnt.
+    Returns severity, text, details: what the tables say, for each.
     """
     details: dict[str, list[str]] = {}
     for study, table in gathered.items():

@@ -8,8 +8,8 @@ declares
 - ``SERVES``: the datasets it serves, "samples" or "drawn".
 - ``TABLES``: the tables that a study of this kind leaves, and the folder of each. ``tables`` is for numbers that are
   equal on each run, ``timings`` for measured seconds. An experiment with a single table, in ``timings``, is measured
-  once. Any other experiment is repeated, and its second table ``<kind>_seconds`` holds seconds.
-- ``WARNS``: those of its tables whose rows may carry a warning.
+  once. Any other experiment is repeated, and its second table ``<kind>_seconds`` holds seconds. Rows of the first may
+  have a column ``warning``.
 
 The block of a study has ``kind``, ``figures``, ``claims`` and, if it is repeated, ``runs``. All else is passed to
 ``run``.

@@ -1,7 +1,7 @@
-"""Warnings of a study's numbers: features that say nothing, images that repeat, and all others in one table."""
+"""Warnings of a study's numbers: fits that are not finished, features that say nothing, and images that repeat."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,13 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.pipeline.datasets.splits import SPLITS
-from jointsparse.pipeline.flag import ETA0_EDGES, RADIUS_EDGES, Flag, Kind, kinds_in, read_cell
+from jointsparse.pipeline.flag import ETA0_EDGES, RADIUS_EDGES, Flag, Kind, kinds_in
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
 # Choice: the papers certify nothing. A fraction of the optimum, see `learning.fit.Fit`.
 GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
-# What tells the rows of a table apart, as far as it has them.
-KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
 UNFINISHED = {Kind.CERTIFIED_GAP, Kind.NOT_CONVERGED, *RADIUS_EDGES}  # of fits that may be far from the best
 IMAGES_AT_ONCE = 4096
 Blocks = Iterable[tuple[Any, Any]]  # rows, and a matrix of these
@@ -116,45 +114,3 @@ def _repeated(digests: list[bytes | None], images: pd.DataFrame) -> pd.DataFrame
         if digest is not None and splits[first.setdefault(digest, i)] != splits[i]:
             rows.append((names[i], splits[i], names[first[digest]], splits[first[digest]]))
     return pd.DataFrame(rows, columns=["image", "split", "same_as", "split_of_that"], dtype=str)
-
-
-def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All warnings of some tables, each kind once per table: table, warning, rows, of, first.
-
-    tables: by name, with a column warning (see `Flag`) and perhaps note, capped, or reason (of what is left out). A
-    warning with numbers is told with the smallest and the largest of them. rows: how many of the table's `of` rows
-    carry it. first: the keys of the first of them.
-
-    >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap: 7%", "certified gap: 12%"]})
-    >>> gather({"chosen": warned}).to_dict("records")
-    [{'table': 'chosen', 'warning': 'certified gap: 7 to 12%', 'rows': 2, 'of': 2, 'first': 'n=5'}]
-    """
-    rows = []
-    for name, table in tables.items():
-        kinds: dict[str, list[tuple[int, Flag]]] = {}
-        for row, flags in enumerate(_flags(table)):
-            for flag in flags:
-                kinds.setdefault(flag.kind, []).append((row, flag))
-        for kind, flagged in kinds.items():
-            first = table.iloc[flagged[0][0]]
-            keys = ", ".join(f"{key}={first[key]}" for key in KEYS if key in table)
-            rows.append((name, kind + _range([flag for _, flag in flagged]), len(flagged), len(table), keys))
-    return pd.DataFrame(rows, columns=["table", "warning", "rows", "of", "first"])
-
-
-def _flags(table: pd.DataFrame) -> list[list[Flag]]:
-    """The flags of each row."""
-    if "warning" in table:
-        columns = [table[name] for name in ("warning", "note") if name in table]
-        return [[flag for cell in cells for flag in read_cell(cell)] for cells in zip(*columns, strict=True)]
-    if "capped" in table:
-        return [[Flag(Kind.CAPPED)] if capped else [] for capped in table["capped"]]
-    said = "pictures, captions or samples not used, each with its reason in left_out.csv"
-    return [[Flag(said)] for _ in table["reason"]]
-
-
-def _range(flags: list[Flag]) -> str:
-    """The smallest and the largest number of flags of one kind, with a colon before and the unit behind."""
-    numbers = sorted({flag.number for flag in flags if flag.number is not None})
-    ends = dict.fromkeys(f"{number:g}" for number in (numbers[:1] + numbers[-1:]))
-    return f": {' to '.join(ends)}{flags[0].unit}" if numbers else ""

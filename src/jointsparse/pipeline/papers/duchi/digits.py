@@ -42,7 +42,6 @@ from jointsparse.pipeline.papers.harness import State
 
 SERVES = "samples"
 TABLES = {"digits": "tables", "digits_seconds": "timings"}
-WARNS = ("digits",)
 
 STEP_GROWTH = 1.1  # of the step of `near_optimum`, from one iteration to the next
 

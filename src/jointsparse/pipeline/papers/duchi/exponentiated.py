@@ -23,7 +23,6 @@ from jointsparse.pipeline.papers.duchi.steps import Vector
 
 SERVES = "samples"
 TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
-WARNS = ("exponentiated",)
 
 
 def run(

@@ -30,7 +30,6 @@ from jointsparse.pipeline.papers.harness import Progress, State, silent, ticking
 
 SERVES = "samples"
 TABLES = {"online": "tables", "online_seconds": "timings"}
-WARNS = ("online",)
 
 COLUMNS = ("method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning")
 

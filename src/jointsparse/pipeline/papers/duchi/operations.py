@@ -20,7 +20,6 @@ from jointsparse.pipeline.papers.harness import RADIUS_SHARE, Progress, silent, 
 
 SERVES = "drawn"
 TABLES = {"operations": "tables"}
-WARNS = ()
 
 Vector = NDArray[np.float64]
 N_PROJECTIONS = 20  # of a vector, as the number of operations depends on the pivots drawn

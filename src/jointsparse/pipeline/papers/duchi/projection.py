@@ -30,7 +30,6 @@ from jointsparse.pipeline.papers.harness import (
 
 SERVES = "drawn"
 TABLES = {"projection": "timings"}
-WARNS = ()
 
 Vector = NDArray[np.float64]
 Update = Callable[[NDArray[np.int64], Vector], object]  # adds values to coordinates and returns to the ball

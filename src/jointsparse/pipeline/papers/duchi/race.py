@@ -25,7 +25,6 @@ from jointsparse.pipeline.papers.harness import Progress, State, record, silent,
 
 SERVES = "drawn"
 TABLES = {"race": "tables", "race_seconds": "timings"}
-WARNS = ("race",)
 
 NOISY = 0.1  # Paper: sec. 7, the fraction of labels that are flipped
 PASSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)

@@ -33,7 +33,6 @@ from jointsparse.pipeline.papers.harness import (
 
 SERVES = "drawn"
 TABLES = {"cost": "timings"}
-WARNS = ()
 COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective", "difference")
 
 N_TASKS = 40

@@ -24,9 +24,10 @@ from jointsparse.pipeline.papers.harness import Progress, silent, ticking
 
 SERVES = "drawn"
 TABLES = {"recovery": "tables"}
-WARNS = ("recovery",)
 
 COMPARED = {"l1inf": l1inf, "l1": l1, "l2": l2}
+# Choice: radii grow until so many in a row have no smaller validation error than one before.
+PATIENCE = 2
 # Fractions of the optimum, by the column that counts the iterations until an iterate is that near.
 NEAR_OPTIMUM = {"iterations": 0.01, "iterations_3": 0.03, "iterations_10": 0.1}
 
@@ -159,7 +160,7 @@ def rows_of(
     eta0 : sequence of float, above 0
         First step sizes of the subgradient method. The one with the smallest training objective is kept.
     radius : sequence of float, at least 0
-        Radii to choose from by validation.
+        Radii to choose from by validation, which tries them from the smallest on, see PATIENCE.
     n_iter : int, at least 1
         Iterations of the subgradient method.
     tol : float, at least 0
@@ -175,10 +176,8 @@ def rows_of(
     fit = subgradient.fit(
         problem, loss=hinge, norm=norm, radius=np.repeat(radii[:1], len(steps), axis=0), eta0=steps, n_iter=n_iter
     )
-    optima = working_set.fit(problem, loss=hinge, norm=norm, radius=radii, tol=tol, n_iter=optimum_n_iter)
     (best,) = choose_eta0(np.zeros(len(steps)), fit.objective)
-    errors = np.array([error(W, data.X_validation, data.y_validation) for W in optima.W[1:]])
-    chosen = 1 + choose_radius(-errors)
+    optima, chosen = optima_of(problem, data, norm, radii, tol=tol, n_iter=optimum_n_iter)
     bound, at_zero = max(fit.bound[best], optima.bound[0]), float(fit.objective[0, 0])
 
     def row(
@@ -213,6 +212,24 @@ def rows_of(
         near = np.flatnonzero(gaps <= fraction)
         rows[0][column] = near[0] if len(near) else None
     return rows
+
+
+def optima_of(
+    problem: Problem, data: synthetic.Synthetic, norm: Any, radii: np.ndarray, **options: Any
+) -> tuple[Fit, int]:
+    """The optima at the true radii, which come first, and at as many others as validation tries; and its choice.
+
+    options: those of `working_set.fit`.
+    """
+    fits: list[Fit] = []
+    errors: list[float] = []
+    for pair in radii[:, np.newaxis]:
+        fits.append(working_set.fit(problem, loss=hinge, norm=norm, radius=pair, **options))
+        if len(fits) > 1:
+            errors.append(error(fits[-1].W[0], data.X_validation, data.y_validation))
+        if errors and len(errors) > int(np.argmin(errors)) + PATIENCE:
+            break
+    return Fit.stack(fits), 1 + choose_radius(-np.array(errors))
 
 
 def error(W: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
