@@ -57,7 +57,7 @@ def test_samples_are_read_from_their_files_and_what_is_left_out_is_a_warning(giv
     paths = {name: tmp_path / f"{name}.parquet" for name in ("images", "captions")} | {"features": tmp_path / "X.npz"}
     expected = expected._replace(left_out=pd.DataFrame({"item": ["a.txt"], "reason": ["empty"]}))
     expected.write(**paths, left_out=tmp_path / "left_out.csv")
-    run_script("repeat", params=PARAMS, input=paths | {"left_out": tmp_path / "left_out.csv"}, output=output)
+    run_script("repeat", params=PARAMS, input=paths | {"left_out": [tmp_path / "left_out.csv"]}, output=output)
     for table in ("images", "captions"):
         pd.testing.assert_frame_equal(getattr(given["data"], table), getattr(expected, table).reset_index(drop=True))
     np.testing.assert_array_equal(given["data"].X.toarray(), np.eye(4))

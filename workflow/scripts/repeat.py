@@ -32,5 +32,5 @@ if __name__ == "__main__":
         if f"{params.kind}_seconds" in output:
             write_table(table, output[f"{params.kind}_seconds"])
         write_table(table.drop(columns="seconds", errors="ignore"), output[params.kind])
-        warned = [output[params.kind], *([left_out] if left_out else [])]
+        warned = [output[params.kind], *left_out]
         write_table(warning_table.gather({Path(file).stem: read_table(file) for file in warned}), output["warnings"])
