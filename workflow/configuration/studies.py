@@ -175,7 +175,7 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
 
 def drawing(figure: str) -> Drawing:
     """Return how a figure is drawn, and from which tables."""
-    from jointsparse.pipeline.papers.catalogue import FIGURES  # it imports matplotlib, for half a second
+    from jointsparse.pipeline.papers.catalogue import FIGURES  # it imports pandas
 
     return FIGURES[figure]
 

@@ -3,23 +3,21 @@
 They know no paper. Values that a paper states come as arguments, see `papers`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import ceil
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps, rcParams
-from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
-from matplotlib.figure import Figure
-from matplotlib.patheffects import withStroke
 
 from jointsparse.pipeline.figures.style import (
     apart,
     by_method,
     canvas,
     curve,
+    heading,
     in_order,
     legend,
     looks,
@@ -30,6 +28,10 @@ from jointsparse.pipeline.figures.style import (
 )
 from jointsparse.pipeline.scores.flags import GAP
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 APART = 10  # per cent of the features between markers of a path of radii
 MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
@@ -117,7 +119,7 @@ def _curves_and_lead(
     else:
         _lead(panels[1], lead, x, scale)
         panels[1].set_ylabel(f"{metric.upper()} of {table['method'].iloc[0]} minus the other's{unit}")
-        figure.suptitle(title, fontsize=rcParams["axes.titlesize"])
+        heading(figure, title)
     legend(figure)
     return figure
 
@@ -259,6 +261,8 @@ def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float
     axes.plot(points["features"], points["auc_weighted"], markersize=4, **look)
     low, high = points["auc_weighted"] - points["half"], points["auc_weighted"] + points["half"]
     axes.vlines(points["features"], low, high, color=look["color"], linewidth=0.8)
+    from matplotlib.patheffects import withStroke
+
     radius: Any
     for radius, point in points.iloc[marked].iterrows():
         axes.annotate(
@@ -287,7 +291,7 @@ def auc_by_power(table: pd.DataFrame) -> Figure:
         axes.set(title=f"n = {n}", xticks=sorted(chosen["power"].unique()))
         axes.set_xlabel("power of the singular values")
     panels[0].set_ylabel("average test AUC" + _mean_of(chosen))
-    figure.suptitle("Features whitened (0) to unscaled (1)", fontsize=rcParams["axes.titlesize"])
+    heading(figure, "Features whitened (0) to unscaled (1)")
     legend(figure)
     return figure
 
@@ -298,6 +302,9 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
 
     All methods share one scale. l2 uses every feature and is left out. source: see `auc`.
     """
+    from matplotlib import colormaps, rcParams
+    from matplotlib.colors import PowerNorm
+
     methods = sorted(method for method in table["method"].unique() if method.split("-")[-1] != "l2")
     figure, panels = canvas(1.2 + 2.6 * max(len(methods), 2), 5.2, max(len(methods), 1), sharey=True)
     if not methods:
@@ -327,7 +334,7 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
         figure.colorbar(drawn, ax=panels, label="|weight| (white: 0; square-root scale)", shrink=0.8)
     blocks = f" (each row: the largest |weight| of {block})" if block > 1 else ""
     panels[0].set_ylabel(f"features in use, {n_used:,} of {n_features:,}{blocks}")
-    figure.suptitle("Who uses which feature" + source, fontsize=rcParams["axes.titlesize"])
+    heading(figure, "Who uses which feature" + source)
     return figure
 
 

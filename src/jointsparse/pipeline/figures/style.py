@@ -1,19 +1,25 @@
-"""Panels, legends, axes and curves that figures share, and the look of each method in all of them."""
+"""Panels, legends, axes and curves that figures share, and the look of each method in all of them.
+
+Figures import matplotlib where they draw, as the workflow asks for their tables and captions whenever it starts.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle
 from math import ceil
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from jointsparse.registry import room
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
 # Colour of the style sheet, marker and dashes. All three differ, so that methods are told apart in grey too.
 FIVE: tuple[tuple[str, str, Any], ...] = (
@@ -48,6 +54,8 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     The norm of a method `loss-norm` decides, and the loss makes it lighter. Methods in `NAMED` have their own look. Any
     other method takes its turn in `OTHERS`, by name, whatever the order of methods.
     """
+    from matplotlib.colors import to_hex, to_rgb
+
     turns = cycle(OTHERS)
     norms = NORM_LOOKS | {norm: next(turns) for norm in room("norms") if norm not in NORM_LOOKS}
     shades = dict(zip(room("losses"), cycle(SHADES), strict=False))
@@ -121,6 +129,8 @@ def canvas(
     **options : Any
         Passed to `Figure.subplots`.
     """
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height))
     return figure, list(figure.subplots(rows, panels, squeeze=False, **options).flat)
 
@@ -148,7 +158,16 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
 
 def entry(label: str, **look: Any) -> Line2D:
     """Return a legend entry for lines of any method, grey unless the look says otherwise."""
+    from matplotlib.lines import Line2D
+
     return Line2D([], [], **{"color": "0.35", "label": label} | look)
+
+
+def heading(figure: Figure, text: str) -> None:
+    """Write a title above all panels, as large as that of a panel."""
+    from matplotlib import rcParams
+
+    figure.suptitle(text, fontsize=rcParams["axes.titlesize"])
 
 
 def legend(figure: Figure, *more: Any) -> None:
@@ -247,6 +266,8 @@ def curve(
 
 def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
     """Legend entry for the bands of `curve`; none of a single run."""
+    from matplotlib.patches import Patch
+
     runs = table["run"].nunique()
     return [Patch(color="0.85", label=f"{of}: ±1 standard deviation, {runs} runs")] if runs > 1 else []
 

@@ -3,9 +3,11 @@
 A row whose figure is general (`study`) names the place in the paper, and the numbers that the paper states there.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pandas as pd
-from matplotlib import style
-from matplotlib.figure import Figure
 
 from jointsparse.checks import require
 from jointsparse.pipeline.figures import study
@@ -13,6 +15,9 @@ from jointsparse.pipeline.figures.style import SHEET, Drawing
 from jointsparse.pipeline.papers.duchi import figures as duchi
 from jointsparse.pipeline.papers.quattoni import figures as quattoni
 from jointsparse.pipeline.papers.quattoni.numbers import FIGURE_4, REPORT_SIZE, TABLE_1
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Q09, Q08 = "Quattoni et al. 2009", "Quattoni et al. 2008"
 STARS = [
@@ -84,6 +89,8 @@ def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, 
     ValueError
         For another name, and for a table without rows or a needed column.
     """
+    from matplotlib import style
+
     require(name in FIGURES, f"figures knows {', '.join(FIGURES)}; got {name!r}")
     drawing = FIGURES[name]
     require(len(table), f"figure {name}: expected a table {drawing.table} with rows, got none")

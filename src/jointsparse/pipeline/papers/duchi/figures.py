@@ -4,15 +4,14 @@ Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l
 ICML 2008.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import cycle, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from jointsparse.pipeline.figures.style import (
     STATED,
@@ -31,6 +30,11 @@ from jointsparse.pipeline.figures.style import (
     percent,
     size_axis,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
 THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}  # lines of all runs but the first

@@ -1,12 +1,12 @@
 """Figures of Quattoni et al. (2009, and the report of 2008) beside the numbers that the papers print."""
 
+from __future__ import annotations
+
 from itertools import cycle, product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps, rcParams
-from matplotlib.figure import Figure
 
 from jointsparse.checks import Misfit, require
 from jointsparse.metrics import over_runs
@@ -29,6 +29,9 @@ from jointsparse.pipeline.figures.style import (
 )
 from jointsparse.pipeline.papers.quattoni.numbers import report_size
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 # Image annotation, stories, scenes
 
 
@@ -38,6 +41,8 @@ def convergence(table: pd.DataFrame, *, source: str = "") -> Figure:
     The training sets are the largest. The objective is divided by its value at W = 0, as the axis of the paper's figure
     runs from 0 to 1.
     """
+    from matplotlib import colormaps, rcParams
+
     largest = table[(table["n"] == table["n"].max()) & (table["run"] == table["run"].min())]
     figure, (axes,) = canvas()
     by_radius = largest.groupby("radius")
@@ -133,6 +138,8 @@ def test_error(table: pd.DataFrame) -> Figure:
 
 
 def _line(setting: tuple[str, str]) -> dict[str, Any]:
+    from matplotlib import rcParams
+
     dashes, width, _ = SETTINGS[setting]
     return {"linestyle": dashes, "linewidth": width * rcParams["lines.linewidth"]}
 
