@@ -51,7 +51,7 @@ def place_of_rule(name: str) -> tuple[Path, int]:
     """The file and line of a rule of the workflow."""
     for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
         for number, line in enumerate(file.read_text().splitlines(), start=1):
-            if line.strip() == f"rule {name}:":
+            if line.strip() in (f"rule {name}:", f'f"{name}_{{kind}}"'):  # or those of all kinds of experiments
                 return file, number
     raise LookupError(f"the workflow has no rule {name}")
 

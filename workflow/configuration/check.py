@@ -49,7 +49,7 @@ EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
 }
 MIN_LENGTH = 3  # the default of words.min_length, which may stand where it changes nothing
 # Names that are folders of the results, beside those of datasets, or of a dataset, beside those of its studies.
-TAKEN = {"claims", "descriptors", "final", "histograms", "kernels", "logs", "records", "timings"}
+TAKEN = {"claims", "descriptors", "final", "histograms", "logs", "records", "timings"}
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:

@@ -177,7 +177,7 @@ def rows_of(
         problem, loss=hinge, norm=norm, radius=np.repeat(radii[:1], len(steps), axis=0), eta0=steps, n_iter=n_iter
     )
     (best,) = choose_eta0(np.zeros(len(steps)), fit.objective)
-    optima, chosen = optima_of(problem, data, norm, radii, tol=tol, n_iter=optimum_n_iter)
+    optima, chosen = _optima(problem, data, norm, radii, tol=tol, n_iter=optimum_n_iter)
     bound, at_zero = max(fit.bound[best], optima.bound[0]), float(fit.objective[0, 0])
 
     def row(
@@ -214,7 +214,7 @@ def rows_of(
     return rows
 
 
-def optima_of(
+def _optima(
     problem: Problem, data: synthetic.Synthetic, norm: Any, radii: np.ndarray, **options: Any
 ) -> tuple[Fit, int]:
     """The optima at the true radii, which come first, and at as many others as validation tries; and its choice.
