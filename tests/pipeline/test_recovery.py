@@ -93,6 +93,19 @@ def test_validation_chooses_the_radius_with_the_smallest_error(data, table, norm
     assert row["radius"] == min(errors, key=errors.get) and row["gap"] <= 1e-3
 
 
+@pytest.mark.parametrize(
+    ("errors", "n_tried", "chosen"),
+    [([0.3, 0.2, 0.25, 0.2, 0.1], 4, 2.0), ([0.3, 0.2, 0.25, 0.1, 0.2], 5, 4.0), ([0.1, 0.3, 0.2, 0.0, 0.0], 3, 1.0)],
+)
+def test_radii_grow_until_two_have_no_smaller_validation_error(data, monkeypatch, errors, n_tried, chosen):
+    made_up = iter(errors)
+    monkeypatch.setattr(recovery, "error", lambda W, X, y: next(made_up) if X is data.X_validation else 0.5)
+    monkeypatch.setattr(recovery, "COMPARED", {"l2": NORMS["l2"]})
+    table = learn(data, sizes=[10], radius=[1.0, 2.0, 3.0, 4.0, 5.0])
+    assert only(table, radius_rule="validated")["radius"] == chosen
+    assert len([*made_up]) == len(errors) - n_tried
+
+
 def test_test_samples_do_not_change_what_is_chosen(data, table):
     got = learn(data._replace(X_test=-data.X_test[::-1]))
     columns = ["radius", "eta0", "objective", "gap", "iterations", "precision"]
