@@ -244,8 +244,8 @@ def test_the_same_model_makes_the_same_bytes(one, tmp_path):
 def test_no_cut_and_no_flipped_byte_gives_another_model(one):
     content, expected = one.read_bytes(), load(one).coef_
     rng = np.random.default_rng(0)
-    flips = [(place, bytes([content[place] ^ rng.integers(1, 256)])) for place in rng.choice(len(content), 150)]
-    cuts = [content[:end] for end in rng.integers(1, len(content), 20)]
+    flips = [(place, bytes([content[place] ^ rng.integers(1, 256)])) for place in rng.choice(len(content), 40)]
+    cuts = [content[:end] for end in rng.integers(1, len(content), 8)]
     for bad in cuts + [content[:place] + flipped + content[place + 1 :] for place, flipped in flips]:
         one.write_bytes(bad)
         with suppress(ValueError):  # and nothing else, as an AssertionError
