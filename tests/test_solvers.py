@@ -54,14 +54,14 @@ def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, interc
         form["weights"] = np.array([1.5, 0.5, 1.0, 2.0, 0.7])
     weights = np.abs(Y) * np.random.default_rng(1).choice([0.5, 1.0, 3.0], Y.shape)
     problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # so that an intercept is of use
-    options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 2000}
+    options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 500}
     got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **form, **options)
     (expected, _), smallest = convex.optimum(problem, loss, norm, 0.8, penalised, **form), np.nanmin(got.objective)
     assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
     np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
     _, at_zero = solve_at_zero(problem, LOSSES[loss])
     np.testing.assert_array_equal(got.gap, relative_gap(got.value, got.bound, at_zero))
-    assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.05)
+    assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.1)
     assert not shape or got.W.min() >= 0
     options = {name: form[name] for name in ("weights", "groups") if name in form}
     assert penalised or np.all(NORMS[norm].norm(got.W[0], **options) <= 0.8 * (1 + 1e-12))
