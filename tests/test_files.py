@@ -194,6 +194,10 @@ def unsound_tree():
         (lambda path: path.write_bytes(pickle.dumps(Canary())), "is damaged, or no model of jointsparse"),
         (lambda path: os.truncate(path, 10 * 2**30), "must hold at most 200,000,000 bytes, got 10,737,418,240"),
         (lambda path: rewritten(path, lambda entries: entries | {"more": b"x"}), "not those that were written"),
+        (
+            lambda path: rewritten(path, lambda entries: entries | {file.TREE: entries[file.TREE] + b" "}),
+            "not those that were written",
+        ),
         (lambda path: rewritten(path, lambda entries: {file.ORIGIN: b"[]"}), "is damaged, or no model"),
         (lambda path: rewritten(path, with_origin(format=2)), "in a newer format, by jointsparse 1.*: upgrade"),
         (lambda path: rewritten(path, with_origin(versions=None)), "is damaged, or no model of jointsparse"),
