@@ -15,8 +15,8 @@ from jointsparse.pipeline.explorer.kept import Fits, Kept, kept_model
 from jointsparse.pipeline.explorer.page import Page
 from jointsparse.pipeline.explorer.study import Study, median_run, study_answers
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_record, read_table
-from jointsparse.pipeline.scores.flags import gather
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
+from jointsparse.pipeline.scores.warning_table import gather
 from jointsparse.pipeline.sweep import Sweep
 from jointsparse.pipeline.tasks import n_learnable, names_of
 
