@@ -51,6 +51,7 @@ FIRST_ROWS_OF_DESCENT = 1000  # at most: a Gram matrix costs less than another r
 GROWTH_OF_DESCENT = 4  # rows that may come in, times those inside; with other solvers as many as are inside
 SWEEPS_PER_LOOK = 3
 SWEEPS_OF_TASKS = 5  # likewise; only the first of them sees weights of 0
+TOGETHER = 10  # an entry of a product takes so much longer where tasks have working sets of their own
 LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
 
 
@@ -167,7 +168,8 @@ class _Search:
     problem : the tasks, each in parts of its own.
     whole : the same problem, in parts for all tasks together if these share X. Its products are faster.
     b_zero, at_zero : the best intercepts and the objective for W = 0.
-    per_task : True if each task has a working set of its own. Its iterations are then on `problem`, not on `whole`.
+    per_task : True if each task has a working set of its own.
+    is_dense : True if the tasks share dense samples.
     sweeps_rows : True if `_RowSweeps` solve the problem on few rows.
     sweeps_tasks : True if `_TaskSweeps` solve the whole problem, of tasks that share sparse features.
     scale : factors of the features, see `scale_of`.
@@ -196,6 +198,7 @@ class _Search:
         self.whole = whole = self.problem.together()
         self.per_task = norm.PER_TASK and regulariser.weights is None
         shared = whole.y.shape[1] == whole.n_tasks
+        self.is_dense = shared and not whole.is_sparse
         alike = shared and bool((whole.c == whole.c[:, :1]).all())
         self.sweeps_rows = loss.QUADRATIC and norm.DESCENDS and penalised and not regulariser.positive and alike
         self.scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not self.sweeps_rows else None
@@ -270,10 +273,15 @@ class _Search:
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
     def rows(self) -> np.ndarray:
-        """Rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer."""
+        """Rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer.
+
+        Tasks whose sets differ iterate on the rows of any of them where one product for all tasks costs less.
+        """
         if self.inside.ndim == 1:
             return np.flatnonzero(self.inside)
-        size = self.inside.sum(axis=0)
+        size, of_any = self.inside.sum(axis=0), np.flatnonzero(self.inside.any(axis=1))
+        if self.is_dense and TOGETHER * size.mean() > len(of_any):
+            return of_any
         order = np.argsort(~self.inside, axis=0, kind="stable")[: size.max()]
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
 
@@ -348,7 +356,7 @@ class _Steps:
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
         # Tasks with working sets of their own no longer share features, so each needs parts of its own.
-        regulariser, base = search.regulariser, search.problem if search.per_task else search.whole
+        regulariser, base = search.regulariser, search.whole if rows.ndim == 1 else search.problem
         # Features are multiplied by `scale`. So W is divided by it, V is multiplied by it, and the norm weighted by it.
         scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
         small = base.restricted(rows, scale)
