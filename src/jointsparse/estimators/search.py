@@ -39,7 +39,6 @@ from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.radii import (
-    LOOK_TOL,
     MOST_RADII,
     PATIENCE,
     PER_DECADE,
@@ -361,7 +360,7 @@ class Search(Trained):
         if isinstance(values, str) and not penalised:
             return self._extend(samples, splits, self._scales(problem).radius, watch)
         grid = self._grid(problem, values, penalised, "penalties" if penalised else "radii")
-        self._keep_scores([self._scored(samples, splits, grid, watch, self._fold_tol(), penalised=penalised)])
+        self._keep_scores([self._scored(samples, splits, grid, watch, penalised=penalised)])
         return len(self.grid_) < len(grid)
 
     def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
@@ -373,9 +372,9 @@ class Search(Trained):
         scored: list[Round] = []  # by increasing radius
         least = 0
 
-        def score(steps: Sequence[int], splits: Sequence[Split], tol: float, starts: Sequence[Fit | None]) -> Round:
+        def score(steps: Sequence[int], splits: Sequence[Split], starts: Sequence[Fit | None]) -> Round:
             strengths = np.array([radius_at(unit, step) for step in steps])
-            return self._scored(samples, splits, strengths, watch, tol, starts)
+            return self._scored(samples, splits, strengths, watch, starts)
 
         def following() -> int | None:
             nonlocal least
@@ -387,7 +386,7 @@ class Search(Trained):
             least = PER_DECADE
             # One split is enough to tell whether scores rise again.
             start = scored[-1].by_split[0].largest
-            (look,) = score([least], splits[:1], max(self._fold_tol(), LOOK_TOL), [start]).by_split
+            (look,) = score([least], splits[:1], [start]).by_split
             range_of_scores = np.ptp(np.nanmean(self.scores_, axis=1)) or 1.0
             gain = _slack(comparable(self.scores_)) * range_of_scores
             return tried[-1] + 1 if look.scores[0] > of_first.max() + gain else None
@@ -398,7 +397,7 @@ class Search(Trained):
             below = bool(tried) and steps[0] < tried[0]
             # Smaller balls are near W = 0, so their fits need no other fit to start from.
             starts = [fits.largest for fits in scored[-1].by_split] if scored and not below else ()
-            found = score(steps, splits, self._fold_tol(), starts)
+            found = score(steps, splits, starts)
             scored = [found, *scored] if below else [*scored, found]
             tried = [*steps, *tried] if below else [*tried, *steps]
             self._keep_scores(scored)
@@ -423,14 +422,13 @@ class Search(Trained):
         splits: Sequence[Split],
         strengths: np.ndarray,
         watch: Watch,
-        tol: float,
         starts: Sequence[Fit | None] = (),
         penalised: bool = False,
     ) -> Round:
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         jobs = (
             delayed(self._score_split)(
-                samples, split, strengths, penalised, start, tol, seconds, f"fold {i} of {len(splits)}"
+                samples, split, strengths, penalised, start, seconds, f"fold {i} of {len(splits)}"
             )
             for i, (split, start) in enumerate(zip(splits, starts or len(splits) * [None], strict=True), start=1)
         )
@@ -449,7 +447,6 @@ class Search(Trained):
         strengths: np.ndarray,
         penalised: bool,
         start: Fit | None,
-        tol: float,
         seconds: float,
         fold: str,
     ) -> Scored:
@@ -460,7 +457,7 @@ class Search(Trained):
         def train(strength: float, start: Fit | None) -> Fit:
             LOG.info("%s, %s %.4g, %s", self.norm_, "penalty" if penalised else "radius", strength, fold)
             options = {"start": start} if self._stops() else {}
-            return self._train(problem, strength, penalised, tol=tol, watch=watch, **options)[1]
+            return self._train(problem, strength, penalised, tol=self._fold_tol(), watch=watch, **options)[1]
 
         ends = self._end_of_path(problem)
         fits = fits_along(train, strengths, penalised, start=start, ends=ends, watch=watch)

@@ -16,10 +16,6 @@ PER_DECADE = 4  # radii of a path between a number and ten times that number
 MOST_RADII = 40  # in each direction: ten decades
 PATIENCE = 2  # Choice: radii without a better score after which a path ends in a direction
 
-# Choice: relative duality gap of a fit that only tells whether scores rise again at a ball ten times larger. A looser
-# one could leave W where it starts, as some losses fall little.
-LOOK_TOL = 0.1
-
 # Choice: numbers that differ by less than this are equal, because other processors round in another order.
 TIE = 1e-4  # of scores
 TIE_OF_OBJECTIVES = 1e-6  # of the objective at W = 0

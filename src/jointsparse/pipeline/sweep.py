@@ -159,7 +159,7 @@ def path(
 
     It begins at the natural unit of radii (see `learning.scales`), with `radii.PER_DECADE` radii in each factor of 10.
     It goes on in both directions as `radii.next_step` says. Scores may dip before they rise, as those of hinge losses
-    do where tasks are few. So where the path would end below ten times the unit, a loose fit at that radius tells
+    do where tasks are few. So where the path would end below ten times the unit, a fit at that radius tells
     whether the score is better there, and if so the path goes on up to it. The path also ends upwards where next to
     nothing of the loss is left, or where larger radii no longer lower the objective. For a sparse norm it then goes
     down to `sparsest`, for figures of sparsity.
@@ -193,12 +193,12 @@ def path(
     fits: dict[int, Fit] = {}
     scored: dict[int, float] = {}
 
-    def fit_at(step: int, start: Fit | None, tol: float) -> Fit:
+    def fit_at(step: int, start: Fit | None) -> Fit:
         radius = np.array([radii.radius_at(unit, step)])
         return cast(Fit, solver_module.fit(problem, **plug_ins, radius=radius, tol=tol, n_iter=n_iter, start=start))
 
     def take(step: int) -> None:
-        fits[step] = fit = fit_at(step, fits.get(step + 1 if step < 0 else step - 1), tol)
+        fits[step] = fit = fit_at(step, fits.get(step + 1 if step < 0 else step - 1))
         scored[step] = score(fit.W[0]) if score else -float(fit.value[0])
         if progress:
             progress(len(fits), len(fits) + radii.PATIENCE)
@@ -217,7 +217,7 @@ def path(
 
     go_on(least=0 if score else radii.MOST_RADII)  # without scores, objectives alone end the path
     if score and not has_ended() and max(fits) < radii.PER_DECADE:
-        look = fit_at(radii.PER_DECADE, fits[max(fits)], max(tol, radii.LOOK_TOL))
+        look = fit_at(radii.PER_DECADE, fits[max(fits)])
         if score(look.W[0]) > max(scored.values()) + radii.TIE:
             go_on(least=radii.PER_DECADE)
     while plug_ins["norm"].SPARSE and min(fits) > -radii.MOST_RADII and _is_dense(fits[min(fits)].W[0], sparsest):
