@@ -90,23 +90,18 @@ for rule, of_rule in by_rule.items():
     for job in of_rule:
         params = [line for one in job.params for line in (one if isinstance(one, list) else [one])]
         lines = [line for line in params if isinstance(line, str)]
-        listed.append((rule, Path(job.rule.script).stem, dict(job.wildcards.items()), lines, job.params.get("seed")))
+        listed.append((rule, Path(job.rule.script).stem, dict(job.wildcards.items()), lines))
 print(json.dumps(listed))
 """
 
 
 @pytest.fixture(scope="module")
-def listed(tmp_path_factory):
-    """The jobs of a whole run in miniature: rule, script, wildcards, lines of parameters, and the seed."""
+def jobs(tmp_path_factory):
+    """The jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
     overlay = BASE / "tests" / "pipeline" / "config.yaml"
-    return json.loads(run_python("-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), overlay))
-
-
-@pytest.fixture(scope="module")
-def jobs(listed):
-    """These jobs: rule, wildcards, script, and the files that the job depends on."""
+    listed = run_python("-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), overlay)
     found = []
-    for rule, script, wildcards, params, _ in listed:
+    for rule, script, wildcards, params in json.loads(listed):
         lines = [line.split() for line in params]
         code = {line[0] for line in lines if len(line) == 2 and len(line[1]) == 16 and int(line[1], 16)}
         code = {file.removesuffix(".py").removesuffix("/__init__") for file in code}
@@ -129,11 +124,6 @@ def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(j
     assert {script for _, _, script, _ in jobs} == scripts
     kinds = {KINDS[wildcards["study"]] for _, wildcards, script, _ in jobs if script in ("repeat", "measure")}
     assert kinds == set(room("experiments"))
-
-
-def test_no_two_repetitions_of_an_experiment_share_a_seed(listed):
-    seeds = [(wildcards["study"], str(seed)) for rule, _, wildcards, _, seed in listed if rule == "repeat"]
-    assert len(set(seeds)) == len(seeds) > 0
 
 
 def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
@@ -219,8 +209,8 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
         ("pipeline/scores/learnt", {"evaluate", "write_page"}),
         ("pipeline/scores/comparison", {"compare_methods"}),
         ("pipeline/scores/runs", {"compare_methods", "draw_figures", "evaluate"} | JUDGED),
-        ("pipeline/scores/flags", EVALUATED | JUDGED | {"draw_figures"}),
-        ("pipeline/scores/warning_table", {"evaluate"} | REPEATED),
+        ("pipeline/scores/flags", EVALUATED | JUDGED | {"draw_figures", "inspect_features"}),
+        ("pipeline/scores/warning_table", {"evaluate", "write_page"} | REPEATED),
         (
             "pipeline/figures/style pipeline/figures/study pipeline/figures/jointsparse.mplstyle "
             "pipeline/papers/catalogue pipeline/papers/duchi/figures",

@@ -94,6 +94,7 @@ def test_own_data_have_a_model_and_a_page_of_last_fits_alone(project):
     assert sorted(file.name for file in results.iterdir() if file.is_dir()) == [
         *("final", "logs", "own-labels", "records", "thumbnails", "timings")
     ]
+    assert not (results / "own-labels" / "paths").exists()  # nothing is compared
     norms, model = read_table(results / "norms.csv"), load(results / "model.skops")
     assert norms[["norm", "kept"]].to_numpy().tolist() == [["l2", True], ["l1", False]] and norms["auc"].min() > 0.9
     known = read_table(results / "images.parquet", "split")["split"] != "test"

@@ -29,11 +29,11 @@ NEEDS = {
     "evaluate": (420, 2.5, 20), "compare_methods": (265, 1.5, 20), "keep_model": (410, 1, 10),
     "repeat": (575, 8, 60), "measure": (520, 0, 20),
     "judge_claims": (200, 6, 10), "write_page": (415, 2, 20),
-    "draw_figures": (260, 10, 10),
+    "draw_figures": (260, 10, 10), "inspect_features": (210, 2.4, 10),
     "write_configs": (45, 0, 10), "write_manifest": (120, 10, 10), "write_index": (45, 0, 10),
 }
 # fmt: on
-BY_SHARD = ("fit_basis",)  # rules that hold one shard at a time
+BY_SHARD = ("fit_basis", "inspect_features")  # rules that hold one shard at a time
 
 
 def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:

@@ -1,17 +1,16 @@
 rule evaluate:
     """Choose the best pair (eta0, radius) of every sweep and test it, and gather the warnings of the study.
 
-    One job writes most of these files, as they come from the scores that it computes of every fit. It also lists
-    oddities of the features that it reads, and images that repeat in another split.
+    One job writes most of these files, as they come from the scores that it computes of every fit.
     """
     input:
         images=inputs.images,
         features=inputs.features,
-        given=inputs.given_features,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
         tasks=inputs.tasks,
         sweeps=inputs.sweeps,
+        odd_features="results/{dataset}/{study}/tables/odd_features.csv",
         left_out="results/{dataset}/left_out.csv",
         drawn=inputs.tables_of_tasks,
     output:
@@ -23,8 +22,6 @@ rule evaluate:
         convergence="results/{dataset}/{study}/tables/convergence.csv",
         weights="results/{dataset}/{study}/tables/weights.csv",
         scores="results/{dataset}/{study}/scores.npz",
-        odd_features="results/{dataset}/{study}/tables/odd_features.csv",
-        repeated=in_report("results/{dataset}/{study}/tables/repeated.csv", "Warnings", "repeated images"),
         warnings=in_report("results/{dataset}/{study}/tables/warnings.csv", "Warnings", "warnings"),
     log:
         "results/{dataset}/{study}/logs/evaluate.log",

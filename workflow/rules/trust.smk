@@ -1,3 +1,26 @@
+rule inspect_features:
+    """List oddities of a study's features, and images that repeat in another split."""
+    input:
+        images=inputs.images,
+        features=inputs.features,
+        given=inputs.given_features,
+    output:
+        features="results/{dataset}/{study}/tables/odd_features.csv",
+        repeated=in_report("results/{dataset}/{study}/tables/repeated.csv", "Warnings", "repeated images"),
+    log:
+        "results/{dataset}/{study}/logs/inspect_features.log",
+    benchmark:
+        "results/{dataset}/{study}/timings/inspect_features.tsv"
+    resources:
+        **needs,
+    params:
+        *code("inspect_features"),
+        where="studies.{study}",
+        vocabulary=run.vocabulary,
+    script:
+        "../scripts/inspect_features.py"
+
+
 rule write_manifest:
     """Gather what a run was made with, its settings, and the checksums of the files it read and of its tables."""
     input:

@@ -7,14 +7,13 @@ from job import job
 
 from jointsparse.pipeline.provenance.tables import (
     read_array,
-    read_blocks,
     read_features,
     read_record,
     read_table,
     write_arrays,
     write_table,
 )
-from jointsparse.pipeline.scores import evaluation, flags, warning_table
+from jointsparse.pipeline.scores import evaluation, warning_table
 from jointsparse.pipeline.scores.learnt import words_learnt
 from jointsparse.pipeline.scores.runs import means
 from jointsparse.pipeline.sweep import Sweep
@@ -28,21 +27,10 @@ def trained_sweeps(tasks, methods, files):
             yield evaluation.trained_sweep(run, n, method, tasks[run], read_record(Sweep, files[run, method], n))
 
 
-def inspect(input, vocabulary):
-    """The oddities of a study's features, and the images that repeat in another split."""
-    images = read_table(input.images, "image", "split")
-    names = images["image"].tolist()
-    features, given = (read_blocks(files, vocabulary, names) for files in (input.features, input.given))
-    return flags.of_features(features, given, images)
-
-
 if __name__ == "__main__":
     with job(snakemake):
         input, params, output = snakemake.input, snakemake.params, dict(snakemake.output.items())
         warnings = output.pop("warnings")
-        odd_features, repeated = inspect(input, params.vocabulary)
-        write_table(odd_features, output["odd_features"])
-        write_table(repeated, output.pop("repeated"))
         tasks = {run: read_record(Tasks, path) for run, path in zip(params.runs, input.tasks, strict=True)}
         labels = read_array(input.labels)
         words = names_of(read_table(input.words, "word", "images", "warning"), labels)
@@ -63,14 +51,7 @@ if __name__ == "__main__":
             words_learnt(tables.by_word, dict(zip(words, (tables.scores.labels >= 0).sum(axis=0), strict=True))),
             output.pop("words_learnt"),
         )
-        warned = [
-            output.pop("odd_features"),
-            input.words,
-            output["chosen"],
-            output["by_word"],
-            *input.drawn,
-            input.left_out,
-        ]
+        warned = [input.odd_features, input.words, output["chosen"], output["by_word"], *input.drawn, input.left_out]
         for name, path in output.items():
             write_table(getattr(tables, name), path)
         write_table(warning_table.gather({Path(file).stem: read_table(file) for file in warned}), warnings)
