@@ -11,7 +11,7 @@ except ImportError:  # test_properties.py says what is skipped without it
     pass
 else:
     # The same examples on every run: a test that fails is one that somebody's change broke.
-    settings.register_profile("fixed", derandomize=True, deadline=None)
+    settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=80)
     settings.load_profile("fixed")
 
 

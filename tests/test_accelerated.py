@@ -23,8 +23,7 @@ CASES = [
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.__name__)
 @pytest.mark.parametrize(("norm", "options"), CASES)
-@pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize(("penalised", "intercept"), [(False, True), (True, False)], ids=["radius", "penalty"])
 def test_the_optimum_is_that_of_pdhg(loss, norm, penalised, intercept, options):
     problem = draw_tasks(intercept=intercept)
     options = options | {"loss": loss, "norm": norm, "radius": np.array([1.0]), "penalised": penalised}

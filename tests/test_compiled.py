@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from hashlib import sha256
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -13,71 +14,60 @@ import pytest
 from jointsparse import compiled
 
 PACKAGE = compiled.PACKAGE
-# Counts compilations of kernels of the library, and tells where they are kept.
+# Counts compilations of kernels of the library, and tells where they are kept and every bit of sums, whose order the
+# compiler chooses.
 PROGRAM = """
 import numpy as np
 from jointsparse import compiled
 from jointsparse.norms import l12
-assert l12.norm(np.ones((3, 1))) == 3
+sizes = [l12.norm(np.random.default_rng(n).standard_t(2, size=(n, 7))).hex() for n in (17, 5000)]
 kernels = [each for each in vars(l12).values() if hasattr(each, "py_func")]
-print(compiled.folder(), sum(sum(each.stats.cache_misses.values()) for each in kernels))
-"""
-
-# Every bit of sums, whose order the compiler chooses.
-SUMS = """
-import numpy as np
-from jointsparse.norms import NORMS
-for n in (17, 5000):
-    W = np.random.default_rng(n).standard_t(2, size=(n, 7))
-    print([np.asarray(norm.norm(W)).tobytes().hex() for norm in NORMS.values()])
+print(compiled.folder(), sum(sum(each.stats.cache_misses.values()) for each in kernels), *sizes)
 """
 
 
-def process(program, cache, source=PACKAGE.parent):
-    return subprocess.run(
-        [sys.executable, "-c", program],
+def run(cache, source=PACKAGE.parent):
+    """Folder and number of compilations in a fresh process, what it wrote to stderr, and its sums."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)},
         capture_output=True,
         text=True,
         check=True,
     )
-
-
-def run(cache, source=PACKAGE.parent):
-    """Folder and number of compilations in a fresh process, and what it wrote to stderr."""
-    done = process(PROGRAM, cache, source)
-    folder, count = done.stdout.split()
-    return Path(folder), int(count), done.stderr
+    folder, count, *sums = done.stdout.split()
+    return Path(folder), int(count), done.stderr, sums
 
 
 @pytest.fixture(scope="module")
-def warm(tmp_path_factory):
-    """A cache that holds what the program needs."""
+def compiling(tmp_path_factory):
+    """A cache that holds what the program needs, and what the program said when it compiled."""
     cache = tmp_path_factory.mktemp("cache")
-    assert run(cache)[1] > 0
-    return cache
+    return cache, run(cache)
 
 
 @pytest.fixture
-def cache(warm, tmp_path):
+def cache(compiling, tmp_path):
     """A copy of that cache, to be spoiled."""
-    return Path(shutil.copytree(warm, tmp_path / "cache"))
+    return Path(shutil.copytree(compiling[0], tmp_path / "cache"))
 
 
-def test_a_process_that_compiles_and_one_that_loads_agree_in_every_bit(tmp_path):
-    assert process(SUMS, tmp_path).stdout == process(SUMS, tmp_path).stdout
+def test_a_copy_compiles_nothing_and_agrees_in_every_bit_with_the_process_that_compiled(compiling, tmp_path):
+    shutil.copytree(PACKAGE, tmp_path / "jointsparse", ignore=shutil.ignore_patterns("__pycache__"))
+    cache, (_, compiled_first, _, expected) = compiling
+    folder, count, said, sums = run(cache, tmp_path)
+    assert (folder.stat().st_mode & 0o777, count, said, sums) == (0o700, 0, "", expected)
+    assert compiled_first > 0
 
 
-def test_a_copy_compiles_nothing_unless_a_file_with_kernels_is_edited(warm, tmp_path):
+@pytest.mark.parametrize(("edited", "same"), [("files.py", True), ("norms/l1inf.py", False)])
+def test_an_edit_leads_to_another_cache_if_the_file_has_kernels(tmp_path, monkeypatch, edited, same):
     source = Path(shutil.copytree(PACKAGE, tmp_path / "jointsparse", ignore=shutil.ignore_patterns("__pycache__")))
-    with (source / "files.py").open("a") as file:
+    monkeypatch.setattr(compiled, "PACKAGE", source)
+    before = compiled.folder.__wrapped__()
+    with (source / edited).open("a") as file:
         file.write("# edited\n")
-    folder, count, said = run(warm, tmp_path)
-    assert (folder.stat().st_mode & 0o777, count, said) == (0o700, 0, "")
-    with (source / "norms/l1inf.py").open("a") as file:
-        file.write("# edited\n")
-    other, count, _ = run(warm, tmp_path)
-    assert count > 0 and other != folder
+    assert (compiled.folder.__wrapped__() == before) == same
 
 
 def changed(content):
@@ -85,11 +75,14 @@ def changed(content):
     return content[: len(content) // 2] + bytes([content[len(content) // 2] ^ 4]) + content[len(content) // 2 + 1 :]
 
 
-@pytest.mark.parametrize("spoil", [lambda content: b"", lambda content: content[:100], changed])
-def test_cut_empty_and_changed_files_are_compiled_again(cache, spoil):
-    for file in run(cache)[0].iterdir():
+def test_cut_empty_and_changed_files_are_compiled_again(compiling, cache):
+    spoils = cycle([lambda content: b"", lambda content: content[:100], changed])
+    _, (folder, compiled_first, _, _) = compiling
+    files = list((cache / folder.name).iterdir())
+    assert len(files) >= 3
+    for file, spoil in zip(files, spoils, strict=False):
         file.write_bytes(spoil(file.read_bytes()))
-    assert [run(cache)[1] > 0, run(cache)[1] > 0] == [True, False]
+    assert [run(cache)[1], run(cache)[1]] == [compiled_first, 0]
 
 
 class Planted:
@@ -102,8 +95,8 @@ class Planted:
         return os.mkdir, (self.path,)
 
 
-def test_a_file_planted_in_a_folder_that_others_can_open_is_not_run(cache, tmp_path, monkeypatch):
-    folder = run(cache)[0]
+def test_a_file_planted_in_a_folder_that_others_can_open_is_not_run(compiling, cache, tmp_path, monkeypatch):
+    folder = cache / compiling[1][0].name
     for file in folder.iterdir():
         packed = pickle.dumps(Planted(str(tmp_path / "ran")))
         file.write_bytes(sha256(packed).digest() + packed)

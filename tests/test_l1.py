@@ -58,7 +58,7 @@ def test_pivots_take_linear_time_on_ties_and_sorted_input(z):
 # The l1 ball
 
 
-@pytest.mark.parametrize("n", [1000, 5000, 200_000])
+@pytest.mark.parametrize("n", [1000, 5000, 60_000])
 def test_long_vectors_agree_with_extended_precision(rng, n):
     for what, v in draws(rng, n).items():
         for fraction in (1e-3, 0.01, 0.1, 0.5, 0.999):
@@ -181,18 +181,6 @@ def test_corners(project, v, radius, expected, method):
     got = project(v, radius, method=method)
     assert got.dtype == (np.float32 if np.asarray(v).dtype == np.float32 else np.float64)
     np.testing.assert_allclose(got, expected, rtol=1e-7 if got.dtype == np.float32 else 1e-15)
-
-
-@by_method
-@pytest.mark.parametrize("z", [1e-320, 1e-270, 1e-20, 1e250])
-def test_a_small_radius_beside_entries_near_the_largest_float_is_kept(method, z):
-    v = np.array([1e300, -1e299, 0.0, -1e300])
-    expected = [z / 2, 0.0, 0.0, z / 2]
-    np.testing.assert_allclose(l1.project(v, z, method=method), [z / 2, 0.0, 0.0, -z / 2], rtol=1e-15)
-    for project in (l1.project_simplex, l1.project_nonnegative):
-        np.testing.assert_allclose(project(np.abs(v), z, method=method), expected, rtol=1e-15)
-    got = l1.project(np.column_stack([v, [1.0, 0.0, -0.0, -z]]), [z, np.inf], method=method)
-    assert got[:, 1].tobytes() == np.array([1.0, 0.0, -0.0, -z]).tobytes()
 
 
 def test_a_radius_too_small_to_show_beside_the_entries_is_kept(rng):

@@ -71,7 +71,7 @@ def assert_same_steps(lazy, eager, steps, atol=lambda G: 1e-13):
 @pytest.mark.parametrize("norm", LAZY)
 @pytest.mark.parametrize("scale", [1e-100, 1e-9, 1.0, 1e9, 1e100])
 def test_steps_of_very_different_length_in_units_of_any_size(rng, norm, scale):
-    steps = ((examples(rng, 1, 25), rng.standard_t(1.0, size=(1, 4)) * scale) for _ in range(500))
+    steps = ((examples(rng, 1, 25), rng.standard_t(1.0, size=(1, 4)) * scale) for _ in range(120))
     assert_same_steps(*both(25, 4, norm, 2.0 * scale), steps, lambda G: 1e-13 * max(scale, np.abs(G).max()))
 
 

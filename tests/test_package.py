@@ -1,6 +1,7 @@
 """An installation keeps its promises: light imports, a core without extra, clear words if the extra is missing."""
 
 import re
+import runpy
 import subprocess
 import sys
 from importlib.metadata import requires, version
@@ -16,10 +17,10 @@ PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "skop
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments, "-c", code], capture_output=True, text=True, timeout=300)
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300)
 
 
-def without_extra(code: str) -> subprocess.CompletedProcess[str]:
+def without_extra(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run code where no package of the extra can be found."""
     hidden = f"""
 import importlib.abc, importlib.machinery, sys
@@ -32,7 +33,7 @@ found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name in {PIPELINE} else found(name, package)
 sys.meta_path.insert(0, Hidden())
 """
-    return run(hidden + code)
+    return run(hidden + code, *arguments)
 
 
 def test_the_core_needs_four_packages():
@@ -98,13 +99,20 @@ def test_daisy_without_the_extra_says_what_to_install():
     assert done.stderr.splitlines()[-1] == said
 
 
-@pytest.mark.parametrize(
-    "module", ["datasets", "figures", "tasks", "models.final", "papers", "scores.comparison", "provenance.tables"]
-)
-def test_what_needs_the_extra_says_so_in_one_sentence(module):
-    done = without_extra(f"import jointsparse.pipeline.{module}")
-    said = rf"ImportError: jointsparse\.pipeline\.{module} needs pandas.*: pip install 'jointsparse\[pipeline\]'"
-    assert re.fullmatch(said, done.stderr.splitlines()[-1])
+def test_what_needs_the_extra_says_so_in_one_sentence():
+    modules = ["datasets", "figures", "tasks", "models.final", "papers", "scores.comparison", "provenance.tables"]
+    code = """
+from importlib import import_module
+for module in sys.argv[1:]:
+    try:
+        import_module(f"jointsparse.pipeline.{module}")
+    except ImportError as error:
+        print(error)
+"""
+    lines = without_extra(code, *modules).stdout.splitlines()
+    for module, line in zip(modules, lines, strict=True):
+        said = rf"jointsparse\.pipeline\.{module} needs pandas.*: pip install 'jointsparse\[pipeline\]'"
+        assert re.fullmatch(said, line)
 
 
 def test_without_matplotlib_one_sentence_says_what_to_install(monkeypatch):
@@ -134,10 +142,6 @@ runpy.run_module("jointsparse", run_name="__main__")
     assert re.fullmatch(said, done.stderr)
 
 
-@pytest.mark.parametrize("how", [["-m", "mypy", "--strict"], []], ids=["types", "runs"])
-def test_a_users_script(how):
-    for package in ("pandas", *how[1:2]):
-        pytest.importorskip(package)
-    script = str(Path(__file__).with_name("user.py"))
-    done = subprocess.run([sys.executable, *how, script], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_a_users_script_runs():
+    pytest.importorskip("pandas")
+    runpy.run_path(str(Path(__file__).with_name("user.py")))

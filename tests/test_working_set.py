@@ -28,8 +28,7 @@ def draw_wide(dtype=float, shared=False, container=np.asarray, n=60, d=400, m=5,
 
 @NORM
 @FORM
-@pytest.mark.parametrize("shared", [False, True], ids=["apart", "shared"])
-@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+@pytest.mark.parametrize(("shared", "intercept"), [(False, True), (True, False)], ids=["apart", "shared"])
 def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
     problem = draw_wide(shared=shared, intercept=intercept, n=40, d=200, m=4)
     options = {"loss": hinge, "norm": norm, "radius": np.array([12.0 if penalised else 1.0]), "penalised": penalised}
@@ -49,7 +48,7 @@ def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
 @pytest.mark.parametrize("solver", [pdhg, working_set])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 def test_radii_are_fitted_each_by_itself(norm, solver, container):
-    problem = draw_wide(np.float32, container=container)
+    problem = draw_wide(np.float32, container=container, n=40, d=150, m=4)
     options = {"loss": hinge, "norm": norm, "n_iter": 5000}
     radii = np.array([2.0, 0.5, 1.0])
     got = solver.fit(problem, **options, radius=radii)

@@ -1,4 +1,4 @@
-"""A user's script with types: everything that the estimators take and give. mypy checks it, and it runs."""
+"""A user's script with types: all that the estimators take and give. `make lint` checks its types, a test runs it."""
 
 import numpy as np
 import pandas as pd
