@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from common import problem
 from scipy import sparse
-from sklearn.base import clone
-from test_estimators import ALL, QUICK, SINGLE, assert_same
-from test_labels import DOORS, HIDDEN, IDS, KINDS, KNOWN, TARGETS, THIRDS, X, Y, assert_left_out
+from test_estimators import ALL, QUICK, SINGLE
+from test_labels import DOORS, HIDDEN, IDS, KNOWN, TARGETS, THIRDS, X, Y, assert_left_out
 
 from jointsparse import (
     JointSparseClassifier,
@@ -125,33 +124,6 @@ def test_lists_of_tags_are_refused(estimator, y):
     said = "^y must be a vector or a matrix, got a list of tags per sample: .*MultiLabelBinarizer"
     with pytest.raises(ValueError, match=said):
         QUICK.get(estimator, estimator)().fit(problem()[0], y)
-
-
-def test_labels_in_a_frame_of_integers_are_those_of_an_array():
-    features, signs = problem()
-    assert_same(*(JointSparseClassifier().fit(features, form((signs + 1) // 2)) for form in (pd.DataFrame, np.asarray)))
-
-
-# Tasks without any known label
-
-UNKNOWN = FRAME.astype(float).assign(dog=np.nan)
-
-
-@pytest.mark.parametrize("learner", KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize(
-    ("y", "said"),
-    [
-        (UNKNOWN, "^1 of 3 tasks have no known label or target of positive weight, .* stay 0 .*: (label|target) dog$"),
-        (UNKNOWN.assign(cat=np.nan), "^2 of 3 tasks .* stay 0 .*: (label|target)s cat, dog$"),
-        (UNKNOWN.astype("Int64").to_numpy(), "^1 of 3 tasks .* stay 0 .*: (label|target) 1$"),
-    ],
-    ids=["frame", "two", "array"],
-)
-def test_tasks_without_known_labels_are_named_once(learner, y, said):
-    with pytest.warns(UserWarning, match=said) as warned:
-        model = clone(learner).fit(X, y)
-    assert len(warned) == 1 and warned[0].filename == __file__
-    assert not model.coef_[1].any() and not model.intercept_[1] and model.coef_[2].any()
 
 
 # Names

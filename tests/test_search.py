@@ -103,8 +103,10 @@ def test_a_number_of_radii_or_penalties_spans_their_range():
     assert model.scores_[-1].max() == 0.5  # no weights
 
 
-@pytest.mark.parametrize("options", [{"radii": [1.0, 3.0]}, {"norm": "auto", "radii": 2}])
-@pytest.mark.parametrize("estimator", [JointSparseClassifierCV, JointSparseRegressorCV])
+@pytest.mark.parametrize(
+    ("estimator", "options"),
+    [(JointSparseClassifierCV, {"radii": [1.0, 3.0]}), (JointSparseRegressorCV, {"norm": "auto", "radii": 2})],
+)
 def test_folds_at_the_same_time_change_nothing(estimator, options):
     one, two = (estimator(**options, cv=2, n_jobs=n_jobs).fit(*DENSE_FEW) for n_jobs in (1, 2))
     np.testing.assert_equal(one.results_by_norm_, two.results_by_norm_)

@@ -2,7 +2,6 @@
 
 import csv
 import os
-import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -62,10 +61,6 @@ MISTAKES = {
     "an unknown key": (
         lambda root: edit(root / "mine.yaml", "annotation: {}", "annotation: {basis: {rnak: 3}}"),
         "unknown key 'rnak'; the keys here are centred, fitted_on, power, rank",
-    ),
-    "no folder of pictures": (
-        lambda root: shutil.rmtree(root / "mine"),
-        "root must be a folder that holds a folder 'images', got 'mine'",
     ),
     "a file that Snakemake would misread": (
         lambda root: edit(root / "config.yaml", "\nseed:", "\nseed: 2\nseed:"),

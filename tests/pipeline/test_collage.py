@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from jointsparse.pipeline.datasets import collage
 from jointsparse.pipeline.datasets.collage import plans
 
-NUMBERS = (0, 7, 42, 3, 1799)
+NUMBERS = (0, 1799)
 NO_CAUSE = {"nice", "holiday", "friend", "monday", "friday", "weekend", "trip", "favourite", "album", "family", "today"}
 
 
@@ -42,7 +42,7 @@ def test_seed_and_number_alone_decide_captions_and_splits(default):
 
 
 def test_a_photograph_is_in_colour_and_varies_around_320_by_240():
-    pictures = [collage.photograph(name) for name in names(range(40))]
+    pictures = [collage.photograph(name) for name in names(range(12))]
     for pixels in pictures:
         assert (pixels.dtype, pixels.shape[2]) == (np.uint8, 3)
         short, long = sorted(pixels.shape[:2])

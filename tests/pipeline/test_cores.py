@@ -33,8 +33,7 @@ def test_numbers_of_snakemake_are_at_least_one(settings, message):
     resources.require_cores(SimpleNamespace(**unset | {"cores": 1, "nodes": 100}))
 
 
-@pytest.mark.parametrize("option", [["--cores", "0"], ["-j0"]])
-def test_the_workflow_itself_refuses_to_wait(tmp_path, option):
-    command = [sys.executable, "-m", "snakemake", "--snakefile", WORKFLOW / "Snakefile", *option]
+def test_the_workflow_itself_refuses_to_wait(tmp_path):
+    command = [sys.executable, "-m", "snakemake", "--snakefile", WORKFLOW / "Snakefile", "--cores", "0"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("must be at least 1, got 0")

@@ -120,9 +120,8 @@ def with_runs(table, n_runs):
 def test_every_figure_is_drawn_of_smaller_and_larger_tables(name):
     table = made(name)
     of = table["against" if "against" in table else "method"]
-    first = table[of == of.dropna().iloc[0]]
-    smallest = table[table["n"] == table["n"].min()] if "n" in table else table
-    for rows in (table[-1:], first, smallest.assign(n=7, n_samples=99)[::-1], with_runs(table, 3)):
+    first = table[of == of.dropna().iloc[0]].assign(n=7, n_samples=99)[::-1]
+    for rows in (table[-1:], with_runs(first, 3)):
         catalogue.draw(name, rows).draw_without_rendering()
 
 

@@ -15,7 +15,6 @@ from jointsparse.pipeline.provenance import manifest
 from jointsparse.pipeline.provenance.tables import read_table
 
 DRAWN = [study for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
-RADII = "hinge-l1: {eta0: [0.1, 1], radius: [1, 10]}"
 L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
 PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
 SPACE = ("import numpy", "import  numpy")
@@ -28,7 +27,6 @@ RERUNS_OF_L1INF = {
     **dict.fromkeys(("compile_kernels", "train_sweep", "repeat_recovery", "measure", "fit_final"), 1),
 }
 EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
-    "radii": ("overlay.yaml", RADII, "hinge-l1: {eta0: [1], radius: [5]}", {"train_sweep": 1}),
     "method": (
         "overlay.yaml",
         L2,
@@ -43,10 +41,9 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
         {"draw_figures": sum(bool(CONFIG["studies"][study]["figures"]) for study in DRAWN)},
     ),
     "claims": ("src/jointsparse/pipeline/papers/judging.py", *SPACE, {"judge_claims": 1}),
-    "estimators": ("src/jointsparse/estimators/classifier.py", *SPACE, {"fit_final": 1, "keep_model": 1}),
 }
 # Edits of the same row have no job in common, so one dry run shows what each of them reruns.
-TOGETHER = (("radii",), ("pairings", "figures"), ("method", "claims"), ("norm",), ("estimators",))
+TOGETHER = (("pairings", "figures"), ("method", "claims"), ("norm",))
 FOLLOWING = {  # what follows jobs whose results change
     "train_sweep": ("evaluate", "compare_methods"),
     "train_path": ("evaluate",),
