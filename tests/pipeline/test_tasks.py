@@ -8,7 +8,7 @@ import pytest
 
 from jointsparse.checks import Misfit
 from jointsparse.pipeline import tasks
-from jointsparse.pipeline.provenance.tables import read_table, write_table
+from jointsparse.pipeline.provenance.tables import read_arrays, read_table, write_array, write_table
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(
@@ -383,3 +383,22 @@ WRONG_CALLS = [
 def test_what_makes_no_tasks_is_one_clear_error(error, call, said):
     with pytest.raises(error, match=said):
         call()
+
+
+def test_each_run_of_a_study_draws_tasks_of_its_own_from_the_seed(run_script, tmp_path):
+    labels = np.random.default_rng(0).random((60, 3)) < 0.4
+    images = pd.DataFrame({"image": range(60), "split": ["train"] * 40 + ["validation"] * 20})
+    words = pd.DataFrame({"word": list("abc"), "images": labels.sum(axis=0), "warning": ""})
+    given = {"images": tmp_path / "images.parquet", "words": tmp_path / "words.csv", "labels": tmp_path / "labels.npy"}
+    write_table(images, given["images"])
+    write_table(words, given["words"])
+    write_array(given["labels"], labels)
+    made = {"tasks": tmp_path / "tasks.npz", "table": tmp_path / "tasks.csv"}
+    params = {"options": {"sizes": [5], "n_validation_words": 1}, "seed": 7}
+
+    def drawn(run):
+        run_script("draw_tasks", input=given, output=made, params=params, wildcards={"run": run})
+        return read_arrays(made["tasks"], "Y")["Y"]
+
+    np.testing.assert_array_equal(drawn(1), drawn(1))
+    assert (drawn(1) != drawn(2)).any()
