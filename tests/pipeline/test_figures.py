@@ -104,6 +104,7 @@ def test_every_figure_draws_columns_of_its_table(name):
     assert sum(column in told for column, told in needed.items()) == sum(map(bool, needed.values())) >= 2
 
 
+@pytest.mark.parametrize("name", sorted(catalogue.FIGURES)[::3])
 def test_the_same_table_gives_the_same_bytes_and_is_left_alone(name):
     table, files = made(name), (io.BytesIO(), io.BytesIO())
     for file in files:
