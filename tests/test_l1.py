@@ -139,13 +139,6 @@ def test_zeros_stay_zeros_and_no_entry_grows_however_near_the_radius_is_to_the_n
 
 
 @by_method
-@pytest.mark.parametrize("v", [[0.20755227, 0.0029166073, 0.78426486, 0.23316829], [0.8142414, 0, 0.047590706]])
-def test_no_entry_of_these_grows_in_float32(method, v):
-    v = np.array(v, np.float32)
-    assert np.all(l1.project(v, np.nextafter(l1.norm(v), 0), method=method) <= v)
-
-
-@by_method
 def test_zeros_have_their_signs_inside_and_are_positive_outside(method):
     assert l1.project([-0.0, 1.0, 0.0], 2.0, method=method).tobytes() == np.array([-0.0, 1.0, 0.0]).tobytes()
     assert np.signbit(l1.project([[-0.0, 9.0], [1.0, -0.0]], 2.0, method=method)[0, 0])
@@ -181,14 +174,6 @@ def test_corners(project, v, radius, expected, method):
     got = project(v, radius, method=method)
     assert got.dtype == (np.float32 if np.asarray(v).dtype == np.float32 else np.float64)
     np.testing.assert_allclose(got, expected, rtol=1e-7 if got.dtype == np.float32 else 1e-15)
-
-
-def test_a_radius_too_small_to_show_beside_the_entries_is_kept(rng):
-    v = np.r_[np.full(3, 1e8), rng.normal(size=2000)]
-    for radius in (1e-300, 1e-12, 1e-7):
-        got = l1.project(v, radius)
-        np.testing.assert_allclose(got[:3], radius / 3, rtol=1e-14)
-        assert not got[3:].any()
 
 
 @pytest.mark.parametrize("radius", EPS * np.array([0.1, 0.5, 1.0, 3.0, 17.0, 1e3]))

@@ -636,14 +636,6 @@ def test_radii_next_to_0_and_next_to_the_norm(norm, dtype, rng):
             assert np.all(abs(norm.norm(B.astype(np.float64)) - np.minimum(radius, norm.norm(W))) <= most)
 
 
-def test_equal_entries_share_a_radius_of_two_units_in_the_last_place():
-    unit = EPS
-    v = np.array([1 + 8 * unit, 1 + 7 * unit, 1 + 7 * unit, 1 + 7 * unit])
-    B = l1.project(v, 1.88 * unit)
-    np.testing.assert_allclose(B / unit, [1.22, 0.22, 0.22, 0.22], rtol=1e-12)
-    np.testing.assert_array_equal(l1.project(v[:, np.newaxis], 1.88 * unit)[:, 0], B)
-
-
 def test_subnormal_results_stay_in_the_ball(norm):
     """Rounding to the few digits of subnormal numbers goes towards 0."""
     for dtype in (np.float32, np.float64):

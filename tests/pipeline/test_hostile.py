@@ -247,12 +247,6 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
     assert {file.name for file, text in code().items() if found.search(text)} == allowed
 
 
-def test_texts_are_utf8_wherever_they_are_opened():
-    """Also where ruff's PLW1514 does not know that something is a path."""
-    calls = [call for text in code().values() for call in re.findall(r"(?:read|write)_text\([^\n]*", text)]
-    assert len(calls) > 10 and [call for call in calls if "encoding=" not in call] == []
-
-
 def test_no_wildcard_is_a_name_from_the_data():
     paths = [path for text in code().values() for path in re.findall(r"\b(?:results|timings|logs)/[^\s\"]*", text)]
     names = {name for path in paths for name in re.findall(r"\{(\w+)\}", path)}

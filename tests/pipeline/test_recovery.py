@@ -58,18 +58,6 @@ def fits(data, n, norm, radius):
 # The table
 
 
-def test_each_size_and_method_has_three_rows_and_the_same_data_give_the_same_table(data, table):
-    done = []
-    assert learn(data, progress=lambda i, of: done.append((i, of))).equals(table)
-    assert done == [(i, 6) for i in range(1, 7)]
-    got = table[["n", "method", "radius_rule", "solver"]].to_numpy().tolist()
-    kinds = [["true", "subgradient"], ["true", "working_set"], ["validated", "working_set"]]
-    methods = ["hinge-l1inf", "hinge-l1", "hinge-l2"]
-    assert got == [[n, method, *kind] for n in (10, 40) for method in methods for kind in kinds]
-    measured = ["test_error", "precision", "recall", "features", "objective", "gap", *recovery.NEAR_OPTIMUM, "warning"]
-    assert list(table)[4:] == ["radius", "eta0", *measured]
-
-
 @pytest.mark.parametrize("norm", recovery.COMPARED)
 def test_the_true_radius_is_the_norm_of_the_weights(data, table, norm):
     true = NORMS[norm].norm(data.W)

@@ -32,11 +32,6 @@ def test_sizes_are_the_nearest_whole_numbers(n, expected):
     assert tuple(got[split] for split in splits.FRACTIONS) == expected
 
 
-def test_splits_are_drawn_from_the_generator_alone():
-    first, again, other = (splits.draw_splits(NAMES, splits.FRACTIONS, np.random.default_rng(i)) for i in (1, 1, 2))
-    assert first == again != other
-
-
 def test_a_table_decides_and_images_without_a_place_are_listed():
     got, unplaced = splits.assign_splits(
         NAMES[:4],
