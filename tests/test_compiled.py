@@ -77,12 +77,13 @@ def changed(content):
 
 def test_cut_empty_and_changed_files_are_compiled_again(compiling, cache):
     spoils = cycle([lambda content: b"", lambda content: content[:100], changed])
-    _, (folder, compiled_first, _, _) = compiling
-    files = list((cache / folder.name).iterdir())
+    files = list((cache / compiling[1][0].name).iterdir())
     assert len(files) >= 3
     for file, spoil in zip(files, spoils, strict=False):
         file.write_bytes(spoil(file.read_bytes()))
-    assert [run(cache)[1], run(cache)[1]] == [compiled_first, 0]
+    assert run(cache)[1] > 0
+    whole = [file.read_bytes() for file in files]
+    assert all(sha256(kernel[compiled.DIGEST_BYTES :]).digest() == kernel[: compiled.DIGEST_BYTES] for kernel in whole)
 
 
 class Planted:

@@ -95,7 +95,7 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task_and_its_settings_st
     assert np.load(study / "basis" / "features.npy").shape[1] <= (after == "unlabelled").sum()
     got = yaml.safe_load((study / "config.yaml").read_text())
     stories, collage = got["studies"]["stories"], got["datasets"]["collage"]
-    assert (got["seed"], stories["set_aside"], collage["options"]["n_images"]) == (CONFIG["seed"], {"train": 40}, 240)
+    assert (got["seed"], stories["set_aside"], collage["options"]["n_images"]) == (CONFIG["seed"], {"train": 40}, 160)
 
 
 def test_what_was_changed_by_hand_is_named_when_a_run_ends(project):
@@ -151,7 +151,7 @@ def test_library_has_never_heard_of_the_workflow():
 def test_the_kept_model_gives_the_scores_of_the_run(project):
     results = project.root / "results" / "collage"
     model, images = load(results / "model.skops"), read_table(results / "images.parquet")
-    options = {"n_images": 240, "seed": 0, "longest_side": 120}
+    options = {"n_images": 160, "seed": 0, "longest_side": 120}
     few = np.flatnonzero(images["split"] == "test")[:6]
     pictures = [picture(images["image"][i], **options) for i in few]
     histograms = read_features(sorted((results / "histograms").glob("*.npz")), "tree")
