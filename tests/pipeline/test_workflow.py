@@ -169,14 +169,14 @@ def test_the_kept_model_gives_the_scores_of_the_run(project):
 
 
 def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
-    path = project.root / "results" / "synthetic" / "recovery" / "timings" / "runs" / "run2.csv"
-    table = path.parents[2] / "tables" / "recovery.csv"
+    path = project.root / "results" / "documents" / "captions.parquet"
+    table = path.parent / "exponentiated" / "tables" / "exponentiated.csv"
     target, name = (str(file.relative_to(project.root)) for file in (table, path))
     made, expected = path.read_bytes(), table.read_bytes()
-    path.write_bytes(made[: made.rindex(b"\n", 0, -2) + 1])  # without its last row
+    path.write_bytes(made[:-1])
     *_, line = project.snakemake(target).stderr.splitlines()
     why = "it was changed after it was made"
-    assert line.startswith(f"error: gather_runs synthetic recovery tables recovery: {name} is damaged ({why})")
+    assert line.startswith(f"error: repeat_exponentiated documents exponentiated: {name} is damaged ({why})")
     assert line.endswith(f"(rm {name}; then the same command as before)")
     path.unlink()
     assert re.fullmatch(r"2 of 2 jobs in \d+ s", project.run(targets=(target,)).splitlines()[-1])
