@@ -47,7 +47,6 @@ def test_any_vector_any_set_any_method(v, fraction, z):
             np.testing.assert_allclose(got.sum(), z, rtol=1e-13, atol=5e-324)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     pairs=st.lists(st.tuples(numbers, st.sampled_from([1.0, 0.5, 3.0]) | st.floats(1e-3, 1e3)), max_size=50),
     fraction=fractions,

@@ -35,7 +35,7 @@ def test_every_figure_and_table_is_made_and_every_job_leaves_its_log_and_its_sec
     assert {name: len(table) for name, table in tables.items()} == n_rows
     assert tables["chosen"]["auc"].between(0.2, 1).all()
     assert not list(project.root.rglob("*.part*"))
-    assert len(list(results.rglob("timings/**/*.tsv"))) == len(list(results.rglob("logs/**/*.log"))) > 60
+    assert len(list(results.rglob("timings/**/*.tsv"))) == len(list(results.rglob("logs/**/*.log"))) > 50
 
 
 def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_number_stands_in(project):
