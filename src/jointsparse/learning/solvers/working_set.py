@@ -170,6 +170,7 @@ class _Search:
     b_zero, at_zero : the best intercepts and the objective for W = 0.
     per_task : True if each task has a working set of its own.
     is_dense : True if the tasks share dense samples.
+    n_samples : samples of each task, (n_tasks,), if so.
     sweeps_rows : True if `_RowSweeps` solve the problem on few rows.
     sweeps_tasks : True if `_TaskSweeps` solve the whole problem, of tasks that share sparse features.
     scale : factors of the features, see `scale_of`.
@@ -198,7 +199,7 @@ class _Search:
         self.whole = whole = self.problem.together()
         self.per_task = norm.PER_TASK and regulariser.weights is None
         shared = whole.y.shape[1] == whole.n_tasks
-        self.is_dense = shared and not whole.is_sparse
+        self.is_dense, self.n_samples = shared and not whole.is_sparse, np.count_nonzero(whole.c, axis=0)
         alike = shared and bool((whole.c == whole.c[:, :1]).all())
         self.sweeps_rows = loss.QUADRATIC and norm.DESCENDS and penalised and not regulariser.positive and alike
         self.scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not self.sweeps_rows else None
@@ -280,7 +281,7 @@ class _Search:
         if self.inside.ndim == 1:
             return np.flatnonzero(self.inside)
         size, of_any = self.inside.sum(axis=0), np.flatnonzero(self.inside.any(axis=1))
-        if self.is_dense and TOGETHER * size.mean() > len(of_any):
+        if self.is_dense and TOGETHER * (size @ self.n_samples) > len(of_any) * self.whole.c.size:
             return of_any
         order = np.argsort(~self.inside, axis=0, kind="stable")[: size.max()]
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
