@@ -191,4 +191,4 @@ def test_a_glance_at_an_embedded_dataset_is_planned_over_a_config_of_one_line(tm
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     lay(tmp_path, {"config.yaml": "seed: 2\n"})
     assert main(["run", "--quick", "--dataset", "collage", "--", "--dry-run"]) == 0
-    assert re.search(r"^total +25$", capfd.readouterr().out, re.MULTILINE)
+    assert re.search(r"^total +22$", capfd.readouterr().out, re.MULTILINE)

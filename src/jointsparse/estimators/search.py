@@ -378,7 +378,9 @@ class Search(Trained):
 
         def following() -> int | None:
             nonlocal least
-            ended = unit == 0 or all(fits.ended for fits in scored[-1].by_split)
+            if unit == 0:
+                return None
+            ended = all(fits.ended for fits in scored[-1].by_split)
             step = self._next_step(tried, ended, least)
             of_first = self.scores_[:, 0]
             if step is not None or ended or least or max(tried) >= PER_DECADE or np.isnan(of_first).any():
