@@ -96,9 +96,9 @@ LEFT_OUT = "smiles, age: left out (--text COLUMN shows one on the page)"
             "labels.csv: 3 labels (cat, dog, sea); image: left out (--text COLUMN shows one on the page)",
         ),
         (
-            Y.assign(file=[f"{i}.png" for i in range(60)], split=["train", "val", "test"] * 20, title="A sea."),
+            Y.assign(File=[f"{i}.png" for i in range(60)], SPLIT=["train", "val", "test"] * 20, title="A sea."),
             OF_Y,
-            "labels.csv: 3 labels (cat, dog, sea); split: splits; file: pictures; title: text",
+            "labels.csv: 3 labels (cat, dog, sea); SPLIT: splits; File: pictures; title: text",
         ),
     ],
 )
