@@ -122,9 +122,10 @@ def fit(
     -------
     fit : Fit
     """
-    pairs, smooth = per_pair(norm, radius, penalised, weights, positive, groups), np.inf > loss.CURVATURE
+    pairs = per_pair(norm, radius, penalised, weights, positive, groups)
     if not norm.SPARSE or groups is not None:
-        kind, whole = (accelerated.Run, problem.together()) if smooth else (pdhg.Run, problem)
+        kind = run_class(loss)
+        whole = problem if kind is pdhg.Run else problem.together()
         fits = pdhg.fit_pairs(kind, whole, loss, pairs, tol, n_iter, start, watch)
         return Fit.stack([fit._replace(dual=problem.arranged(fit.dual)) for fit in fits])
     search = _Search(problem, loss, pairs[0], tol, n_iter, watch)

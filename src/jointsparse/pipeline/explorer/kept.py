@@ -22,7 +22,8 @@ class Fits(NamedTuple):
     """What is known of the final fits of a dataset, of which one is kept.
 
     norms: see `models.final.norms`. thresholds: see `models.annotator.at_precisions`. n_learnable: words that could be
-    learnt, of which `n_words` were taken. warnings: see `scores.flags.gather`; no rows where a study has gathered them.
+    learnt, of which `n_words` were taken. warnings: see `scores.warning_table.gather`; no rows where a study
+    has gathered them.
     """
 
     norms: pd.DataFrame
