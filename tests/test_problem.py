@@ -11,6 +11,7 @@ from jointsparse.learning.losses import hinge, squared
 from jointsparse.learning.problem import Problem, add_transposed_product, magnitude_limit, product
 from jointsparse.learning.regulariser import Ball
 from jointsparse.learning.solvers import SOLVERS
+from jointsparse.learning.solvers.pdhg import margins
 from jointsparse.norms import l1inf
 
 
@@ -44,17 +45,28 @@ def test_products(monkeypatch, rng, n_pairs, small):
         np.testing.assert_allclose(V, X.T @ A, atol=1e-13)
 
 
-def test_tasks_of_the_same_samples_are_one_part_and_dual_variables_follow(rng):
-    X, Y = rng.normal(size=(50, 4)), rng.choice([-1.0, 1.0], (50, 3))
-    apart, dual = Problem.from_matrix(X, Y), rng.normal(size=(150, 1))
+@pytest.mark.parametrize("shared", [True, False])
+def test_tasks_of_as_many_samples_are_one_part_and_dual_variables_follow(rng, shared):
+    X, Y = rng.normal(size=(1 if shared else 3, 50, 4)), rng.choice([-1.0, 1.0], (50, 3))
+    apart, dual = Problem(list(X) * (3 if shared else 1), list(Y.T)), rng.normal(size=(150, 1))
     whole, balls = apart.together(), [Ball(l1inf, 0.1)]
     as_one = whole.arranged(dual)
+    assert len(whole.parts) == 1
     np.testing.assert_equal([whole.parts[0].y, as_one, apart.arranged(as_one)], [Y, dual.reshape(3, 50).T, dual])
     np.testing.assert_allclose(whole.transposed(as_one), apart.transposed(dual))
     bounds = (lower_bound(*of, balls, A) for *of, A in ((apart, squared, dual), (whole, squared, as_one)))
     np.testing.assert_allclose(*bounds)
-    other = Problem([X, X.copy()], list(Y.T[:2]))
-    assert other.together() is other
+    W, b = rng.normal(size=(3, 4)), rng.normal(size=3)
+    F = margins(whole, W, b)
+    np.testing.assert_allclose(whole.arranged(margins(apart, W, b)), F)
+    assert F.flags.c_contiguous  # solvers change its flat view
+
+
+def test_tasks_stay_apart_if_their_samples_differ_in_number_or_fill_the_cache(rng):
+    X, large = rng.normal(size=(50, 4)), np.zeros((2, 1000, 1000))
+    for tasks in ([X, X[1:]], [X, sparse.csr_matrix(X)], list(large)):
+        apart = Problem(tasks, [np.ones(task.shape[0]) for task in tasks])
+        assert apart.together() is apart
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])

@@ -33,7 +33,7 @@ MOST_COPIED_BYTES, SAMPLES_PER_PRESENT = 2**30, 4
 
 
 class Part(NamedTuple):
-    """Some samples of a task, or of several tasks that share them.
+    """Some samples of a task, or of several tasks that share them or have as many each.
 
     Margins and dual variables are arrays (n_samples, n_tasks of a part * n_pairs): the pairs of its first task, then
     those of its second one. There is one pair where there are several tasks.
@@ -42,8 +42,8 @@ class Part(NamedTuple):
         The tasks' numbers.
     rows : slice
         The samples' places among the samples of all tasks. If the tasks share X, their places in X.
-    X : array or CSR matrix (n, n_features)
-        Features.
+    X : array or CSR matrix (n, n_features), or array (n_tasks of the part, n, n_features)
+        Features that the tasks share, or those of each task.
     y : array (n, n_tasks of the part), float64
         Labels.
     c : array (n, n_tasks of the part), float64
@@ -62,12 +62,16 @@ class Part(NamedTuple):
     def margins(self, W: np.ndarray, b: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
         """X w_k + b_k. W: (n_tasks, n_features, n_pairs). b: (n_tasks, n_pairs). used: the features with weights."""
         W, b = W[self.tasks], b[self.tasks].reshape(-1)
+        if self.X.ndim == 3:
+            return np.ascontiguousarray(np.matmul(self.X, W)[:, :, 0].T) + b
         return product(self.X, W[0] if len(W) == 1 else W[:, :, 0].T, used) + b
 
     def add_transposed(self, A: np.ndarray, V: np.ndarray) -> None:
         """Add X^T A to V (n_tasks, n_features, n_pairs), or write it there if the part is the first."""
         V = V[self.tasks]
-        if len(V) == 1:
+        if self.X.ndim == 3:
+            np.matmul(self.X.transpose(0, 2, 1), A.T[:, :, np.newaxis], out=V)
+        elif len(V) == 1:
             add_transposed_product(self.X, A, V[0], self.first)
         elif self.first:
             V[:, :, 0] = A.T @ self.X
@@ -191,6 +195,8 @@ class Problem:
         """The samples of all tasks, one task after the other, each task in one part or more."""
         parts: list[Part] = []
         width, offset = self.y.shape[1], 0
+        if width > 1 and not self.shares_X:
+            return [Part(slice(0, width), slice(0, len(self.y)), np.stack(self.X), self.y, self.c, True)]
         for k, X in enumerate(self.X[: self.n_tasks // width]):
             for start, end in pairwise(_ends(X)):
                 rows = slice(offset + start, offset + end)
@@ -198,6 +204,11 @@ class Problem:
                 parts.append(Part(slice(k, k + width), rows, X_part, self.y[rows], self.c[rows], start == 0))
             offset += X.shape[0]
         return parts
+
+    @property
+    def shares_X(self) -> bool:
+        """True if all tasks have the same array of features."""
+        return all(X is self.X[0] for X in self.X)
 
     @property
     def is_sparse(self) -> bool:
@@ -212,14 +223,20 @@ class Problem:
         return other
 
     def together(self) -> "Problem":
-        """Return the same problem in one part for all tasks, if these share X: products are then of matrices.
+        """Return the same problem in one part for all tasks, if they share X or have few samples, as many each.
 
-        It is for one pair at a time. Its y and c are (n, n_tasks). `arranged` carries dual variables over.
+        A product is then one call for all tasks. The problem is for one pair at a time. Its y and c are (n, n_tasks).
+        `arranged` carries dual variables over.
         """
-        if self.y.shape[1] > 1 or any(X is not self.X[0] for X in self.X):
+        if self.y.shape[1] > 1 or not (self.shares_X or self._can_stack()):
             return self
         y, c = (column.reshape(self.n_tasks, -1).T.copy() for column in (self.y, self.c))
         return self.changed(y=y, c=c)
+
+    def _can_stack(self) -> bool:
+        """True if the dense features of the tasks have one shape, and those of a task fit into one part."""
+        first = self.X[0]
+        return not self.is_sparse and first.nbytes <= PART_BYTES and all(X.shape == first.shape for X in self.X)
 
     def compact(self) -> "Problem":
         """Return the same problem in sparse form, if few of the entries are not 0."""

@@ -92,12 +92,12 @@ def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) 
     # Usually an entry is larger than the rounding error of any sum can be. Then G is kept as it is.
     if np.abs(G).max(initial=0.0) > n * eps * largest:
         return G
-    sums, sizes = np.zeros(G.shape), np.zeros(G.shape)
+    sums, sizes = np.zeros((2, *G.T.shape, 1))
     for part in problem.parts:
         X, A = part.X.astype(np.float64), dual[part.rows].astype(np.float64)
-        sums[:, part.tasks] += X.T @ A
-        sizes[:, part.tasks] += abs(X).T @ np.abs(A)
-    return np.where(np.abs(sums) > (2 * eps + n * np.finfo(float).eps) * sizes, sums, 0.0)
+        part._replace(X=X).add_transposed(A, sums)
+        part._replace(X=abs(X)).add_transposed(np.abs(A), sizes)
+    return np.where(np.abs(sums) > (2 * eps + n * np.finfo(float).eps) * sizes, sums, 0.0)[:, :, 0].T
 
 
 def __getattr__(name: str) -> object:

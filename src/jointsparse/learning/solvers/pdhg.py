@@ -101,7 +101,7 @@ def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.nda
     means: (n_tasks, n_features), what is taken off the features first; None: nothing.
     """
     means = np.zeros((problem.n_tasks, problem.n_features), dtype=problem.dtype) if means is None else means
-    if problem.y.shape[1] > 1 and problem.c.all():  # all tasks have the same samples
+    if problem.y.shape[1] > 1 and problem.shares_X and problem.c.all():  # all tasks have the same samples
         alone = problem.changed(n_tasks=1, X=problem.X[:1], y=problem.y[:, :1].copy(), c=problem.c[:, :1].copy())
         return np.repeat(spectral_bounds(alone, means[:1]), problem.n_tasks)
     v = np.random.default_rng(0).normal(size=problem.n_features)

@@ -125,7 +125,7 @@ def fit(
     pairs = per_pair(norm, radius, penalised, weights, positive, groups)
     if not norm.SPARSE or groups is not None:
         kind = run_class(loss)
-        whole = problem if kind is pdhg.Run else problem.together()
+        whole = problem if kind is pdhg.Run and problem.shares_X else problem.together()
         fits = pdhg.fit_pairs(kind, whole, loss, pairs, tol, n_iter, start, watch)
         return Fit.stack([fit._replace(dual=problem.arranged(fit.dual)) for fit in fits])
     search = _Search(problem, loss, pairs[0], tol, n_iter, watch)
@@ -167,7 +167,7 @@ class _Search:
     What all pairs have in common:
 
     problem : the tasks, each in parts of its own.
-    whole : the same problem, in parts for all tasks together if these share X. Its products are faster.
+    whole : the same problem, in one part for all tasks together where that is possible. Its products are faster.
     b_zero, at_zero : the best intercepts and the objective for W = 0.
     per_task : True if each task has a working set of its own.
     is_dense : True if the tasks share dense samples.
@@ -199,7 +199,7 @@ class _Search:
         self.problem = problem.compact()
         self.whole = whole = self.problem.together()
         self.per_task = norm.PER_TASK and regulariser.weights is None
-        shared = whole.y.shape[1] == whole.n_tasks
+        shared = whole.shares_X
         self.is_dense, self.n_samples = shared and not whole.is_sparse, np.count_nonzero(whole.c, axis=0)
         alike = shared and bool((whole.c == whole.c[:, :1]).all())
         self.sweeps_rows = loss.QUADRATIC and norm.DESCENDS and penalised and not regulariser.positive and alike
@@ -361,7 +361,7 @@ class _Steps:
         regulariser, base = search.regulariser, search.whole if rows.ndim == 1 else search.problem
         # Features are multiplied by `scale`. So W is divided by it, V is multiplied by it, and the norm weighted by it.
         scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
-        small = base.restricted(rows, scale)
+        small = base.restricted(rows, scale).together()
         weights = [factors for factors in (scale, regulariser.weights_of(rows)) if factors is not None]
         regulariser = replace(regulariser, weights=np.prod(weights, axis=0) if weights else None)
         # For -1, which is no row, row 0 is read; its copy is then set to 0.
