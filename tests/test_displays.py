@@ -34,7 +34,7 @@ def test_a_path_has_three_panels_over_the_strength(options):
         np.testing.assert_allclose(axes.lines[0].get_data(), [path.strength, expected])
         assert axes.get_xscale() == "log"
     assert display.axes_[2].get_xlabel() == ("penalty" if options else "radius")
-    assert display.axes_[2].get_ylabel() == "features used, of 8"
+    assert display.axes_[2].get_ylabel() == "features used (of 8)"
 
 
 def test_a_radius_of_zero_is_not_on_a_logarithmic_axis():
@@ -63,7 +63,7 @@ def test_a_support_is_sorted_so_that_sharing_shows():
     [
         (
             lambda: PathDisplay(JointSparseRegressor().path(*regression(), n_points=3)).plot(ax=plt.figure().gca()),
-            r"^ax must be 3 axes, got 1",
+            r"^ax must hold 3 Axes, got 1",
         ),
         (
             lambda: PathDisplay.from_estimator(JointSparseClassifierCV(), X, Y),

@@ -264,7 +264,7 @@ def test_folds_that_do_not_reach_tol_warn_once(X, Y):
     final = r"with radius=\S+, after 1 iterations, .* of the optimum .*, not within tol=1e-09: raise n_iter or tol$"
     assert re.match(final, said[1]) and model.duality_gap_ > 1e-9 and model.n_iter_ == 1
     assert re.fullmatch(
-        r"the choice rests on 12 fits, of which 8 are not certified to be within 0.03 of their optima, but within "
+        r"of the 12 fits on the folds, 8 are not certified to be within 0.03 of their optima, only within "
         r"\S+ \(relative\) at worst: raise n_iter or tol",
         said[0],
     )
@@ -277,7 +277,7 @@ def test_folds_that_almost_reach_tol_are_not_warned_of(X, Y, monkeypatch):
         return model.results_by_norm_["l1inf"]["gaps"].max(), [str(warning.message)[:10] for warning in caught]
 
     gap, _ = messages()
-    for share, expected in {0.6: ["with radiu"], 0.4: ["the choice", "with radiu"]}.items():
+    for share, expected in {0.6: ["with radiu"], 0.4: ["of the 2 f", "with radiu"]}.items():
         monkeypatch.setattr(search, "FOLD_TOL", share * gap)
         assert messages()[1] == expected
 
@@ -292,7 +292,7 @@ def test_features_off_centre_are_to_be_centred(X, Y, container, advised):
 def test_coefficients_outside_their_ball_are_not_certified(X, Y, solver, monkeypatch):
     inside = l1inf.project
     monkeypatch.setattr(l1inf, "project", lambda W, radius, **options: inside(W, 1.001 * radius, **options))
-    with pytest.warns(ConvergenceWarning, match=r"^with radius=0.2, the coefficients lie outside their ball"):
+    with pytest.warns(ConvergenceWarning, match=r"^with radius=0.2, the coefficients lie outside the ball"):
         model = JointSparseClassifier(radius=0.2, solver=solver, n_iter=50).fit(X, Y[:, 0])
     assert model.duality_gap_ == np.inf
 
@@ -389,7 +389,7 @@ def hidden(array):
 
 
 NOT_FINITE = "NaN|infinity"
-PAIRS = "^tasks must be a list of pairs"
+PAIRS = "^tasks must be a list or a mapping of at least one pair"
 LARGE = "^weights times labels of task 0 must be finite and at most .* in float64"
 
 
@@ -433,11 +433,15 @@ WRONG_CALLS = [
         lambda new, X, Y: new(labels="signed").fit(X, Y).score(X, Y[:, :2]),
         r"^y must have one row per sample and one column per task, \(40, 3\), got shape \(40, 2\)",
     ),
-    (CLASSIFIERS, lambda new, X, Y: new(labels="masked").fit(X, Y).score(X, 0 * Y), "^y must hold at least one label"),
+    (
+        CLASSIFIERS,
+        lambda new, X, Y: new(labels="masked").fit(X, Y).score(X, 0 * Y),
+        "^y must hold at least one known label",
+    ),
     (
         CLASSIFIERS,
         lambda new, X, Y: new(labels="masked").fit(X, Y).score(X, Y * (np.arange(40) < 5)[:, None], np.arange(40) >= 5),
-        "^y must hold at least one label of a sample of positive weight, got none",
+        "^y must hold at least one known label of a sample with positive weight, got none",
     ),
     (SINGLE, lambda new, X, Y: new().fit_tasks([]), PAIRS),
     (SINGLE, lambda new, X, Y: new().fit_tasks([[[1.0]]]), PAIRS),
@@ -451,7 +455,7 @@ WRONG_CALLS = [
     (
         [JointSparseClassifier],
         lambda new, X, Y: new().fit_tasks([(X[:2], [0, 1]), (X[:2], [1, 2])]),
-        r"^labels='classes' expects two classes that are the same in all tasks, got 3 classes of .*, \[0, 1, 2",
+        r"^labels='classes' expects two classes that are the same for all tasks, got 3 classes of .*, \[0, 1, 2",
     ),
     (SEARCH, lambda new, X, Y: new().fit(X, Y[:, 0], X_val=X), "^X_val and y_val must be given together"),
     (
@@ -468,7 +472,7 @@ WRONG_CALLS = [
     (
         ALL,
         lambda new, X, Y: new().fit(X, Y > 0, np.ones((40, 2))),
-        r"^sample_weight must have a number per sample, or one per sample and task, \(40, 3\), got shape \(40, 2\)",
+        r"^sample_weight must hold one number per sample, or one per sample and task, \(40, 3\), got shape \(40, 2\)",
     ),
     (ALL, lambda new, X, Y: new().fit(X, Y[:-1, 0]), "inconsistent numbers of samples"),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0], np.ones(39)), "sample_weight"),
@@ -481,7 +485,7 @@ WRONG_CALLS = [
     (
         ALL,
         lambda new, X, Y: new().fit(X, np.full(40, np.nan)),
-        "^y must hold at least one label or target, got missing",
+        "^y must hold at least one known value, got only",
     ),
     (ALL, lambda new, X, Y: new().fit(X, spoilt(Y[:, 0], np.inf)), NOT_FINITE),
     (ALL, lambda new, X, Y: new().fit(X, {"cat": Y[:, 0]}), "^y must be a vector or a matrix, got dict"),
@@ -594,7 +598,7 @@ WRONG_OPTIONS = [
     *((ALL, {name: "no"}, f"^{name} must be True or False, got 'no'") for name in SWITCHES),
     (ALL, {"callback": 3}, "^callback must be a function or None, got 3"),
     (CLASSIFIERS, {"class_weight": {2: 1.0}}, r"^class_weight must name classes of y, \[-1, 1\], got \[2\]"),
-    (CLASSIFIERS, {"class_weight": {1: -1.0}}, "^class_weight must hold numbers of at least 0"),
+    (CLASSIFIERS, {"class_weight": {1: -1.0}}, "^class_weight must hold non-negative numbers, got"),
     (SINGLE, {"radius": -1.0}, r"^radius must be at least 0, got -1\.0"),
     (SINGLE, {"radius": "1"}, "^radius must be a number, got '1'"),
     (SINGLE, {"radius": b"1"}, "^radius must be a number, got b'1'"),
@@ -615,7 +619,7 @@ WRONG_OPTIONS = [
         (
             SEARCH,
             {"validation_tasks": tasks},
-            "^validation_tasks must be indices of tasks, 0 to 0, or one bool per task",
+            "^validation_tasks must hold indices of tasks, from 0 to 0, or one bool per task",
         )
         for tasks in ([3], [], [True, False], [[0]], [0.5])
     ),
@@ -693,7 +697,7 @@ def test_tasks_without_both_labels_in_a_fold_do_not_count_there(X, Y):
         some = JointSparseClassifierCV(**options).fit(X, Y)
     others = JointSparseClassifierCV(validation_tasks=[0, 2], **options).fit(X, Y)
     np.testing.assert_array_equal(some.scores_, others.scores_)
-    said = pytest.raises(ValueError, match=r"^held-out samples must include a positive and a negative")
+    said = pytest.raises(ValueError, match=r"^the held-out samples of some fold must include a positive and a negative")
     with said, pytest.warns(UserWarning, match="^1 of 1 tasks have no positives"):
         JointSparseClassifierCV(validation_tasks=[1], **options).fit(X, Y)
 

@@ -236,7 +236,7 @@ def test_steps_of_a_hostile_file_stay_in_its_own_memory(part):
     model = OnlineJointSparseClassifier(radius=1.0).fit(sparse.eye_array(6, format="csr"), [0, 1] * 3)
     array = getattr(model._iterate, part)
     array[...] = np.frombuffer(bytes([0, 0, 0, 1]) * (array.nbytes // 4), array.dtype).reshape(array.shape)
-    with pytest.raises(ValueError, match="the weights must be those of so many steps"):
+    with pytest.raises(ValueError, match="the weights of the online classifier are inconsistent"):
         pickle.loads(pickle.dumps(model))
 
 

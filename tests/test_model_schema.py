@@ -122,8 +122,8 @@ FAULTS = [
     ("online-l1inf", "_iterate.radius", -1.0, "_iterate.radius must be a number of at least 0, got -1.0"),
     ("online-l1inf", "_iterate", 3, "_iterate must be a Eager, got 3"),
     ("online-sparse", "_iterate.values", with_entry(NAN), rf"_iterate.values {NUMBERS}"),
-    ("online-sparse", "_iterate.rows", without_counts, "the weights must be those of so many steps"),
-    ("online-sparse", "_iterate.norm", "l1inf", "the weights must be those of"),
+    ("online-sparse", "_iterate.rows", without_counts, "the weights of the online classifier are inconsistent"),
+    ("online-sparse", "_iterate.norm", "l1inf", "the weights must be stored for"),
     # The steps of pictures
     ("daisy", f"{TREE}.level", with_entry(2**31 - 1, -1), "the tree must lead from nodes to nodes of its own"),
     ("daisy", f"{TREE}.first_child", with_entry(7), "the tree must lead from nodes to nodes of its own"),

@@ -157,7 +157,7 @@ def test_pickled_and_copied_models_learn_on_as_the_model_does(rng, make):
 REFUSED = {
     "NaN": (lambda X, Y: (np.where(np.arange(5) == 2, np.nan, X), Y), {}, "NaN"),
     "infinity": (lambda X, Y: (X + np.inf, Y), {}, "infinity"),
-    "NaN in y": (lambda X, Y: (X, Y * np.nan), {}, "y must hold at least one label or target, got missing"),
+    "NaN in y": (lambda X, Y: (X, Y * np.nan), {}, "y must hold at least one known value, got only"),
     "labels": (lambda X, Y: (X, 3 * Y), {}, "labels='signed' expects"),
     "columns of y": (lambda X, Y: (X, Y[:, :2]), {}, r"one column per task, \(4, 3\), got shape \(4, 2\)"),
     "vector": (lambda X, Y: (X, Y[:, 0]), {}, r"one column per task, \(4, 3\), got shape \(4,\)"),
@@ -167,7 +167,7 @@ REFUSED = {
     "weights": (lambda X, Y: (X, Y), {"sample_weight": -np.ones(4)}, "Negative values"),
     "no weight": (lambda X, Y: (X, Y), {"sample_weight": np.zeros(4)}, "at least one non-zero"),
     "classes": (lambda X, Y: (X, Y), {"classes": [0, 1]}, r"classes must be \[-1, 1\]"),
-    "overflow": (lambda X, Y: (X * 1e200, Y), {}, "too long"),
+    "overflow": (lambda X, Y: (X * 1e200, Y), {}, "the step is too large"),
 }
 
 
@@ -219,7 +219,7 @@ def changes(**options):
         (takes(NAMES, ["no"], labels="classes"), "^labels='classes' expects two classes or more, got 1 class"),
         (takes(NAMES, ["no", "maybe"], labels="classes"), r"must hold the classes \['maybe', 'no'\], got .*'yes'"),
         (takes(SIGNS, class_weight="balanced"), "class_weight must be a dict or None"),
-        (changes(radius=2.0), r"norm, radius and labels must stay \('l1inf', 1.0, 'signed'\), as at the first step"),
+        (changes(radius=2.0), r"norm, radius and labels must remain \('l1inf', 1.0, 'signed'\), as at the first step"),
         (changes(norm="l1"), r"as at the first step, got \('l1', "),
         (changes(labels="masked"), "as at the first step, got .*'masked'"),
     ],

@@ -60,7 +60,7 @@ def test_points_short_of_tol_are_told_once():
 @pytest.mark.parametrize(
     ("options", "given", "said"),
     [
-        ({"solver": "subgradient"}, {}, "^a path needs a solver that stops at tol, got 'subgradient'"),
+        ({"solver": "subgradient"}, {}, "^path needs a solver that stops at tol, got solver='subgradient'"),
         ({}, {"n_points": 0}, "^n_points must be a whole number of at least 1, got 0"),
         ({}, {"strengths": []}, "^strengths must hold at least one number, got none"),
         ({}, {"strengths": [-1.0]}, r"^each of strengths must be at least 0, got -1\.0"),

@@ -45,7 +45,7 @@ FITTED = base.clone(OURS).fit(X, Y)
 )
 def test_scores_are_those_of_scikit_learn_on_the_samples_whose_label_is_known(model, scores_of):
     model.fit(X[:60], Y[:60])
-    with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* get NaN .*: label 3$"):
+    with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
         found = task_scores(model, X, GAPS)
     for k in range(3):
         y, f = GAPS[~UNKNOWN[:, k], k], scores_of(model)[~UNKNOWN[:, k], k]
@@ -103,7 +103,7 @@ def test_labels_that_do_not_belong_to_the_model_are_refused(call, model, truth, 
 
 def test_a_comparison_has_the_differences_and_decides_between_models_that_differ():
     poor = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), OURS).fit(X[:60], Y[:60])
-    with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* get NaN .*: label 3$"):
+    with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
         found, (a, b) = compare(FITTED, poor, X, GAPS), (task_scores(model, X, GAPS).auc for model in (FITTED, poor))
     assert found.task.tolist() == [0, 1, 2, 3, "(all tasks)"]
     np.testing.assert_allclose([found.auc_a, found.auc_b], [[*auc, np.nanmean(auc)] for auc in (a, b)])

@@ -306,7 +306,7 @@ def test_norms_share_the_time_of_the_folds():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = JointSparseRegressorCV("auto", cv=2, max_time=1e-6).fit(*SHARED)
-    assert "for 1 (l1), 1 (l12), 1 (l1inf), 1 (l2) radii, the most regularised" in str(caught[0].message)
+    assert "for 1 (l1), 1 (l12), 1 (l1inf), 1 (l2) radii only, the most regularised" in str(caught[0].message)
     assert [len(result["grid"]) for result in model.results_by_norm_.values()] == [1, 1, 1, 1]
 
 
@@ -319,9 +319,7 @@ def test_norms_share_the_time_of_the_folds():
     ],
 )
 def test_radii_of_different_norms_are_not_listed(given, name):
-    with pytest.raises(
-        ValueError, match=rf"^{name} must be a number of {name}, or radii 'auto', with norm='auto', as "
-    ):
+    with pytest.raises(ValueError, match=rf"^{name} must be the number of {name}.* if norm='auto', because {name} of "):
         JointSparseRegressorCV("auto", **given).fit(*SHARED)
 
 
@@ -344,7 +342,7 @@ def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
     both = np.maximum(Y, [0, 0, 1, 0])  # everyone has label 2, so that others are rarer
     assert set(strata(2 * both - 1, 2)) == {0, 1, 2, 3}
     X = Y @ RNG.normal(size=(4, 6)) + RNG.normal(size=(77, 6))
-    with pytest.warns(UserWarning, match=r"^1 of 4 tasks .* of the 5 folds and do not count there .*: label 3$"):
+    with pytest.warns(UserWarning, match=r"^1 of 4 tasks .* of the 5 folds and have no score there .*: label 3$"):
         model = JointSparseClassifierCV(radii=[1.0]).fit(X, Y)
     assert not np.isnan(model.scores_).any()
 
@@ -353,18 +351,18 @@ def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"radii": "all"}, "^radii must be 'auto', a number of radii or radii, got 'all'"),
+        ({"radii": "all"}, "^radii must be 'auto', a list of radii or their number, got 'all'"),
         ({"radii": 0}, "^n_points must be a whole number of at least 1, got 0"),
         ({"scoring": "auc", "radii": [1.0]}, "scoring"),
         ({"selection": "median", "radii": [1.0]}, "^selection must be one of best, one_standard_error, got 'median'"),
         (
             {"selection": "one_standard_error", "cv": [np.split(np.arange(200), 2)]},
-            "^selection must be 'best' or None without two folds or more, as",
+            "^selection must be 'best' or None with fewer than two folds, as",
         ),
         *(
             (
                 {"radii": [1.0], "scoring": lambda model, X, y, value=value: value},
-                "^scoring must give one finite number",
+                "^scoring must return one finite number",
             )
             for value in (np.nan, np.array([0.5, 0.6]), None)
         ),

@@ -26,10 +26,10 @@ def search(Y):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: search(RARE[:, 10:]), "in some of the 3 folds .* \\(take fewer folds by cv, .*\\): labels 0, 1$"),
+        (lambda: search(RARE[:, 10:]), "in some of the 3 folds .* \\(choose fewer folds with cv, .*\\): labels 0, 1$"),
         (lambda: search(named(RARE, NAMES)), "^12 of 15 tasks .*: labels 0, 1, 2, 3, 4, 5, 6, 7, 8, bird, ...$"),
         (lambda: search(named(RARE[:, 9:], NAMES[9:])), r"^3 of 6 tasks .*: labels bird, \\x1b\[31mcat, dog$"),
-        (lambda: JointSparseClassifier().fit(X, MISSING), r"stay 0 \(give them some, or leave .* y\): label 1$"),
+        (lambda: JointSparseClassifier().fit(X, MISSING), r"stay 0 \(add labels or targets, or leave .* y\): label 1$"),
         (lambda: JointSparseClassifier().fit(X, named(MISSING, ["a", "b", "c"])), "stay 0 .*: label b$"),
         (lambda: JointSparseRegressor().fit(X, MISSING), "stay 0 .*: target 1$"),
         (
@@ -38,7 +38,7 @@ def search(Y):
         ),
         (
             lambda: task_scores(JointSparseClassifier().fit(X, Y), X, Y * [1, 1, 0]),
-            r"get NaN \(take more samples, or leave them out\): label 2$",
+            r"are NaN \(add samples, or leave these tasks out\): label 2$",
         ),
     ],
 )

@@ -70,7 +70,7 @@ def test_folds_have_half_of_the_time_and_choose_among_the_most_regularised_fits(
     monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=ticks.__next__))
     whole = estimator(cv=2, max_time=1e9, **grid).fit(X, (Y + 1) // 2)
     needed = next(ticks)
-    time, said = 9 * needed // 10, r"left the folds time for \d (radii|penalties), the most"
+    time, said = 9 * needed // 10, r"was long enough for \d (radii|penalties) only, the most"
     with pytest.warns(ConvergenceWarning, match=f"^max_time={time} {said}"):
         model = estimator(cv=2, max_time=time, **grid).fit(X, (Y + 1) // 2)
     n = len(model.grid_)

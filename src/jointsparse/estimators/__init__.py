@@ -1,4 +1,4 @@
-"""Estimators in the manner of scikit-learn, on top of the norms and solvers."""
+"""scikit-learn estimators that are built on the norms and solvers."""
 
 from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.estimators.displays import PathDisplay, SupportDisplay

@@ -1,4 +1,4 @@
-"""Base classes of the estimators: a linear model, and one that a solver trains.
+"""Base classes of the estimators: a linear model, and a linear model that a solver trains.
 
 minimise over W  sum_k sum_i c_ik loss(x_i·w_k + b_k, y_ik)  subject to  ||W|| <= radius, or with penalty * ||W|| added.
 Source: Quattoni et al. (2009), eq. 1 and 2.
@@ -60,21 +60,24 @@ from jointsparse.schema import (
     whole,
 )
 
-# Default iterations. Solvers that stop at tol rarely need so many. Other solvers do them all: Quattoni et al. use 200.
+# Default numbers of iterations. A solver that stops at `tol` rarely needs N_ITER_TO_TOL. The other solvers always do
+# N_ITER, the number that Quattoni et al. use.
 N_ITER_TO_TOL, N_ITER = 10_000, 200
-# Choice: automatic radii in natural units, where they are not one; see benchmarks/defaults.py.
+# Choice: radius="auto" is this many natural units, or 1 for a loss that is not listed; see benchmarks/defaults.py.
 UNITS = {"squared": 2.0}
-RADII_SPAN = (0.1, 10.0)  # of a grid, in natural units of the data; see `learning.scales`
-PENALTIES_SPAN = (1e-3, 1.0)  # likewise: from 1 on, W is 0
+RADII_SPAN = (0.1, 10.0)  # ends of a grid of radii, in natural units of the data; see `learning.scales`
+PENALTIES_SPAN = (1e-3, 1.0)  # ends of a grid of penalties, in natural units: W = 0 is optimal from 1 on
 FLOATING = [np.float64, np.float32]
-SCALE_ENTRIES = 2_000_000  # of X, that the sizes of features are taken from
-FEWEST_ENTRIES = 10  # that tell the size of a feature
-OFF_CENTRE = 0.5  # of a feature's mean square: a square of its mean above this slows fits down
+SCALE_ENTRIES = 2_000_000  # number of entries of X from which the sizes of the features are estimated
+FEWEST_ENTRIES = 10  # non-zero entries that a feature needs for an estimate of its size
+OFF_CENTRE = 0.5  # fits are slow if the square of a feature's mean exceeds this fraction of the feature's mean square
 TINY = np.finfo(float).tiny
-RAW_SPREAD = 100  # Choice: of sizes of features in raw units; it is 5 to 17 in iris, digits and counts of words
+# Choice: features whose sizes differ by more than this factor are in raw units. The factor is 5 to 17 in iris, digits
+# and word counts.
+RAW_SPREAD = 100
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
-# What a model file may hold of a fit that the next one starts from.
+# What a model file may hold of the fit from which a warm start begins.
 ROUND = {"n_rows": whole(), "n_iter": whole(), "gap": number(0, nan=True)}
 FIT = {
     "W": array(FLOATS, 1, "in", "tasks"),
@@ -90,7 +93,7 @@ POSITIVE = either(NOTHING, number(0))
 
 
 def plug_in(room: str) -> Spec:
-    """The name of a plug-in of a room."""
+    """Return the specification of an attribute that names a plug-in of a package, such as "norms"."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         pick(room, value)
@@ -98,17 +101,20 @@ def plug_in(room: str) -> Spec:
     return Spec(check)
 
 
-# An estimator's parameters are the fields of a dataclass. Equality and text stay those of scikit-learn.
+# An estimator's parameters are the fields of a dataclass. `__eq__` and `__repr__` remain scikit-learn's.
 parameters = dataclass(eq=False, repr=False, kw_only=True)
 
 
 def positional(default: Any) -> Any:
-    """A parameter that may be given without its name."""
+    """Return a dataclass field for a parameter that may be passed by position."""
     return field(default=default, kw_only=False)
 
 
 def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
-    """If fitting fails, restore the estimator's previous state. An interrupted fit keeps what it has."""
+    """Decorate a method that fits, so that a failure restores the estimator's previous state.
+
+    An interrupted fit keeps its result.
+    """
 
     @wraps(learn)
     def guarded(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -128,34 +134,34 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
     """Return the radius or the penalty, whichever is given, and True if it is the penalty.
 
-    A radius "auto" is the default, and counts as none if there is a penalty.
+    The default radius "auto" counts as None if a penalty is given.
     """
     radius = None if isinstance(radius, str) and radius == "auto" and penalty is not None else radius
     require(
         (radius is None) != (penalty is None),
-        f"exactly one of {names} must be given and the other one None, got {radius!r} and {penalty!r}",
+        f"exactly one of {names} must be given and the other must be None, got {radius!r} and {penalty!r}",
     )
     return (radius, False) if penalty is None else (penalty, True)
 
 
 def are_listed(strengths: Any) -> bool:
-    """Return True if `strengths` holds radii or penalties, False if it says how many there shall be."""
+    """Return True if `strengths` lists radii or penalties, and False if it is their number."""
     return bool(np.ndim(strengths)) or isinstance(strengths, str | bytes | float)
 
 
 def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
-    """Check X, or X and y, as scikit-learn does, and refuse masked arrays, whose mask it loses.
+    """Check X, or X and y, as scikit-learn does, and reject masked arrays, whose mask scikit-learn ignores.
 
     Parameters
     ----------
     estimator : BaseEstimator
-        It keeps the number and the names of the features.
+        Estimator that stores the number and the names of the features.
     X : Any
-        Features, as the user gave them.
+        Features as the user passed them.
     *y : Any
         Labels or targets, if there are any.
     **options : Any
-        Of `validate_data`.
+        Options of `sklearn.utils.validation.validate_data`.
     """
     require_unmasked(X, "X")
     require_sound(X)
@@ -163,26 +169,29 @@ def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
-    """Return the checked weights of the samples: float64 (n_samples, 1), or (n_samples, n_tasks) if given per task."""
+    """Check sample weights and return them as float64, (n_samples, 1), or (n_samples, n_tasks) if given per task."""
     require_unmasked(sample_weight, "sample_weight")
     shape, counted = (-1, 1), X
     if np.asarray(sample_weight).ndim == 2:
         shape = np.shape(sample_weight)
         require(shape[0] == X.shape[0], f"sample_weight must have {X.shape[0]} rows, got shape {shape}")
-        # scikit-learn checks a weight for each row of its second argument: a matrix is checked as one long vector.
+        # scikit-learn expects one weight per row of its second argument, so a matrix is checked as one long vector.
         sample_weight = counted = np.ravel(sample_weight)
     return np.reshape(_check_sample_weight(sample_weight, counted, dtype=np.float64, ensure_non_negative=True), shape)
 
 
 def by_name(numbers: Any, names: np.ndarray | None) -> Any:
-    """Return a pandas Series in the order of the names, if these are its index, and anything else as it is."""
-    labels: Any = getattr(numbers, "index", None)  # a method of lists
+    """Reorder a pandas Series whose index holds exactly these names to their order; return anything else unchanged."""
+    labels: Any = getattr(numbers, "index", None)  # lists have a method of this name
     named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
     return numbers.loc[names] if named else numbers
 
 
 def _hint_at_scales(X: Any) -> None:
-    """Warn of features in raw units: they differ much in size, and most are of one sign, unlike those of an SVD."""
+    """Warn if the features seem to be in raw units.
+
+    Their sizes then differ by a large factor, and most of them have one sign. The features of an SVD have both signs.
+    """
     rows = sparse.csr_array(X[:: max(X.size // SCALE_ENTRIES, 1)])
     n, sums, sizes = (
         np.bincount(rows.indices, entries, X.shape[1]) for entries in (rows.data != 0, rows.data, abs(rows.data))
@@ -192,13 +201,13 @@ def _hint_at_scales(X: Any) -> None:
     if used.any() and mean.max() > RAW_SPREAD * mean.min() and np.mean(abs(sums) > sizes / 2, where=used) > 0.5:
         warn_user(
             f"features differ in size by a factor of {mean.max() / mean.min():.2g}, so fits take longer and the norm "
-            "spares the large ones: scale them first, as by scikit-learn's make_pipeline("
+            "favours the large features: scale the features first, for example with scikit-learn's make_pipeline("
             f"{'MaxAbsScaler' if sparse.issparse(X) else 'StandardScaler'}(), ...)"
         )
 
 
 def or_centre(problem: Problem) -> str:
-    """Return advice for fits that are not certified: to centre dense features, unless they are centred."""
+    """Return the advice to centre the features if they are dense and not centred, and "" otherwise."""
     for X in [] if problem.is_sparse else stored(problem.X).values():
         some = X[:: max(X.size // SCALE_ENTRIES, 1)].astype(np.float64)
         if np.median(some.mean(axis=0) ** 2 / np.maximum((some * some).mean(axis=0), TINY)) > OFF_CENTRE:
@@ -212,9 +221,9 @@ class TaskSamples(NamedTuple):
     X : array or CSR matrix (n_samples, n_features)
         Features.
     Y : array (n_samples, n_tasks)
-        Targets, or signs -1 and +1. It is 0 where the sample is not part of the task.
+        Targets, or signs -1 and +1; 0 where the sample is not part of the task.
     weights : array (n_samples, n_tasks)
-        Weights of the losses, 0 likewise.
+        Weights of the losses; 0 where the sample is not part of the task.
     """
 
     X: Any
@@ -222,11 +231,15 @@ class TaskSamples(NamedTuple):
     weights: np.ndarray
 
     def of(self, rows: np.ndarray) -> TaskSamples:
+        """Return the samples of these rows."""
         return TaskSamples(*(array[rows] for array in self))
 
 
 def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
-    """Names of the tasks of an estimator that has read labels or is fitted, or their numbers."""
+    """Return the names of an estimator's tasks, or their numbers if they have no names.
+
+    The estimator must be fitted, or must have read labels.
+    """
     names: Any = getattr(estimator, "_names", None)
     names = getattr(estimator, "classes_", ()) if names is None else names
     n_tasks = len(np.atleast_2d(estimator.coef_)) if n_tasks is None else n_tasks
@@ -234,16 +247,16 @@ def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
 
 
 def in_words(names: Sequence[Any], of: str = "label") -> str:
-    """At most ten tasks in words, by their names or numbers, such as "labels cat, dog"."""
+    """Return at most ten names or numbers of tasks as text, such as "labels cat, dog"."""
     shown = ", ".join(printable(str(name)) for name in names[:10])
     return f"{of}{'s' * (len(names) > 1)} {shown}{', ...' * (len(names) > 10)}"
 
 
 class Linear(Versioned, BaseEstimator):
-    """A linear model of features that are dense or sparse, for tasks that are columns of y.
+    """A linear model of dense or sparse features, in which each column of y is a task.
 
-    `_flat` is True if y was a vector, as predictions then are. `_n_columns` and `_names` are those of the columns, if
-    these had names.
+    `_flat` is True if y was a vector; predictions then are vectors too. `_n_columns` is the number of columns of y, and
+    `_names` holds their names, or None.
     """
 
     _HOLDS: ClassVar = {
@@ -265,7 +278,7 @@ class Linear(Versioned, BaseEstimator):
         require(self._flat or sizes["columns"] == n, f"_n_columns must be {n}, got {sizes['columns']}")
 
     def coef_frame(self) -> Any:
-        """Return W as a pandas DataFrame: a row per feature, a column per task, with the names that `fit` has seen."""
+        """Return W as a pandas DataFrame with a row per feature and a column per task, named as in `fit`."""
         require_extra("coef_frame", "pandas")
         import pandas as pd
 
@@ -275,7 +288,7 @@ class Linear(Versioned, BaseEstimator):
         )
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
-        """Predictions (n_samples, n_tasks) as a DataFrame, if the tasks have names."""
+        """Return predictions (n_samples, n_tasks) as a DataFrame if the tasks have names, else as they are."""
         if self._names is None:
             return predicted
         import pandas as pd
@@ -283,17 +296,17 @@ class Linear(Versioned, BaseEstimator):
         return pd.DataFrame(predicted, index=X.index if hasattr(X, "iloc") else None, columns=list(self._names))
 
     def _margins(self, X: Any) -> np.ndarray:
-        """X W + b, (n_samples, n_tasks)."""
+        """Return X W + b, (n_samples, n_tasks)."""
         check_is_fitted(self)
         X = validated(self, X, reset=False)
         return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any) -> tuple[Any, Labels, np.ndarray]:
-        """X, the labels or targets, and the weights of the samples, all checked."""
+        """Check and return X, the labels or targets, and the sample weights."""
         y, is_known = Labels.read(y, name, numeric=self._numeric)
         y = y.toarray() if sparse.issparse(y) else y
         if self._numeric and y is not None and y.dtype.kind not in "fiubc":
-            y = real_array(y, name)  # scikit-learn fails on text and dates without naming y
+            y = real_array(y, name)  # scikit-learn's message for text and dates does not name y
         options = {"order": "C", "multi_output": True, "y_numeric": self._numeric} | options
         X, y = validated(self, X, y, **options)
         return X, Labels(y, is_known), weights_of(sample_weight, X)
@@ -309,18 +322,19 @@ class Linear(Versioned, BaseEstimator):
         name: str = "y",
         classes: Any = None,
     ) -> TaskSamples:
-        """Check samples, and turn y in any coding into numbers and weights.
+        """Check samples, and convert y from its coding into numbers and weights.
 
         Parameters
         ----------
         X, y, sample_weight : Any
-            As the user gave them.
+            Samples as the user passed them.
         reset : bool
-            True to learn the features and the coding of y from these samples. If False, both must be as learnt before.
+            True to learn the features and the coding of y from these samples. If False, the samples must have the
+            features and the coding that were learnt before.
         training : bool
-            True to weigh the classes.
+            True to apply the class weights.
         name : str
-            Name of y, for messages.
+            Name of y in messages.
         classes : array or None
             Classes that the user names.
         """
@@ -346,44 +360,47 @@ class Linear(Versioned, BaseEstimator):
         return TaskSamples(X, Y, self._weigh(Y, weights) if training else weights)
 
     def _read_all(self, X: Any, y: Any, sample_weight: Any) -> TaskSamples:
-        """Read all samples of a fit, and warn of tasks that none of them is part of."""
+        """Read all samples of a fit, and warn of tasks without samples."""
         samples = self._read(X, y, sample_weight)
         self._warn_of_unknown(samples.weights.max(axis=0) > 0, "target" if self._numeric else "label")
         return samples
 
     def _warn_of_unknown(self, has_samples: np.ndarray, of: str) -> None:
-        """Warn once of all tasks that no sample is part of. has_samples: (n_tasks,) bool. of: what they are in y."""
+        """Issue one warning that names all tasks without samples.
+
+        has_samples: bool (n_tasks,). of: what y holds for a task, such as "label", for the message.
+        """
         names = [name for name, has in zip(names_of_tasks(self, len(has_samples)), has_samples, strict=True) if not has]
         if names:
             warn_user(
                 f"{len(names)} of {len(has_samples)} tasks have no known label or target of positive weight, so their "
-                f"weights stay 0 (give them some, or leave them out of y): {in_words(names, of)}"
+                f"weights stay 0 (add labels or targets, or leave these tasks out of y): {in_words(names, of)}"
             )
 
     def _in_tasks(self, given: Labels, weight: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
-        """Numbers and weights of samples, see `TaskSamples`, before classes are weighed."""
+        """Return Y and the weights of `TaskSamples`, before class weights are applied."""
         y, is_known = given
         Y = self._as_numbers(y, np.asarray(weight.any(axis=1) & is_known.any(axis=1)), name)
         require(
             weight.shape[1] in (1, Y.shape[1]),
-            f"sample_weight must have a number per sample, or one per sample and task, {Y.shape}, got shape "
+            f"sample_weight must hold one number per sample, or one per sample and task, {Y.shape}, got shape "
             f"{weight.shape}",
         )
         weights = weight * is_known * np.ones(Y.shape)
         return np.where(weights > 0, Y, 0.0), weights
 
     def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
-        """Keep what predictions and later samples need to know of labels y. There is nothing to keep of targets."""
+        """Store the coding of labels y, which predictions and later samples need. Targets have no coding."""
 
     def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
-        """y as a matrix of numbers, (n_samples, n_tasks).
+        """Return y as a matrix of numbers, (n_samples, n_tasks).
 
-        counted: (n_samples,), False for samples whose y has no meaning.
+        counted: bool (n_samples,), False for samples whose y is not used.
         """
         return y.reshape(len(y), -1)
 
     def _weigh(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Weights with those of the classes, if there are any."""
+        """Return the weights times the class weights, if the estimator has any."""
         return weights
 
     def __sklearn_tags__(self) -> Any:
@@ -394,7 +411,7 @@ class Linear(Versioned, BaseEstimator):
 
 @parameters
 class Trained(SelectorMixin, Linear):
-    """A linear model that a solver trains on all samples together. As a transformer it keeps the features it uses."""
+    """A linear model that a solver trains on all samples together. As a transformer it selects the features it uses."""
 
     _HOLDS: ClassVar = {
         "coef_": either(array(FLOATS, "in"), array(FLOATS, "tasks", "in")),
@@ -426,39 +443,42 @@ class Trained(SelectorMixin, Linear):
     verbose: bool = False
 
     def _norm(self) -> ModuleType:
-        """The norm of a fit."""
+        """Return the plug-in of the norm."""
         return pick("norms", self.norm)
 
     def _options_of_norm(self, n_features: int) -> dict[str, Any]:
-        """feature_weights, groups and positive, checked, as the solvers take them."""
+        """Check feature_weights, groups and positive, and return them as options of the solvers."""
         norm = self._norm()
         options: dict[str, Any] = {"positive": bool(self.positive)}
         names, n_rows, each = getattr(self, "feature_names_in_", None), n_features, f"{n_features} features"
         if self.groups is not None:
-            require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which takes none")
+            require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which does not support groups")
             try:
                 names, options["groups"] = np.unique(np.asarray(by_name(self.groups, names)), return_inverse=True)
             except TypeError:
-                raise ValueError(f"groups must hold names of one type, got {shortened(self.groups)}") from None
+                message = f"groups must hold names that are all of the same type, got {shortened(self.groups)}"
+                raise ValueError(message) from None
             shape, n_rows = options["groups"].shape, len(names)
             require(
                 shape == (n_features,), f"groups must name a group for each of {n_features} features, got shape {shape}"
             )
             each = f"{n_rows} groups, in the order of their sorted names"
-        if self.feature_weights is not None:  # with groups, a weight for each group
-            require(norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which takes none")
+        if self.feature_weights is not None:  # one weight per group if there are groups
+            require(
+                norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which does not support weights"
+            )
             weights = real_array(by_name(self.feature_weights, names), "feature_weights").astype(float)
             wrong = weights[~((weights > 0) & np.isfinite(weights))]
             got = wrong[:1] if weights.shape == (n_rows,) else f"shape {weights.shape}"
             require(
                 weights.shape == (n_rows,) and not len(wrong),
-                f"feature_weights must hold a number above 0 for each of {each}, got {got}",
+                f"feature_weights must hold a positive number for each of {each}, got {got}",
             )
             options["weights"] = weights
         return options
 
     def _scales(self, problem: Problem) -> Scales:
-        """The natural scales of radii and penalties, see `learning.scales`."""
+        """Return the natural scales of radii and penalties; see `learning.scales`."""
         return scales(
             problem,
             loss=pick("losses", self.loss),
@@ -467,7 +487,10 @@ class Trained(SelectorMixin, Linear):
         )
 
     def _grid(self, problem: Problem, given: Any, penalised: bool, name: str) -> np.ndarray:
-        """Return strengths in increasing order: the given ones, or a given number of them on a logarithmic scale."""
+        """Return radii or penalties in increasing order.
+
+        given: the radii or penalties themselves, or their number; they are then spaced evenly on a logarithmic scale.
+        """
         if are_listed(given):
             grid = np.unique([as_finite(value, f"each of {name}") for value in np.atleast_1d(given)])
             require(len(grid), f"{name} must hold at least one number, got none")
@@ -495,7 +518,7 @@ class Trained(SelectorMixin, Linear):
     ) -> tuple[float, Fit]:
         """Fit one radius or penalty with each step size; return the best step size and its fit.
 
-        The step size is NaN for a solver that takes none. tol: that of the estimator by default. options: of the
+        The step size is NaN if the solver has none. tol: by default the estimator's. options: further arguments of the
         solver, such as start and watch.
         """
         solver, steps = pick("solvers", self.solver), np.array([np.nan])
@@ -521,21 +544,22 @@ class Trained(SelectorMixin, Linear):
         return float(steps[best]), fitted.of(best)
 
     def _stops(self) -> bool:
+        """Return True if the solver stops at tol."""
         return bool(pick("solvers", self.solver).STOPS_AT_TOL)
 
     def _unproven(self, gaps: np.ndarray, tol: float) -> np.ndarray:
-        """Mark the gaps, (n_fits,), that are not certified to be within tol although the solver stops there."""
+        """Return a mask of the gaps (n_fits,) that exceed tol or are NaN, all False if the solver ignores tol."""
         return ~(gaps <= tol) & self._stops()
 
     def _watch(self, share: float = 1.0) -> Watch:
-        """A watch that begins now, of a share of max_time."""
+        """Return a watch that starts now and ends fits after this share of max_time."""
         max_time = None if self.max_time is None else share * as_positive(self.max_time, "max_time")
         return Watch(self.callback, max_time, bool(self.verbose))
 
     def _train_one(
         self, problem: Problem, centres: np.ndarray, radius: Any, penalty: Any, watch: Watch | None = None
     ) -> Self:
-        """Train with one radius or penalty, and the best of the step sizes, and keep the result."""
+        """Train with one radius or penalty and the best step size, and store the result."""
         value, penalised = given_one(radius, penalty)
         if not penalised and isinstance(value, str) and value == "auto":
             value = UNITS.get(self.loss, 1.0) * self._scales(problem).radius
@@ -556,7 +580,7 @@ class Trained(SelectorMixin, Linear):
     def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str, problem: Problem) -> None:
         """Set the attributes that describe a fit, and warn if it is not certified to be within tol of the optimum.
 
-        centres: the means that `_pose` has taken off the targets. ended_by: see `Watch`. problem: that was solved.
+        centres: the means that `_pose` subtracted from the targets. ended_by: see `Watch`. problem: what was solved.
         """
         self.coef_ = np.ascontiguousarray(fitted.W[0].T)
         self.intercept_ = (fitted.b[0] + centres).astype(fitted.b.dtype)
@@ -569,7 +593,7 @@ class Trained(SelectorMixin, Linear):
         strength = f"penalty={self.penalty_:.4g}" if self.radius_ is None else f"radius={self.radius_:.4g}"
         if np.isinf(self.duality_gap_):
             warn_user(
-                f"with {strength}, the coefficients lie outside their ball, so nothing is certified: please report it",
+                f"with {strength}, the coefficients lie outside the ball, so no gap is certified: please report a bug",
                 ConvergenceWarning,
             )
         elif self._unproven(fitted.gap, self.tol)[0] and ended_by not in (CALLBACK, INTERRUPT):
@@ -583,7 +607,7 @@ class Trained(SelectorMixin, Linear):
 
     def _require_consistent(self, sizes: Sizes) -> None:
         n = np.atleast_2d(self.coef_).shape[1]
-        require(sizes["selected"] <= n, f"selected_features_ must be some of {n}, got {sizes['selected']}")
+        require(sizes["selected"] <= n, f"selected_features_ must have at most {n} entries, got {sizes['selected']}")
         vector = self._numeric and self._flat
         require(np.ndim(self.coef_) == 2 - vector == 1 + np.ndim(self.intercept_), "coef_ must have a row per task")
         super()._require_consistent(sizes)
@@ -594,7 +618,7 @@ class Trained(SelectorMixin, Linear):
         return np.asarray(np.atleast_2d(self.coef_).any(axis=0))
 
     def _require_switches(self) -> None:
-        """Raise ValueError unless the parameters that are True or False are, and the callback can be called."""
+        """Raise ValueError if a switch is neither True nor False, or if the callback is not callable."""
         for name in SWITCHES:
             value = getattr(self, name)
             require(isinstance(value, bool | np.bool_ | int), f"{name} must be True or False, got {value!r}")
@@ -606,12 +630,12 @@ class Trained(SelectorMixin, Linear):
     def _pose(
         self, X: Sequence[Any], Y: Sequence[np.ndarray], weights: Sequence[np.ndarray]
     ) -> tuple[Problem, np.ndarray]:
-        """Return the problem to solve, and the weighted mean of each task's targets, (n_tasks,), that it leaves out.
+        """Return the problem to solve, and the weighted means, (n_tasks,), that are subtracted from the targets.
 
-        The means are 0 for labels, and for fits without intercepts. X, Y, weights: per task (n_k, n_features), (n_k,),
-        (n_k,).
+        The means are 0 for labels and for fits without intercepts. X, Y, weights: arrays of each task, of shapes
+        (n_k, n_features), (n_k,) and (n_k,).
         """
-        # Targets far from 0 would lose digits. And gaps, relative to the objective at W = 0, would look small.
+        # Targets far from 0 would lose digits, and gaps, which are relative to the objective, would look too small.
         centred = self._numeric and self.fit_intercept
         means = [np.average(y, weights=c) if centred and c.any() else 0.0 for y, c in zip(Y, weights, strict=True)]
         Y = [y - mean for y, mean in zip(Y, means, strict=True)]
@@ -619,6 +643,6 @@ class Trained(SelectorMixin, Linear):
         return problem, np.array(means)
 
     def _pose_shared(self, samples: TaskSamples) -> tuple[Problem, np.ndarray]:
-        """`_pose` of tasks that share their samples."""
+        """Check the switches, and call `_pose` for tasks that share their samples."""
         self._require_switches()
         return self._pose([samples.X] * samples.Y.shape[1], list(samples.Y.T), list(samples.weights.T))

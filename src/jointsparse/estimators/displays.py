@@ -1,4 +1,4 @@
-"""Pictures of estimators, in scikit-learn's way: what a path of strengths does, and which tasks share features."""
+"""Plots of regularisation paths, and of the features that tasks share, as scikit-learn display classes."""
 
 from typing import Any, Self
 
@@ -9,14 +9,14 @@ from jointsparse.checks import require, require_extra
 from jointsparse.estimators.base import names_of_tasks
 from jointsparse.estimators.path import OneStrength, Path
 
-MOST_NAMES = 40  # on an axis; more would overlap
+MOST_NAMES = 40  # more tick labels on an axis would overlap
 
 
 def _axes(n: int, axes: Any, size: tuple[float, float]) -> tuple[Any, list[Any]]:
-    """Return the figure and its n axes: the given ones, or new ones below each other."""
+    """Return a figure and n axes of it: the given axes, or a column of new ones."""
     if axes is not None:
         given = list(np.ravel(np.asarray(axes, dtype=object)))
-        require(len(given) == n, f"ax must be {n} axes, got {len(given)}")
+        require(len(given) == n, f"ax must hold {n} Axes, got {len(given)}")
         return given[0].figure, given
     require_extra("jointsparse.estimators.displays", "matplotlib")
     from matplotlib import pyplot as plt
@@ -31,14 +31,14 @@ class PathDisplay:
     Parameters
     ----------
     path : Path
-        See `JointSparseClassifier.path`.
+        The path to plot, as returned by `JointSparseClassifier.path`.
 
     Attributes
     ----------
     figure_ : Figure
-        The figure, after `plot`.
+        The figure. Set by `plot`.
     axes_ : list of three Axes
-        Those of the objective, the gap and the features.
+        The axes of the objective, the gap and the number of features. Set by `plot`.
 
     Examples
     --------
@@ -52,20 +52,24 @@ class PathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_points: int = 20, ax: Any = None) -> Self:
-        """Fit a path and plot it.
+        """Compute a regularisation path and plot it.
 
         Parameters
         ----------
         estimator : JointSparseClassifier or JointSparseRegressor
-            Its parameters hold for all points.
+            Estimator whose parameters are used at all points of the path. It is not changed.
         X : array, DataFrame or sparse matrix (n_samples, n_features)
             Features.
         y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
             Labels or targets.
         n_points : int, at least 1
-            Number of strengths.
+            Number of radii or penalties.
         ax : sequence of three Axes, or None
-            Where to plot; a new figure if not given.
+            Axes to plot on, or None for a new figure.
+
+        Returns
+        -------
+        display : PathDisplay
         """
         require(
             isinstance(estimator, OneStrength),
@@ -74,14 +78,14 @@ class PathDisplay:
         return cls(estimator.path(X, y, n_points=n_points)).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Plot and return the display. ax: three Axes, or None for a new figure."""
+        """Plot the path and return the display. ax: three Axes, or None for a new figure."""
         path = self.path
         self.figure_, self.axes_ = _axes(3, ax, (6.0, 6.5))
-        shown = path.strength > 0  # on a logarithmic axis
+        shown = path.strength > 0  # a logarithmic axis has no 0
         panels = (
             (path.objective, "objective", "linear"),
             (np.maximum(path.gap, np.finfo(float).eps), "relative duality gap", "log"),
-            (path.n_features, f"features used, of {path.coef.shape[2]}", "linear"),
+            (path.n_features, f"features used (of {path.coef.shape[2]})", "linear"),
         )
         for axes, (values, label, scale) in zip(self.axes_, panels, strict=True):
             axes.plot(path.strength[shown], values[shown], color="black", marker="o", markersize=3)
@@ -92,9 +96,9 @@ class PathDisplay:
 
 
 class SupportDisplay:
-    """Weights of the tasks on the features that are used, sorted so that sharing shows.
+    """Weights of the tasks on the selected features, sorted so that shared features stand out.
 
-    The features that most tasks use come first, and tasks that use many of the same features stand side by side.
+    Features that many tasks use come first, and tasks that use many of the same features are neighbours.
 
     Parameters
     ----------
@@ -110,9 +114,9 @@ class SupportDisplay:
     shown : array (n_tasks, n_used)
         The sorted weights.
     figure_ : Figure
-        The figure, after `plot`.
+        The figure. Set by `plot`.
     ax_ : Axes
-        Its axes.
+        The axes. Set by `plot`.
     """
 
     def __init__(self, coef: np.ndarray, tasks: Any, features: Any) -> None:
@@ -133,7 +137,7 @@ class SupportDisplay:
         return cls(estimator.coef_, names_of_tasks(estimator), features).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Plot and return the display. ax: Axes, or None for a new figure."""
+        """Plot the weights and return the display. ax: Axes, or None for a new figure."""
         n_tasks, n_used = self.shown.shape
         self.figure_, (self.ax_,) = _axes(1, ax, (min(3.0 + 0.16 * n_used, 12.0), min(2.0 + 0.2 * n_tasks, 9.0)))
         if not n_used:
@@ -153,9 +157,10 @@ class SupportDisplay:
 
 
 def _chain(used: np.ndarray) -> list[int]:
-    """Order tasks so that neighbours share features, beginning with the one of most features.
+    """Order the tasks so that neighbours share features.
 
-    Each is followed by the one, of those that remain, that shares most features with it. used: (n_tasks, n_features).
+    The task with the most features comes first. Each task is followed by the remaining task that shares the most
+    features with it. used: bool (n_tasks, n_features).
     """
     remaining = list(np.argsort(-used.sum(axis=1), kind="stable"))
     order = [remaining.pop(0)]

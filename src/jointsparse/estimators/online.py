@@ -1,7 +1,7 @@
 """Online learning: projected subgradient steps on one example or a few at a time.
 
-W <- P(W - eta0 / sqrt(t) * subgradient), see Zinkevich (ICML 2003). For the l1,inf ball this is the future work of
-Quattoni et al. (2009), sec. 7. For the l1 ball Duchi et al. (2008), sec. 7, did it. `learning.lazy` takes the steps.
+W <- P(W - eta0 / sqrt(t) * subgradient), see Zinkevich (ICML 2003). Quattoni et al. (2009), sec. 7, name the l1,inf
+ball as future work; Duchi et al. (2008), sec. 7, use the l1 ball. `learning.lazy` implements the steps.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ from jointsparse.schema import (
 
 
 def _require_lazy(lazy: Any, sizes: Sizes) -> None:
-    """Raise ValueError if an iterate, as from a file, has a fault: kernels would write to memory that is not its."""
+    """Raise ValueError if a lazy iterate, for example from a file, is inconsistent.
+
+    With an inconsistent iterate, the compiled kernels would write out of bounds.
+    """
     (n_balls, _, width), n_features = lazy.values.shape, sizes["in"]
     weights = np.float64, (n_balls, n_features, width)
     forms = (ROW, (n_balls, n_features)), (BALL, (n_balls,)), (np.int32, (n_balls, n_features + 1)), weights, weights
@@ -48,7 +51,7 @@ def _require_lazy(lazy: Any, sizes: Sizes) -> None:
         places, counts, members = lazy.rows["place"], lazy.rows["count"], lazy.heaps[:, 1:]
         order, inside = np.arange(1, n_features + 1), lazy.balls["size"][:, np.newaxis]
         sound = lazy.heaps.min() >= 0 and lazy.heaps.max() < n_features and counts.min() >= 0 and counts.max() <= width
-        # Each row that is not zero stands in the heap, in the place that it names.
+        # The heap must contain exactly the non-zero rows, each at the index that the row stores.
         sound = sound and np.array_equal((places != 0).sum(axis=1, keepdims=True), inside)
         sound = sound and (np.take_along_axis(places, members, axis=1) == order)[order <= inside].all()
         sound = (
@@ -56,13 +59,16 @@ def _require_lazy(lazy: Any, sizes: Sizes) -> None:
             and counts[places > 0].all()
             and all(np.isfinite(array[name]).all() for array in (lazy.rows, lazy.balls) for name in array.dtype.names)
         )
-    require(sound, "the weights must be those of so many steps, got some with a fault")
+    require(sound, "the weights of the online classifier are inconsistent: the model is damaged, so train it again")
     n_tasks = sizes.setdefault("tasks", n_balls * width)
     expected = (n_tasks, 1) if ONE_BALL_PER_TASK[lazy.norm] else (1, n_tasks)
-    require((n_balls, width) == expected, f"the weights must be those of {n_tasks} tasks, got others")
+    require(
+        (n_balls, width) == expected,
+        f"the weights must be stored for {expected[0]} x {expected[1]} balls and tasks, got {n_balls} x {width}",
+    )
 
 
-# What a model file may hold of the weights, dense or lazy.
+# What a model file may hold of the weights of dense steps (`Eager`) and of sparse steps (`Lazy`).
 DOUBLE = (np.dtype(np.float64),)
 STEPPED = {"norm": plug_in("norms"), "radius": number(0), "t": whole()}
 WARM = {"theta": number(), "bound": number(), "mu": array(DOUBLE, "mu")}
@@ -92,45 +98,48 @@ ITERATE = Spec(lambda name, value, sizes: (LAZY if isinstance(value, Lazy) else 
 
 @parameters
 class OnlineJointSparseClassifier(Labelled):
-    """Learn from one example or a few at a time: W <- P(W - eta0 / sqrt(t) * subgradient of their mean loss).
+    """Linear classifiers with a joint norm that learn online, from one example or a few at a time.
 
-    P is the projection onto ||W|| <= radius. After T steps with convex losses f_1, f_2, ... the regret,
-    sum_t f_t(W_t) - min_{||W|| <= radius} sum_t f_t(W), is at most of order sqrt(T). There is no intercept, as in the
-    papers.
+    Each step is W <- P(W - eta0 / sqrt(t) * G), where G is a subgradient of the mean loss of the examples and P the
+    projection onto ||W|| <= radius. For convex losses f_1, f_2, ... the regret after T steps,
+    sum_t f_t(W_t) - min_{||W|| <= radius} sum_t f_t(W), grows at most like sqrt(T). As in the papers, there is no
+    intercept.
 
     Parameters
     ----------
     norm : a name in `jointsparse.norms.NORMS`, default="l1inf"
-        l1 and l2 bound each task by itself, all with the same radius. The others join the tasks.
+        The norm that is bounded. l1 and l2 bound each task separately, with the same radius for all tasks. The other
+        norms couple the tasks.
     radius : float, at least 0, default=1.0
-        The papers' C, which is nearly the opposite of scikit-learn's.
+        Bound on ||W||, which the papers call C. A larger radius means less regularisation.
     loss : {"hinge", "logistic", "squared"}, default="hinge"
-        Loss of labels -1 and +1, whatever y holds.
+        Loss function. Labels count as -1 and +1, whatever y holds.
     eta0 : float, greater than 0, default=1.0
         First step size.
     labels : {"classes", "01", "signed", "masked"}, default="classes"
-        Coding of y, as in JointSparseClassifier. "masked": -1, +1, and 0 for a sample that is not part of a task.
+        Coding of y, as in JointSparseClassifier. "masked" means -1, +1, and 0 for a sample that is not part of the
+        task.
     class_weight : dict, "balanced" or None, default=None
-        As in JointSparseClassifier. "balanced" is for `fit` only.
+        As in JointSparseClassifier. `partial_fit` does not support "balanced".
     max_iter : int, default=5
-        Passes of `fit` over the samples, each in a random order.
+        Number of passes of `fit` over the samples. Each pass takes them in a new random order.
     batch_size : int, default=1
-        Samples per step of `fit`.
+        Number of samples per step of `fit`.
     random_state : int, RandomState or None, default=None
-        Draws the orders.
+        Seed of the random generator that draws the orders of the samples.
 
     Attributes
     ----------
     coef_ : ndarray (n_tasks, n_features)
-        W transposed, computed when it is read, in O(d m).
+        The weights W, transposed. They are computed at each access, in O(d m) for d features and m tasks.
     intercept_ : ndarray (n_tasks,)
         Zeros.
     selected_features_ : ndarray of int
-        Indices of the features that any task uses.
+        Indices of the features that some task uses.
     t_ : int
         Number of steps so far.
     n_iter_ : int
-        Passes of `fit`.
+        Number of passes that `fit` has made.
     classes_, n_features_in_, feature_names_in_
         As in JointSparseClassifier.
 
@@ -140,14 +149,14 @@ class OnlineJointSparseClassifier(Labelled):
 
     Notes
     -----
-    With the norms l1inf and l1, a step with a CSR matrix touches only the features of its examples. For k non-zeros, m
-    tasks and d features it takes O(k m (log d + log m)), amortised. Other steps take O(d m). The first samples decide
-    which steps are taken. If examples hold more than a few percent of the features, dense X is faster (for l1: more
-    than one percent). Weights are float64, whatever X is.
+    With the norms l1inf and l1, a step on a CSR matrix touches only the features that its examples contain. For k
+    non-zeros, m tasks and d features it takes amortised O(k m (log d + log m)) time. All other steps take O(d m). The
+    type of the first samples decides which kind of step is used for all later ones. A dense X is faster if the examples
+    contain more than a few percent of the features (more than one percent for l1). The weights are float64 for any X.
 
     References
     ----------
-    Zinkevich (ICML 2003), Theorem 1, with his step sizes times eta0. Quattoni et al. (2009), sec. 7. Duchi et al.
+    Zinkevich (ICML 2003), Theorem 1, with step sizes multiplied by eta0. Quattoni et al. (2009), sec. 7. Duchi et al.
     (2008), sec. 6.
 
     Examples
@@ -170,12 +179,12 @@ class OnlineJointSparseClassifier(Labelled):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Begin anew, and take max_iter passes over the samples in random order.
+        """Train from W = 0 with max_iter passes over the samples, in random order.
 
         Parameters
         ----------
         X, y, sample_weight : as in `JointSparseClassifier.fit`
-            Weights are factors of the samples' losses. 0 leaves a sample out.
+            The weights multiply the losses of the samples. A sample of weight 0 is left out.
 
         Returns
         -------
@@ -198,16 +207,17 @@ class OnlineJointSparseClassifier(Labelled):
     def partial_fit(
         self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Take one step with these samples together, along the subgradient of their mean loss.
+        """Take a single step along the subgradient of the mean loss of these samples.
 
-        Checking the input takes some 0.3 ms, often more than the step. `fit` checks once for all of its steps.
+        Checking the input takes about 0.3 ms, which is often longer than the step itself. `fit` checks its input only
+        once for all steps.
 
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
             Samples of the step.
         classes : array (n_classes,) or None
-            All classes that will ever come. The first call needs them if labels is "classes" and y a vector.
+            All classes that can occur in any call. Required in the first call if labels="classes" and y is a vector.
 
         Returns
         -------
@@ -216,13 +226,13 @@ class OnlineJointSparseClassifier(Labelled):
         Raises
         ------
         ValueError
-            If input or parameters make no sense, or norm, radius or labels have changed since the first step.
-            The estimator keeps its previous state.
+            If the input or a parameter is invalid, or if norm, radius or labels have changed since the first step. The
+            estimator then keeps its previous state.
         """
         self._check_parameters()
         require(
             not isinstance(self.class_weight, str),
-            "class_weight must be a dict or None for partial_fit: give the weights themselves",
+            f"class_weight must be a dict or None for partial_fit, got {self.class_weight!r}",
         )
         first = not _is_fitted(self)
         if first:
@@ -232,11 +242,11 @@ class OnlineJointSparseClassifier(Labelled):
             settings = self.norm, float(self.radius), self.labels
             require(
                 settings == self._settings,
-                f"norm, radius and labels must stay {self._settings}, as at the first step, got {settings}",
+                f"norm, radius and labels must remain {self._settings}, as at the first step, got {settings}",
             )
         if classes is not None:
             classes, is_known = Labels.read(classes, "classes")
-            require(is_known.all(), "classes must name every class, got a missing one")
+            require(is_known.all(), "classes must not contain missing values")
         X, Y, weights = self._read(X, y, sample_weight, reset=first, classes=classes)
         if first:
             self._iterate = None
@@ -244,7 +254,7 @@ class OnlineJointSparseClassifier(Labelled):
             classes is None or np.unique(classes).tolist() == self._codes.tolist(),
             f"classes must be {self._codes.tolist()}, got {np.asarray(classes).tolist()}",
         )
-        self.__dict__.pop("calibration_", None)  # it is of the model before the step
+        self.__dict__.pop("calibration_", None)  # it belongs to the model before this step
         members = weights.any(axis=1)
         self._steps(X[members], Y[members], weights[members], max(members.sum(), 1))
         return self
@@ -260,7 +270,7 @@ class OnlineJointSparseClassifier(Labelled):
         as_positive(self.eta0, "eta0")
 
     def _steps(self, X: Any, Y: Matrix, weights: Matrix, size: int) -> None:
-        """Take steps with `size` samples each. The first one begins at W = 0, with the iterate whose steps suit X."""
+        """Take steps of `size` samples each, from W = 0 if there is no iterate yet."""
         if self._iterate is None:
             kind = Lazy if sparse.issparse(X) and self.norm in ONE_BALL_PER_TASK else Eager
             self._settings = self.norm, float(self.radius), self.labels
@@ -270,16 +280,17 @@ class OnlineJointSparseClassifier(Labelled):
         for start in range(0, len(Y), size):
             batch = slice(start, start + size)
             part = rows.part(batch) if rows else X[batch]
-            # Choice: the mean over the batch, so that eta0 suits batches of any size.
+            # Choice: losses are averaged over the batch, so that eta0 need not depend on the size of the batch.
             G = loss.subgradient(iterate.margins(part), Y[batch], weights[batch] / len(Y[batch]))
             G *= -float(self.eta0) / np.sqrt(iterate.t + 1)  # Paper: eta_t = 1 / sqrt(t); Choice: times eta0
             require(
                 np.abs(G).sum() * magnitude(part.entries() if rows else part) < LARGEST_STEP_SUM,
-                "a step is too long for double precision: scale X, or choose a smaller eta0",
+                "the step is too large for double precision: scale X, or choose a smaller eta0",
             )
             iterate.step(part, G)
 
     def _W(self) -> Matrix:
+        """Return the weights (n_features, n_tasks)."""
         check_is_fitted(self)
         return np.asarray(self._iterate.last())
 

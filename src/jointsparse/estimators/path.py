@@ -1,4 +1,4 @@
-"""Fits along a path of radii or penalties, each from the one before."""
+"""Regularisation paths: fits for a sequence of radii or penalties, each of which starts from the previous fit."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from jointsparse.learning.fit import Fit
 
 
 class Path(NamedTuple):
-    """Fits along a path.
+    """Fits along a regularisation path.
 
     Attributes
     ----------
     strength : ndarray (n_points,)
         Radii or penalties in increasing order.
     penalised : bool
-        True for penalties.
+        True if the strengths are penalties, False if they are radii.
     coef : ndarray (n_points, n_tasks, n_features)
         W of each point, transposed.
     intercept : ndarray (n_points, n_tasks)
@@ -45,7 +45,7 @@ class Path(NamedTuple):
 
     @property
     def n_features(self) -> np.ndarray:
-        """Number of features that are not 0 in some task, (n_points,)."""
+        """Number of features that some task uses, at each point: (n_points,)."""
         return np.asarray(self.coef.any(axis=1).sum(axis=1))
 
 
@@ -58,28 +58,28 @@ def fits_along(
     ends: Callable[[float, Fit], bool] = lambda radius, fit: False,
     watch: Watch | None = None,
 ) -> list[Fit]:
-    """Fit one strength after the other, the most regularised first, each from the fit before it.
+    """Fit one strength after the other, beginning with the most regularised; each fit starts from the previous one.
 
     Parameters
     ----------
     train : function
-        Called as `train(strength, start)`, where `start` is the fit to start from. Returns a fit.
+        Called as `train(strength, start)`, where `start` is the fit to start from, or None. Returns a fit.
     strengths : array (n_points,)
         Radii or penalties in increasing order.
     penalised : bool
-        True for penalties.
+        True if the strengths are penalties, False if they are radii.
     start : Fit or None
-        Fit that the first one starts from.
+        Fit from which the first fit of the path starts.
     ends : function
-        Called as `ends(radius, fit)` after each fit of a path of radii. The path ends there if it returns True.
+        Called as `ends(radius, fit)` after each fit of a path of radii. The path ends if the function returns True.
     watch : Watch or None
-        The watch that `train` gives to its solver. If it has ended a fit early, the path ends with the fit before; the
-        first fit is kept in any case.
+        The watch that `train` passes to its solver. If the watch ends a fit early, this fit is dropped and the path
+        ends. The first fit is kept in any case.
 
     Returns
     -------
     fits : list of Fit
-        By increasing strength.
+        Fits by increasing strength.
     """
     fits: list[Fit] = []
     for strength in strengths[:: -1 if penalised else 1]:
@@ -95,23 +95,24 @@ def fits_along(
 
 @parameters
 class OneStrength(Trained):
-    """An estimator with one radius or penalty, which can follow a path of them."""
+    """An estimator with a single radius or penalty, which can also compute a regularisation path."""
 
     radius: float | str | None = positional("auto")
     penalty: float | None = None
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train on samples that the tasks share.
+        """Train on samples that all tasks share.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix (n_samples, n_features)
             Features.
         y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels, coded as `labels` says, or a regressor's targets. NaN, None and pandas.NA are unknown.
+            Labels in the coding that the parameter `labels` names, or the targets of a regressor. NaN, None and
+            pandas.NA stand for unknown labels and targets.
         sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
-            Weights of the samples. Weight 2 is the sample twice.
+            Weights of the samples. A weight of 2 has the same effect as repeating the sample.
 
         Returns
         -------
@@ -120,7 +121,7 @@ class OneStrength(Trained):
         Raises
         ------
         ValueError
-            If input or parameters make no sense. The estimator keeps its previous state.
+            If the input or a parameter is invalid. The estimator then keeps its previous state.
         """
         return self._train_one(*self._pose_shared(self._read_all(X, y, sample_weight)), self.radius, self.penalty)
 
@@ -134,11 +135,15 @@ class OneStrength(Trained):
 
         Parameters
         ----------
-        tasks : list of pairs (X_k, y_k) of shapes (n_k, n_features) and (n_k,), or mapping from names to them
-            Features, and targets or labels, which are coded as `labels` says. With "classes" all tasks have the same
-            two classes.
+        tasks : list of pairs (X_k, y_k), or mapping from task names to such pairs
+            Features (n_k, n_features) and labels or targets (n_k,) of each task. Labels have the coding that the
+            parameter `labels` names. With "classes" all tasks must have the same two classes.
         sample_weight : list of arrays (n_k,), at least 0, or None
-            Weights of the samples, per task.
+            Sample weights of each task.
+
+        Returns
+        -------
+        self : estimator
 
         Examples
         --------
@@ -155,7 +160,7 @@ class OneStrength(Trained):
         tasks = list(tasks.values()) if isinstance(tasks, Mapping) else list(tasks)
         require(
             tasks and all(isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks),
-            "tasks must be a list of pairs (X_k, y_k), at least one",
+            "tasks must be a list or a mapping of at least one pair (X_k, y_k)",
         )
         n, of_samples = len(tasks), [None] * len(tasks) if sample_weight is None else list(sample_weight)
         require(len(of_samples) == n, f"sample_weight must hold one array per task, {n}, got {len(of_samples)}")
@@ -168,7 +173,7 @@ class OneStrength(Trained):
         ]
         of_tasks = [labels.y for _, labels, _ in read]
         alike = all(y_k.dtype == of_tasks[0].dtype for y_k in of_tasks)
-        # Objects keep labels of unlike types as they are: beside text, np.concatenate would turn numbers into text.
+        # Where dtypes differ, objects keep the labels as they are: np.concatenate would turn numbers into text.
         y = np.concatenate(of_tasks if alike else [y_k.astype(object) for y_k in of_tasks])
         y = Labels.read(y, numeric=self._numeric).y
         self._learn_coding(y, classes=y)
@@ -189,12 +194,13 @@ class OneStrength(Trained):
         strengths: Sequence[float] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Path:
-        """Fit a path of radii, or of penalties with `radius=None, penalty=1.0`, and leave the estimator as it is.
+        """Compute a regularisation path, without changing the estimator.
 
-        Radii go from a tenth of the data's natural unit to ten times it. They end earlier where a radius leaves no
-        loss, as larger ones change nothing. Penalties go from a thousandth of the one for which W = 0 up to it. Use it
-        to look at what a strength does (`PathDisplay`), and the estimators for cross-validation to choose one. It takes
-        no notice of warm_start, max_time, callback and verbose.
+        The path consists of radii, or of penalties if the estimator has `radius=None` and any penalty. Radii range from
+        a tenth of the natural unit of the data to ten times this unit. The path ends early if a larger radius could
+        not change the fit. Penalties range from a thousandth of the smallest penalty for which W = 0 is optimal up to
+        this penalty. `PathDisplay` plots a path. To choose a radius or penalty, use an estimator with cross-validation.
+        The parameters warm_start, max_time, callback and verbose have no effect here.
 
         Parameters
         ----------
@@ -203,9 +209,9 @@ class OneStrength(Trained):
         y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
             Labels or targets, as in `fit`.
         n_points : int, at least 1
-            Number of strengths.
+            Number of radii or penalties.
         strengths : sequence of float, at least 0, or None
-            The strengths themselves, instead of n_points.
+            The radii or penalties. They replace the automatic ones, and the path does not end early.
         sample_weight : array (n_samples,) or (n_samples, n_tasks), or None
             Weights of the samples.
 
@@ -216,23 +222,23 @@ class OneStrength(Trained):
         Raises
         ------
         ValueError
-            If input or parameters make no sense, or the solver does not stop at tol.
+            If the input or a parameter is invalid, or if the solver does not stop at tol.
 
         Warns
         -----
         ConvergenceWarning
-            Once, if points of the path did not reach tol.
+            If any points of the path did not reach tol. There is one warning for all of them.
 
         Examples
         --------
         >>> from jointsparse import JointSparseClassifier
         >>> X, y = [[1.0, 0.1], [-1.0, 0.1], [1.5, -0.1]], [1, 0, 1]
-        >>> found = JointSparseClassifier().path(X, y, strengths=[0.1, 1.0])
-        >>> found.n_features.tolist(), found.coef.shape
+        >>> path = JointSparseClassifier().path(X, y, strengths=[0.1, 1.0])
+        >>> path.n_features.tolist(), path.coef.shape
         ([1, 1], (2, 1, 2))
         """
         model = clone(self)
-        require(model._stops(), f"a path needs a solver that stops at tol, got {model.solver!r}")
+        require(model._stops(), f"path needs a solver that stops at tol, got solver={model.solver!r}")
         _, penalised = given_one(model.radius, model.penalty)
         problem, centres = model._pose_shared(model._read_all(X, y, sample_weight))
         grid = model._grid(problem, n_points if strengths is None else np.atleast_1d(strengths), penalised, "strengths")
@@ -247,7 +253,7 @@ class OneStrength(Trained):
         if unproven:
             warn_user(
                 f"{unproven} of {len(fits)} points of the path are not certified to be within tol={model.tol:g} of "
-                f"their optima: look at their gap; raise n_iter or tol{or_centre(problem)}",
+                f"their optima (see the gap of the path): raise n_iter or tol{or_centre(problem)}",
                 ConvergenceWarning,
             )
         return Path(

@@ -1,4 +1,4 @@
-"""Numbers of a fitted model's ranking of samples in each task, and the comparison of two models."""
+"""Measures of how well a fitted model ranks samples in each task, and the comparison of two models."""
 
 from typing import Any
 
@@ -24,36 +24,38 @@ from jointsparse.metrics import (
 
 
 def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch:
-    """Tell how well a fitted model ranks samples in each task, and whether better than by chance.
+    """Measure how well a fitted model ranks samples in each task, and test whether it is better than chance.
 
     Parameters
     ----------
     model : estimator
-        Any with `decision_function` or `predict_proba`, trained on a vector or a matrix of labels.
+        Any estimator with `decision_function` or `predict_proba` that was trained on a vector or a matrix of labels.
     X : Any
-        Samples that it was not trained on, as it takes them.
+        Held-out samples, in a form that the model accepts.
     Y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-        Their labels. NaN, None and pandas.NA are unknown. Three or more classes in a vector are one task each.
+        Labels of these samples. NaN, None and pandas.NA stand for unknown labels. In a vector with three or more
+        classes, each class is a task.
     labels : {"classes", "01", "signed", "masked"}, default="classes"
         Coding of Y, as in JointSparseClassifier.
 
     Returns
     -------
     Bunch
-        Arrays with an entry per task, which `pandas.DataFrame` shows as a table. A task without positives or negatives
-        has NaN.
+        Arrays with one entry per task; `pandas.DataFrame(...)` makes a table of them. The measures of a task without
+        positives or without negatives are NaN.
 
-        - task: its name, or its number.
-        - positives, negatives: samples whose label is known.
-        - auc, low, high: area under the ROC curve, and the ends of its 95 % interval for new samples (Newcombe 2006).
-        - average_precision, precision_at_10: of equal scores the order does not matter.
-        - p, p_holm: one-sided, of an AUC as large by chance, and corrected for the number of tasks. It is the normal
-          approximation of the Mann-Whitney test, rough below three positives and too large with many equal scores.
+        - task: name of the task, or its number.
+        - positives, negatives: number of samples with a positive and with a negative label.
+        - auc, low, high: area under the ROC curve, and the limits of its 95 % confidence interval (Newcombe 2006).
+        - average_precision, precision_at_10: the results do not depend on the order of samples with equal scores.
+        - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and the same with Holm's
+          correction for the number of tasks. It is from the normal approximation of the Mann-Whitney test, which is
+          inaccurate below three positives, and too large if many scores are equal.
 
     Raises
     ------
     ValueError
-        If the model has no scores, or Y does not belong to them.
+        If the model has no scores, or if their shape does not fit Y.
 
     Warns
     -----
@@ -64,8 +66,8 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
     --------
     >>> from jointsparse import JointSparseClassifier, task_scores
     >>> X, Y = [[1.0], [-1.0], [2.0], [-2.0]], [[1, 0], [0, 1], [1, 0], [0, 0]]
-    >>> found = task_scores(JointSparseClassifier(radius=1.0).fit(X, Y), X, Y)
-    >>> found.auc.round(2).tolist(), found.average_precision.round(2).tolist()
+    >>> scores = task_scores(JointSparseClassifier(radius=1.0).fit(X, Y), X, Y)
+    >>> scores.auc.round(2).tolist(), scores.average_precision.round(2).tolist()
     ([1.0, 0.67], [1.0, 0.5])
     """
     tasks, truth, (scores,) = _read([model], X, Y, labels)
@@ -97,37 +99,39 @@ def compare(
     n_resamples: int = 1000,
     random_state: int = 0,
 ) -> Bunch:
-    """Tell by how much one fitted model ranks samples better than another one, in each task and in all together.
+    """Compare how well two fitted models rank samples, in each task and on average over all tasks.
 
     Parameters
     ----------
     model_a, model_b : estimators
-        See `task_scores`. They may differ in kind.
+        Models as in `task_scores`. They may be of different types.
     X, Y, labels : Any
-        See `task_scores`.
+        Samples, labels and their coding, as in `task_scores`.
     n_resamples : int, at least 1, default=1000
-        Draws of the samples with replacement, alike for both models and all tasks, for the intervals.
+        Number of bootstrap resamples for the confidence intervals and p-values. Both models and all tasks are evaluated
+        on the same resamples.
     random_state : int, default=0
-        Seed of these draws.
+        Seed of the random generator that draws the resamples.
 
     Returns
     -------
     Bunch
-        Arrays with an entry per task, and a last one of all tasks, which `pandas.DataFrame` shows as a table. A task
-        without positives or negatives has NaN.
+        Arrays with one entry per task and a last entry for all tasks; `pandas.DataFrame(...)` makes a table of them.
+        The entries of a task without positives or without negatives are NaN.
 
-        - task: its name, or its number, and "(all tasks)".
-        - auc_a, auc_b: areas under the ROC curve. The last one is their mean over tasks.
-        - difference, low, high: auc_a - auc_b, and the ends of its 95 % interval.
-        - p, p_reverse: one-sided, that model_a is better, and that model_b is: the share of the draws in which it is
-          not. The interval lies above 0 where p is below .025, and below 0 where p_reverse is. For the paper's sign
-          test see `metrics.sign_test`.
-        - p_holm, p_reverse_holm: corrected for the number of tasks, but for the last one.
+        - task: name of the task, or its number; "(all tasks)" for the last entry.
+        - auc_a, auc_b: area under the ROC curve of each model. The last entry is the mean over the tasks.
+        - difference, low, high: auc_a - auc_b, and the limits of its 95 % confidence interval.
+        - p, p_reverse: one-sided bootstrap p-values. p is the fraction of the resamples in which model_a is not better;
+          p_reverse is the fraction in which model_b is not better. The interval lies above 0 where p is below .025, and
+          below 0 where p_reverse is below .025. For the sign test of the paper see `metrics.sign_test`.
+        - p_holm, p_reverse_holm: p and p_reverse with Holm's correction for the number of tasks. The last entry is not
+          corrected.
 
     Raises
     ------
     ValueError
-        If a model has no scores, or Y does not belong to them.
+        If a model has no scores, or if their shape does not fit Y.
 
     Warns
     -----
@@ -143,8 +147,8 @@ def compare(
     >>> from jointsparse import JointSparseClassifier, compare
     >>> X, Y = [[1.0], [-1.0], [2.0], [-2.0]], [[1, 0], [0, 1], [1, 0], [0, 0]]
     >>> right, nothing = (JointSparseClassifier(radius=radius).fit(X, Y) for radius in (1.0, 0.0))
-    >>> found = compare(right, nothing, X, Y)
-    >>> found.task.tolist(), found.difference.round(2).tolist()
+    >>> comparison = compare(right, nothing, X, Y)
+    >>> comparison.task.tolist(), comparison.difference.round(2).tolist()
     ([0, 1, '(all tasks)'], [0.5, 0.17, 0.33])
     """
     require_count(n_resamples, "n_resamples")
@@ -154,7 +158,7 @@ def compare(
     difference, low, high = estimates(of_a - of_b)
     drawn = with_mean(of_a - of_b)[1:]
     n_drawn = (~np.isnan(drawn)).sum(axis=0)
-    # The samples themselves count as a draw that speaks against either model, so that no p is 0.
+    # The original samples count as one more resample, against either model, so that no p-value is 0.
     p = np.array([(1 + of_draws.sum(axis=0)) / (1 + n_drawn) for of_draws in (drawn <= 0, drawn >= 0)])
     p = np.where(np.isnan(difference), np.nan, p)
     corrected = [np.append(holm(each[:-1]), each[-1]) for each in p]
@@ -165,9 +169,9 @@ def compare(
 
 
 def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Names of the tasks, labels, and the scores of each model, both (n_samples, n_tasks).
+    """Return the names of the tasks, the labels (n_samples, n_tasks), and the scores of each model in the same shape.
 
-    Labels are 1, 0, or -1 where they are unknown.
+    Labels are 1 and 0, and -1 where they are unknown.
     """
     shape, reader = np.shape(Labels.read(Y, "Y").y), Labelled(labels=coding)
     classes = getattr(models[0], "classes_", None) if len(shape) == 1 else None
@@ -178,14 +182,14 @@ def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, n
     lacking = tasks[~((truth == 1).any(axis=0) & (truth == 0).any(axis=0))]
     if len(lacking):
         warn_user(
-            f"{len(lacking)} of {len(tasks)} tasks have no positives or no negatives among these samples and get NaN "
-            f"(take more samples, or leave them out): {in_words(lacking)}"
+            f"{len(lacking)} of {len(tasks)} tasks have no positives or no negatives among these samples, so their "
+            f"scores are NaN (add samples, or leave these tasks out): {in_words(lacking)}"
         )
     return tasks, truth, scores
 
 
 def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> np.ndarray:
-    """Return the decisions or probabilities of a model, in the shape of the truth."""
+    """Return the decisions or probabilities of a model in the shape of the labels `truth`."""
     score = getattr(model, "decision_function", None) or getattr(model, "predict_proba", None)
     require(score, f"model must have decision_function or predict_proba, got {type(model).__name__}")
     scores = score(X)  # type: ignore[misc]
@@ -194,20 +198,20 @@ def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> n
         given = list(Y.columns)
         require(
             given == columns,
-            f"Y must have the columns {shortened(columns)} of the model in this order, got {shortened(given)}",
+            f"Y must have the columns of the model, {shortened(columns)}, in this order, got {shortened(given)}",
         )
-    if isinstance(scores, list):  # an array for each task, with a column for each class
+    if isinstance(scores, list):  # one array per task, with a column per class
         scores = np.column_stack([of_task[:, -1] for of_task in scores])
     F = np.asarray(scores, dtype=float).reshape(len(scores), -1)
     expected = f"Y must have a row for each sample and a column for each task of the model, {F.shape}, got "
-    if is_vector and F.shape[1] > 1:  # classes, unless the model was trained on a matrix
+    if is_vector and F.shape[1] > 1:  # the columns must be classes, so the model must have been trained on a vector
         require(np.ndim(model.predict(X)) == 1, f"{expected}a vector")
-        # With "ovo" the scores would be of pairs of classes.
+        # With "ovo" there would be a score for each pair of classes.
         require(
             "ovo" not in map(str, getattr(model, "get_params", dict)().values()),
-            "decision_function_shape must be 'ovr', for a score per class, got 'ovo'",
+            "decision_function_shape must be 'ovr', which gives one score per class, got 'ovo'",
         )
-        F = F[:, 1:] if truth.shape[1] == 1 else F  # of two classes
+        F = F[:, 1:] if truth.shape[1] == 1 else F  # two classes are one task
     require(F.shape == truth.shape, f"{expected}{truth.shape}")
-    require(not np.isnan(F).any(), "scores of the model must be numbers, got NaN")
+    require(not np.isnan(F).any(), "the scores of the model must not contain NaN")
     return F

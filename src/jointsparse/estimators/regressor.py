@@ -1,4 +1,4 @@
-"""The solvers as a scikit-learn regressor."""
+"""A scikit-learn regressor that the solvers train."""
 
 from __future__ import annotations
 
@@ -14,62 +14,67 @@ from jointsparse.estimators.path import OneStrength
 
 
 class Targets(MultiOutputMixin, RegressorMixin, Linear):
-    """A regressor for targets in a vector or a matrix, some of which may be missing."""
+    """A regressor for a vector or a matrix of targets, some of which may be missing."""
 
     loss = "squared"
     _numeric = True
 
     def predict(self, X: Any) -> Any:
-        """Compute x·w_k + b_k for X (n_samples, n_features), dense or sparse: (n_samples,) or (n_samples, n_tasks)."""
+        """Predict the targets, x·w_k + b_k.
+
+        X: (n_samples, n_features), dense or sparse. Returns (n_samples,) if y was a vector in fit, else
+        (n_samples, n_tasks).
+        """
         F = self._margins(X)
         return F[:, 0] if self._flat else self._in_frame(F, X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute R^2, averaged over the targets with two known values or more. X, y, sample_weight: as in fit."""
+        """Return R^2, averaged over the targets with at least two known values. X, y, sample_weight: as in fit."""
         F = self._margins(X)
         _, Y, weights = self._read(X, y, sample_weight, reset=False)
         scores = [
             r2_score(y_k[c > 0], f[c > 0], sample_weight=c[c > 0])
             for y_k, f, c in zip(Y.T, F.T, weights.T, strict=True)
-            if (c > 0).sum() > 1  # R^2 takes two
+            if (c > 0).sum() > 1  # R^2 needs two values
         ]
-        require(scores, "y must hold two values or more of some target, got fewer of each")
+        require(scores, "y must hold at least two known values of some target, got fewer for every target")
         return float(np.mean(scores))
 
 
 @parameters
 class JointSparseRegressor(Targets, OneStrength):
-    """Linear regressions, one per target, that agree on a few features: the "simultaneous lasso".
+    """Linear regressions, one per target, that share a small set of features: the "simultaneous lasso".
 
     minimise over W, b  sum_k sum_i c_i 1/2 (y_ik - x_i·w_k - b_k)^2  subject to  ||W|| <= radius,
-    or the same losses plus penalty * ||W||. For l1inf, ||W|| = sum_j max_k |W_jk|. With one target l1inf is l1, and
-    `penalty=alpha, radius=None, normalisation="mean"` is scikit-learn's Lasso(alpha).
+    or the same losses plus penalty * ||W||. For l1inf, ||W|| = sum_j max_k |W_jk|. With a single target, l1inf equals
+    l1, and `penalty=alpha, radius=None, normalisation="mean"` gives scikit-learn's Lasso(alpha).
 
     Parameters
     ----------
     norm, penalty, solver, eta0, n_iter, tol, normalisation
         See JointSparseClassifier.
     radius : float, at least 0, "auto" or None, default="auto"
-        The papers' C. "auto": twice the data's natural unit, a first guess; JointSparseRegressorCV chooses. None with
-        `penalty`.
+        Bound on ||W||, which the papers call C. "auto" is twice the natural unit of the data (see
+        JointSparseClassifier). This is only a first guess; JointSparseRegressorCV chooses the radius by validation.
+        Pass None together with `penalty`.
     fit_intercept : bool, default=True
-        Give each target a free b_k.
+        Whether each target has an intercept b_k, which is not regularised.
     feature_weights, groups, positive, warm_start, max_time, callback, verbose
         See JointSparseClassifier.
 
     Attributes
     ----------
     coef_ : ndarray (n_tasks, n_features), or (n_features,) for y a vector
-        W transposed, with exact zeros.
+        The weights W, transposed. Features that are not selected have exact zeros.
     intercept_ : ndarray (n_tasks,), or float for y a vector
-        b.
+        The intercepts b.
     selected_features_, radius_, penalty_, duality_gap_, objective_, n_iter_, n_features_in_, feature_names_in_
         See JointSparseClassifier.
 
     See Also
     --------
     JointSparseRegressorCV : Chooses the radius on held-out samples.
-    JointSparseClassifier : Labels instead of real targets.
+    JointSparseClassifier : Learns labels instead of real targets.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The choice of a radius or penalty on held-out samples, as in Quattoni et al. (2009), sec. 6.2."""
+"""Estimators that choose the radius or penalty on held-out samples, as in Quattoni et al. (2009), sec. 6.2."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ from jointsparse.metrics import auc
 from jointsparse.registry import pick, room
 from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of, optional
 
-LOG = logging.getLogger(__name__)  # says which fit begins, for who waits for a search
-FOLD_TOL = 3e-2  # Choice: folds are trained to this gap at least. Closer fits move scores by less than .001.
-SILENT = 2.0  # Choice: gaps up to so many times that of folds change no choice, and are not warned of
-FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # of automatic radii
-FOLDS_SHARE = 0.5  # Choice: of max_time, so that the final fit has as much at least
-LEAST_GAIN = 0.5  # Choice: standard errors over folds that further radii must bring, or a path ends
-WIDTH = PATIENCE  # radii that are tried together
+LOG = logging.getLogger(__name__)  # shows the progress of a search: one line at the start of each fit
+FOLD_TOL = 3e-2  # Choice: fits on folds stop at this gap. Smaller gaps change the scores by less than .001.
+SILENT = 2.0  # Choice: no warning for gaps up to this many times the tolerance, which do not change the choice
+FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # steps of the first automatic radii
+FOLDS_SHARE = 0.5  # Choice: fraction of max_time that the folds may use, so that the rest is left for the final fit
+LEAST_GAIN = 0.5  # Choice: a path ends unless larger radii improve the score by this many standard errors over folds
+WIDTH = PATIENCE  # number of radii that are tried in one round
 
 
-# What a model file may hold of the search with one norm.
+# What a model file may hold of the search for one norm.
 RESULTS = {
     "grid": array(FLOATS, "points", low=0),
     **dict.fromkeys(("scores", "gaps"), array(FLOATS, "points", "folds", nan=True)),
@@ -69,15 +69,19 @@ RESULTS = {
 }
 
 
-Split = tuple[np.ndarray, np.ndarray]  # rows to train on, and held-out rows
+Split = tuple[np.ndarray, np.ndarray]  # training rows, and held-out rows
 
 
 class Scored(NamedTuple):
-    """Fits of some strengths on the samples that a split trains on.
+    """Results of fits with several strengths on the training samples of one split.
 
-    scores, gaps, features: by increasing strength, the scores on its held-out samples, the certified gaps and the
-    numbers of features in use, of the most regularised fits if there was no time for others. ended: True if larger
-    radii change nothing. largest: the fit of the largest strength.
+    scores, gaps, features : lists by increasing strength
+        Scores on the held-out samples of the split, certified gaps, and numbers of selected features. If time ran out,
+        the less regularised fits are missing.
+    ended : bool
+        True if a larger radius could not change the fit.
+    largest : Fit
+        The fit with the largest strength.
     """
 
     scores: list[float]
@@ -87,18 +91,18 @@ class Scored(NamedTuple):
     largest: Fit
 
 
-OF_FITS = "scores", "gaps", "features"  # each has a number for each fit
+OF_FITS = "scores", "gaps", "features"  # fields of Scored that hold a number per fit
 
 
 class Round(NamedTuple):
-    """Strengths that are tried together, in increasing order, and their fits on each split."""
+    """Strengths that are tried together, in increasing order, and the results on each split."""
 
     strengths: np.ndarray
     by_split: list[Scored]
 
 
 class _Classified(Labelled):
-    """A classifier whose decisions are known, for scorers."""
+    """A classifier that returns given decisions, to be passed to scorers."""
 
     def __init__(self, loss: str, classes: np.ndarray, decisions: np.ndarray) -> None:
         super().__init__(loss=loss)
@@ -112,7 +116,7 @@ class _Classified(Labelled):
 
 
 class _Regressed(Targets):
-    """A regressor that predicts its only feature, for scorers."""
+    """A regressor that returns its only feature as prediction, to be passed to scorers."""
 
     _flat = True
 
@@ -121,17 +125,17 @@ class _Regressed(Targets):
 
 
 def _called(scorer: Callable[..., Any], stand_in: BaseEstimator, X: Any, y: np.ndarray) -> float:
-    """The score of a scorer, which must be a finite number."""
+    """Call a scorer and return its score, which must be a finite number."""
     value = scorer(stand_in, X, y)
     require(
         isinstance(value, float | int | np.number) and np.isfinite(value),
-        f"scoring must give one finite number, got {shortened(value)}",
+        f"scoring must return one finite number, got {shortened(value)}",
     )
     return float(value)
 
 
 def comparable(scores: np.ndarray) -> np.ndarray:
-    """Scores (n_strengths, n_splits) in units of the range of their means, without splits that have none.
+    """Rescale scores (n_strengths, n_splits) so that the means over splits have range 1; drop splits without scores.
 
     `learning.radii` treats scores within an absolute tolerance as ties, so scores are rescaled first.
     """
@@ -140,14 +144,14 @@ def comparable(scores: np.ndarray) -> np.ndarray:
 
 
 def _slack(scores: np.ndarray) -> float:
-    """Return the difference in mean score below which radii are as good. scores: from `comparable`."""
+    """Return the difference in mean score below which radii count as equally good. scores: from `comparable`."""
     best = scores[scores.mean(axis=1).argmax()]
     error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
     return max(TIE, LEAST_GAIN * error)
 
 
 def best_place(scores: np.ndarray, penalised: bool, selection: str | None) -> int:
-    """Return the place of the best radius or penalty. scores: (n_strengths, n_splits), by increasing strength."""
+    """Return the index of the best radius or penalty. scores: (n_strengths, n_splits), by increasing strength."""
     regularised_first = np.arange(len(scores))[:: -1 if penalised else 1]
     return int(regularised_first[choose_radius(comparable(scores)[regularised_first], selection=selection)])
 
@@ -155,16 +159,16 @@ def best_place(scores: np.ndarray, penalised: bool, selection: str | None) -> in
 def choose(
     results: Mapping[str, Mapping[str, np.ndarray]], penalised: bool, selection: str | None = None
 ) -> tuple[str, int]:
-    """Return a norm, and the place of a radius or penalty in its grid.
+    """Choose a norm and a radius or penalty; return the name of the norm and the index in its grid.
 
-    Of norms whose best scores are equally good it is the one with the fewest features, on average over the folds.
+    Among norms whose best scores are equally good, the norm with the fewest features, averaged over the folds, wins.
 
     Parameters
     ----------
     results : mapping
-        By norm; see `JointSparseClassifierCV.results_by_norm_`. Some split must have a score.
+        Results by norm; see `JointSparseClassifierCV.results_by_norm_`. At least one split must have a score.
     penalised : bool
-        True for penalties.
+        True if the grids hold penalties, False if they hold radii.
     selection : "best", "one_standard_error" or None
         See `JointSparseClassifierCV`.
     """
@@ -173,16 +177,16 @@ def choose(
     features = [result["features"][place].mean() for result, place in zip(results.values(), places, strict=True)]
     firsts = np.cumsum([0, *map(len, scores[:-1])])
     best = comparable(np.vstack(scores))[firsts + places]
-    # Of norms with as many features the one with the best score comes first.
+    # Norms with equally many features are sorted by their scores.
     order = np.lexsort((-best.mean(axis=1), features))
     chosen = order[choose_radius(best[order], selection=selection or "one_standard_error")]
     return list(results)[chosen], places[chosen]
 
 
 def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
-    """Return the stratum of each sample of a label matrix, (n_samples,), for folds that spread rare labels evenly.
+    """Return a stratum for each sample, (n_samples,), for folds over which rare labels are spread evenly.
 
-    A stratum is the number of the sample's rarest label, or -1 for samples without labels. Strata of fewer than n_folds
+    The stratum of a sample is the number of its rarest label, or -1 if it has no labels. Strata of fewer than n_folds
     samples are merged into the largest one. Y: (n_samples, n_tasks) of -1, 0, +1.
     """
     order = np.argsort((Y > 0).sum(axis=0), kind="stable")
@@ -194,7 +198,7 @@ def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
 
 @parameters
 class Search(Trained):
-    """The choice of a radius or penalty by folds or held-out samples; see `JointSparseClassifierCV`."""
+    """Base class that chooses a radius or penalty with folds or held-out samples; see `JointSparseClassifierCV`."""
 
     _HOLDS: ClassVar = {
         "grid_": array(FLOATS, "grid", low=0),
@@ -215,19 +219,19 @@ class Search(Trained):
     n_jobs: int | None = None
     validation_tasks: ArrayLike | None = None
 
-    _chance: ClassVar[float]  # the default score of what says nothing
+    _chance: ClassVar[float]  # the default score of a model that predicts at random
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Files of version 1.0.0rc1 have no norm_, which was always the norm that the user named.
+        # Files of version 1.0.0rc1 have no norm_. There it was always the parameter norm.
         lacks_norm = "radius_" in state and "norm_" not in state
         super().__setstate__(state | {"norm_": state.get("norm")} if lacks_norm else state)
 
     def _norm(self) -> ModuleType:
-        """The norm that is tried, and then the chosen one."""
+        """Return the plug-in of the norm that is being tried or, after the search, of the chosen norm."""
         return pick("norms", self.norm_)
 
     def _norms(self) -> list[str]:
-        """Names of the norms to try: with "auto" all that take the groups and weights of features, if there are any."""
+        """Return the names of the norms to try. For "auto" these are all that support the given groups and weights."""
         names = room("norms")
         if not isinstance(self.norm, str) or self.norm != "auto":
             known = isinstance(self.norm, str) and self.norm in names
@@ -236,32 +240,32 @@ class Search(Trained):
         given = [
             flag for flag, one in (("GROUPED", self.groups), ("WEIGHTED", self.feature_weights)) if one is not None
         ]
-        # Choice: every plug-in is tried, as a new norm shall need nothing but its name in NORMS.
+        # Choice: every plug-in is tried, so that a new norm only has to be listed in NORMS.
         return [name for name in names if all(getattr(pick("norms", name), flag) for flag in given)]
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
-        """Score of the decisions or predictions f for signs or targets y, of weights c; NaN if they tell nothing."""
+        """Score decisions or predictions f for signs or targets y with weights c; NaN if the score is undefined."""
         raise NotImplementedError
 
     def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
-        """Training and held-out rows of each fold. y: as the user gave it."""
+        """Return the training rows and the held-out rows of each fold. y: as the user passed it."""
         return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y)
 
     @all_or_nothing
     def fit(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
     ) -> Self:
-        """Choose and train.
+        """Choose the radius or penalty, and train with it on all samples of X.
 
         Parameters
         ----------
         X, y, sample_weight : as in `JointSparseClassifier.fit`
-            Scorers other than the default do not see the weights.
+            Training samples. Scorers other than the default ignore the weights.
         X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
-            Held-out samples that choose instead of folds, as in the papers. None of them is trained on. A Pipeline
-            hands them on as they are: transform them first.
+            Held-out samples for the choice, which replace the folds, as in the papers. They are never trained on. A
+            scikit-learn Pipeline does not transform them, so transform them beforehand.
         y_val : array, DataFrame or sparse matrix (n_held_out,) or (n_held_out, n_tasks), or None
-            Their labels or targets.
+            Labels or targets of the held-out samples.
 
         Returns
         -------
@@ -270,15 +274,15 @@ class Search(Trained):
         Raises
         ------
         ValueError
-            If input or parameters make no sense, or no fold has a validation task with both positives and negatives.
-            The estimator keeps its previous state.
+            If the input or a parameter is invalid, or if no fold has a validation task with both positives and
+            negatives. The estimator then keeps its previous state.
 
         Warns
         -----
         ConvergenceWarning
-            Once, if fits that the choice rests on did not reach their gap.
+            If any fits on the folds have a gap that is too large. There is one warning for all of them.
         UserWarning
-            If tasks of a matrix lack positives or negatives in a fold.
+            If y is a matrix and some of its tasks lack positives or negatives in a fold.
         """
         require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
         watch, of_folds = self._watch(), self._watch(FOLDS_SHARE)
@@ -290,7 +294,7 @@ class Search(Trained):
             splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples))
         else:
             held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
-            is_sparse = sparse.issparse(samples.X)  # as the held-out samples need not be
+            is_sparse = sparse.issparse(samples.X)  # the held-out samples take the format of X
             X_val = held_out.X if is_sparse or not sparse.issparse(held_out.X) else held_out.X.toarray()
             X = sparse.vstack([samples.X, X_val], format="csr") if is_sparse else np.vstack([samples.X, X_val])
             samples = TaskSamples(X, *map(np.vstack, zip(samples[1:], held_out[1:], strict=True)))
@@ -298,7 +302,7 @@ class Search(Trained):
         require(splits, "cv must give at least one fold, got none")
         require(
             len(splits) > 1 or self.selection != "one_standard_error",
-            "selection must be 'best' or None without two folds or more, as with X_val, got 'one_standard_error'",
+            "selection must be 'best' or None with fewer than two folds, as with X_val, got 'one_standard_error'",
         )
         values, penalised = self._given()
         self._try_norms(problem, samples, splits, values, penalised, of_folds)
@@ -307,16 +311,16 @@ class Search(Trained):
         return self._train_one(problem, centres, radius, penalty, watch)
 
     def _given(self) -> tuple[Any, bool]:
-        """Return radii or penalties as the user gave them, and True if they are penalties."""
+        """Return radii or penalties as the user passed them, and True if they are penalties."""
         values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
         if not penalised and isinstance(values, str):
-            require(values == "auto", f"radii must be 'auto', a number of radii or radii, got {values!r}")
+            require(values == "auto", f"radii must be 'auto', a list of radii or their number, got {values!r}")
         elif isinstance(self.norm, str) and self.norm == "auto":
             name = "penalties" if penalised else "radii"
             require(
                 not are_listed(values),
-                f"{name} must be a number of {name}, or radii 'auto', with norm='auto', as {name} of different norms "
-                f"are not comparable, got {shortened(values)}",
+                f"{name} must be the number of {name}{', or auto,' * (not penalised)} if norm='auto', because {name} "
+                f"of different norms are not comparable, got {shortened(values)}",
             )
         return values, penalised
 
@@ -329,18 +333,19 @@ class Search(Trained):
         penalised: bool,
         watch: Watch,
     ) -> None:
-        """Score radii or penalties of each norm to try, and warn if there is no time for some. watch: of the folds."""
+        """Score radii or penalties for each norm to try, and warn if time ran out. watch: for all folds together."""
         norms, missed = self._norms(), []
         self.results_by_norm_: dict[str, dict[str, np.ndarray]] = {}
         for i, norm in enumerate(norms):
             self.norm_: str = norm
-            share = Watch(None, watch.left() / (len(norms) - i), False)  # what a norm leaves is for those after it
+            share = Watch(None, watch.left() / (len(norms) - i), False)  # later norms may use the time that is left
             if self._try_norm(problem, samples, splits, values, penalised, share):
                 missed.append(f"{len(self.grid_)}{f' ({norm})' * (len(norms) > 1)}")
         if missed:
             warn_user(
-                f"max_time={self.max_time:g} left the folds time for {', '.join(missed)} "
-                f"{'penalties' if penalised else 'radii'}, the most regularised ones: raise max_time, n_jobs or tol",
+                f"max_time={self.max_time:g} was long enough for {', '.join(missed)} "
+                f"{'penalties' if penalised else 'radii'} only, the most regularised ones: raise max_time, n_jobs or "
+                "tol",
                 ConvergenceWarning,
             )
 
@@ -353,9 +358,9 @@ class Search(Trained):
         penalised: bool,
         watch: Watch,
     ) -> bool:
-        """Score radii or penalties of the norm that is tried.
+        """Score radii or penalties for the current norm. Return True if time ran out before all of them were tried.
 
-        values: as the user gave them. watch: of the norm's folds. Returns True if it leaves no time for some of them.
+        values: radii or penalties as the user passed them. watch: for the folds of this norm.
         """
         if isinstance(values, str) and not penalised:
             return self._extend(samples, splits, self._scales(problem).radius, watch)
@@ -364,9 +369,9 @@ class Search(Trained):
         return len(self.grid_) < len(grid)
 
     def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
-        """Score automatic radii, as `radii.next_step` says. If scores fall early, look at a ball ten times larger.
+        """Score automatic radii, in the order of `radii.next_step`. Return True if time ran out.
 
-        watch: of the folds. Returns True if it leaves no time for radii that are wanted.
+        If the scores fall early, a ball ten times larger is tried before the path ends. watch: for the folds.
         """
         tried: list[int] = []
         scored: list[Round] = []  # by increasing radius
@@ -386,7 +391,7 @@ class Search(Trained):
             if step is not None or ended or least or max(tried) >= PER_DECADE or np.isnan(of_first).any():
                 return step
             least = PER_DECADE
-            # One split is enough to tell whether scores rise again.
+            # A single split is enough to see whether the scores rise again.
             start = scored[-1].by_split[0].largest
             (look,) = score([least], splits[:1], [start]).by_split
             range_of_scores = np.ptp(np.nanmean(self.scores_, axis=1)) or 1.0
@@ -397,18 +402,18 @@ class Search(Trained):
             if tried and watch.left() < 0:
                 return True
             below = bool(tried) and steps[0] < tried[0]
-            # Smaller balls are near W = 0, so their fits need no other fit to start from.
+            # In smaller balls the solution is near W = 0, so these fits need no warm start.
             starts = [fits.largest for fits in scored[-1].by_split] if scored and not below else ()
-            found = score(steps, splits, starts)
-            scored = [found, *scored] if below else [*scored, found]
+            latest = score(steps, splits, starts)
+            scored = [latest, *scored] if below else [*scored, latest]
             tried = [*steps, *tried] if below else [*tried, *steps]
             self._keep_scores(scored)
-            if len(self.grid_) < len(tried):  # no time for the larger radii of this round
+            if len(self.grid_) < len(tried):  # there was no time for the larger radii of this round
                 return True
         return False
 
     def _next_step(self, steps: Sequence[int], ended: bool, least: int) -> int | None:
-        """Return the step of the radius to try next, or None where the path ends."""
+        """Return the step of the radius to try next, or None if the path ends."""
         scores = comparable(self.scores_)
         if not scores.size or len(steps) >= MOST_RADII:
             return None
@@ -427,6 +432,7 @@ class Search(Trained):
         starts: Sequence[Fit | None] = (),
         penalised: bool = False,
     ) -> Round:
+        """Fit all strengths on each split, in parallel, and score the fits on the held-out samples."""
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         jobs = (
             delayed(self._score_split)(
@@ -434,12 +440,12 @@ class Search(Trained):
             )
             for i, (split, start) in enumerate(zip(splits, starts or len(splits) * [None], strict=True), start=1)
         )
-        found = list(Parallel(n_jobs=self.n_jobs)(jobs))
-        # Time may end the fits of a split early, so only the strengths that all splits have tried are kept. Penalties
-        # are tried from the largest down.
-        tried = min(len(one.scores) for one in found)
+        results = list(Parallel(n_jobs=self.n_jobs)(jobs))
+        # A split may have run out of time, so only the strengths that all splits have tried are kept. Penalties are
+        # tried from the largest down.
+        tried = min(len(result.scores) for result in results)
         kept = slice(-tried, None) if penalised else slice(tried)
-        by_split = [one._replace(**{name: getattr(one, name)[kept] for name in OF_FITS}) for one in found]
+        by_split = [result._replace(**{name: getattr(result, name)[kept] for name in OF_FITS}) for result in results]
         return Round(strengths[kept], by_split)
 
     def _score_split(
@@ -452,6 +458,7 @@ class Search(Trained):
         seconds: float,
         fold: str,
     ) -> Scored:
+        """Fit all strengths on the training samples of a split, and score the fits on its held-out samples."""
         watch = Watch(None, seconds, False)
         problem, centres = self._pose_shared(samples.of(split[0]))
         held_out = samples.of(split[1])
@@ -467,25 +474,26 @@ class Search(Trained):
         gaps = [float(fit.gap[0]) for fit in fits]
         features = [int(fit.W[0].any(axis=1).sum()) for fit in fits]
         ended = not penalised and ends(float(strengths[len(fits) - 1]), fits[-1])
-        n = (len(strengths) - len(fits)) * ended  # larger balls, which change nothing
+        n = (len(strengths) - len(fits)) * ended  # number of larger radii, whose fits would be the same
         return Scored(scores + n * scores[-1:], gaps + n * gaps[-1:], features + n * features[-1:], ended, fits[-1])
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        """Score of the decisions or predictions F (n_samples, n_tasks) on held-out samples, NaN if no task counts."""
+        """Score decisions or predictions F (n_samples, n_tasks) of held-out samples; NaN if no task has a score."""
         by_task = self._scores_of(*(array[:, self._counted] for array in (held_out.Y, F, held_out.weights)))
-        found = by_task[~np.isnan(by_task)]
-        return float(found.mean()) if len(found) else np.nan
+        known = by_task[~np.isnan(by_task)]
+        return float(known.mean()) if len(known) else np.nan
 
     def _scores_of(self, Y: np.ndarray, F: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Score of each task, (n_tasks,), NaN if it does not count. Y, F, weights: (n_samples, n_tasks)."""
+        """Return the score of each task, (n_tasks,), NaN where it is undefined. Y, F, weights: (n_samples, n_tasks)."""
         tasks = zip(Y.T, F.T, weights.T, strict=True)
         return np.array([self._score_task(y[c > 0], f[c > 0], c[c > 0]) for y, f, c in tasks])
 
     def _fold_tol(self) -> float:
+        """Return the duality gap at which fits on folds stop."""
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
 
     def _keep_scores(self, rounds: Sequence[Round]) -> None:
-        """Set the results of the norm that is tried, (n_grid, n_splits). rounds: by increasing strength."""
+        """Store the results of the current norm as arrays (n_grid, n_splits). rounds: by increasing strength."""
         self.results_by_norm_[self.norm_] = {"grid": np.concatenate([tried.strengths for tried in rounds])} | {
             name: np.vstack([np.array([getattr(fits, name) for fits in tried.by_split]).T for tried in rounds])
             for name in OF_FITS
@@ -493,26 +501,26 @@ class Search(Trained):
         self._show_norm()
 
     def _show_norm(self) -> None:
-        """Set grid_ and scores_ and the gaps of the fits to those of the norm that is tried or chosen."""
+        """Set grid_, scores_ and _gaps to the results of the norm that is being tried or was chosen."""
         self.grid_, self.scores_, self._gaps = (
             self.results_by_norm_[self.norm_][name] for name in ("grid", "scores", "gaps")
         )
 
     def _choose(self, problem: Problem, penalised: bool) -> float:
-        """Set norm_ and what describes its search, and return the best radius or penalty."""
+        """Choose the norm and its best radius or penalty, set the attributes of the search, and return the strength."""
         gaps = np.concatenate([result["gaps"].ravel() for result in self.results_by_norm_.values()])
         unproven = self._unproven(gaps, self._fold_tol())
         if unproven.any() and not gaps.max() <= SILENT * self._fold_tol():
             warn_user(
-                f"the choice rests on {gaps.size} fits, of which {unproven.sum()} are not certified to be within "
-                f"{self._fold_tol():g} of their optima, but within {gaps.max():.2g} (relative) at worst: raise "
+                f"of the {gaps.size} fits on the folds, {unproven.sum()} are not certified to be within "
+                f"{self._fold_tol():g} of their optima, only within {gaps.max():.2g} (relative) at worst: raise "
                 f"{'' if self.max_time is None else 'max_time, '}n_iter or tol{or_centre(problem)}",
                 ConvergenceWarning,
             )
         require(
             comparable(self.scores_).size,
-            "held-out samples must include a positive and a negative of some validation task, got none: choose "
-            "fewer folds (cv) or other validation_tasks",
+            "the held-out samples of some fold must include a positive and a negative of a validation task, but none "
+            "do: choose fewer folds (cv) or other validation_tasks",
         )
         self.norm_, chosen = choose(self.results_by_norm_, penalised, self.selection)
         self._show_norm()
@@ -520,11 +528,12 @@ class Search(Trained):
         if self.scoring is None and self.best_score_ <= self._chance:
             warn_user(
                 f"the chosen {'penalty' if penalised else 'radius'} has a score of {self.best_score_:.3g} on held-out "
-                f"samples, no better than chance ({self._chance:g}): what was learnt says nothing of other samples"
+                f"samples, no better than chance ({self._chance:g}): the model does not generalise to other samples"
             )
         return float(self.grid_[chosen])
 
     def _validation_tasks(self, n_tasks: int) -> np.ndarray:
+        """Return the indices of the tasks whose scores count."""
         tasks = np.arange(n_tasks)
         if self.validation_tasks is not None:
             try:
@@ -533,67 +542,74 @@ class Search(Trained):
                 tasks = np.empty(0, dtype=int)
         require(
             tasks.ndim == 1 and len(tasks),
-            f"validation_tasks must be indices of tasks, 0 to {n_tasks - 1}, or one bool per task, and name one at "
-            f"least, got {self.validation_tasks!r}",
+            f"validation_tasks must hold indices of tasks, from 0 to {n_tasks - 1}, or one bool per task, and select "
+            f"at least one task, got {self.validation_tasks!r}",
         )
         return tasks
 
 
 @parameters
 class JointSparseClassifierCV(Labelled, Search):
-    """`JointSparseClassifier` with its radius or penalty chosen on held-out samples.
+    """`JointSparseClassifier` whose radius or penalty is chosen on held-out samples.
 
-    Of the radii the one with the largest score is taken, averaged over the validation tasks and the folds. Of equally
-    good radii it is the most regularised. The folds are trained to a gap of 1 %, the final fit to `tol`.
+    The choice is the radius with the highest score, averaged over the validation tasks and the folds. Among equally
+    good radii it is the most regularised one. Fits on the folds stop at a relative duality gap of 3 %, or at `tol` if
+    it is larger; the final fit stops at `tol`.
 
     Parameters
     ----------
     norm : a name in `jointsparse.norms.NORMS`, or "auto", default="l1inf"
-        "auto" tries all of them on the same held-out samples, in the time of all of them together, and `selection`
-        says which one is taken. A norm's number of features is the mean over its fits on the folds, not that of a fit
-        on all samples. Norms that do not take `groups` or `feature_weights` are left out where these are given.
+        "auto" tries all norms on the same held-out samples and chooses one as `selection` says. It takes as long as the
+        searches with all norms together. The number of features of a norm is the mean over its fits on the folds. Norms
+        that do not support `groups` or `feature_weights` are left out if these parameters are given.
     loss, solver, n_iter, tol, normalisation, labels, fit_intercept, class_weight
-        See JointSparseClassifier. Class weights are those of all samples, also within folds.
+        See JointSparseClassifier. "balanced" class weights are computed from all samples, not per fold.
     feature_weights, groups, positive
         See JointSparseClassifier.
     max_time : float or None, above 0, default=None
-        Seconds for folds and final fit together, of which folds take half at most. Norms share the time of the folds.
-        If they would need more, a warning says so, and the choice is among the most regularised fits.
+        Seconds for the folds and the final fit together. The folds take at most half of the time, which is divided
+        among the norms. If time runs out, the choice is among the most regularised radii, and a warning is issued.
     callback, verbose, warm_start
-        See JointSparseClassifier. They are about the final fit.
+        See JointSparseClassifier. They apply to the final fit only.
     radii : "auto", int, sequence of float, or None, at least 0, default="auto"
-        Radii to try. "auto": four in each factor of ten about the data's natural unit, in both directions until the
-        best one is inside, further ones bring less than half a standard error over the folds, or the problem itself
-        ends. An int: so many radii from a tenth of the unit to ten times it. None with `penalties`.
-        With norm="auto" each norm has radii or penalties of its own, so none can be listed.
+        Radii to try. "auto" starts around the natural unit of the data, with four radii per factor of ten, and extends
+        the path in both directions. It ends when the best radius is inside the path, when larger radii improve the
+        score by less than half a standard error over the folds, or when a larger radius could not change the fit. An
+        int is the number of radii, from a tenth of the unit to ten times the unit. Pass None together with `penalties`.
+        With norm="auto", each norm has radii or penalties of its own, so they cannot be listed.
     penalties : int, sequence of float, or None, at least 0, default=None
-        Penalties to try, if radii is None. An int: so many from a thousandth of the smallest one for which W = 0.
+        Penalties to try if radii is None. An int is the number of penalties, from a thousandth of the smallest penalty
+        for which W = 0 is optimal up to this penalty.
     eta0 : sequence of float, greater than 0, default=(0.1, 1.0, 10.0, 100.0)
-        Step sizes of subgradient to choose from by the training objective. Others ignore them.
+        First step sizes of "subgradient". The one with the lowest training objective is used. The other solvers ignore
+        them.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds of fit without X_val, as in scikit-learn. An int means folds stratified by class if y is a vector. For a
-        matrix they are shuffled (always in the same way) and stratified by the rarest label of a sample. Folds that
-        keep groups of samples together are `GroupKFold(5).split(X, y, groups)`.
+        Folds, as in scikit-learn. They are not used if X_val is passed to fit. An int means stratified folds: by class
+        if y is a vector, and by the rarest label of each sample, after shuffling with a fixed seed, if y is a matrix.
+        Use `GroupKFold(5).split(X, y, groups)` to keep groups of samples together.
     scoring : str, scorer, callable or None, default=None
-        Any scikit-learn scorer. For a matrix y, and where labels are not "classes", it is called for each task with
-        labels 0 and 1 and X without columns, and averaged. For a vector of classes it is called with these, of which
-        those of validation_tasks count, if they are two or more. None: AUC, averaged over tasks, one against the rest.
+        Any scikit-learn scorer. None is the AUC of each task, or of each class against the rest, averaged. If y is a
+        vector of classes, a scorer is called once per fold with the classes of validation_tasks, if they are two or
+        more. Otherwise it is called for each task with labels 0 and 1 and an X without columns, and its scores are
+        averaged.
     selection : {"best", "one_standard_error"} or None, default=None
-        None takes the radius with the best score. With norm="auto" it then takes the norm with the fewest features
-        whose score is within one standard error of the best over the folds, or the best norm if there is one split
-        alone. "best" takes the best norm in any case. "one_standard_error" also takes the most regularised radius
-        within one standard error, for fewer features at a score that may be as good. It needs two folds or more.
+        None chooses the radius with the best score. With norm="auto" it then chooses the norm with the fewest features
+        among the norms whose scores lie within one standard error of the best one; with a single split it chooses the
+        norm with the best score. "best" always chooses the norm with the best score. "one_standard_error" also chooses
+        the most regularised radius within one standard error of the best score, for fewer features. It needs at least
+        two folds.
     n_jobs : int or None, default=None
-        Folds at the same time, as in scikit-learn. Results are the same for any number.
+        Number of folds that are fitted in parallel, as in scikit-learn. It does not change the results.
     validation_tasks : sequence of int or of bool, or None, default=None
-        Tasks whose score counts. None: all. The papers take 10 of 40 words and leave these out of the test average.
+        Tasks whose scores count for the choice. None means all. The papers choose with 10 of 40 words, and leave these
+        words out of the test average.
 
     Attributes
     ----------
     norm_ : str
         The chosen norm.
     radius_, penalty_ : float or None
-        The chosen one. The other is None.
+        The chosen radius or penalty; the other one is None.
     eta0_ : float
         The chosen first step size, NaN if the solver has none.
     grid_ : ndarray (n_grid,)
@@ -602,19 +618,19 @@ class JointSparseClassifierCV(Labelled, Search):
         Scores, averaged over the validation tasks that have positives and negatives in the fold. NaN for a fold without
         such a task.
     best_score_ : float
-        Mean over the other folds at the chosen radius or penalty.
+        Mean score of the chosen radius or penalty, over the folds that have a score.
     results_by_norm_ : dict of dict
-        Results of each norm that was tried: "grid" and "scores" as above, and "gaps" and "features", the certified
-        relative gap and the number of features in use of each fit, (n_grid, n_folds).
+        Results of each norm that was tried: "grid" and "scores" as above, and "gaps" and "features", (n_grid, n_folds),
+        the certified relative gap and the number of selected features of each fit.
     coef_, intercept_, selected_features_, classes_, duality_gap_, objective_, n_iter_
-        See JointSparseClassifier. They describe the final fit, on all samples, or with X_val on those of X.
+        See JointSparseClassifier. They describe the final fit on all samples of X.
     n_features_in_, feature_names_in_ : int, ndarray
-        As in scikit-learn.
+        Number and names of the features, as in scikit-learn.
 
     See Also
     --------
-    JointSparseClassifier : The problem, with one radius.
-    JointSparseRegressorCV : Real targets.
+    JointSparseClassifier : The classifier for a given radius or penalty.
+    JointSparseRegressorCV : Learns real targets.
 
     References
     ----------
@@ -634,7 +650,10 @@ class JointSparseClassifierCV(Labelled, Search):
     _chance = 0.5  # AUC
 
     def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
-        """As above, stratified by the rarest label for a matrix y; warn of tasks that do not count in some folds."""
+        """Return the folds as `Search` does, but stratify them by the rarest label if y is a matrix.
+
+        Warn about tasks that have no score in some folds.
+        """
         if self._flat or not isinstance(self.cv, (int, np.integer)):
             splits = list(super()._folds(y, samples))
         else:
@@ -642,24 +661,24 @@ class JointSparseClassifierCV(Labelled, Search):
             splits = list(StratifiedKFold(self.cv, shuffle=True, random_state=0).split(samples.X, by))
         held_out = [samples.Y[rows] * samples.weights[rows] for _, rows in splits]
         judged = np.all([(Y > 0).any(axis=0) & (Y < 0).any(axis=0) for Y in held_out], axis=0)
-        has_samples = samples.weights.max(axis=0) > 0  # other tasks have been warned of
+        has_samples = samples.weights.max(axis=0) > 0  # there has been a warning about tasks without samples
         names = [self.classes_[k] for k in self._counted if splits and has_samples[k] and not judged[k]]
         if names and not self._flat:
             warn_user(
                 f"{len(names)} of {len(self._counted)} tasks have no positives or no negatives in some of the "
-                f"{len(splits)} folds and do not count there (take fewer folds by cv, or leave them out of y): "
-                f"{in_words(names)}"
+                f"{len(splits)} folds and have no score there (choose fewer folds with cv, or leave these tasks out "
+                f"of y): {in_words(names)}"
             )
         return splits
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        """As above, but call a scorer once, with the classes that count, where y is a vector of classes."""
-        one_of_several = len(self._counted) == 1 and F.shape[1] > 1  # a class against the rest, like a task
+        """Score as `Search` does, but call the scorer once for all validation classes if y is a vector of classes."""
+        one_of_several = len(self._counted) == 1 and F.shape[1] > 1  # one class against the rest is a task
         if self.scoring is None or not self._has_names() or one_of_several:
             return super()._score_of(F, held_out)
         Y, classes = held_out.Y[:, self._counted], self.classes_
         Y, classes = (np.hstack([-Y, Y]), classes) if F.shape[1] == 1 else (Y, classes[self._counted])
-        rows = (Y > 0).any(axis=1)  # of classes that count
+        rows = (Y > 0).any(axis=1)  # samples of the validation classes
         F, y = F[rows][:, self._counted], classes[Y[rows].argmax(axis=1)]
         if len(np.unique(y)) < 2:
             return np.nan
@@ -667,7 +686,7 @@ class JointSparseClassifierCV(Labelled, Search):
 
     def _scores_of(self, Y: np.ndarray, F: np.ndarray, weights: np.ndarray) -> np.ndarray:
         if self.scoring is None and ((weights == 0) | (weights == weights.max(axis=0))).all():
-            # In a small part of the time that roc_auc_score takes, which is a third of a search over many tasks.
+            # With roc_auc_score instead, scoring would be a third of the time of a search over many tasks.
             return auc(F, np.where(weights > 0, Y > 0, -1))
         return super()._scores_of(Y, F, weights)
 
@@ -682,7 +701,7 @@ class JointSparseClassifierCV(Labelled, Search):
 
 @parameters
 class JointSparseRegressorCV(Targets, Search):
-    """`JointSparseRegressor` with its radius or penalty chosen on held-out samples.
+    """`JointSparseRegressor` whose radius or penalty is chosen on held-out samples.
 
     Parameters
     ----------
@@ -691,20 +710,21 @@ class JointSparseRegressorCV(Targets, Search):
     norm, radii, penalties, eta0, selection, n_jobs, validation_tasks, max_time, callback, verbose, warm_start
         See JointSparseClassifierCV.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds of fit without X_val. An int means shuffled folds (always in the same way).
+        Folds, as in scikit-learn. They are not used if X_val is passed to fit. An int means folds that are shuffled
+        with a fixed seed.
     scoring : str, scorer, callable or None, default=None
-        Any scikit-learn scorer, called for each target and averaged. None: R^2.
+        Any scikit-learn scorer, which is called for each target; the scores are averaged. None is R^2.
 
     Attributes
     ----------
     norm_, radius_, penalty_, eta0_, grid_, scores_, best_score_, results_by_norm_
         See JointSparseClassifierCV.
     coef_, intercept_, selected_features_, duality_gap_, objective_, n_iter_, n_features_in_, feature_names_in_
-        See JointSparseRegressor. They describe the final fit.
+        See JointSparseRegressor. They describe the final fit on all samples of X.
 
     See Also
     --------
-    JointSparseRegressor : The problem, with one radius.
+    JointSparseRegressor : The regressor for a given radius or penalty.
 
     References
     ----------

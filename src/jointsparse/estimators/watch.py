@@ -1,4 +1,4 @@
-"""An eye on a fit: it reports certificates, and ends the fit early."""
+"""A watch over a fit, which reports certificates and can end the fit early."""
 
 import math
 import signal
@@ -8,32 +8,32 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Self
 
-INTERRUPT, TIME, CALLBACK = "an interrupt", "max_time", "callback"  # what may end a fit
+INTERRUPT, TIME, CALLBACK = "an interrupt", "max_time", "callback"  # reasons for an early end
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised after an interrupted fit whose result is kept."""
+    """A KeyboardInterrupt that is raised after the result of an interrupted fit has been stored."""
 
 
 class Watch:
-    """Watch a fit: print each certificate, call a function, and end the fit by it, after a time or on Ctrl-C.
+    """A context manager that prints certificates and ends a fit on request, after some time, or on Ctrl-C.
 
-    It is a context. On Ctrl-C in it the fit ends at its next look; a second Ctrl-C ends it at once. A KeyboardInterrupt
-    that the callback raises is a Ctrl-C too.
+    The solver calls the watch regularly. After Ctrl-C, or if the callback raises KeyboardInterrupt, the fit ends at the
+    next call; a second Ctrl-C ends it at once.
 
     Parameters
     ----------
     callback : function (iteration, objective, gap) or None
-        Ends the fit by returning True. gap is NaN where the solver has no certificate.
+        Function that ends the fit by returning True. gap is NaN if the solver has no certificate.
     max_time : float or None
-        Seconds, above 0, after which the fit ends.
+        Positive number of seconds after which the fit ends.
     verbose : bool
         True to print a line per certificate.
 
     Attributes
     ----------
     ended_by : str
-        "an interrupt", "max_time", "callback", or nothing for a fit that ends by itself.
+        Reason for an early end: "an interrupt", "max_time" or "callback"; "" if there was none.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Watch:
         self.until = math.inf if max_time is None else time.monotonic() + max_time
 
     def left(self) -> float:
-        """Seconds that are left."""
+        """Return the number of seconds left, which may be infinite or negative."""
         return self.until - time.monotonic()
 
     def __enter__(self) -> Self:
@@ -65,7 +65,7 @@ class Watch:
         self.ended_by = INTERRUPT
 
     def __call__(self, iteration: int, objective: float, gap: float) -> bool:
-        """Look at a fit; True if it shall end."""
+        """Report the state of the fit, and return True if the fit should end."""
         if self.verbose and not math.isnan(gap):
             print(f"iteration {iteration:5d}: objective {objective:.6g}, gap {gap:.2g}", flush=True)
         wants_end = False
