@@ -1,4 +1,4 @@
-"""Fixtures of both houses. Only what the library itself needs is imported here."""
+"""Fixtures for all tests. Only packages that the library itself needs are imported here."""
 
 from types import ModuleType
 
@@ -7,10 +7,10 @@ import pytest
 
 try:
     from hypothesis import settings
-except ImportError:  # test_properties.py says what is skipped without it
+except ImportError:  # without hypothesis, test_properties.py is skipped
     pass
 else:
-    # The same examples on every run: a test that fails is one that somebody's change broke.
+    # Every run uses the same examples, so that a test can fail only after a change.
     settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=80)
     settings.load_profile("fixed")
 
@@ -22,7 +22,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture
 def convex() -> ModuleType:
-    """The oracles of a convex solver. Tests that compare with them are skipped where it is not installed."""
+    """Return the module of oracles that use cvxpy. Tests that need it are skipped if cvxpy is not installed."""
     pytest.importorskip("cvxpy")
     import oracles_convex
 

@@ -1,4 +1,4 @@
-"""Accelerated steps for smooth losses: the optimum of pdhg, in fewer iterations."""
+"""Accelerated steps for smooth losses: they reach the same optimum as pdhg, in fewer iterations."""
 
 import numpy as np
 import pytest
@@ -14,17 +14,17 @@ from jointsparse.norms import NORMS, l1inf
 SMOOTH = [logistic, squared]
 OPTIONS = {"plain": {}, "weights": {"weights": np.linspace(0.5, 2.0, 6)}, "positive": {"positive": True}}
 CASES = [
-    pytest.param(norm, options, id=f"{name}-{of_what}")
+    pytest.param(norm, options, id=f"{name}-{option}")
     for name, norm in NORMS.items()
-    for of_what, options in OPTIONS.items()
-    if norm.WEIGHTED or of_what != "weights"
+    for option, options in OPTIONS.items()
+    if norm.WEIGHTED or option != "weights"
 ]
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.__name__)
 @pytest.mark.parametrize(("norm", "options"), CASES)
 @pytest.mark.parametrize(("penalised", "intercept"), [(False, True), (True, False)], ids=["radius", "penalty"])
-def test_the_optimum_is_that_of_pdhg(loss, norm, penalised, intercept, options):
+def test_the_optimum_equals_that_of_pdhg(loss, norm, penalised, intercept, options):
     problem = draw_tasks(intercept=intercept)
     options = options | {"loss": loss, "norm": norm, "radius": np.array([1.0]), "penalised": penalised}
     got, expected = (solver.fit(problem, **options, tol=1e-6, n_iter=50_000) for solver in (working_set, pdhg))
@@ -33,7 +33,7 @@ def test_the_optimum_is_that_of_pdhg(loss, norm, penalised, intercept, options):
 
 
 def draw_nearly_separable(rng, shift=0.0, dtype=float):
-    """Two tasks that few wrong labels keep from being separable, with features that may be far from 0."""
+    """Return two tasks that are separable but for a few wrong labels. The features may be far from 0."""
     X = rng.normal(size=(200, 20)).astype(dtype)
     Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
     return Problem([X + np.asarray(shift, dtype)] * 2, [*Y.T], intercept=True)
@@ -49,7 +49,7 @@ def test_features_far_from_zero_cost_no_more_iterations(container):
     np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
 
 
-def test_steps_follow_the_curvature_where_margins_are_large(rng):
+def test_steps_are_longer_where_large_margins_reduce_the_curvature(rng):
     problem = draw_nearly_separable(rng).together()
     (ball,) = per_pair(l1inf, np.array([50.0]), False, None, False, None)
     at = pdhg.begin(problem, logistic, ball, None, np.zeros(2))

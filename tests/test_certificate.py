@@ -1,4 +1,4 @@
-"""Bounds on the optimum that hold for any dual variables, and the gap that they leave."""
+"""Lower bounds of the optimum, which hold for any dual variables, and the duality gap."""
 
 import numpy as np
 import pytest
@@ -15,10 +15,10 @@ from jointsparse.norms import NORMS, l1inf
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalised", [False, True])
-def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, penalised):
+def test_no_feasible_objective_is_below_a_bound(rng, norm, loss, intercept, penalised):
     tasks, regularisers = draw_tasks(intercept=intercept), per_pair(NORMS[norm], [0.3, 2e3], penalised)
     for _ in range(20):
-        # Of a domain that all losses have: 0 <= A y <= c.
+        # These dual variables are in the domain of every loss: 0 <= A y <= c.
         bound = lower_bound(
             tasks, LOSSES[loss], regularisers, tasks.y * tasks.c * rng.random((len(tasks.y), 2)) ** rng.uniform(0.1, 9)
         )
@@ -31,12 +31,12 @@ def test_no_feasible_objective_is_below_any_bound(rng, norm, loss, intercept, pe
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_dual_variables_outside_their_domain_bound_as_the_nearest_ones_inside(rng, loss, dtype):
+def test_dual_variables_outside_their_domain_are_moved_into_it(rng, loss, dtype):
     tasks, balls = draw_tasks(dtype), per_pair(l1inf, [0.01, 1.0])
     share = rng.uniform(-1, 3, (len(tasks.y), 2))
     inside = share if LOSSES[loss].QUADRATIC else np.clip(share, 0, 1)  # 0 <= A y <= c
-    dual, A = ((tasks.y * tasks.c * one).astype(dtype) for one in (share, inside))
-    got, A = lower_bound(tasks, LOSSES[loss], balls, dual), A.astype(float)  # in double precision
+    dual, A = ((tasks.y * tasks.c * factor).astype(dtype) for factor in (share, inside))
+    got, A = lower_bound(tasks, LOSSES[loss], balls, dual), A.astype(float)  # bounds are in double precision
     np.testing.assert_allclose(got, bound_from(tasks, LOSSES[loss], balls, A, tasks.transposed(A)), rtol=1e-12)
 
 
@@ -46,14 +46,14 @@ def test_no_bound_is_above_the_objective_of_the_best_intercepts(loss):
     tasks = Problem([np.ones((7, 1))], [y], intercept=True)
     b, at_zero = solve_at_zero(tasks, LOSSES[loss])
     for share in (0.1, 0.5, 1.0):
-        dual = tasks.y * tasks.c * share  # whose sum is not 0
+        dual = tasks.y * tasks.c * share  # the sum is not 0, so it has to be balanced
         assert 0 <= lower_bound(tasks, LOSSES[loss], [Ball(l1inf, 0.0)], dual) <= at_zero
     best = -LOSSES[loss].subgradient(np.full((7, 1), b[0]), tasks.y, tasks.c)
     bound = lower_bound(tasks, LOSSES[loss], [Ball(l1inf, 0.0)], best)
     np.testing.assert_allclose(bound, at_zero, rtol=1e-4)
 
 
-def test_the_gap_is_relative_to_what_is_left_or_was_gained_but_not_to_almost_nothing():
+def test_the_gap_is_relative_to_the_objective_or_the_gain_whichever_is_smaller_and_not_tiny():
     objective, bound = np.array([10.0, 10.0, 1e-9, 5.0, 0.0, 10.0]), np.array([9.0, 0.0, 0.0, 6.0, 0.0, 10.0])
     np.testing.assert_allclose(relative_gap(objective, bound, 10.0), [1.0, 1.0, 1e-7, 0.0, 0.0, 0.0])
     np.testing.assert_allclose(relative_gap(np.array([6.0, 2.0]), np.array([5.0, 1.9]), 10.0), [0.2, 0.05])

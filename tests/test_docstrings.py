@@ -1,4 +1,4 @@
-"""Docstrings: their sections of parameters name what the signature names, and their examples run."""
+"""Docstrings: their sections of parameters name the parameters of the signature, and their examples run."""
 
 import ast
 import doctest
@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "src").rglob("*.py"))
-LIBRARY = [file for file in FILES if "/pipeline/" not in file]  # tests/pipeline/test_readme.py looks at the others
-# What the examples of a module need beside the four dependencies of the library.
+LIBRARY = [file for file in FILES if "/pipeline/" not in file]  # tests/pipeline/test_readme.py checks the others
+# Packages that the examples of a module need in addition to the four dependencies of the library.
 NEEDS = {
     "jointsparse.estimators.displays": "matplotlib",
     "jointsparse.estimators.path": "pandas",
@@ -19,17 +19,17 @@ NEEDS = {
     "jointsparse.files": "skops",
     "jointsparse.pictures": "PIL",
 }
-MOST_UNSECTIONED = 3  # parameters that a docstring may describe in a sentence, without a section
+MOST_UNSECTIONED = 3  # number of parameters that a docstring may describe without a section
 
 
 def parameters(node: ast.FunctionDef) -> list[str]:
-    """Names of a function's parameters, without self and cls."""
+    """Return the names of a function's parameters, without self and cls."""
     arguments = [*node.args.posonlyargs, *node.args.args, node.args.vararg, *node.args.kwonlyargs, node.args.kwarg]
     return [argument.arg for argument in arguments if argument is not None and argument.arg not in ("self", "cls")]
 
 
 def is_public(node: ast.AST) -> bool:
-    """Return True for a function that users may call: neither private nor a compiled kernel nor an overload."""
+    """Return True for a function that users may call: not private, no compiled kernel and no overload."""
     if not isinstance(node, ast.FunctionDef) or node.name.startswith("_"):
         return False
     decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
@@ -37,7 +37,7 @@ def is_public(node: ast.AST) -> bool:
 
 
 def documented(docstring: str) -> list[str]:
-    """Names of the parameters in a numpydoc section."""
+    """Return the names of the parameters in a numpydoc section."""
     section = re.search(r"(?ms)^Parameters\n-{3,}\n(.*?)(?=^\w[\w ]*\n-{3,}$|\Z)|\Z", docstring)
     lines = re.findall(r"(?m)^([*\w][*\w, ]*) : ", section[1] or "")
     return [name.strip(" *") for line in lines for name in line.split(",")]
@@ -52,7 +52,7 @@ def assert_parameters_are_those_of_the_signature(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", LIBRARY)
-def test_parameters_of_docstrings_are_those_of_the_signature(file):
+def test_documented_parameters_match_the_signature(file):
     assert_parameters_are_those_of_the_signature(file)
 
 

@@ -1,4 +1,4 @@
-"""The estimators pass scikit-learn's checks, read every coding of labels, and work with its pipelines and searches."""
+"""The estimators: scikit-learn checks, codings of labels, weights, warnings, invalid input, pipelines and searches."""
 
 import pickle
 import re
@@ -39,7 +39,7 @@ ALL = [JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, Joi
 SINGLE = [JointSparseClassifier, JointSparseRegressor]
 CLASSIFIERS = [JointSparseClassifier, JointSparseClassifierCV]
 SEARCH = [JointSparseClassifierCV, JointSparseRegressorCV]
-# Where the search itself does not matter.
+# Quick searches, for tests that are not about the search.
 QUICK = {estimator: partial(estimator, radii=[1.0], cv=2) for estimator in SEARCH}
 PAPERS = JointSparseClassifier(loss="hinge", radius=1.0, fit_intercept=False)
 
@@ -55,7 +55,7 @@ def Y():
 
 
 def assert_same(*models):
-    """Models are the same to the last bit."""
+    """Assert that models are equal to the last bit."""
     expected, *others = ([m.coef_, m.intercept_, m.objective_, m.duality_gap_, m.n_iter_] for m in models)
     for got in others:
         np.testing.assert_equal(got, expected)
@@ -67,7 +67,7 @@ WEIGHTS_TO_TOL, WEIGHTS_OF_STEPS = (
     {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
     for reason in (
         "objectives agree to tol=1e-3, the check wants solutions to 1e-7; fixed steps or a tiny tol below pass",
-        "a sample twice is two steps, a sample of weight 2 is one longer step, and fit draws another order",
+        "a repeated sample is two steps, a sample of weight 2 is one longer step, and fit draws another order",
     )
 )
 CHECKED = {
@@ -81,7 +81,7 @@ CHECKED = {
     },
 }
 FAILING = {repr(estimator): failing for estimator, failing in CHECKED.items()}
-# What a solver may do in its own way. Other checks look at what all solvers share.
+# Checks whose results depend on the solver. All other checks test code that the solvers share.
 OF_SOLVERS = "sample_weight_equivalence|class_weight_classifiers|classifiers_train|regressors_train|idempotent"
 SOLVED = {
     PAPERS: "sample_weight_equivalence|class_weight",
@@ -94,7 +94,7 @@ SOLVED = {
 
 @pytest.fixture
 def unwarned():
-    """The checks' features are all around 100, or labels mere noise: what a warning is for, but not what they test."""
+    """Ignore warnings that the data of the checks cause: their features are around 100, or their labels are noise."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=ConvergenceWarning)
         warnings.filterwarnings("ignore", "No features were selected|the chosen radius has a score")
@@ -110,11 +110,11 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.usefixtures("unwarned")
 @pytest.mark.parametrize(("estimator", "failing"), SOLVED.items(), ids=repr)
 def test_scikit_learn_checks_of_solvers(estimator, failing):
-    found = {check.func.__name__: check for _, check in estimator_checks_generator(estimator)}
-    own = [name for name in found if re.search(OF_SOLVERS, name) and not re.search(failing, name)]
+    checks = {check.func.__name__: check for _, check in estimator_checks_generator(estimator)}
+    own = [name for name in checks if re.search(OF_SOLVERS, name) and not re.search(failing, name)]
     assert len(own) >= 2
     for name in own:
-        found[name](clone(estimator))
+        checks[name](clone(estimator))
 
 
 # Codings of labels
@@ -134,7 +134,7 @@ ZERO_ONE = [lambda Y: (Y + 1) // 2, [0, 1, 2]]
         *((labels, lambda Y: Y[:, :1], [0]) for labels in ("signed", "masked")),
     ],
 )
-def test_every_coding_is_the_problem_of_its_signs(labels, coded, classes, X, Y):
+def test_every_coding_gives_the_same_model_as_signs(labels, coded, classes, X, Y):
     y = coded(Y)
     model = JointSparseClassifier(labels=labels).fit(X, y)
     assert_same(model, JointSparseClassifier(labels="signed").fit(X, Y if y.shape == Y.shape else Y[:, :1]))
@@ -145,7 +145,7 @@ def test_every_coding_is_the_problem_of_its_signs(labels, coded, classes, X, Y):
     assert model.score(X, y) == (correct.all(axis=1) if labels == "classes" and y.ndim == 2 else correct).mean()
 
 
-def test_several_classes_are_one_task_each_against_the_rest(X):
+def test_with_several_classes_each_class_against_the_rest_is_a_task(X):
     y = np.array(["a", "c", "b"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     model = JointSparseClassifier(radius=3.0).fit(X, y)
     assert model.classes_.tolist() == ["a", "b", "c"]
@@ -184,7 +184,7 @@ def test_samples_marked_zero_are_not_part_of_a_masked_task(X, Y):
     ],
 )
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(3).random(40)], ids=["", "weights"])
-def test_tasks_that_share_samples_are_the_columns_of_a_matrix(model, weights, X, Y):
+def test_tasks_that_share_samples_equal_the_columns_of_a_matrix(model, weights, X, Y):
     expected = clone(model).fit(X, Y, weights)
     got = clone(model).fit_tasks([(X, y) for y in Y.T], None if weights is None else [weights] * 3)
     assert_same(got, expected)
@@ -196,10 +196,10 @@ def test_tasks_that_share_samples_are_the_columns_of_a_matrix(model, weights, X,
 
 def test_balanced_positives_and_negatives_weigh_the_same_in_each_task(X, Y):
     Y = masked(Y)
-    Y[:, 1] = np.abs(Y[:, 1])  # no negatives: nothing to balance
+    Y[:, 1] = np.abs(Y[:, 1])  # without negatives there is nothing to balance
     model = clone(PAPERS).set_params(labels="masked", class_weight="balanced").fit(X, Y)
     n = np.count_nonzero(Y, axis=0)
-    np.testing.assert_allclose(model.objective_[0], n.sum())  # balancing keeps the total
+    np.testing.assert_allclose(model.objective_[0], n.sum())  # balancing does not change the total weight
     positive, negative = (Y > 0).sum(axis=0), np.maximum((Y < 0).sum(axis=0), 1)
     weights = np.where(Y > 0, n / (2 * positive), n / (2 * negative))
     weights[:, 1] = 1
@@ -207,7 +207,7 @@ def test_balanced_positives_and_negatives_weigh_the_same_in_each_task(X, Y):
     np.testing.assert_allclose(model.coef_, by_hand.coef_, atol=1e-12)
 
 
-def test_a_class_weight_by_name_is_the_weight_of_its_samples_in_every_task(X, Y):
+def test_a_class_weight_multiplies_the_samples_of_its_class_in_every_task(X, Y):
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     by_class = JointSparseClassifier(class_weight={"b": 2.0}).fit(X, y)
     assert_same(by_class, JointSparseClassifier().fit(X, y, np.where(y == "b", 2.0, 1.0)))
@@ -215,7 +215,7 @@ def test_a_class_weight_by_name_is_the_weight_of_its_samples_in_every_task(X, Y)
     assert (by_label.predict(X) == -1).mean() > 0.4
 
 
-# What is found
+# Results of fits
 
 
 @pytest.mark.parametrize("norm", sorted(NORMS))
@@ -252,7 +252,9 @@ def test_sparse_features_change_nothing(estimator, container, X, Y):
     dense, thin = new().fit(X, Y[:, 0]), new().fit(container(X), Y[:, 0])
     np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-4)
     np.testing.assert_allclose(np.nanmin(thin.objective_), np.nanmin(dense.objective_), rtol=1e-6)
-    np.testing.assert_allclose(thin.predict(container(X)), thin.predict(X), atol=1e-12)  # terms of both signs add up
+    np.testing.assert_allclose(
+        thin.predict(container(X)), thin.predict(X), atol=1e-12
+    )  # terms of both signs may cancel
 
 
 def test_folds_that_do_not_reach_tol_warn_once(X, Y):
@@ -270,9 +272,9 @@ def test_folds_that_do_not_reach_tol_warn_once(X, Y):
     )
 
 
-def test_folds_that_almost_reach_tol_are_not_warned_of(X, Y, monkeypatch):
+def test_folds_that_almost_reach_tol_cause_no_warning(X, Y, monkeypatch):
     def messages():
-        with pytest.warns(ConvergenceWarning) as caught:  # of the last fit in any case
+        with pytest.warns(ConvergenceWarning) as caught:  # there is always a warning about the final fit
             model = JointSparseClassifierCV(radii=[3.0], cv=2, tol=0.0, n_iter=10).fit(X, Y[:, 0])
         return model.results_by_norm_["l1inf"]["gaps"].max(), [str(warning.message)[:10] for warning in caught]
 
@@ -283,7 +285,7 @@ def test_folds_that_almost_reach_tol_are_not_warned_of(X, Y, monkeypatch):
 
 
 @pytest.mark.parametrize(("container", "advised"), [(np.asarray, True), (sparse.csr_matrix, False)])
-def test_features_off_centre_are_to_be_centred(X, Y, container, advised):
+def test_the_warning_advises_to_centre_dense_features(X, Y, container, advised):
     with pytest.warns(ConvergenceWarning, match=r"n_iter or tol, or centre the features$" if advised else r"or tol$"):
         JointSparseClassifier(radius=3.0, tol=1e-9, n_iter=1).fit(container(X - X.mean(axis=0) + 3 * X.std()), Y[:, 0])
 
@@ -297,7 +299,7 @@ def test_coefficients_outside_their_ball_are_not_certified(X, Y, solver, monkeyp
     assert model.duality_gap_ == np.inf
 
 
-def test_warnings_name_the_line_that_led_to_them(X, Y):
+def test_warnings_name_the_line_of_the_user(X, Y):
     y = Y[:, 0]
     with pytest.warns(ConvergenceWarning) as caught:
         JointSparseClassifier(tol=1e-9, n_iter=5).fit(X, y)
@@ -307,15 +309,15 @@ def test_warnings_name_the_line_that_led_to_them(X, Y):
     assert [warning.filename for warning in caught] == [__file__] * 5
 
 
-def test_subgradients_promise_no_gap_and_do_not_warn(X, Y):
+def test_the_subgradient_solver_does_not_warn_of_gaps(X, Y):
     model = JointSparseClassifier(solver="subgradient", n_iter=3, eta0=0.01, tol=1e-9).fit(X, Y[:, 0])
     assert model.duality_gap_ > 1e-9 and model.n_iter_ == 3
     assert JointSparseClassifier(solver="subgradient", eta0=0.01).fit(X, Y[:, 0]).n_iter_ == 200
 
 
 @pytest.mark.parametrize("solver", ["working_set", "pdhg", "subgradient"])
-def test_iterations_that_are_not_done_take_no_memory(solver, X, Y):
-    """Room for the objectives of all of these is 8 PB."""
+def test_memory_does_not_depend_on_the_maximum_of_iterations(solver, X, Y):
+    """Memory for the objectives of all iterations would be 8 PB."""
     model = JointSparseClassifier(solver=solver, n_iter=10**15, callback=lambda t, *_: t >= 20).fit(X, Y[:, 0])
     assert len(model.objective_) == model.n_iter_ + 1 <= 31
 
@@ -328,23 +330,23 @@ def test_iterations_that_are_not_done_take_no_memory(solver, X, Y):
         (datasets.load_digits, False),
     ],
 )
-def test_features_in_raw_units_get_one_hint_and_others_none(load, hinted, recwarn):
+def test_features_in_raw_units_cause_a_single_hint(load, hinted, recwarn):
     X, y = (array[::3] for array in load(return_X_y=True))
     components, counts = PCA().fit_transform(X), np.random.default_rng(0).poisson(0.1, X.shape)
     for form in (X, sparse.csr_matrix(X), StandardScaler().fit_transform(X), components, sparse.csr_matrix(counts)):
         JointSparseRegressorCV(radii=[0.1], cv=2, max_time=1e-6).fit(form, y)
-    said = [str(each.message) for each in recwarn if "features differ in size" in str(each.message)]
-    assert ["StandardScaler" in text for text in said] == [True, False] * hinted
+    hints = [str(warning.message) for warning in recwarn if "features differ in size" in str(warning.message)]
+    assert ["StandardScaler" in hint for hint in hints] == [True, False] * hinted
 
 
-# Corners
+# Special cases
 
 
 @pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("n", "estimator"), [*((10_001, one) for one in SINGLE), *((40, one) for one in SEARCH)])
-def test_constant_features_alone_are_nothing_to_learn_from(estimator, n, dtype):
-    """Their gradients are rounding errors, from which no radius follows."""
+def test_constant_features_give_zero_weights(estimator, n, dtype):
+    """The gradients are rounding errors, so they give no natural unit of radii."""
     rng = np.random.default_rng(0)
     model = estimator(fit_intercept=True).fit(
         np.full((n, 2), [0.7, 3.3], dtype=dtype), (rng.random((n, 3)) < 0.3).astype(int)
@@ -360,31 +362,31 @@ def test_automatic_radii_are_of_the_scale_of_the_features(loss, scale, X, Y):
     np.testing.assert_allclose(scaled.coef_ * scale, plain.coef_, atol=0.02 * np.abs(plain.coef_).max())
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # what becomes of some of them
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some of these fits do not converge
 @pytest.mark.parametrize(("dtype", "scale"), [(float, 1e70), (float, 1e-150), (np.float32, 1e12), (np.float32, 1e-37)])
 @pytest.mark.parametrize("radius_of", [lambda scale: 1.0, lambda scale: 1 / scale], ids=["radius 1", "radius 1/scale"])
-def test_features_of_any_other_scale_are_trained_on(dtype, scale, radius_of, X, Y):
+def test_features_of_extreme_scales_can_be_trained_on(dtype, scale, radius_of, X, Y):
     model = JointSparseClassifier(radius=radius_of(scale), n_iter=100).fit((scale * X).astype(dtype), Y[:, 0])
     assert np.isfinite(model.coef_).all() and 0 <= model.duality_gap_ <= 1 + 1e-9
 
 
-# What is refused
+# Invalid input
 
 
 def spoilt(A, value, place=3):
-    """A copy of A with one entry of another value."""
+    """Return a copy of A with one entry replaced."""
     A = np.array(A, dtype=float)
     A.flat[place] = value
     return A
 
 
 def fit_label(labels, value):
-    """A call with a matrix of labels, one of which is wrong."""
+    """Return a call that fits a matrix of labels of which one is invalid."""
     return lambda new, X, Y: new(labels=labels).fit(X, spoilt((Y + 1) / 2 if min(CODES[labels]) == 0 else Y, value, 10))
 
 
 def hidden(array):
-    """An array with a masked entry."""
+    """Return a masked array with one masked entry."""
     return np.ma.array(array, mask=np.arange(array.size).reshape(array.shape) == 3)
 
 
@@ -394,7 +396,7 @@ LARGE = "^weights times labels of task 0 must be finite and at most .* in float6
 
 
 def beyond(X, form):
-    """X with an entry in a column, or row, that it does not have."""
+    """Return a sparse X with an entry in a column or row beyond its shape."""
     made = getattr(sparse, f"{form.lower()}_matrix")(X)
     (made.row if form == "COO" else made.indices)[3] = 2**31 - 1
     return made
@@ -497,7 +499,7 @@ WRONG_CALLS = [
         )
         for tags in (
             [["cat"], ["dog", "sea"], [], ["sea"]] * 10,
-            [["cat"], ["dog"]] * 20,  # not a column of classes
+            [["cat"], ["dog"]] * 20,  # lists of tags, not a column of classes
             [{"cat"}, {"dog", "sea"}] * 20,
             [np.array([1]), np.array([2, 3])] * 20,
         )
@@ -635,7 +637,7 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     assert pickle.dumps(model) == before
 
 
-# The same optimum as scikit-learn's own
+# Agreement with scikit-learn's own estimators
 
 
 @pytest.mark.parametrize(
@@ -643,7 +645,7 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     [
         ("l1", Lasso(0.1), lambda Y: Y[:, 0]),
         ("l1inf", Lasso(0.1), lambda Y: Y[:, 0]),
-        ("l1", Lasso(0.1), lambda Y: np.where(np.arange(50) < 25, 0.0, Y[:, 0])),  # a target of 0 is a target
+        ("l1", Lasso(0.1), lambda Y: np.where(np.arange(50) < 25, 0.0, Y[:, 0])),  # a target of 0 counts, too
         ("l12", MultiTaskLasso(0.2), lambda Y: Y),
     ],
 )
@@ -672,7 +674,7 @@ def test_targets_of_a_vector_and_of_a_column():
     assert several.score(X, Y) == pytest.approx(r2_score(Y, several.predict(X))) and several.score(X, Y) > 0.9
 
 
-# The choice of a radius
+# Choosing a radius
 
 
 def test_scores_are_the_average_auc_of_the_validation_tasks_in_each_fold(X, Y):
@@ -712,7 +714,7 @@ def test_folds_without_both_labels_do_not_count(X, Y):
     assert model.best_score_ == model.scores_[:, 0].max()
 
 
-# Together with other parts of scikit-learn
+# Combination with other parts of scikit-learn
 
 
 @pytest.mark.parametrize(("offset", "dtype"), [(0.0, np.float64), (1e3, np.float32), (1e5, np.float64)])

@@ -1,4 +1,4 @@
-"""What pandas and pyarrow bring: names of tasks and features, types of labels, and ways to say that one is missing."""
+"""pandas and pyarrow input: names of tasks and features, dtypes of labels, and missing labels."""
 
 import numpy as np
 import pytest
@@ -32,11 +32,11 @@ WITH_MISSING = {
 
 
 @pytest.mark.parametrize("labels", WITH_MISSING.values(), ids=WITH_MISSING)
-def test_a_missing_label_is_no_part_of_its_task(labels):
+def test_samples_with_a_missing_label_are_left_out_of_the_task(labels):
     assert_left_out(labels)
 
 
-def test_missing_targets_of_a_frame_are_those_of_an_array():
+def test_missing_targets_of_a_frame_count_like_those_of_an_array():
     T = np.where(HIDDEN, np.nan, TARGETS)
     models = [JointSparseRegressor(radius=4.0).fit(X, y) for y in (T, FRAME_OF_TARGETS.mask(HIDDEN, np.nan))]
     np.testing.assert_array_equal(*(model.coef_ for model in models))
@@ -65,7 +65,7 @@ FORMS = {
 
 
 def of_type(kind, classes=None, missing=False):
-    """Labels of this type as a Series, and the classes that they name."""
+    """Return labels of this dtype as a Series, and their classes."""
     classes = BY_TYPE[kind] if classes is None else classes
     y = pd.Series([classes[k] for k in np.minimum(THIRDS, len(classes) - 1)], dtype=kind)
     return (y.mask(HIDDEN[:, 0]) if missing else y), classes
@@ -89,14 +89,14 @@ def test_classes_are_the_labels_whether_or_not_some_are_missing(kind, form):
     ],
     ids=["categories", "dates"],
 )
-def test_labels_of_other_types_with_missing_ones_keep_theirs(labels, classes):
+def test_labels_of_other_types_keep_their_type_if_some_are_missing(labels, classes):
     got = JointSparseClassifier(radius=3.0).fit(X, labels).classes_
     np.testing.assert_array_equal(got, np.array(classes), strict=True)
 
 
 @pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]"])
 @pytest.mark.parametrize("door", DOORS)
-def test_every_door_reads_large_labels_exactly(door, kind):
+def test_every_entry_point_reads_large_labels_exactly(door, kind):
     np.testing.assert_array_equal(DOORS[door](X, of_type(kind, IDS)[0]), DOORS[door](X, KNOWN))
 
 
@@ -129,7 +129,7 @@ def test_lists_of_tags_are_refused(estimator, y):
 # Names
 
 
-def test_names_of_tasks_and_features_come_back():
+def test_results_have_the_names_of_tasks_and_features():
     frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(8)], index=np.arange(120) + 1000)
     model = JointSparseClassifier(radius=1.0).fit(frame, pd.DataFrame(Y, columns=NAMES))
     assert model.classes_.tolist() == NAMES
@@ -144,7 +144,7 @@ def test_names_of_tasks_and_features_come_back():
     assert 0 < len(used) < 8
 
 
-def test_without_names_there_are_numbers():
+def test_tasks_and_features_without_names_are_numbered():
     model = JointSparseClassifier(radius=1.0).fit(X, Y)
     assert model.classes_.tolist() == model.coef_frame().columns.tolist() == [0, 1, 2]
     three = np.array(["u", "v", "w"])[np.digitize(X[:, 0], [-0.5, 0.5])]
@@ -153,7 +153,7 @@ def test_without_names_there_are_numbers():
     np.testing.assert_array_equal(model.transform(sparse.csr_matrix(X)).toarray(), X[:, model.selected_features_])
 
 
-def test_names_of_tasks_with_samples_of_their_own_come_back():
+def test_results_have_the_names_of_tasks_with_samples_of_their_own():
     model = JointSparseRegressor().fit_tasks({name: (X, TARGETS[:, k]) for k, name in enumerate(NAMES)})
     assert model.predict(X).columns.tolist() == NAMES
 
@@ -172,7 +172,9 @@ def test_names_of_tasks_with_samples_of_their_own_come_back():
 def test_tasks_in_another_order_are_refused(call):
     with pytest.raises(ValueError, match=r"must have the columns \['cat', .* in this order, got \['dog'"):
         call(FRAME[["dog", "cat", "sea"]])
-    assert 0.5 < JointSparseClassifier().fit(X, FRAME).score(X, Y) < 1  # without names the order is the user's
+    assert (
+        0.5 < JointSparseClassifier().fit(X, FRAME).score(X, Y) < 1
+    )  # without names, the user is responsible for the order
 
 
 def test_scores_have_the_names_of_tasks():
@@ -213,14 +215,14 @@ def test_a_series_of_groups_goes_by_name():
         pd.DataFrame(X[:, :3], columns=list("abc")),
         pd.Series(["size", "colour", "colour"], index=list("cab")),
     )
-    fits = [JointSparseClassifier(groups=each).fit(frame, Y) for each in (groups, ["colour", "colour", "size"])]
+    fits = [JointSparseClassifier(groups=form).fit(frame, Y) for form in (groups, ["colour", "colour", "size"])]
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
 
 
-# What a failure leaves behind
+# Attributes after a failure
 
 
-def fail(*told):
+def fail(*report):
     raise SystemExit
 
 
@@ -233,7 +235,7 @@ LEARNING = [
 @pytest.mark.parametrize("is_fitted", [False, True])
 @pytest.mark.parametrize(("estimator", "learn"), LEARNING)
 def test_a_fit_that_fails_leaves_no_attribute_behind(estimator, learn, is_fitted):
-    """Such as the names of features and tasks, which the fit before has not seen."""
+    """Examples of attributes are the names of the features and tasks, which differ from those of the previous fit."""
     (X, Y), model = problem(), QUICK.get(estimator, estimator)()
     if is_fitted:
         model.fit(X, (Y + 1) // 2)

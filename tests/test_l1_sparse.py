@@ -1,4 +1,4 @@
-"""Facts of the l1 ball under sparse updates: the point is always that of adding to and projecting the whole vector."""
+"""Sparse updates in the l1 ball: the point always equals the one from updating and projecting the whole vector."""
 
 import runpy
 from functools import partial
@@ -15,7 +15,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 def follow(ball, updates, tolerance):
-    """Compare every update with the projection of the whole vector, in extended precision, from the point before."""
+    """Compare each update with an update and a projection of the whole vector in extended precision."""
     for indices, values in updates:
         w = ball.toarray()
         np.add.at(w, indices, values)
@@ -43,8 +43,8 @@ def test_an_update_reads_rows_of_the_order_of_k_log_n(n, k):
     assert k <= visits(n, k) <= 3 * k * np.log2(n)
 
 
-def test_nothing_drifts_over_a_million_updates(rng):
-    """Compare with the same sequence in extended precision, projected as a whole each time."""
+def test_rounding_errors_do_not_accumulate_over_a_million_updates(rng):
+    """Compare with the same sequence of updates in extended precision, each with a projection of the whole vector."""
     n, k, radius = 400, 100, 20.0
     ball, exact = SparseL1Ball(n, radius), np.zeros(n, np.longdouble)
     for _ in range(10_000):
@@ -59,7 +59,7 @@ def test_nothing_drifts_over_a_million_updates(rng):
 # The point
 
 
-def test_the_first_point_is_projected_and_inside_the_ball_nothing_is_shifted(rng):
+def test_the_first_point_is_projected_and_a_point_inside_the_ball_is_not_changed(rng):
     w = rng.normal(size=500)
     np.testing.assert_array_equal(SparseL1Ball(500, 3.0, w).toarray(), l1.project(w, 3.0))
     ball = SparseL1Ball(500, 1e3, w)
@@ -72,13 +72,13 @@ def test_the_first_point_is_projected_and_inside_the_ball_nothing_is_shifted(rng
     "radius, updates, expected",
     [
         (10.0, [([1, 2, 1, 1], [1.0, 2.0, 3.0, -0.5])], [0, 3.5, 2]),  # duplicates add up
-        (10.0, [([1, 2], [1.0, 2.0]), ([1], [-1.0])], [0, 0, 2]),  # taken back
+        (10.0, [([1, 2], [1.0, 2.0]), ([1], [-1.0])], [0, 0, 2]),  # an entry becomes 0 again
         (0.0, [([0, 1, 2], [1.0, 2.0, 3.0]), ([0], [1.0])], [0, 0, 0]),
-        (1.0, [([0, 1, 2], [0.5, 0.25, 0.25]), ([1, 2], [1e20, -1e250])], [0, 0, -1]),  # one far beyond all others
+        (1.0, [([0, 1, 2], [0.5, 0.25, 0.25]), ([1, 2], [1e20, -1e250])], [0, 0, -1]),  # one entry dwarfs all others
         (1.0, [([1, 2], [1e20, -1e250]), ([0], [0.5])], [0.25, 0, -0.75]),
     ],
 )
-def test_corners(radius, updates, expected):
+def test_special_cases(radius, updates, expected):
     ball = SparseL1Ball(3, radius)
     for indices, values in updates:
         ball.add(indices, values)
@@ -86,7 +86,7 @@ def test_corners(radius, updates, expected):
     assert ball.norm() == np.abs(expected).sum()
 
 
-def test_coordinates_norm_and_zeros_agree_with_the_array(rng):
+def test_take_norm_and_count_nonzero_agree_with_the_array(rng):
     ball = SparseL1Ball(100, 2.0)
     for _ in range(50):
         ball.add(rng.integers(0, 100, 5), rng.normal(size=5))
@@ -105,13 +105,13 @@ def test_the_largest_numbers_do_not_overflow(radius):
     np.testing.assert_allclose(np.abs(ball.toarray()).sum(), ball.norm(), rtol=1e-15)
 
 
-def test_no_coordinates_and_no_updates():
+def test_a_ball_without_coordinates():
     ball = SparseL1Ball(0, 1.0, [])
     ball.add([], [])
     assert (len(ball), ball.toarray().shape, ball.norm()) == (0, (0,), 0.0)
 
 
-# Refusals
+# Invalid input
 
 
 @pytest.mark.parametrize(
@@ -119,16 +119,16 @@ def test_no_coordinates_and_no_updates():
     [
         ([0, 5], [1.0, 1.0], r"^indices must be in 0\.\.4, got 5$"),
         ([-1], [1.0], r"^indices must be in 0\.\.4, got -1$"),
-        ([0.0], [1.0], r"^indices and values must be .* the first of integers, got float64 \(1,\) and \(1,\)$"),
-        ([0, 1], [1.0], r"^indices and values must be vectors of one length, .* got int64 \(2,\) and \(1,\)$"),
-        (0, 1.0, r"^indices and values must be vectors of one length"),
+        ([0.0], [1.0], r"^indices must be a vector of integers .*, got float64 \(1,\) and \(1,\)$"),
+        ([0, 1], [1.0], r"^indices must be a vector of integers and values .* length, got int64 \(2,\) and \(1,\)$"),
+        (0, 1.0, r"^indices must be a vector of integers and values a vector of the same length"),
         ([0, 1], [1.0, np.nan], r"^values must be finite, got nan at \(1,\)$"),
         ([0, 1], [1.0, -np.inf], r"^values must be finite, got -inf at \(1,\)$"),
-        ([0, 1], [1e308, 1e308], r"^values must have a sum of magnitudes of at most 2\^900$"),
-        ([0, 1], [2.0**900, 2.0**900], r"^values must have a sum of magnitudes of at most 2\^900$"),
+        ([0, 1], [1e308, 1e308], r"^the sum of the magnitudes of values must be at most 2\^900$"),
+        ([0, 1], [2.0**900, 2.0**900], r"^the sum of the magnitudes of values must be at most 2\^900$"),
     ],
 )
-def test_unfit_updates_are_refused_and_change_nothing(indices, values, message):
+def test_invalid_updates_raise_and_change_nothing(indices, values, message):
     ball = SparseL1Ball(5, 1.0, [0.5, 0.0, 0.0, 0.0, -0.5])
     with pytest.raises(ValueError, match=message):
         ball.add(indices, values)
@@ -143,13 +143,13 @@ def test_unfit_updates_are_refused_and_change_nothing(indices, values, message):
             for bad in (-1, 2**31, 3.0, "3")
         ),
         (partial(SparseL1Ball, 2, 1e308), r"radius must be at most 2\^900 or infinite, got 1e\+308$"),
-        (partial(SparseL1Ball, 2, np.inf, [1e308] * 2), r"point must have a sum of magnitudes of at most 2\^900$"),
+        (partial(SparseL1Ball, 2, np.inf, [1e308] * 2), r"^the sum of the magnitudes of point must be at most 2\^900$"),
         (partial(SparseL1Ball, 2, -1.0), r"radius must be at least 0, got -1\.0$"),
         (partial(SparseL1Ball, 2, 1.0, [1.0]), r"point must have shape \(2,\), got \(1,\)$"),
         (partial(SparseL1Ball, 2, 1.0, [1.0, np.nan]), r"point must be finite, got nan at \(1,\)$"),
         *((partial(SparseL1Ball(3, 1.0).take, [0, bad]), rf"indices must be in 0\.\.2, got {bad}$") for bad in (-1, 3)),
     ],
 )
-def test_unfit_balls_and_coordinates_are_refused(call, message):
+def test_invalid_balls_and_coordinates_raise(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call()

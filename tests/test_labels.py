@@ -33,7 +33,7 @@ WITH_MISSING = np.where(HIDDEN, np.nan, Y)
 
 
 def assert_left_out(labels):
-    """A missing label is no part of its task."""
+    """Assert that missing labels give the same model as labels that are masked or have weight 0."""
     model = JointSparseClassifier(radius=3.0).fit(X, labels)
     expected = JointSparseClassifier(radius=3.0, labels="masked").fit(X, np.where(HIDDEN, 0, SIGNS))
     np.testing.assert_array_equal(model.coef_, expected.coef_)
@@ -41,7 +41,7 @@ def assert_left_out(labels):
     assert model.score(X, labels, np.arange(120.0)) == pytest.approx(np.average(correct, weights=weights))
 
 
-def test_a_missing_label_is_no_part_of_its_task():
+def test_samples_with_a_missing_label_are_left_out_of_the_task():
     assert_left_out(WITH_MISSING)
 
 
@@ -90,7 +90,7 @@ def test_tasks_with_samples_of_their_own_are_scored_and_calibrated_by_their_clas
 
 # Types of labels
 
-LARGE = 2**53  # from here on float64 does not tell whole numbers apart
+LARGE = 2**53  # above this number float64 cannot represent all integers
 IDS, THIRDS = [LARGE, LARGE + 1, LARGE + 2], np.digitize(X[:, 0], [-0.5, 0.5])
 
 
@@ -104,7 +104,7 @@ IDS, THIRDS = [LARGE, LARGE + 1, LARGE + 2], np.digitize(X[:, 0], [-0.5, 0.5])
     ],
     ids=["truth", "mixed", "list", "unsigned"],
 )
-def test_labels_of_other_types_with_missing_ones_keep_theirs(labels, classes):
+def test_labels_of_other_types_keep_their_type_if_some_are_missing(labels, classes):
     got = JointSparseClassifier(radius=3.0).fit(X, labels).classes_
     np.testing.assert_array_equal(got, np.array(classes), strict=True)
 
@@ -130,7 +130,7 @@ def classes_of_partial_fit(X, y):
 
 
 @pytest.mark.parametrize("door", [*DOORS.values(), classes_of_partial_fit], ids=[*DOORS, "classes"])
-def test_every_door_refuses_labels_that_have_been_rounded(door):
+def test_every_entry_point_refuses_rounded_labels(door):
     with pytest.raises(ValueError, match=r"must hold labels below 9007199254740992 if .* float64, got \[9007"):
         door(X, np.where(HIDDEN[:, 0], np.nan, KNOWN))
 
@@ -158,7 +158,7 @@ def test_every_door_refuses_labels_that_have_been_rounded(door):
     ],
     ids=["text", "truth", "nul", "signs", "fraction", "long", "decimal", "float32"],
 )
-def test_labels_that_numpy_would_change_are_refused(labels, said):
+def test_labels_that_an_array_cannot_hold_exactly_raise(labels, said):
     with pytest.raises(ValueError, match=said):
         JointSparseClassifier().fit(X, [*labels, *labels] * 30 if isinstance(labels, list) else np.tile(labels, 60))
 
@@ -171,7 +171,7 @@ def test_labels_that_numpy_would_change_are_refused(labels, said):
     ],
     ids=["text", "unsigned"],
 )
-def test_labels_of_another_type_are_no_classes_by_rounding_or_as_text(other, got):
+def test_labels_of_another_type_do_not_match_a_class_by_rounding_or_as_text(other, got):
     with pytest.raises(ValueError, match=rf"^Y must hold the classes \[9007.*\], got \[{got}\]"):
         task_scores(JointSparseClassifier().fit(X, MANY), X, other)
 
@@ -215,7 +215,7 @@ def test_tasks_without_samples_are_named_once_whatever_leaves_them_out(call):
     assert len(warned) == 1
 
 
-def test_a_single_step_does_not_warn_of_tasks_that_its_samples_are_no_part_of():
+def test_a_single_step_does_not_warn_of_tasks_without_samples():
     assert not OnlineJointSparseClassifier().partial_fit(X[:5], UNKNOWN[:5]).coef_[1].any()
 
 
@@ -227,7 +227,7 @@ def test_a_task_of_its_own_samples_without_known_labels_is_refused_by_name():
 # Names
 
 
-def test_a_frame_needs_pandas_only_where_one_comes(monkeypatch):
+def test_pandas_is_only_needed_for_data_frames(monkeypatch):
     model = JointSparseClassifier(radius=1.0).fit(X, Y)
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert model.predict_proba(X).shape == (120, 3)
@@ -263,12 +263,12 @@ def test_hinge_has_probabilities_after_calibration_only():
         model.predict_proba(X)
     assert str(refused.value.__cause__).startswith("probabilities need loss='logistic' or a call of calibrate(X, y)")
     P = model.calibrate(X[60:], Y[60:]).predict_proba(X[60:])
-    for k in range(3):  # scikit-learn's, task by task
+    for k in range(3):  # scikit-learn calibrates one task at a time
         one = JointSparseClassifier(loss="hinge", radius=3.0).fit(X[:60], Y[:60, k])
         one.coef_, one.intercept_ = model.coef_[[k]], model.intercept_[[k]]
         peer = CalibratedClassifierCV(FrozenEstimator(one), ensemble=False).fit(X[60:], Y[60:, k])
         np.testing.assert_allclose(P[:, k], peer.predict_proba(X[60:])[:, 1], atol=1e-3)
-    assert not hasattr(model.fit(X, Y), "calibration_")  # of another fit
+    assert not hasattr(model.fit(X, Y), "calibration_")  # a new fit removes the old calibration
     with pytest.raises(ValueError, match=r"^label 1 must have a positive and a negative"):
         model.calibrate(X, np.where([False, True, False], 1, Y))
 
@@ -277,7 +277,7 @@ def test_hinge_has_probabilities_after_calibration_only():
 
 
 @pytest.mark.parametrize("norm", [name for name, norm in NORMS.items() if norm.GROUPED])
-def test_groups_of_one_are_no_groups_and_groups_go_together(norm):
+def test_groups_of_one_feature_change_nothing_and_a_group_is_selected_as_a_whole(norm):
     options = {"norm": norm, "radius": 2.0, "tol": 1e-8}
     plain, alone = (JointSparseClassifier(groups=groups, **options).fit(X, Y) for groups in (None, list("hgfedcba")))
     np.testing.assert_allclose(plain.coef_, alone.coef_, atol=1e-4)
@@ -287,15 +287,15 @@ def test_groups_of_one_are_no_groups_and_groups_go_together(norm):
     assert 0 < used.sum() < 8
 
 
-def test_positive_weights_are_at_least_zero():
+def test_weights_are_non_negative_if_positive():
     smallest = [
         JointSparseClassifier(penalty=3.0, positive=positive).fit(X, Y).coef_.min() for positive in (True, False)
     ]
     assert smallest[0] == 0 > smallest[1]
 
 
-def test_a_feature_of_weight_w_is_the_feature_divided_by_w():
-    """W x = (w W) (x / w), and w |W| is what the norm counts."""
+def test_weighting_a_feature_by_w_equals_dividing_it_by_w():
+    """W x = (w W) (x / w), and the norm with weights counts w |W|."""
     weights = np.linspace(0.5, 4.0, 8)
     model = JointSparseClassifier(radius=2.0, feature_weights=weights, tol=1e-8).fit(X, Y)
     expected = JointSparseClassifier(radius=2.0, tol=1e-8).fit(X / weights, Y)

@@ -1,4 +1,4 @@
-"""Facts of every registered loss, checked by its definition; then the facts of single losses."""
+"""Properties of every registered loss, checked against its definition, and properties of single losses."""
 
 from itertools import product
 
@@ -15,19 +15,19 @@ def loss(request):
 
 
 def problem(rng, n=50, m=6):
-    """Margins, and labels -1, 0 and +1."""
+    """Draw margins, and labels -1, 0 and +1."""
     return 3 * rng.normal(size=(n, m)), rng.integers(-1, 2, size=(n, m)).astype(float)
 
 
 def dual_variables(rng, loss, Y, c):
-    """Points of the domain, which is convex and holds all negative slopes."""
+    """Draw points in the domain of the dual variables, which is convex and contains all negative slopes."""
     ends = (-loss.subgradient(10 * rng.normal(size=c.shape), Y, c) for _ in range(2))
     share = rng.random(c.shape)
     return sum(end * part for end, part in zip(ends, (share, 1 - share), strict=True))
 
 
 def weighted_problem(rng, loss):
-    """Margins F, labels Y without zeros, weights c with some zeros, and dual variables A of their domain."""
+    """Draw margins F, labels Y without zeros, weights c with some zeros, and feasible dual variables A."""
     F, Y = problem(rng)
     Y[Y == 0] = 1
     c = rng.choice([0.0, 0.1, 1.0, 30.0], size=F.shape)
@@ -35,7 +35,7 @@ def weighted_problem(rng, loss):
 
 
 def all_results(loss, F, Y, c=None, sigma=0.5):
-    """Results of the four functions, with margins as dual variables and weights of 1 by default."""
+    """Return the results of the four functions, with the margins as dual variables and default weights of 1."""
     c = np.ones_like(F) if c is None else c
     return [loss.value(F, Y, c), loss.subgradient(F, Y, c), loss.dual_value(F, Y, c), loss.dual_step(F, F, Y, c, sigma)]
 
@@ -53,9 +53,9 @@ def test_values_add_up_the_weighted_losses_of_the_samples(name, rng):
 
 
 def test_subgradients_support_the_value_from_below(loss, rng):
-    """value(Z) >= value(F) + <subgradient(F), Z - F>: convexity, kinks included."""
+    """value(Z) >= value(F) + <subgradient(F), Z - F> for a convex loss, also at kinks."""
     F, Y = problem(rng)
-    F[:5] = Y[:5]  # the hinge bends where y f = 1
+    F[:5] = Y[:5]  # the hinge has its kink at y f = 1
     for _ in range(20):
         Z = 3 * rng.normal(size=F.shape)
         assert np.all(loss.value(Z, Y) >= loss.value(F, Y) + (loss.subgradient(F, Y) * (Z - F)).sum(axis=0) - 1e-10)
@@ -64,7 +64,7 @@ def test_subgradients_support_the_value_from_below(loss, rng):
 def test_samples_of_weight_zero_or_without_a_class_do_not_count(loss, rng):
     F, Y = problem(rng)
     c = rng.integers(0, 2, size=F.shape).astype(float)
-    absent = c == 0 if loss is squared else (c == 0) | (Y == 0)  # its label 0 is a number like any other
+    absent = c == 0 if loss is squared else (c == 0) | (Y == 0)  # 0 is an ordinary label of the squared loss
     other = np.where(absent, 1e9, F)
     np.testing.assert_equal(
         [loss.value(other, Y, c), loss.subgradient(other, Y, c)], [loss.value(F, Y, c), loss.subgradient(F, Y, c)]
@@ -73,7 +73,7 @@ def test_samples_of_weight_zero_or_without_a_class_do_not_count(loss, rng):
 
 
 def test_dual_values_are_conjugates(loss, rng):
-    """value(F) >= dual_value(A) - <A, F> for all F and all A of the domain, with equality at the slopes."""
+    """value(F) >= dual_value(A) - <A, F> for all F and all feasible A, with equality for A = -subgradient(F)."""
     F, Y, c, A = weighted_problem(rng, loss)
     assert np.all(loss.value(F, Y, c) >= loss.dual_value(A, Y, c) - (A * F).sum(axis=0) - 1e-10)
     slopes = loss.subgradient(F, Y, c)
@@ -109,7 +109,7 @@ def test_single_precision_is_kept_and_sums_are_double(loss, rng):
     np.testing.assert_allclose(step, loss.dual_step(A.astype(float), F.astype(float), Y, c, 0.7), rtol=1e-5, atol=1e-6)
 
 
-def test_one_column_of_labels_and_weights_and_one_step_size_serve_all_tasks(loss, rng):
+def test_labels_weights_and_step_sizes_broadcast_over_the_tasks(loss, rng):
     F, Y = problem(rng)
     c, everywhere = np.full(Y.shape, 2.0), np.repeat(Y[:, :1], F.shape[1], axis=1)
     np.testing.assert_equal(
@@ -158,7 +158,7 @@ FORM = r"must hold real numbers in the shape of F \(n_samples, n_tasks\) or \(n_
         (FITTING, FITTING * 1j, FITTING, f"^Y {FORM} complex128"),
     ],
 )
-def test_shapes_and_types_that_do_not_fit_are_refused(loss, name, F, Y, c, said):
+def test_shapes_and_types_that_do_not_fit_raise(loss, name, F, Y, c, said):
     arguments = (F, F, Y, c, 1.0) if name == "dual_step" else (F, Y, c)
     with pytest.raises(ValueError, match=r"^F must have the shape of A, got \(4, 1\), \(4, 3\)"):
         loss.dual_step(FITTING, FITTING[:, :1], FITTING, FITTING, 1.0)
@@ -177,7 +177,7 @@ def test_dual_values_outside_the_domain_are_clipped(loss, outside, edge):
 
 
 def test_logistic_dual_step_solves_its_equation_everywhere():
-    """alpha + sigma log(alpha / (c - alpha)) = alpha_0 - sigma f, with all digits of both alpha and c - alpha."""
+    """alpha + sigma log(alpha / (c - alpha)) = alpha_0 - sigma f, with full accuracy of alpha and of c - alpha."""
     margins = (-80.0, -1.0, 0.0, 3.0, 90.0)
     for c, sigma, f, start in product((1e-3, 1.0, 1e2), (1e-6, 1e-2, 1.0, 1e4), margins, (0, 0.3, 1)):
         for alpha, margin in ((c * start, f), (c - c * start, -f)):  # c - alpha solves the mirrored problem
@@ -186,7 +186,7 @@ def test_logistic_dual_step_solves_its_equation_everywhere():
 
 
 def log_odds(c, sigma, target):
-    """The z with c / (1 + exp(z)) - sigma z = target, by bisection until the last digit of extended precision."""
+    """Solve c / (1 + exp(z)) - sigma z = target for z by bisection, to the last digit of extended precision."""
     low, high = np.longdouble(-1e9), np.longdouble(1e9)
     with np.errstate(over="ignore"):
         while low < (z := (low + high) / 2) < high:

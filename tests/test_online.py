@@ -1,4 +1,4 @@
-"""Facts of online learning: lazy steps are eager steps, and nothing changes when a call is refused."""
+"""Online learning: lazy steps give the same result as eager steps, and a call that fails changes nothing."""
 
 import copy
 import pickle
@@ -19,14 +19,14 @@ def examples(rng, n, d, density=0.3):
 
 
 def signs(rng, X, m, noise=0.1):
-    """Labels of tasks that share the first few features, some of them flipped."""
+    """Draw labels of tasks that share the first few features, and flip some of the labels."""
     W = np.zeros((X.shape[1], m))
     W[:4] = rng.choice([-1.0, 1.0], (4, 1)) * rng.uniform(0.5, 1.5, (4, m))
     return np.where((X @ W + 1e-9 > 0) ^ (rng.random((X.shape[0], m)) < noise), 1, -1)
 
 
 def draw(rng, n, d, m):
-    """Sparse examples, and signs of m tasks."""
+    """Draw sparse examples, and signs of m tasks."""
     X = examples(rng, n, d)
     return X, signs(rng, X, m)
 
@@ -56,7 +56,7 @@ def both(d, m, norm, radius):
 
 
 def assert_same_steps(lazy, eager, steps, atol=lambda G: 1e-13):
-    """Take steps (X, G) with both, and compare margins and iterates, which stay in the ball."""
+    """Take the steps (X, G) with both iterates, and compare margins and weights, which must stay in the ball."""
     for X, G in steps:
         np.testing.assert_allclose(lazy.margins(csr(X)), eager.margins(X), atol=10 * atol(G))
         lazy.step(csr(X), G)
@@ -75,10 +75,10 @@ def test_steps_of_very_different_length_in_units_of_any_size(rng, norm, scale):
     assert_same_steps(*both(25, 4, norm, 2.0 * scale), steps, lambda G: 1e-13 * max(scale, np.abs(G).max()))
 
 
-def test_a_feature_that_no_example_holds_is_not_visited():
+def test_a_feature_that_occurs_in_no_example_is_not_read():
     lazy = Lazy(50, 3, "l1inf", 0.5)
     lazy.step(csr(sparse.csr_array(np.eye(1, 50))), np.full((1, 3), 5.0))
-    lazy.values[0, 10:] = np.nan  # nobody may read these rows
+    lazy.values[0, 10:] = np.nan  # reading one of these rows would make the result NaN
     lazy.step(csr(sparse.csr_array(np.eye(1, 50, 1))), np.full((1, 3), 0.1))
     np.testing.assert_allclose(lazy.balls["level"], 0.5)
     assert np.isfinite(lazy.margins(csr(sparse.csr_array(np.eye(1, 50))))).all()
@@ -89,7 +89,7 @@ def test_a_feature_that_no_example_holds_is_not_visited():
 
 @pytest.mark.parametrize("norm", sorted(NORMS))
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_sparse_and_dense_examples_teach_the_same_also_in_turns(rng, norm, loss):
+def test_sparse_and_dense_examples_give_the_same_model_even_if_they_alternate(rng, norm, loss):
     X, Y = draw(rng, 120, 30, 5)
     thin, dense, mixed = (online(norm=norm, loss=loss, radius=2.0) for _ in range(3))
     for start in range(0, 120, 20):
@@ -126,7 +126,7 @@ def test_fit_is_partial_fit_in_some_order(rng, batch_size, steps):
     np.testing.assert_array_equal(fitted.fit(X, Y).coef_, expected.coef_)
 
 
-def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):
+def test_a_sample_of_weight_zero_is_ignored_and_weight_two_doubles_the_step(rng):
     X, Y = draw(rng, 30, 8, 2)
     kept = rng.random(30) < 0.5
     plain, some = (online().partial_fit(X[rows], Y[rows]).coef_ for rows in (slice(None), kept))
@@ -134,10 +134,12 @@ def test_weight_zero_is_no_example_and_weight_two_a_longer_step(rng):
     doubled = online(eta0=0.25).partial_fit(X, Y, sample_weight=np.full(30, 2.0)).coef_
     np.testing.assert_allclose(doubled, plain, atol=1e-15)
     np.testing.assert_array_equal(online(class_weight={1: 2.0, -1: 2.0}, eta0=0.25).partial_fit(X, Y).coef_, doubled)
-    assert online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y).t_ == 1  # a sample of no task is no example
+    assert (
+        online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y).t_ == 1
+    )  # a sample that is part of no task does not count
 
 
-def test_a_step_ends_a_calibration(rng):
+def test_a_step_invalidates_the_calibration(rng):
     X, Y = draw(rng, 40, 15, 3)
     model = online().partial_fit(X, Y).calibrate(X, Y)
     assert model.predict_proba(X).shape == Y.shape
@@ -146,7 +148,7 @@ def test_a_step_ends_a_calibration(rng):
 
 
 @KINDS
-def test_pickled_and_copied_models_learn_on_as_the_model_does(rng, make):
+def test_pickled_and_copied_models_continue_like_the_original(rng, make):
     X, Y = draw(rng, 60, 10, 3)
     model = streams(online(), make(X[:30]), Y[:30])
     copies = pickle.loads(pickle.dumps(model)), copy.deepcopy(model), model
@@ -173,12 +175,12 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 @KINDS
-def test_a_refused_call_changes_nothing(rng, make, case):
+def test_a_call_that_raises_changes_nothing(rng, make, case):
     spoil, options, message = REFUSED[case]
     X, Y = rng.normal(size=(4, 5)), rng.choice([-1, 1], (4, 3))
     bad_X, bad_Y = spoil(X, Y)
     models = [online().partial_fit(make(X), Y)]
-    if case not in ("columns of y", "vector", "features"):  # these suit a first call
+    if case not in ("columns of y", "vector", "features"):  # in a first call, these are valid
         models.append(online())
     for model in models:
         before = pickle.dumps(model)
@@ -199,7 +201,7 @@ def takes(y, classes=None, **options):
 
 
 def changes(**options):
-    """A step, and a second one with other parameters."""
+    """Return a call that takes a step, and then a second step with other parameters."""
     return lambda: online().partial_fit(TWO, SIGNS).set_params(**options).partial_fit(TWO, SIGNS)
 
 

@@ -1,4 +1,4 @@
-"""An installation keeps its promises: light imports, a core without extra, clear words if the extra is missing."""
+"""The installed package: light imports, a core that works without the extra, and clear messages if it is missing."""
 
 import re
 import runpy
@@ -21,7 +21,7 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def without_extra(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run code where no package of the extra can be found."""
+    """Run code in a process in which the packages of the extra cannot be imported."""
     hidden = f"""
 import importlib.abc, importlib.machinery, sys
 class Hidden(importlib.abc.MetaPathFinder):
@@ -41,7 +41,7 @@ def test_the_core_needs_four_packages():
     assert core == {"numba", "numpy", "scipy", "scikit-learn"}
 
 
-def test_estimators_are_found_when_they_are_asked_for():
+def test_estimators_are_imported_lazily():
     assert jointsparse.JointSparseClassifier().get_params()["norm"] == "l1inf"
     assert set(jointsparse.__all__) <= set(dir(jointsparse))
     with pytest.raises(AttributeError, match="no attribute 'JointSparse'"):
@@ -86,7 +86,7 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
         "a run",
     ],
 )
-def test_an_import_brings_no_more_than_it_needs(call, code, said):
+def test_an_import_loads_only_what_it_needs(call, code, said):
     done = call(f"import sys\n{code}")
     assert (done.stdout, done.returncode) == (f"{said}\n", 0), done.stderr
 
@@ -99,7 +99,7 @@ def test_daisy_without_the_extra_says_what_to_install():
     assert done.stderr.splitlines()[-1] == said
 
 
-def test_what_needs_the_extra_says_so_in_one_sentence():
+def test_modules_that_need_the_extra_say_so_in_one_sentence():
     modules = ["datasets", "figures", "tasks", "models.final", "papers", "scores.comparison", "provenance.tables"]
     code = """
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Paths of radii and penalties: their points are fits, and they span what matters."""
+"""Regularisation paths: their points equal single fits, and automatic paths cover the relevant range."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ Y01 = (Y + 1) // 2
 
 
 @pytest.mark.parametrize("options", [{}, {"radius": None, "penalty": 1.0}, {"loss": "hinge", "norm": "l1"}])
-def test_points_are_fits_from_scratch_within_the_gap(options):
+def test_points_equal_fits_from_scratch_within_the_gap(options):
     model = JointSparseClassifier(tol=1e-4, **options)
     path = model.path(X, Y01, n_points=4)
     assert (np.diff(path.strength) > 0).all() and path.penalised == ("penalty" in options)
@@ -33,7 +33,7 @@ def test_radii_span_two_decades_about_the_natural_unit():
     assert all(l1inf.norm(W.T) <= radius * (1 + 1e-9) for W, radius in zip(path.coef, path.strength, strict=True))
 
 
-def test_a_path_ends_where_nothing_is_left_to_gain():
+def test_a_path_ends_where_a_larger_radius_gains_nothing():
     separable = np.where(X[:, 0] > 0, 1, 0)
     model = JointSparseClassifier(loss="hinge")
     path = model.path(np.sign(X), separable, n_points=30)
@@ -43,7 +43,7 @@ def test_a_path_ends_where_nothing_is_left_to_gain():
     assert model.path(X, separable, strengths=2.0).strength.tolist() == [2.0]
 
 
-def test_strengths_may_be_given_and_targets_keep_their_means():
+def test_strengths_may_be_listed_and_intercepts_include_the_means_of_the_targets():
     features, targets = regression()
     path = JointSparseRegressor(tol=1e-8).path(features, targets, strengths=[3.0, 1.0, 3.0])
     assert path.strength.tolist() == [1.0, 3.0]
@@ -51,7 +51,7 @@ def test_strengths_may_be_given_and_targets_keep_their_means():
     np.testing.assert_allclose(path.intercept[1], fit.intercept_, atol=1e-3)
 
 
-def test_points_short_of_tol_are_told_once():
+def test_points_that_do_not_reach_tol_cause_one_warning():
     with pytest.warns(ConvergenceWarning, match=r"^2 of 2 points of the path are not certified to be within tol=1e-06"):
         path = JointSparseClassifier(n_iter=1, tol=1e-6).path(X, Y01, strengths=[1.0, 2.0])
     assert (path.gap > 1e-6).all()
@@ -66,6 +66,6 @@ def test_points_short_of_tol_are_told_once():
         ({}, {"strengths": [-1.0]}, r"^each of strengths must be at least 0, got -1\.0"),
     ],
 )
-def test_wrong_paths_are_refused(options, given, said):
+def test_invalid_paths_raise(options, given, said):
     with pytest.raises(ValueError, match=said):
         JointSparseClassifier(**options).path(X, Y01, **given)

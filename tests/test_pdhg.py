@@ -1,4 +1,4 @@
-"""Facts of primal-dual hybrid gradient alone; those of every solver are in test_solvers."""
+"""Properties of the primal-dual hybrid gradient solver; test_solvers.py has the properties of every solver."""
 
 from functools import partial
 
@@ -16,14 +16,14 @@ def fit_hinge(problem, radii=(0.3, 3.0, 30.0), norm=l1inf, **options):
     return pdhg.fit(problem, loss=hinge, norm=norm, radius=np.array(radii), **options)
 
 
-def test_a_tolerance_out_of_reach_takes_all_iterations():
+def test_a_tolerance_of_zero_takes_all_iterations():
     fit = fit_hinge(draw_tasks(), tol=0.0, n_iter=25)
     assert fit.n_iter == 25 and fit.objective.shape == (3, 26)
     assert np.flatnonzero(np.isfinite(fit.objective[2])).tolist() == [0, 10, 20, 25]
 
 
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
-def test_an_earlier_fit_saves_iterations(penalised):
+def test_a_warm_start_saves_iterations(penalised):
     fit = partial(fit_hinge, draw_tasks(n=40, d=30, intercept=True), n_iter=5000, penalised=penalised)
     rough, cold = (fit([1.0, 3.0], tol=tol) for tol in (1e-3, 1e-5))
     assert fit([1.0, 3.0], start=rough).n_iter == fit([1.0, 3.0], tol=1e-5, start=cold).n_iter == 0
@@ -38,14 +38,14 @@ def test_a_start_outside_the_ball_is_projected(norm):
     assert np.all(NORMS[norm].norm(small.W[0]) <= 0.5 * (1 + 1e-12))
 
 
-def test_spectral_bounds_are_close_from_above_without_samples_of_weight_zero():
+def test_spectral_bounds_are_tight_and_ignore_samples_of_weight_zero():
     rng = np.random.default_rng(1)
     X = [rng.normal(size=(n, 40)) for n in (20, 40, 300)] + [np.zeros((3, 40))]
     c = [np.ones(20), np.arange(40) > 1, np.arange(300) > 0, np.ones(3)]
     for k in (1, 2):
         X[k][c[k] == 0] *= 1e5
     problem = Problem(X, [np.ones(len(X_k)) for X_k in X], c)
-    assert len(problem.y) == 363  # few are absent, so that all are shared
+    assert len(problem.y) == 363  # few samples have weight 0, so no rows are copied
     got = pdhg.spectral_bounds(problem)
     share = got[:3] / [np.linalg.norm(X_k[c_k > 0], 2) ** 2 for X_k, c_k in zip(X[:3], c, strict=False)]
     assert np.all(share >= 1) and np.all(share <= 1.06) and got[3] == 1

@@ -1,4 +1,4 @@
-"""Tasks: their parts, their products, and what is refused."""
+"""Problems: their parts, their products, and input that is not accepted."""
 
 import numpy as np
 import pytest
@@ -20,13 +20,13 @@ def test_mean_divides_by_the_sum_of_the_weights():
     np.testing.assert_allclose(made.parts[0].c[:, 0], [1 / 8, 2 / 8, 5 / 8])
 
 
-def test_large_dense_tasks_come_in_parts_and_others_in_one(monkeypatch, rng):
+def test_large_dense_tasks_are_split_into_parts(monkeypatch, rng):
     monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 8 * 3 * 40)
     X = rng.normal(size=(101, 3))
     made = Problem([X, X[:0]], [np.ones(101), np.ones(0)])
     assert [(part.tasks.start, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
     np.testing.assert_array_equal(np.vstack([part.X for part in made.parts]), X)
-    assert len(Problem([sparse.csr_matrix(X)], [np.ones(101)]).parts) == 1  # sparse tasks stay whole
+    assert len(Problem([sparse.csr_matrix(X)], [np.ones(101)]).parts) == 1  # sparse tasks are not split
 
 
 @pytest.mark.parametrize("n_pairs", [1, 3])
@@ -46,7 +46,7 @@ def test_products(monkeypatch, rng, n_pairs, small):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_tasks_of_as_many_samples_are_one_part_and_dual_variables_follow(rng, shared):
+def test_tasks_with_equally_many_samples_form_one_part(rng, shared):
     X, Y = rng.normal(size=(1 if shared else 3, 50, 4)), rng.choice([-1.0, 1.0], (50, 3))
     apart, dual = Problem(list(X) * (3 if shared else 1), list(Y.T)), rng.normal(size=(150, 1))
     whole, balls = apart.together(), [Ball(l1inf, 0.1)]
@@ -59,10 +59,10 @@ def test_tasks_of_as_many_samples_are_one_part_and_dual_variables_follow(rng, sh
     W, b = rng.normal(size=(3, 4)), rng.normal(size=3)
     F = margins(whole, W, b)
     np.testing.assert_allclose(whole.arranged(margins(apart, W, b)), F)
-    assert F.flags.c_contiguous  # solvers change its flat view
+    assert F.flags.c_contiguous  # solvers modify a flat view of it
 
 
-def test_tasks_stay_apart_if_their_samples_differ_in_number_or_fill_the_cache(rng):
+def test_tasks_of_different_or_large_sizes_are_not_joined(rng):
     X, large = rng.normal(size=(50, 4)), np.zeros((2, 1000, 1000))
     for tasks in ([X, X[1:]], [X, sparse.csr_matrix(X)], list(large)):
         apart = Problem(tasks, [np.ones(task.shape[0]) for task in tasks])
@@ -70,7 +70,7 @@ def test_tasks_stay_apart_if_their_samples_differ_in_number_or_fill_the_cache(rn
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_some_features_of_all_tasks_or_of_each(container):
+def test_restriction_to_some_features_of_all_tasks_or_of_each_task(container):
     X = np.arange(12.0).reshape(3, 4)
     problem = Problem([container(X), container(X + 1)], [np.ones(3)] * 2)
     for columns in (np.array([2, 0]), np.array([[2, 1], [0, -1]])):
@@ -84,7 +84,7 @@ def test_some_features_of_all_tasks_or_of_each(container):
 
 
 def work():
-    """Fingerprints of what solvers find for products large enough to be shared out among threads."""
+    """Return fingerprints of the solvers' results, for products large enough for several threads."""
     X = np.random.default_rng(0).normal(size=(400, 700)).astype(np.float32)
     Y = np.where(X[:, :5] > 0, 1, -1)
     problem, options = Problem.from_matrix(X, Y), {"loss": hinge, "norm": l1inf, "n_iter": 12}
@@ -113,7 +113,7 @@ def test_training_does_not_depend_on_the_number_of_threads_or_processes():
         (Problem.from_matrix, np.ones((2, 1)), {}, r"^Y must be a matrix with a row for each of 3 .* \(2, 1\)"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(make, y, options, expected):
+def test_arguments_that_do_not_fit_raise(make, y, options, expected):
     X = np.ones((3, 1))
     with pytest.raises(ValueError, match=expected):
         make([X] if make is Problem else X, y, **options)
@@ -123,7 +123,7 @@ def test_arguments_that_do_not_fit_are_refused(make, y, options, expected):
 
 
 def nearly_whole(rng, dtype=float):
-    """Features, and labels (100, 3) of tasks that lack 0, 1 and 9 samples."""
+    """Draw features, and labels (100, 3) of tasks that lack 0, 1 and 9 samples."""
     X = rng.normal(size=(100, 6)).astype(dtype)
     Y = np.where(X[:, :1] + rng.normal(size=(100, 3)) > 0, 1.0, -1.0)
     Y[40, 1] = Y[50:59, 2] = 0
@@ -133,7 +133,9 @@ def nearly_whole(rng, dtype=float):
 @pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
 def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkeypatch):
     X, Y = nearly_whole(rng)
-    Y = np.column_stack([Y, np.where(np.arange(100) < 10, 0, Y[:, 0])])  # a tenth is no longer few
+    Y = np.column_stack(
+        [Y, np.where(np.arange(100) < 10, 0, Y[:, 0])]
+    )  # this task lacks a tenth, so it copies its rows
     made = Problem.from_matrix(container(X), Y)
     assert [len(part.y) for part in made.parts] == [100, 100, 100, 90]
     first = [part.X.data if sparse.issparse(part.X) else part.X for part in made.parts]
@@ -141,7 +143,7 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkey
     np.testing.assert_array_equal(made.parts[2].c[:, 0], Y[:, 2] != 0)
     np.testing.assert_array_equal(np.vstack([part.y for part in made.parts]), made.y)
     np.testing.assert_array_equal(np.vstack([made.c[part.rows] for part in made.parts]), made.c)
-    monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies filled the memory
+    monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies exceeded the limit
     Y[:70, 3], Y[:80, 2] = 0, 0
     assert [len(part.y) for part in Problem.from_matrix(container(X), Y).parts] == (
         [100, 100, 20, 30] if container is sparse.csr_matrix else [100, 100, 20, 100]
@@ -151,7 +153,7 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkey
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("factor", [1e10, np.inf, np.nan])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_numbers_too_large_to_square_are_refused(dtype, factor, container):
+def test_numbers_too_large_to_square_raise(dtype, factor, container):
     large = magnitude_limit(dtype)
     X, too_large = np.ones((3, 2), dtype), np.array([1, 1, factor * large])
     Problem([container(X)], [np.ones(3)], [np.full(3, 0.9 * large)])
@@ -164,7 +166,7 @@ def test_numbers_too_large_to_square_are_refused(dtype, factor, container):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
-def test_every_row_that_a_task_has_is_looked_at_and_no_other(rng, bad):
+def test_exactly_the_rows_of_a_task_are_checked(rng, bad):
     X, Y = nearly_whole(rng)
     X[40, 0], Y[40] = bad, 0
     assert [len(part.y) for part in Problem.from_matrix(X, Y).parts] == [99, 99, 90]

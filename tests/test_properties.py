@@ -1,4 +1,4 @@
-"""Properties of any input, for which Hypothesis looks: of balls, of sparse and lazy steps, and of paths of radii."""
+"""Properties of projections, sparse and lazy steps, and paths of radii, for inputs that Hypothesis generates."""
 
 import numpy as np
 import oracles
@@ -20,7 +20,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 EPS = np.finfo(float).eps
 
-# The l1 ball and its relatives
+# The l1 ball, the simplex and the non-negative set
 
 numbers = (
     st.integers(-3, 3).map(float)
@@ -38,7 +38,7 @@ def test_any_vector_any_set_any_method(v, fraction, z):
         radius = l1.norm(v) * fraction
         got = l1.project(v, radius, method=method)
         assert np.abs(got - oracles.project_l1_vector(v, radius)).max(initial=0) <= 4e-15 * top
-        assert l1.norm(got) <= radius * (1 + 1e-12) + 5e-324 * v.size  # the smallest floats are that far apart
+        assert l1.norm(got) <= radius * (1 + 1e-12) + 5e-324 * v.size  # 5e-324 is the smallest positive float
         got = l1.project_nonnegative(v, z, method=method)
         assert np.abs(got - oracles.project_nonnegative(v, z)).max(initial=0) <= 4e-15 * max(top, z)
         if v.size:
@@ -56,7 +56,7 @@ def test_weighted_any_vector(pairs, fraction):
     radius = float((a * np.abs(v)).sum() * fraction)
     got, expected = l1.project(v, radius, weights=a), oracles.project_l1_weighted(v, a, radius)
     scale = np.abs(v).max(initial=0)
-    # No float64 is nearer to the oracle's extended precision than half of the smallest one.
+    # The oracle has extended precision: its result may lie between 0 and the smallest positive float64.
     assert np.abs(got - expected).max(initial=0) <= 4e-15 * scale * (a.max(initial=1) / a.min(initial=1)) + 5e-324
 
 
@@ -83,7 +83,7 @@ def matrices(draw):
     return W.astype(dtype)
 
 
-spreads = st.sampled_from([None, None, None, 0.3, 2.0, 10.0])  # of the weights, if there are any
+spreads = st.sampled_from([None, None, None, 0.3, 2.0, 10.0])  # spread of the weights, or None for no weights
 
 
 @given(W=matrices(), fraction=shares, power=st.integers(-100, 100), spread=spreads, seed=st.integers(0, 2**32))
@@ -136,7 +136,7 @@ def test_any_sequence_of_steps(d, m, norm, radius, steps):
 
 @st.composite
 def curves(draw):
-    """Scores by step: in both directions fewer than radii.PATIENCE that are no better, and then a better one."""
+    """Draw scores by step: in both directions, runs of fewer than radii.PATIENCE steps without a better score."""
     scored = {0: draw(st.integers(0, 9))}
     for sign in (-1, 1):
         best, step = scored[0], 0
@@ -153,7 +153,7 @@ def curves(draw):
 
 
 @given(curves(), st.sampled_from([0, radii.PER_DECADE]))
-def test_a_path_meets_the_best_score_behind_short_falls_and_ties(scored, least):
+def test_a_path_reaches_the_best_score_in_spite_of_short_falls_and_ties(scored, least):
     tried, step = {}, 0
     while step is not None:
         tried[step] = scored[step]

@@ -1,4 +1,4 @@
-"""The choice among radii and step sizes. test_properties.py follows paths of radii along any scores."""
+"""The choice of radii and step sizes. test_properties.py tests paths of radii for arbitrary scores."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from jointsparse.learning import radii
     ("smallest", "expected"),
     [
         pytest.param([5.0, 4.0, 6.0, 3.0, 2.0, 1.0], [5, 1], id="the smallest, by increasing radius"),
-        pytest.param([5.0, 4.0, 4.0, 7.0, 7.0, 7.0], [3, 1], id="the first of equally good ones"),
+        pytest.param([5.0, 4.0, 4.0, 7.0, 7.0, 7.0], [3, 1], id="the first of equally good pairs"),
         pytest.param([5.0, 4.0 + 1e-6, 4.0, 7.0, 7.0 - 1e-7, 7.0], [3, 1], id="equal but for rounding"),
     ],
 )
@@ -27,11 +27,13 @@ def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
 @pytest.mark.parametrize(
     ("upwards", "options", "expected"),
     [
-        pytest.param([0.5, 0.6, 0.7, 0.7], {}, 4, id="one tie"),
-        pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], {}, None, id="two ties are no better"),
-        pytest.param([0.5, 0.6, 0.7, 0.704, 0.708], {"slack": 0.01}, None, id="less than the slack in both"),
-        pytest.param([0.5, 0.6, 0.7, 0.706, 0.712], {"slack": 0.01}, 5, id="more than the slack in both together"),
-        pytest.param([0.5, 0.4, 0.4], {"least": 4}, 3, id="up to a step in any case"),
+        pytest.param([0.5, 0.6, 0.7, 0.7], {}, 4, id="a tie"),
+        pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], {}, None, id="two ties end the path"),
+        pytest.param([0.5, 0.6, 0.7, 0.704, 0.708], {"slack": 0.01}, None, id="two steps gain less than the slack"),
+        pytest.param(
+            [0.5, 0.6, 0.7, 0.706, 0.712], {"slack": 0.01}, 5, id="two steps together gain more than the slack"
+        ),
+        pytest.param([0.5, 0.4, 0.4], {"least": 4}, 3, id="at least up to a given step"),
         pytest.param([0.5, 0.4, 0.4, 0.4, 0.7], {"least": 4}, 5, id="a ball ten times larger"),
         pytest.param([0.5, 0.6], {"ended": True}, None, id="larger radii change nothing"),
     ],

@@ -1,4 +1,4 @@
-"""Numbers of any model's ranking, and the comparison of two models, are those of scikit-learn and SciPy."""
+"""Scores of rankings and the comparison of two models agree with scikit-learn and SciPy."""
 
 import numpy as np
 import pytest
@@ -38,26 +38,28 @@ FITTED = base.clone(OURS).fit(X, Y)
         (OURS, lambda model: model.decision_function(X)),
         (pipeline.make_pipeline(preprocessing.StandardScaler(), OURS), lambda model: model.decision_function(X)),
         (multiclass.OneVsRestClassifier(LOGISTIC), lambda model: model.decision_function(X)),
-        # Forests and neighbours give many samples the same score.
+        # Forests and nearest neighbours give many samples equal scores.
         (ensemble.RandomForestClassifier(5, random_state=0), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
         (multioutput.MultiOutputClassifier(NEIGHBOURS), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
     ],
 )
-def test_scores_are_those_of_scikit_learn_on_the_samples_whose_label_is_known(model, scores_of):
+def test_scores_agree_with_scikit_learn_on_the_samples_with_known_labels(model, scores_of):
     model.fit(X[:60], Y[:60])
     with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
-        found = task_scores(model, X, GAPS)
+        scores = task_scores(model, X, GAPS)
     for k in range(3):
         y, f = GAPS[~UNKNOWN[:, k], k], scores_of(model)[~UNKNOWN[:, k], k]
         orders = map(np.random.default_rng(0).permutation, [len(y)] * 2000)
         first = np.mean([y[i][np.argsort(-f[i], kind="stable")[:10]].mean() for i in orders])
         expected = y.sum(), (1 - y).sum(), metrics.roc_auc_score(y, f), metrics.average_precision_score(y, f), first
-        got = [found[name][k] for name in ("positives", "negatives", "auc", "average_precision", "precision_at_10")]
+        got = [scores[name][k] for name in ("positives", "negatives", "auc", "average_precision", "precision_at_10")]
         np.testing.assert_allclose(got, expected, atol=0.01)
         p = stats.mannwhitneyu(f[y == 1], f[y == 0], alternative="greater", use_continuity=False).pvalue
-        assert found.low[k] < found.auc[k] < found.high[k] and np.log(found.p[k]) == pytest.approx(np.log(p), rel=0.05)
-    np.testing.assert_allclose(found.p_holm, [*holm(found.p[:3]), np.nan])
-    assert np.isnan([found[name][3] for name in found if name not in ("task", "positives", "negatives")]).all()
+        assert scores.low[k] < scores.auc[k] < scores.high[k] and np.log(scores.p[k]) == pytest.approx(
+            np.log(p), rel=0.05
+        )
+    np.testing.assert_allclose(scores.p_holm, [*holm(scores.p[:3]), np.nan])
+    assert np.isnan([scores[name][3] for name in scores if name not in ("task", "positives", "negatives")]).all()
 
 
 THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
@@ -96,12 +98,12 @@ def test_labels_may_come_in_any_coding_and_container(truth, labels):
     ],
 )
 @pytest.mark.parametrize("call", [task_scores, lambda model, *data: compare(model, model, *data)])
-def test_labels_that_do_not_belong_to_the_model_are_refused(call, model, truth, said):
+def test_labels_that_do_not_fit_the_model_raise(call, model, truth, said):
     with pytest.raises(ValueError, match=said):
         call(model, X, truth)
 
 
-def test_a_comparison_has_the_differences_and_decides_between_models_that_differ():
+def test_a_comparison_detects_a_difference_between_two_models():
     poor = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), OURS).fit(X[:60], Y[:60])
     with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
         found, (a, b) = compare(FITTED, poor, X, GAPS), (task_scores(model, X, GAPS).auc for model in (FITTED, poor))

@@ -1,4 +1,4 @@
-"""The radius and the penalty from which grids and paths start."""
+"""The natural scales of radii and penalties, on which grids and paths are based."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from jointsparse.norms import NORMS
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("norm", sorted(NORMS))
 @pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
-def test_no_smaller_ball_holds_a_fit_without_losses_and_no_larger_penalty_leaves_weights(loss, norm, intercept):
+def test_smaller_balls_contain_no_fit_without_losses_and_larger_penalties_give_zero(loss, norm, intercept):
     X, Y = draw_labels(n=30, d=6)
     problem, plug_ins = Problem.from_matrix(X, Y, intercept=intercept), {"loss": LOSSES[loss], "norm": NORMS[norm]}
     found = scales.scales(problem, **plug_ins)
@@ -32,7 +32,7 @@ def test_no_smaller_ball_holds_a_fit_without_losses_and_no_larger_penalty_leaves
 
 
 @pytest.mark.parametrize("norm", [name for name in sorted(NORMS) if NORMS[name].PER_TASK])
-def test_the_unit_of_a_norm_per_task_is_that_of_a_task_alone(norm):
+def test_the_unit_of_a_norm_per_task_is_the_maximum_over_the_tasks(norm):
     X, Y = draw_labels(n=30, d=6)
     alone, thrice = (
         scales.scales(Problem.from_matrix(X, labels), loss=LOSSES["hinge"], norm=NORMS[norm]).radius

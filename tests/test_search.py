@@ -1,4 +1,4 @@
-"""The choice of a radius or penalty: automatic radii, folds, scorers and rules of choice."""
+"""Choosing a radius or penalty: automatic radii, folds, scorers and selection rules."""
 
 import warnings
 
@@ -29,7 +29,7 @@ RNG = np.random.default_rng(0)
 
 
 def tasks(n, d, m, *, share=0.1, noise=1.0, density=1.0, seed=0):
-    """Labels 0 and 1 of tasks that share five features; a label holds for about this share of the samples."""
+    """Draw features, and labels 0 and 1 of tasks that share five features. share: fraction of positives in a task."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     W = np.zeros((d, m))
@@ -49,7 +49,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_automatic_radii_choose_no_end_of_the_grid(kind):
+def test_the_best_automatic_radius_is_inside_the_grid(kind):
     X, Y, options = KINDS[kind]
     model = JointSparseClassifierCV(cv=2, **options).fit(X, Y)
     assert model.grid_[0] < model.radius_ < model.grid_[-1]
@@ -58,22 +58,22 @@ def test_automatic_radii_choose_no_end_of_the_grid(kind):
 
 
 @pytest.mark.parametrize(("far", "expected"), [(0.7, range(-2, 5)), (0.46, range(-2, 3))])
-def test_scores_that_dip_are_looked_at_in_a_ball_ten_times_larger(far, expected):
+def test_if_scores_fall_early_a_ball_ten_times_larger_is_tried(far, expected):
     X, y = np.tile([[0.1], [-0.1]], (20, 1)), np.tile([1, 0], 20)
     problem = Problem.from_matrix(X[:20], 2 * y[:20, np.newaxis] - 1, intercept=True)
     unit = scales.scales(problem, loss=logistic, norm=l1inf).radius
-    curve = {-2: 0.4, -1: 0.4, 0: 0.476, 1: 0.458, 2: 0.458, 3: far - 0.1, 4: far}  # and there no loss is left
+    curve = {-2: 0.4, -1: 0.4, 0: 0.476, 1: 0.458, 2: 0.458, 3: far - 0.1, 4: far}  # at step 4 the loss vanishes
 
     def scorer(model, X, y):
-        radius = 10 * np.abs(model.decision_function(X)).max()  # as the labels are separable
+        radius = 10 * np.abs(model.decision_function(X)).max()  # labels are separable, so W is on the boundary
         return curve.get(round(PER_DECADE * np.log10(radius / unit)), 0.3)
 
     model = JointSparseClassifierCV(cv=2, scoring=scorer, normalisation="mean").fit(X, y)
     assert model.grid_.tolist() == [radius_at(unit, step) for step in expected]
 
 
-def test_automatic_radii_go_on_until_the_problem_ends():
-    """The best radius is a small one here, and with separable labels a large one changes nothing."""
+def test_automatic_radii_continue_until_a_larger_radius_changes_nothing():
+    """With noisy labels the best radius is small; with separable targets a larger radius changes nothing."""
     X = RNG.normal(size=(60, 40))
     noisy = (X[:, 0] + 4 * RNG.normal(size=60) > 0).astype(int)
     with pytest.warns(UserWarning, match=r"score of 0\.4.* no better than chance \(0.5\)"):
@@ -85,7 +85,7 @@ def test_automatic_radii_go_on_until_the_problem_ends():
 
 @pytest.mark.parametrize("norm", ["l1inf", "l12", "l1", "l2"])
 def test_automatic_radii_end_where_the_weights_are_far_inside(norm):
-    """A score that stays the same leads on upwards, which would never end where labels overlap."""
+    """With scores that stay equal, a path would grow without end if the classes overlap."""
     X = np.random.default_rng(0).normal(size=(120, 3))
     model = JointSparseClassifierCV(norm, loss="logistic", cv=3).fit(
         X, X + np.random.default_rng(1).normal(size=X.shape) > 0
@@ -100,14 +100,14 @@ def test_a_number_of_radii_or_penalties_spans_their_range():
     model = JointSparseClassifierCV(penalties=4, cv=2).fit(*DENSE_FEW)
     np.testing.assert_allclose(model.grid_ / model.grid_[-1], [1e-3, 1e-2, 0.1, 1.0])
     assert model.penalty_ in model.grid_[:-1] and model.radius_ is None
-    assert model.scores_[-1].max() == 0.5  # no weights
+    assert model.scores_[-1].max() == 0.5  # W = 0
 
 
 @pytest.mark.parametrize(
     ("estimator", "options"),
     [(JointSparseClassifierCV, {"radii": [1.0, 3.0]}), (JointSparseRegressorCV, {"norm": "auto", "radii": 2})],
 )
-def test_folds_at_the_same_time_change_nothing(estimator, options):
+def test_results_do_not_depend_on_n_jobs(estimator, options):
     one, two = (estimator(**options, cv=2, n_jobs=n_jobs).fit(*DENSE_FEW) for n_jobs in (1, 2))
     np.testing.assert_equal(one.results_by_norm_, two.results_by_norm_)
     np.testing.assert_array_equal(one.coef_, two.coef_)
@@ -143,7 +143,7 @@ def test_a_scorer_of_some_classes_sees_no_others():
     F = JointSparseClassifier(radius=3.0, tol=1e-2).fit(X[train], y[train]).decision_function(X[test])
     right = (F[:, 2] > F[:, 1]) == (y[test] == "c")
     assert model.scores_[0, 0] == pytest.approx(right[y[test] != "a"].mean())
-    alone = JointSparseClassifierCV(**options, validation_tasks=[0]).fit(X, y)  # against the rest
+    alone = JointSparseClassifierCV(**options, validation_tasks=[0]).fit(X, y)  # one class against the rest
     assert alone.scores_[0, 0] == pytest.approx(((F[:, 0] > 0) == (y[test] == "a")).mean())
 
 
@@ -172,20 +172,20 @@ def test_held_out_samples_may_come_in_another_form(form, held_out):
     np.testing.assert_allclose(*scores, atol=0.02)
 
 
-def test_targets_are_scored_one_by_one_without_the_missing_ones():
+def test_targets_are_scored_separately_without_missing_values():
     X, Y = regression()
     Y[:5, 1] = np.nan
     model = JointSparseRegressorCV(radii=[0.1, 3.0], scoring="neg_mean_absolute_error")
     model.fit(X[25:], Y[25:], X_val=X[:25], y_val=Y[:25])
     predicted = JointSparseRegressor(radius=3.0, tol=1e-2).fit(X[25:], Y[25:]).predict(X[:25])
-    told = np.isfinite(Y[:25])
-    errors = [mean_absolute_error(Y[:25, k][told[:, k]], predicted[told[:, k], k]) for k in range(3)]
+    known = np.isfinite(Y[:25])
+    errors = [mean_absolute_error(Y[:25, k][known[:, k]], predicted[known[:, k], k]) for k in range(3)]
     assert model.scores_[1, 0] == pytest.approx(-np.mean(errors), rel=0.05)
     assert model.radius_ == 3.0 and model.scores_.shape == (2, 1)
     assert JointSparseRegressorCV(radii=[3.0], cv=2).fit(X, Y).scores_.shape == (1, 2)
 
 
-def test_the_rule_of_choice():
+def test_the_selection_of_a_radius():
     scores = np.array([[0.70, 0.60], [0.79, 0.73], [0.80, 0.74], [0.78, 0.72]])
     small = 1e-9 * np.array([[1.0], [2.0], [3.0]])
     for table, selection, expected in (
@@ -196,7 +196,7 @@ def test_the_rule_of_choice():
         (np.array([[0.5, 0.5, 0.5], [0.64, 0.8, 0.9], [0.7, 0.9, 1.0]]), "one_standard_error", 1),
         (np.array([[0.5, 0.5, 0.5], [0.6, 0.75, 0.9], [0.7, 0.9, 1.0]]), "one_standard_error", 2),
         (np.array([[0.0], [1.0 - 1e-9], [1.0], [0.5]]), "best", 1),
-        (small, "best", 2),  # scores of another unit
+        (small, "best", 2),  # the unit of the scores does not matter
         (np.hstack([small, small + np.nan]), "best", 2),
         (np.ones((3, 2)), "best", 0),
     ):
@@ -207,7 +207,7 @@ def test_the_rule_of_choice():
 
 
 def shared_rows():
-    """Features, and targets of eight tasks that need the same three features with weights of one size."""
+    """Draw features, and targets of eight tasks that depend on the same three features with equal magnitudes."""
     rng = np.random.default_rng(0)
     X, W = rng.normal(size=(30, 60)), np.zeros((60, 8))
     W[:3] = rng.choice([-1, 1], size=(3, 8))
@@ -215,7 +215,7 @@ def shared_rows():
 
 
 def one_factor():
-    """A hundred features that are noisy measurements of the target, each as good as the others."""
+    """Draw a hundred features that are equally good noisy measurements of the target, and the target."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=60)
     return y[:, np.newaxis] + 4 * rng.normal(size=(60, 100)), y
@@ -240,7 +240,7 @@ def test_auto_takes_a_joint_norm_where_tasks_share_their_features():
 
 
 @pytest.mark.parametrize("selection", [None, "best"])
-def test_auto_takes_l2_where_all_features_are_as_good(selection):
+def test_auto_takes_l2_where_all_features_are_equally_good(selection):
     model = JointSparseRegressorCV(**QUICK, selection=selection).fit(*one_factor())
     assert model.norm_ == "l2" and len(model.selected_features_) == 100
 
@@ -252,14 +252,14 @@ def test_each_norm_has_automatic_radii_of_its_own():
     assert len({result["grid"][0] for result in model.results_by_norm_.values()}) > 1
 
 
-def test_the_rule_of_choice_among_norms():
+def test_the_selection_of_a_norm():
     def choice(selection, penalised=False, **norms):
         results = {
             name: dict(zip(("scores", "features"), map(np.array, table), strict=True)) for name, table in norms.items()
         }
         return choose(results, penalised, selection)
 
-    best = [[0.5, 0.5], [0.7, 0.9]], [[0, 0], [20, 20]]  # with a standard error of 0.1
+    best = [[0.5, 0.5], [0.7, 0.9]], [[0, 0], [20, 20]]  # the standard error is 0.1
     within = [[0.74, 0.74], [0.5, 0.5]], [[4, 6], [9, 9]]
     below = [[0.69, 0.69], [0.5, 0.5]], [[1, 1], [9, 9]]
     assert (
@@ -267,17 +267,17 @@ def test_the_rule_of_choice_among_norms():
     )
     assert choice("best", a=best, b=within, c=below) == ("a", 1)
     assert choice(None, a=best, c=below) == ("a", 1)
-    # Of as many features the better score, of equal scores the fewest features.
+    # With equally many features the better score wins, and with equal scores the fewest features win.
     as_many = within[0], [[20, 20], [9, 9]]
     assert choice(None, b=as_many, a=best) == ("a", 1)
     sparser = best[0], [[0, 0], [19, 20]]
     assert choice("best", a=best, b=sparser) == ("b", 1)
-    # One split has no standard error, nor have two of which one has no score.
+    # One split has no standard error, and neither have two splits of which only one has a score.
     single = [[[[row[0]] for row in numbers] for numbers in table] for table in (best, within)]
     assert choice(None, a=single[0], b=single[1]) == ("b", 0)
     lacking = [[0.5, np.nan], [0.75, np.nan]], best[1]
     assert choice(None, a=lacking, b=within) == ("a", 1)
-    # The radius itself is the best one, or the most regularised one.
+    # The radius is the best one, or with "one_standard_error" the most regularised one within a standard error.
     flat = [[0.5, 0.5], [0.75, 0.8], [0.7, 0.9]], [[0, 0], [5, 5], [20, 20]]
     assert [choice(rule, a=flat)[1] for rule in (None, "best", "one_standard_error")] == [2, 2, 1]
     assert choice(None, penalised=True, a=[[[0.8], [0.8], [0.5]], [[9], [5], [0]]]) == ("a", 1)
@@ -297,7 +297,7 @@ def test_auto_takes_the_best_norm_of_held_out_samples():
         ({"groups": np.arange(60) // 3}, ["l12", "l1inf"]),
     ],
 )
-def test_auto_tries_norms_that_take_weights_and_groups_where_there_are_any(options, tried):
+def test_auto_tries_only_norms_that_support_the_given_weights_and_groups(options, tried):
     model = JointSparseRegressorCV("auto", radii=None, penalties=2, cv=2, **options).fit(*SHARED)
     assert list(model.results_by_norm_) == tried and model.penalty_ in model.grid_
 
@@ -318,7 +318,7 @@ def test_norms_share_the_time_of_the_folds():
         ({"radii": None, "penalties": [0.1]}, "penalties"),
     ],
 )
-def test_radii_of_different_norms_are_not_listed(given, name):
+def test_with_several_norms_radii_cannot_be_listed(given, name):
     with pytest.raises(ValueError, match=rf"^{name} must be the number of {name}.* if norm='auto', because {name} of "):
         JointSparseRegressorCV("auto", **given).fit(*SHARED)
 
@@ -332,14 +332,14 @@ def test_the_chosen_norm_is_kept_in_a_file_and_a_clone_tries_all(tmp_path):
     assert (loaded.norm, loaded.norm_) == ("auto", model.norm_) and clone(loaded).norm == "auto"
     np.testing.assert_equal(loaded.results_by_norm_, model.results_by_norm_)
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-    assert loaded.fit(X, Y).n_iter_ == 0  # a warm start
+    assert loaded.fit(X, Y).n_iter_ == 0  # because of the warm start
 
 
-def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
-    """Samples come sorted by class, which unshuffled folds would tear apart."""
+def test_folds_of_a_label_matrix_are_stratified_by_the_rarest_label():
+    """The samples are sorted by class, so folds without shuffling would contain few classes each."""
     Y = np.repeat(np.eye(4, dtype=int), [40, 25, 10, 2], axis=0)
     assert np.unique(strata(2 * Y - 1, 5), return_counts=True)[1].tolist() == [42, 25, 10]
-    both = np.maximum(Y, [0, 0, 1, 0])  # everyone has label 2, so that others are rarer
+    both = np.maximum(Y, [0, 0, 1, 0])  # every sample has label 2, so all other labels are rarer
     assert set(strata(2 * both - 1, 2)) == {0, 1, 2, 3}
     X = Y @ RNG.normal(size=(4, 6)) + RNG.normal(size=(77, 6))
     with pytest.warns(UserWarning, match=r"^1 of 4 tasks .* of the 5 folds and have no score there .*: label 3$"):
@@ -368,6 +368,6 @@ def test_folds_of_a_label_matrix_have_their_share_of_the_rarest_labels():
         ),
     ],
 )
-def test_wrong_choices_and_scores_that_are_no_number_are_refused(estimator, options, said):
+def test_invalid_options_and_scores_that_are_no_number_raise(estimator, options, said):
     with pytest.raises(ValueError, match=said):
         estimator(**options).fit(*DENSE_FEW)

@@ -1,4 +1,4 @@
-"""Facts of every solver, over every norm and loss."""
+"""Properties of every solver, for every norm and loss."""
 
 from functools import partial
 
@@ -42,7 +42,7 @@ def objective(problem, loss, fit, norm, penalty=0.0, pair=0):
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
 @pytest.mark.parametrize(("norm", "shape"), SHAPES)
 def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, shape, convex):
-    # Every solver meets every loss and every shape, and so does every loss every shape; half have intercepts.
+    # The cases combine every solver, loss and shape in pairs. Half of the cases have intercepts.
     place = list(SOLVERS.values()).index(solver) + SHAPES.index((norm, shape))
     loss, intercept = list(LOSSES)[place % len(LOSSES)], (place + penalised) % 2 == 0
     X, Y = draw_labels()
@@ -52,7 +52,7 @@ def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, shape,
     elif shape and NORMS[norm].WEIGHTED:
         form["weights"] = np.array([1.5, 0.5, 1.0, 2.0, 0.7])
     weights = np.abs(Y) * np.random.default_rng(1).choice([0.5, 1.0, 3.0], Y.shape)
-    problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # so that an intercept is of use
+    problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # + 0.5 makes an intercept useful
     options = {"tol": 1e-6, "n_iter": 20_000} if solver.STOPS_AT_TOL else {"n_iter": 500}
     got = fit(solver, problem, [0.8], LOSSES[loss], NORMS[norm], penalised=penalised, **form, **options)
     (expected, _), smallest = convex.optimum(problem, loss, norm, 0.8, penalised, **form), np.nanmin(got.objective)
@@ -75,7 +75,7 @@ def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercep
     got = fit(solver, problem, radii, norm=norm, **options)
     assert got.W.dtype == np.float32 and np.all(got.gap <= options.get("tol", 1))
     at_zero = got.objective[0, 0]
-    # Products of another number of pairs add up in another order.
+    # Products for another number of pairs add up their terms in another order.
     proven = lower_bound(problem, hinge, per_pair(norm, radii), got.dual)
     np.testing.assert_allclose(got.bound, proven, rtol=0, atol=1e-13 * at_zero)
     for pair, radius in enumerate(radii):
@@ -130,7 +130,7 @@ def test_sparse_features_and_many_parts_give_the_same_solution(monkeypatch, solv
         draw_tasks(dtype, n=50, intercept=True),
         draw_tasks(dtype, n=50, intercept=True, container=sparse.csr_matrix),
     ]
-    n_parts = [len(problem.parts) for problem in problems]  # they are cut when they are asked for
+    n_parts = [len(problem.parts) for problem in problems]  # parts are computed at the first access
     monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 1)
     problems.append(draw_tasks(dtype, n=50, intercept=True))
     assert len(problems[2].parts) > n_parts[0]
@@ -142,7 +142,7 @@ def test_sparse_features_and_many_parts_give_the_same_solution(monkeypatch, solv
 
 @NORM
 @pytest.mark.parametrize("positive", [False, True], ids=["", "positive"])
-def test_no_gap_certifies_weights_outside_their_ball(solver, norm, positive, monkeypatch):
+def test_weights_outside_the_ball_are_not_certified(solver, norm, positive, monkeypatch):
     exact = norm.project
 
     def too_long(W, radius, *, out=None, **options):
@@ -159,7 +159,7 @@ def test_no_gap_certifies_weights_outside_their_ball(solver, norm, positive, mon
 
 
 @NORM
-def test_no_gap_certifies_negative_weights_where_none_are_allowed(solver, norm, monkeypatch):
+def test_negative_weights_are_not_certified_if_positive(solver, norm, monkeypatch):
     monkeypatch.setattr(norm, "project", partial(ignore_positive, norm.project))
     options = {"tol": 1e-4, "n_iter": 300} if solver.STOPS_AT_TOL else {"n_iter": 200}
     got = fit(solver, draw_tasks(), [3.0], norm=norm, positive=True, **options)

@@ -1,4 +1,4 @@
-"""Projected subgradient descent against a slow twin, and facts of this solver alone."""
+"""Projected subgradient descent: comparison with a slow implementation, and properties of this solver only."""
 
 import numpy as np
 import oracles
@@ -22,8 +22,8 @@ def fit(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, normalisatio
 
 
 def slow_fit(X, Y, loss, norm, eta0, radius, n_iter, c):
-    """Iterates and objectives of one pair, step by step."""
-    project = oracles.PROJECTIONS.get(norm, NORMS[norm].project)  # a norm need not have a slow twin
+    """Return the iterates and objectives of one pair, from a plain implementation."""
+    project = oracles.PROJECTIONS.get(norm, NORMS[norm].project)  # not every norm has an oracle
     iterates = [np.zeros((X.shape[1], Y.shape[1]))]
     for t in range(1, n_iter + 1):
         G = X.T @ LOSSES[loss].subgradient(X @ iterates[-1], Y, c)
@@ -34,10 +34,10 @@ def slow_fit(X, Y, loss, norm, eta0, radius, n_iter, c):
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("norm", sorted(oracles.PROJECTIONS))
 @pytest.mark.parametrize("normalisation", ["sum", "mean"])
-def test_training_agrees_with_its_slow_twin(loss, norm, normalisation):
+def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation):
     X, Y = draw_labels()
     Y[:15, 0] = 0  # tasks of different sizes
-    X.flags.writeable = Y.flags.writeable = False  # training leaves its input alone
+    X.flags.writeable = Y.flags.writeable = False  # training must not change its input
     c = (Y != 0) / ((Y != 0).sum(axis=0) if normalisation == "mean" else 1.0)
     trained = fit(X, Y, loss, norm, n_iter=6, normalisation=normalisation)
     for p, (eta0, radius) in enumerate(zip(ETA0, RADIUS, strict=True)):
@@ -48,7 +48,7 @@ def test_training_agrees_with_its_slow_twin(loss, norm, normalisation):
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_its_dual_variables_are_the_average_of_the_iterates_with_weights_that_grow(loss):
+def test_the_dual_variables_are_an_average_over_iterates_with_increasing_weights(loss):
     X, Y = draw_labels()
     c, tasks = (Y != 0) * 1.0, Problem.from_matrix(X, Y)
     trained = fit(X, Y, loss, n_iter=6)
@@ -62,9 +62,9 @@ def test_its_dual_variables_are_the_average_of_the_iterates_with_weights_that_gr
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_intercepts_take_the_same_steps_without_a_ball(loss):
+def test_intercepts_take_the_same_steps_as_weights_but_are_not_projected(loss):
     X, Y = draw_labels()
-    with_ones = np.column_stack([X, np.ones(len(X))])  # a feature of ones, in a ball that holds everything
+    with_ones = np.column_stack([X, np.ones(len(X))])  # a feature of ones, in a ball so large that it has no effect
     options = {"loss": LOSSES[loss], "norm": NORMS["l1inf"], "eta0": np.array([0.02]), "radius": np.array([1e6])}
     got = subgradient.fit(Problem.from_matrix(X, Y, intercept=True), **options, n_iter=6)
     expected = subgradient.fit(Problem.from_matrix(with_ones, Y), **options, n_iter=6)
@@ -72,7 +72,7 @@ def test_intercepts_take_the_same_steps_without_a_ball(loss):
     np.testing.assert_allclose(got.b[0], expected.W[0, -1], rtol=1e-9)
 
 
-def test_margins_of_few_features_are_those_of_all(monkeypatch):
+def test_margins_from_the_used_features_equal_margins_from_all_features(monkeypatch):
     X, Y = draw_labels(n=60, d=100)
     expected = fit(X, Y, radius=RADIUS[[0, 1, 1, 3]] / 10, n_iter=20)
     assert expected.W.any(axis=(0, 2)).mean() < 1

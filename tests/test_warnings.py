@@ -1,4 +1,4 @@
-"""What estimators warn of is told by name, with what to do about it."""
+"""Warnings of estimators name the tasks that they are about, and say what to do."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSpa
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 5))
 Y = (X[:, :3] + 0.3 * RNG.normal(size=(60, 3)) > 0).astype(float)
-RARE = np.hstack([np.eye(60, 12), Y])  # twelve labels of one sample each, and three frequent ones
+RARE = np.hstack([np.eye(60, 12), Y])  # twelve labels with a single positive sample, and three frequent labels
 NAMES = [*map(str, range(9)), "bird", "\x1b[31mcat", "dog", "a", "b", "c"]
 MISSING = np.where([False, True, False], np.nan, Y)
 

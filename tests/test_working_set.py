@@ -1,4 +1,4 @@
-"""Facts of the working set alone; those of every solver are in test_solvers."""
+"""Properties of the working set solver; test_solvers.py has the properties of every solver."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ FORM = pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penal
 
 
 def draw_wide(dtype=float, shared=False, container=np.asarray, n=60, d=400, m=5, **options):
-    """A problem of m tasks that follow the same 10 of d features, with shared samples or samples of their own."""
+    """Draw a problem of m tasks that depend on the same 10 of d features, with or without shared samples."""
     rng = np.random.default_rng(0)
     W = np.zeros((d, m))
     W[rng.choice(d, 10, replace=False)] = rng.choice([-1.0, 1.0], (10, m))
@@ -29,7 +29,7 @@ def draw_wide(dtype=float, shared=False, container=np.asarray, n=60, d=400, m=5,
 @NORM
 @FORM
 @pytest.mark.parametrize(("shared", "intercept"), [(False, True), (True, False)], ids=["apart", "shared"])
-def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
+def test_a_few_rows_suffice_to_certify_the_optimum(norm, penalised, shared, intercept):
     problem = draw_wide(shared=shared, intercept=intercept, n=40, d=200, m=4)
     options = {"loss": hinge, "norm": norm, "radius": np.array([12.0 if penalised else 1.0]), "penalised": penalised}
     got = working_set.fit(problem, **options, tol=1e-5, n_iter=20_000)
@@ -40,14 +40,14 @@ def test_few_rows_prove_the_optimum_of_all(norm, penalised, shared, intercept):
     np.testing.assert_allclose(got.bound, lower_bound(problem, hinge, regularisers, got.dual), rtol=1e-12)
     rounds = got.rounds[0]
     assert rounds[-1].n_iter == got.n_iter and rounds[-1].gap == got.gap[0]
-    done = np.diff([one.n_iter for one in rounds], prepend=0)
-    assert rounds[-1].n_rows < 150 and done @ [one.n_rows for one in rounds] < 0.5 * 200 * got.n_iter
+    done = np.diff([latest.n_iter for latest in rounds], prepend=0)
+    assert rounds[-1].n_rows < 150 and done @ [latest.n_rows for latest in rounds] < 0.5 * 200 * got.n_iter
 
 
 @NORM
 @pytest.mark.parametrize("solver", [pdhg, working_set])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
-def test_radii_are_fitted_each_by_itself(norm, solver, container):
+def test_the_fit_of_a_radius_does_not_depend_on_the_other_radii(norm, solver, container):
     problem = draw_wide(np.float32, container=container, n=40, d=150, m=4)
     options = {"loss": hinge, "norm": norm, "n_iter": 5000}
     radii = np.array([2.0, 0.5, 1.0])
@@ -61,7 +61,7 @@ def test_radii_are_fitted_each_by_itself(norm, solver, container):
 
 
 @pytest.mark.parametrize("loss", [hinge, squared])
-def test_a_fit_leaves_the_fit_that_it_starts_from_as_it_was(loss):
+def test_a_fit_does_not_change_the_fit_that_it_starts_from(loss):
     problem = draw_wide()
     options = {"loss": loss, "norm": l12, "tol": 1e-4, "n_iter": 5000}
     start = working_set.fit(problem, **options, radius=np.array([1.0]))
@@ -79,14 +79,14 @@ def test_a_norm_without_zeros_has_no_working_set():
     assert not got.rounds
 
 
-# Descent over rows, for squared losses with a penalty
+# Coordinate descent on the rows of W, for squared losses with a penalty
 
 
 @pytest.mark.parametrize("norm", [name for name, norm in NORMS.items() if norm.DESCENDS])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 30)], ids=["", "weighted"])
 @pytest.mark.parametrize("sparse_features", [False, True])
-def test_descent_over_rows_has_the_solution_of_pdhg(norm, intercept, weights, sparse_features):
+def test_descent_on_rows_agrees_with_pdhg(norm, intercept, weights, sparse_features):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 30)) * (rng.random((40, 30)) < 0.5)
     Y = X[:, :3] @ rng.normal(size=(3, 4)) + rng.normal(size=(40, 4)) + 2.0
@@ -101,7 +101,7 @@ def test_descent_over_rows_has_the_solution_of_pdhg(norm, intercept, weights, sp
     assert working_set.fit(problem, tol=1e-9, start=got, **options).n_iter == 0
 
 
-# Sweeps over the weights of each task, for the logistic loss with an l1 penalty and sparse features
+# Coordinate descent on the weights of each task, for the logistic loss with an l1 penalty and sparse features
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_descent_over_rows_has_the_solution_of_pdhg(norm, intercept, weights, sp
         (True, True, None, np.float32),
     ],
 )
-def test_sweeps_over_tasks_have_the_solution_of_pdhg(positive, intercept, weights, dtype, monkeypatch):
+def test_descent_on_tasks_agrees_with_pdhg(positive, intercept, weights, dtype, monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(80, 30)) * (rng.random((80, 30)) < 0.2)
     Y = np.where(X[:, :3] @ rng.normal(size=(3, 4)) + 0.3 * rng.normal(size=(80, 4)) > 0.2, 1.0, -1.0)
@@ -133,13 +133,13 @@ def test_sweeps_over_tasks_have_the_solution_of_pdhg(positive, intercept, weight
     assert got.gap[0] <= 1e-5 and got.n_iter == got.rounds[0][-1].n_iter
     np.testing.assert_allclose(got.value, expected.value, rtol=2e-5)
     np.testing.assert_allclose(got.W, expected.W, atol=0.02)
-    stopped = working_set.fit(problem, tol=0.0, watch=lambda t, *told: t == 10, **options)
-    assert stopped.n_iter == 10 and [one.n_iter for one in stopped.rounds[0]] == [5, 10]
+    stopped = working_set.fit(problem, tol=0.0, watch=lambda t, *report: t == 10, **options)
+    assert stopped.n_iter == 10 and [latest.n_iter for latest in stopped.rounds[0]] == [5, 10]
     assert working_set.fit(problem, tol=1e-5, start=got, **options).n_iter == 0
 
 
 @pytest.mark.parametrize(("c", "penalised"), [("differ", True), ("alike", False), ("alike", True)])
-def test_weights_that_differ_balls_and_many_rows_are_left_to_pdhg(monkeypatch, rng, c, penalised):
+def test_cases_without_descent_use_pdhg(monkeypatch, rng, c, penalised):
     X, Y = rng.normal(size=(20, 50)), rng.normal(size=(20, 3))
     problem = Problem.from_matrix(X, Y, rng.random((20, 3)) if c == "differ" else np.ones((20, 3)))
     options = {"loss": squared, "norm": l12, "radius": np.array([0.5]), "penalised": penalised, "n_iter": 5000}

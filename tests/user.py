@@ -1,4 +1,4 @@
-"""A user's script with types: all that the estimators take and give. `make lint` checks its types, a test runs it."""
+"""A typed script as a user would write it. `make lint` checks its types against the estimators, and a test runs it."""
 
 import numpy as np
 import pandas as pd
@@ -34,5 +34,5 @@ radius: float | None = search.radius_
 assert radius is not None and search.scores_.shape == (len(search.grid_), 2)
 
 regressor = JointSparseRegressor(penalty=0.1).fit_tasks({"a": (X, X[:, 0]), "b": (X[:30], X[:30, 1])})
-found: float = JointSparseRegressorCV(radii=3, cv=2).fit(X, X[:, :2]).best_score_
-assert regressor.coef_frame().shape == (6, 2) and found > 0.5
+score: float = JointSparseRegressorCV(radii=3, cv=2).fit(X, X[:, :2]).best_score_
+assert regressor.coef_frame().shape == (6, 2) and score > 0.5

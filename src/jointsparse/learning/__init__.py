@@ -1,1 +1,1 @@
-"""From samples and labels to weights: problems, losses, solvers, certificates, and paths of radii."""
+"""Training: problems, losses, regularisers, solvers, certificates and paths of radii."""

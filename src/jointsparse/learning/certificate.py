@@ -1,4 +1,4 @@
-"""How far a fit is from the optimum: its objective, a lower bound of all objectives, and the duality gap between them.
+"""Certificates for fits: the objective, a lower bound of the optimum, and the duality gap between the two.
 
 Source: Fenchel's duality; see docs/training.md.
 """
@@ -12,19 +12,19 @@ import numpy as np
 from jointsparse.learning.problem import Problem, magnitude
 from jointsparse.learning.regulariser import Regulariser
 
-# A certificate allows W to exceed its ball by this share of the radius, which is rounding.
+# By this fraction of the radius, rounding may put W outside its ball without invalidating a certificate.
 MOST_EXCESS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 
 
 def lower_bound(
     problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], dual: np.ndarray
 ) -> np.ndarray:
-    """Bound all objectives of each pair from below, by any dual variables of the losses.
+    """Compute a lower bound of the optimum of each pair from any dual variables of the losses.
 
-    With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. If penalised, it is sum dual_value of the dual
-    variables scaled down until ||V||_dual <= penalty. With intercepts, dual variables must sum to 0 within each task.
-    So the larger of their positive and negative sums is scaled down first. Source: Fenchel's duality; see
-    docs/training.md.
+    With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. In the penalised form it is sum dual_value,
+    after the dual variables are scaled down until ||V||_dual <= penalty. With intercepts, the dual variables of each
+    task must sum to 0, so the larger one of their positive and negative parts is scaled down first. Source: Fenchel's
+    duality; see docs/training.md.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ def lower_bound(
     regularisers : list of Regulariser
         Constraint or penalty of each pair.
     dual : array (n_samples, n_pairs)
-        Dual variables, in the order of the problem's y.
-        They are moved into the domain of `loss.dual_value` where rounding left them outside.
+        Dual variables, in the order of the problem's y. Where rounding put them outside the domain of
+        `loss.dual_value`, they are moved into it.
 
     Returns
     -------
     bound : array (n_pairs,), at least 0
     """
-    # In double precision, whatever X is. A dual step of size 0 leads into the domain.
+    # The bound is computed in double precision for every dtype of X. A dual step of size 0 moves into the domain.
     exact = dual.astype(np.float64)
     exact = loss.dual_step(exact, exact, problem.y, problem.c, 0.0)
     if problem.intercept:
@@ -53,7 +53,7 @@ def lower_bound(
 def bound_from(
     problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], dual: np.ndarray, V: np.ndarray
 ) -> np.ndarray:
-    """Compute `lower_bound` from balanced dual variables and their known V = X^T dual.
+    """Compute `lower_bound` from dual variables that are balanced, and from V = X^T dual, which the caller knows.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def bound_from(
     regularisers : list of Regulariser
         Constraint or penalty of each pair.
     dual : array (n_samples, n_pairs)
-        Dual variables of the domain. With intercepts, they sum to 0 within each task.
+        Dual variables within the domain of `loss.dual_value`. With intercepts, those of each task sum to 0.
     V : array (n_tasks, n_features, n_pairs)
         X^T dual of each task.
 
@@ -85,7 +85,7 @@ def bound_from(
 
 
 def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
-    """Scale the larger of the positive and negative sums of each task's dual variables down to the other."""
+    """Scale the positive or the negative dual variables of each task down so that they sum to 0."""
     up, down = problem.per_task(np.maximum(dual, 0), float), -problem.per_task(np.minimum(dual, 0), float)
     even, tiny = np.minimum(up, down), np.finfo(float).tiny
     shrink_up, shrink_down = even / np.maximum(up, tiny), even / np.maximum(down, tiny)
@@ -99,9 +99,9 @@ def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
 def objective_of(
     problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], W: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Compute the objective of each pair in double precision, whatever X is; infinity where W breaks its constraints.
+    """Compute the objective of each pair in double precision for every dtype of X.
 
-    So no gap certifies a W outside its ball, whichever solver it is from.
+    The objective is infinite if W violates its constraints, so that no gap certifies a W outside its ball.
 
     Parameters
     ----------
@@ -133,14 +133,15 @@ def objective_of(
 
 
 def intercepts_of_samples(problem: Problem, b: np.ndarray) -> np.ndarray:
-    """Margins for W = 0 and intercepts b (n_tasks,), like the problem's y."""
+    """Return the margins for W = 0 and intercepts b (n_tasks,), in the shape of the problem's y."""
     return np.vstack([np.broadcast_to(b[part.tasks], part.y.shape) for part in problem.parts])
 
 
 def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
-    """Find the intercepts (n_tasks,) of smallest losses for W = 0, means or by bisection; 0 if the problem has none.
+    """Return the intercepts (n_tasks,) that minimise the losses for W = 0, or zeros if the problem has no intercepts.
 
-    Where a kink of the loss is the best, the result is next to it on the side of 0.
+    They are means for the squared loss, and found by bisection for other losses. If the optimum is at a kink of the
+    loss, the result is next to the kink, on the side of 0.
     """
     b = np.zeros(problem.n_tasks)
     if not problem.intercept:
@@ -148,7 +149,7 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
     if loss.QUADRATIC:
         total = problem.per_task(problem.c)[:, 0]
         return np.divide(problem.per_task(problem.c * problem.y)[:, 0], total, out=b, where=total > 0)
-    # Beyond 40 the logistic loss is 0 to double precision.
+    # At margins beyond 40 the logistic loss vanishes in double precision.
     size = 40.0 * max(1.0, magnitude(problem.y))
     low, high = b - size, b + size
     for _ in range(64):
@@ -161,7 +162,7 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
 def solve_at_zero(problem: Problem, loss: ModuleType) -> tuple[np.ndarray, float]:
     """Return the best intercepts for W = 0, (n_tasks,), and the objective of W = 0 with these intercepts.
 
-    If that is less than a millionth of the objective with intercepts of 0, this millionth is returned instead.
+    The returned objective is at least a millionth of the objective for W = 0 and intercepts of 0.
     """
     b = best_intercepts(problem, loss)
     margins = (intercepts_of_samples(problem, intercepts) for intercepts in (b, np.zeros_like(b)))
@@ -170,10 +171,10 @@ def solve_at_zero(problem: Problem, loss: ModuleType) -> tuple[np.ndarray, float
 
 
 def relative_gap(objective: Any, bound: Any, at_zero: float) -> Any:
-    """Return objective - bound, divided by the smaller of objective and at_zero - bound.
+    """Return objective - bound, divided by the smaller one of objective and at_zero - bound.
 
-    at_zero is the objective at W = 0, and the divisor is at least a thousandth of it. So W = 0 has a gap of 0 if it is
-    optimal, and a large gap if it is not.
+    at_zero is the objective at W = 0. The divisor is at least a thousandth of at_zero. With this definition, the gap of
+    W = 0 is 0 if W = 0 is optimal, and large if it is not.
     """
     size = np.maximum(np.minimum(objective, at_zero - bound), 1e-3 * at_zero)
     return np.maximum(objective - bound, 0.0) / np.maximum(size, np.finfo(float).tiny)

@@ -1,4 +1,4 @@
-"""What a solver keeps while it iterates, and what it returns."""
+"""Records that a solver keeps while it iterates, and the result that it returns."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -11,10 +11,10 @@ Watch = Callable[[int, float, float], object]  # see `learning.solvers`
 
 
 class Trace(list[tuple[int, Any, Any]]):
-    """Iterate, pairs and their objectives, as they come: room for all iterations may be more than there is."""
+    """A list of (iterate, pairs, objectives), which needs less memory than an array for the maximum of iterations."""
 
     def until(self, t: int, n_pairs: int) -> np.ndarray:
-        """Objectives (n_pairs, t + 1), NaN where none was kept."""
+        """Return the objectives up to iterate t, (n_pairs, t + 1), NaN where none was recorded."""
         objective = np.full((n_pairs, t + 1), np.nan)
         for at, pairs, value in self:
             objective[pairs, at] = value
@@ -22,9 +22,9 @@ class Trace(list[tuple[int, Any, Any]]):
 
 
 class Best:
-    """Iterate of smallest objective of each pair, and the objectives of all iterates.
+    """The iterate with the smallest objective of each pair, and the objectives of all iterates.
 
-    Choice: the papers do not say which iterate is kept. The one of smallest objective is usual.
+    Choice: the papers do not say which iterate is kept. It is usual to keep the one with the smallest objective.
     """
 
     def __init__(self, problem: Problem, n_pairs: int, objective: Trace) -> None:
@@ -33,20 +33,20 @@ class Best:
         self.objective, self.smallest = objective, np.full(n_pairs, np.inf)
 
     def take(self, t: int, pairs: np.ndarray, value: np.ndarray, W: np.ndarray, b: np.ndarray) -> None:
-        """Note the objectives of these pairs at iterate t, and take the iterates that are better.
+        """Record the objectives of some pairs at iterate t, and keep the iterates that are better than before.
 
         Parameters
         ----------
         t : int
-            Iterate.
+            Number of the iterate.
         pairs : int array (n,)
-            Numbers of the pairs.
+            Indices of the pairs.
         value : array (n,)
-            Their objectives.
+            Objectives of these pairs.
         W : array (n, n_features, n_tasks)
-            Their weights.
+            Weights of these pairs.
         b : array (n, n_tasks)
-            Their intercepts.
+            Intercepts of these pairs.
         """
         self.objective.append((t, pairs, value))
         for i in np.flatnonzero(value < self.smallest[pairs]):
@@ -54,29 +54,29 @@ class Best:
 
 
 class Fit(NamedTuple):
-    """Result of training for each pair.
+    """Result of training for each pair (eta0, radius).
 
     W : array (n_pairs, n_features, n_tasks)
-        Iterate of smallest objective.
+        Weights of the iterate with the smallest objective.
     b : array (n_pairs, n_tasks)
-        Its intercepts.
+        Intercepts of this iterate.
     objective : array (n_pairs, n_iter + 1)
-        Objective at every iterate, from margins in X's precision. NaN where it was not computed.
+        Objective at every iterate, from margins in the precision of X. NaN where it was not computed.
     value : array (n_pairs,)
         Objective of W and b in double precision.
     bound : array (n_pairs,)
-        Lower bound of all objectives, in double precision.
+        Lower bound of the optimum, in double precision.
     gap : array (n_pairs,)
-        Relative duality gap of `value` and `bound`, see `certificate.relative_gap`. No optimum is further away. It is
-        infinite if W lies outside its ball.
+        Relative duality gap between `value` and `bound`; see `certificate.relative_gap`. It is infinite if W lies
+        outside its ball.
     n_iter : int
-        Number of iterations done.
+        Number of iterations.
     dual : array (n_samples, n_pairs)
         Dual variables of `bound`, in the order of the problem's y.
     omega : array (n_pairs,) or None
-        What the next fit may begin with: the balance of pdhg's step sizes, or the step size of accelerated steps.
+        For a warm start: the balance of the step sizes of pdhg, or the step size of accelerated steps.
     rounds : list of lists
-        What each pair's rounds have reached, of solvers that have rounds.
+        For each pair, the state after each round. Empty for solvers without rounds.
     """
 
     W: np.ndarray
@@ -91,7 +91,7 @@ class Fit(NamedTuple):
     rounds: Sequence[Any] = ()
 
     def of(self, pair: int) -> "Fit":
-        """Fit of one pair; of the only one if there is no other."""
+        """Return the fit of one pair. If there is only one pair, return its fit for any index."""
         at = slice(None) if len(self.W) == 1 else slice(pair, pair + 1)
         of_pairs = {
             name: getattr(self, name)[at] for name in ("W", "b", "objective", "value", "bound", "gap", "rounds")
@@ -100,7 +100,7 @@ class Fit(NamedTuple):
 
     @staticmethod
     def stack(fits: Sequence["Fit"]) -> "Fit":
-        """Put fits of one pair each into one."""
+        """Join fits of one pair each into a single fit."""
         n_iter = max(fit.n_iter for fit in fits)
         missing = [((0, 0), (0, n_iter + 1 - fit.objective.shape[1])) for fit in fits]
         objective = [np.pad(fit.objective, gap, constant_values=np.nan) for fit, gap in zip(fits, missing, strict=True)]

@@ -1,10 +1,10 @@
-"""The l1 ball under sparse updates: a point that changes in a few coordinates at a time and stays in the ball.
+"""Sparse updates in the l1 ball: a point of which a few coordinates change at a time, and which stays in the ball.
 
 Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 6.
 
-The paper keeps the non-zero entries in a search tree (Fig. 3; `pipeline.papers.duchi.operations.Tree` follows it). Here
-they lie in the heap of `learning.lazy`, as rows of one entry each, which takes a quarter to a half of the time.
+The paper stores the non-zero entries in a search tree (Fig. 3), as does `pipeline.papers.duchi.operations.Tree`. Here
+they are rows with a single entry in the heap of `learning.lazy`, which takes a quarter to a half of the time.
 """
 
 import math
@@ -18,23 +18,24 @@ from jointsparse.learning.lazy import Lazy, add_to_rows, put_back, return_rows
 from jointsparse.norms import l1
 
 MOST_COORDINATES = 2**31 - 2
-LARGEST_SUM = 2.0**900  # of the radius and of an update's magnitudes: no sum of so many entries overflows
+LARGEST_SUM = 2.0**900  # limit of the radius and of the sum of an update's magnitudes, so that no sum overflows
 ONE_STEP = np.ones((1, 1))
 
 
 @njit
 def update(balls, rows, values, sizes, heaps, radius, indices, changes, step):  # type: ignore[no-untyped-def]
-    """Add the changes to the coordinates and project. Return no coordinates, as a rule.
+    """Add the changes to the coordinates and project. The returned array of coordinates is usually empty.
 
-    If an entry has become so large that all untouched coordinates become zero, the ball is emptied instead. Then the
-    touched coordinates are returned: their entries in `values` are still to be projected.
+    If an entry has become so large that the projection sets all untouched coordinates to zero, the ball is emptied
+    instead, and the touched coordinates are returned. The caller must then project their entries in `values`.
     """
     ball, rows, values, sizes, heap = balls[0], rows[0], values[0], sizes[0], heaps[0]
     touched = add_to_rows(ball, rows, values, heap, np.array([0, indices.size]), indices, changes, step)
     largest = 0.0
     for i in touched:
         largest = max(largest, abs(values[i, 0]))
-    if largest > 2.0 * radius:  # Theta grows by at least largest - radius > radius, the most another entry can be
+    # Theta grows by at least largest - radius > radius, and no untouched entry exceeds the radius.
+    if largest > 2.0 * radius:
         empty(ball, rows, heap)
         return touched
     return_rows(ball, rows, values, sizes, heap, radius, touched)
@@ -43,7 +44,7 @@ def update(balls, rows, values, sizes, heaps, radius, indices, changes, step):  
 
 @njit
 def empty(ball, rows, heap):  # type: ignore[no-untyped-def]
-    """Make all entries zero. Each has paid for this when it was added."""
+    """Set all entries to zero. The cost is amortised over the additions of these entries."""
     for place in range(1, ball.size + 1):
         rows[heap[place]].place = 0
     ball.size, ball.theta, ball.level, ball.slope = 0, 0.0, 0.0, 0.0
@@ -51,7 +52,7 @@ def empty(ball, rows, heap):  # type: ignore[no-untyped-def]
 
 @njit
 def fill(balls, rows, values, sizes, heaps, indices, entries):  # type: ignore[no-untyped-def]
-    """Give coordinates of an empty ball their entries, a point of the ball."""
+    """Set coordinates of an empty ball to these entries, which must form a point in the ball."""
     for k in range(indices.size):
         values[0, indices[k], 0] = entries[k]
         put_back(balls[0], rows[0], values[0], sizes[0], heaps[0], indices[k])
@@ -59,7 +60,7 @@ def fill(balls, rows, values, sizes, heaps, indices, entries):  # type: ignore[n
 
 @njit
 def are_fit(indices, values, n):  # type: ignore[no-untyped-def]
-    """True if all indices are in 0..n-1 and sum |values| is not too large."""
+    """Return True if all indices are in 0..n-1 and sum |values| is not too large."""
     total = 0.0
     for k in range(indices.size):
         total += abs(values[k]) if 0 <= indices[k] < n else math.inf
@@ -67,25 +68,26 @@ def are_fit(indices, values, n):  # type: ignore[no-untyped-def]
 
 
 class SparseL1Ball:
-    """A point w in the l1 ball, sum_i |w_i| <= radius, that sparse updates move: w <- project(w + sum_k values_k e_k).
+    """A point w in the l1 ball, sum_i |w_i| <= radius, with sparse updates w <- project(w + sum_k values_k e_k).
 
-    `add` takes O(k log N) for k indices and N non-zero coordinates. The bound is amortised: an entry that becomes zero
-    is paid for when it is added. The norm and the array take O(n). Memory is 68 bytes for each coordinate that was ever
-    not zero. Two threads must not change one object at once.
+    `add` takes amortised O(k log N) time for k indices and N non-zero coordinates. `norm` and `toarray` take O(n). An
+    object needs 68 bytes of memory for each coordinate that has ever been non-zero. It must not be changed by two
+    threads at the same time.
 
     Parameters
     ----------
     n : int, 0 to 2^31 - 2
         Number of coordinates.
     radius : float, at least 0
-        The papers' z: at most 2^900, or infinite.
+        Radius of the ball, which the paper calls z. It must be at most 2^900, or infinite.
     point : array (n,), optional
-        The start, zero by default. It is projected first, in O(n log n). Its magnitudes sum to at most 2^900.
+        The first point, zero by default. It is projected onto the ball, in O(n log n). The sum of its magnitudes must
+        be at most 2^900.
 
     Raises
     ------
     ValueError
-        For values outside these ranges, NaN, infinity, or a wrong shape.
+        If a value is outside these ranges, NaN or infinite, or if `point` has the wrong shape.
 
     References
     ----------
@@ -109,27 +111,27 @@ class SparseL1Ball:
             start = real_array(point, "point").astype(np.float64)
             require(start.shape == (self.n,), f"point must have shape ({self.n},), got {start.shape}")
             require_finite(start, "point")
-            require(l1.norm(start) <= LARGEST_SUM, "point must have a sum of magnitudes of at most 2^900")
+            require(l1.norm(start) <= LARGEST_SUM, "the sum of the magnitudes of point must be at most 2^900")
             fill(*self._arrays, np.arange(self.n), l1.project(start, self.radius))
 
     def add(self, indices: ArrayLike, values: ArrayLike) -> None:
-        """Add values[k] to coordinate indices[k] for all k, then project. An index that comes twice is added twice.
+        """Add values[k] to coordinate indices[k] for all k, then project. Indices may occur more than once.
 
-        indices: (k,) integers in 0..n-1. values: (k,). Raises ValueError, and changes nothing, for other indices, NaN,
-        infinity, magnitudes whose sum is above 2^900, and lengths that differ.
+        indices: integers (k,) in 0..n-1. values: (k,). Raises ValueError, without changing the point, if an index is
+        out of range, a value is NaN or infinite, the magnitudes sum to more than 2^900, or the lengths differ.
         """
         where = np.asarray(indices)
         numbers = real_array(values, "values").astype(np.float64, copy=False)
         if where.ndim != 1 or where.shape != numbers.shape or (where.dtype.kind not in "iu" and where.size):
             raise ValueError(
-                "indices and values must be vectors of one length, the first of integers, "
+                "indices must be a vector of integers and values a vector of the same length, "
                 f"got {where.dtype} {where.shape} and {numbers.shape}"
             )
         where = np.ascontiguousarray(where, np.int64)
         if not are_fit(where, numbers, self.n):
             as_places(where, self.n)
             require_finite(numbers, "values")
-            raise ValueError("values must have a sum of magnitudes of at most 2^900")
+            raise ValueError("the sum of the magnitudes of values must be at most 2^900")
         outside = update(*self._arrays, self.radius, where, numbers, ONE_STEP)
         if len(outside):
             fill(*self._arrays, outside, l1.project(self._values[0, outside, 0], self.radius))
@@ -138,22 +140,22 @@ class SparseL1Ball:
         return self.n
 
     def take(self, indices: ArrayLike) -> NDArray[np.float64]:
-        """Coordinates (k,) for k indices in 0..n-1, in O(k). Raises ValueError for others."""
+        """Return the coordinates (k,) of k indices, in O(k). Raises ValueError unless the indices are in 0..n-1."""
         return self._entries(as_places(indices, self.n))
 
     def toarray(self) -> NDArray[np.float64]:
-        """The point, (n,)."""
+        """Return the point as an array (n,)."""
         return self._entries(slice(None))
 
     def _entries(self, which: NDArray[np.int64] | slice) -> Floats:
         rows = self._rows[0, which]
-        magnitudes = rows["bend"] - self._balls["theta"]  # an entry becomes zero at its bend
+        magnitudes = rows["bend"] - self._balls["theta"]  # an entry becomes zero when Theta reaches its bend
         return np.where(rows["place"] > 0, np.copysign(magnitudes, self._values[0, which, 0]), 0.0)
 
     def count_nonzero(self) -> int:
-        """The number of coordinates that are not zero."""
+        """Return the number of non-zero coordinates."""
         return int(self._balls["size"][0])
 
     def norm(self) -> float:
-        """sum_i |w_i|."""
+        """Return sum_i |w_i|."""
         return float(np.abs(self.toarray()).sum())

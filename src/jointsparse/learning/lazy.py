@@ -1,15 +1,17 @@
-"""Projected subgradient steps on sparse examples that touch only the rows an example has.
+"""Projected subgradient steps for sparse examples, which touch only the rows of the features that an example contains.
 
-An example changes the rows of W whose features it holds. The projection then takes mass theta off every other row too,
-but these rows need not be touched. Projecting a row twice equals projecting it once by the sum of both thetas, since
-sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for mu2 <= mu1.
+A step changes the rows of W whose features occur in the example. The projection then removes the mass theta from every
+other row, too, but these rows need not be touched: projecting a row twice, by theta1 and theta2, equals projecting it
+once by theta1 + theta2, because sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for
+mu2 <= mu1.
 
-So one number, Theta, adds up all shifts. Each row keeps its entries and the Theta at which they were written. The level
-mu_i(Theta) of row i is linear until its next smaller entry joins the entries at the level: then the row bends. A heap
-holds the Theta at which each row bends. The sums of levels and slopes over all rows give the next Theta by Newton's
-method, which first looks at the rows that bend before it.
+So a single number, Theta, is the sum of all shifts. Each row stores its entries and the Theta at which they were
+written. The level mu_i(Theta) of row i is linear until it reaches the row's next smaller entry; there the row bends. A
+heap orders the rows by the Theta at which they bend. From the sums of levels and slopes over all rows, Newton's method
+finds the next Theta; on its way it updates the rows that bend before this Theta.
 
-With a single task this is the l1 ball under sparse updates (Duchi et al., sec. 6). So the l1 norm is one ball per task.
+With a single task these are sparse updates in the l1 ball (Duchi et al., sec. 6). The l1 norm therefore uses one ball
+per task.
 """
 
 from typing import Any, NamedTuple
@@ -26,10 +28,10 @@ ROW = np.dtype(
     [
         ("base", np.float64),  # Theta at which the entries were written
         ("sum", np.float64),  # sum of the `count` largest magnitudes, which are at the level or above it
-        ("count", np.int64),  # number of these magnitudes; 0: the row is zero
+        ("count", np.int64),  # number of these magnitudes; 0 if the row is zero
         ("next", np.float64),  # largest magnitude below the level
         ("bend", np.float64),  # Theta at which the level reaches `next`; if `next` is 0, the row becomes zero there
-        ("place", np.int64),  # place in the heap; 0: the row is zero, -1: taken out for a change
+        ("place", np.int64),  # index in the heap; 0 if the row is zero, -1 if it has been taken out for a change
     ],
     align=True,
 )
@@ -37,31 +39,32 @@ ROW = np.dtype(
 
 BALL = np.dtype(
     [
-        ("theta", np.float64),  # Theta, up to a constant that may change
+        ("theta", np.float64),  # Theta since the last restart
         ("level", np.float64),  # sum of the levels of all rows, which is the norm
         ("slope", np.float64),  # sum of 1 / count over all rows
-        ("size", np.int64),  # number of rows that are not zero
-        ("changes", np.int64),  # number of rows written since the constant changed
+        ("size", np.int64),  # number of non-zero rows
+        ("changes", np.int64),  # number of rows written since the last restart
     ],
     align=True,
 )
 
 
-# Norms with lazy steps. True: each task has a ball of its own.
+# Norms for which lazy steps exist. The value is True if each task has a ball of its own.
 ONE_BALL_PER_TASK = {"l1": True, "l1inf": False}
-LARGEST_STEP_SUM = 1e150  # sum of magnitudes; the sums of a longer step might overflow
-FEWEST_CHANGES = 64  # rows written before sums are taken afresh; more where more rows are not zero
+LARGEST_STEP_SUM = 1e150  # limit of a step's sum of magnitudes, so that no sum overflows
+FEWEST_CHANGES = 64  # number of written rows after which sums are recomputed, if few rows are non-zero
 
 
 @njit
 def put(rows, heap, place, i):  # type: ignore[no-untyped-def]
+    """Store row i at index `place` of the heap."""
     heap[place] = i
     rows[i].place = place
 
 
 @njit
 def lift(rows, heap, place):  # type: ignore[no-untyped-def]
-    """Move the row at `place` towards the root while it bends before its parent."""
+    """Move the row at `place` towards the root until its parent bends no later."""
     i = heap[place]
     while place > 1 and rows[i].bend < rows[heap[place // 2]].bend:
         put(rows, heap, place, heap[place // 2])
@@ -71,7 +74,7 @@ def lift(rows, heap, place):  # type: ignore[no-untyped-def]
 
 @njit
 def lower(rows, heap, size, place):  # type: ignore[no-untyped-def]
-    """Move the row at `place` away from the root while a child bends before it."""
+    """Move the row at `place` away from the root until no child bends before it."""
     i = heap[place]
     while 2 * place <= size:
         child = 2 * place
@@ -86,6 +89,7 @@ def lower(rows, heap, size, place):  # type: ignore[no-untyped-def]
 
 @njit
 def take_from_heap(ball, rows, heap, i):  # type: ignore[no-untyped-def]
+    """Remove row i from the heap."""
     place, last = rows[i].place, heap[ball.size]
     ball.size -= 1
     if last != i:
@@ -97,12 +101,16 @@ def take_from_heap(ball, rows, heap, i):  # type: ignore[no-untyped-def]
 
 @njit
 def level_of(ball, row):  # type: ignore[no-untyped-def]
+    """Return the level of a row at the present Theta, which may be negative."""
     return (row.sum - (ball.theta - row.base)) / row.count
 
 
 @njit
 def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
-    """Bend the row up to Theta and add its level and slope to the ball; False if it became zero. sizes: sorted."""
+    """Bend the row up to the present Theta and add its level and slope to the ball. Return False if it becomes zero.
+
+    sizes: magnitudes of the row in increasing order.
+    """
     while row.bend <= ball.theta:
         if row.next == 0.0:
             row.count = 0
@@ -118,7 +126,7 @@ def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
 
 @njit
 def entries_of(ball, row, a, out):  # type: ignore[no-untyped-def]
-    """Write the present entries of a row whose entries were once a, and return its level."""
+    """Write the present entries of a row to `out` and return its level. a: the entries when the row was written."""
     level = max(level_of(ball, row), 0.0) if row.place > 0 else 0.0
     for j in range(a.size):
         out[j] = min(max(a[j], -level), level) if level > 0.0 else 0.0
@@ -127,7 +135,7 @@ def entries_of(ball, row, a, out):  # type: ignore[no-untyped-def]
 
 @njit
 def take_out(ball, rows, values, heap, i):  # type: ignore[no-untyped-def]
-    """Take row i out of the ball and write its present entries."""
+    """Take row i out of the ball and store its present entries in `values`."""
     row = rows[i]
     level = entries_of(ball, row, values[i], values[i])
     if row.place > 0:
@@ -156,8 +164,9 @@ def put_back(ball, rows, values, sizes, heap, i):  # type: ignore[no-untyped-def
 
 @njit
 def settle(ball, rows, sizes, heap, radius):  # type: ignore[no-untyped-def]
-    """Project: raise Theta until the levels add up to the radius."""
-    # Newton's method. Levels are convex in Theta, so no step passes the solution. Each bends the rows before its Theta.
+    """Project by increasing Theta until the levels add up to the radius."""
+    # Newton's method. The levels are convex in Theta, so no step overshoots. After each step, the rows that bend before
+    # the new Theta are updated.
     while ball.size > 0 and ball.level > radius:
         ball.theta += (ball.level - radius) / ball.slope
         ball.level = radius
@@ -176,7 +185,7 @@ def settle(ball, rows, sizes, heap, radius):  # type: ignore[no-untyped-def]
 
 @njit
 def restart(ball, rows, heap):  # type: ignore[no-untyped-def]
-    """Count Theta from 0 again and take all sums afresh, so that rounding errors do not add up."""
+    """Reset Theta to 0 and recompute all sums, so that rounding errors do not accumulate."""
     level, slope = 0.0, 0.0
     for place in range(1, ball.size + 1):
         row = rows[heap[place]]
@@ -189,7 +198,7 @@ def restart(ball, rows, heap):  # type: ignore[no-untyped-def]
 
 @njit
 def add_to_rows(ball, rows, values, heap, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """W <- W + X^T G, X in CSR. Return the rows that changed; they are taken out of the ball."""
+    """Compute W <- W + X^T G for a CSR matrix X. Return the rows that changed, which are taken out of the ball."""
     touched, n_touched = np.empty(indptr[-1] - indptr[0], np.int64), 0
     for n in range(G.shape[0]):
         if not np.any(G[n]):
@@ -214,22 +223,23 @@ def return_rows(ball, rows, values, sizes, heap, radius, touched):  # type: igno
     for i in touched:
         put_back(ball, rows, values, sizes, heap, i)
     settle(ball, rows, sizes, heap, radius)
-    # A restart reads all rows, so it must be rare. Beyond the first bound, enough rows were written to pay for it. Old
-    # rows that are not zero hold more than Theta each and m radius in all. So beyond the second, half the rows are new.
+    # A restart reads all rows, so it must be rare. Above the first threshold, enough rows have been written to amortise
+    # it. Above the second threshold, at least half of the non-zero rows have been written since the last restart:
+    # older non-zero rows have a mass of more than Theta each, and of at most m * radius in total.
     if ball.changes >= max(FEWEST_CHANGES, 2 * ball.size) or ball.theta * ball.size > 2 * values.shape[1] * radius:
         restart(ball, rows, heap)
 
 
 @njit
 def step(ball, rows, values, sizes, heap, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """W <- P(W + X^T G) in one ball, X in CSR."""
+    """Compute W <- P(W + X^T G) in one ball, for a CSR matrix X."""
     touched = add_to_rows(ball, rows, values, heap, indptr, indices, data, G)
     return_rows(ball, rows, values, sizes, heap, radius, touched)
 
 
 @njit
 def step_all(balls, rows, values, sizes, heaps, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """Take the step in every ball, each with its share of the columns of G."""
+    """Take the step in every ball. Each ball uses the columns of G of its own tasks."""
     width = values.shape[2]
     for b in range(balls.size):
         part = G[:, b * width : (b + 1) * width]
@@ -238,7 +248,7 @@ def step_all(balls, rows, values, sizes, heaps, radius, indptr, indices, data, G
 
 @njit
 def margins(balls, rows, values, indptr, indices, data, F):  # type: ignore[no-untyped-def]
-    """F = X W, X in CSR."""
+    """Compute F = X W for a CSR matrix X."""
     width = values.shape[2]
     a = np.empty(width)
     F[:] = 0.0
@@ -252,21 +262,22 @@ def margins(balls, rows, values, indptr, indices, data, F):  # type: ignore[no-u
 
 
 class Rows(NamedTuple):
-    """Some rows of a CSR matrix: row n holds the columns indices[indptr[n] : indptr[n + 1]]."""
+    """Some rows of a CSR matrix. Row n has entries in the columns indices[indptr[n] : indptr[n + 1]]."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
     data: Matrix
 
     def part(self, batch: slice) -> "Rows":
+        """Return the rows of a slice, without a copy."""
         return Rows(self.indptr[batch.start : batch.stop + 1], self.indices, self.data)
 
     def take(self, chosen: NDArray[np.int64]) -> "Rows":
-        """Copy the chosen rows, in a tenth of the time of scipy's indexing."""
+        """Copy the chosen rows, ten times faster than SciPy's indexing."""
         return Rows(*_take(*self, chosen))
 
     def entries(self) -> Matrix:
-        """The stored entries of these rows alone."""
+        """Return the stored entries of these rows."""
         return self.data[self.indptr[0] : self.indptr[-1]]
 
 
@@ -283,11 +294,12 @@ def _take(indptr, indices, data, chosen):  # type: ignore[no-untyped-def]
 
 
 def csr(X: Any) -> Rows:
+    """Convert a CSR matrix to Rows."""
     return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64))
 
 
 class Eager:
-    """W (n_features, n_tasks) as an array. Each step projects the whole of it."""
+    """W (n_features, n_tasks) as an array. Each step projects all of W."""
 
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:
         self.norm, self.radius, self.t = norm, radius, 0
@@ -295,7 +307,7 @@ class Eager:
         self.warm: dict[str, Any] = {"warm": pick("norms", norm).Warm()} if pick("norms", norm).WARM else {}
 
     def step(self, X: Any, G: Matrix) -> None:
-        """W <- P(W + X^T G). X: (n, n_features), dense or CSR. G: (n, n_tasks)."""
+        """Compute W <- P(W + X^T G). X: (n, n_features), dense or CSR. G: (n, n_tasks)."""
         if G.any():
             self.W += X.T @ G
             pick("norms", self.norm).project(self.W, self.radius, out=self.W, **self.warm)
@@ -311,24 +323,24 @@ class Eager:
 class Lazy:
     """W in an l1,inf ball or in one l1 ball per task. A step touches only the features of its examples.
 
-    A step with k non-zeros takes O(k m (log d + log m)) for d features and m tasks, amortised. A row that is written is
-    sorted, and each of its entries later makes its level bend once.
+    A step on examples with k non-zeros takes amortised O(k m (log d + log m)) time for d features and m tasks: a row is
+    sorted when it is written, and later bends at most once per entry.
 
-    Memory is 16 bytes for each weight, and about 50 for each row. With l1 a row is one weight.
+    The memory is 16 bytes per weight plus about 50 bytes per row. With l1, a row is a single weight.
     """
 
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:
         self.norm, self.radius, self.t = norm, radius, 0
         n_balls, width = (n_tasks, 1) if ONE_BALL_PER_TASK[norm] else (1, n_tasks)
-        self.values = np.zeros((n_balls, n_features, width))  # the entries of each row when it was written
-        self.sizes = np.zeros_like(self.values)  # their magnitudes, in increasing order within each row
+        self.values = np.zeros((n_balls, n_features, width))  # entries of each row at the time it was written
+        self.sizes = np.zeros_like(self.values)  # magnitudes of these entries, in increasing order within each row
         self.rows = np.zeros((n_balls, n_features), ROW)
         self.balls = np.zeros(n_balls, BALL)
-        self.heaps = np.zeros((n_balls, n_features + 1), np.int32)  # rows by `bend`, from place 1: place 0 is unused
-        self.written: Matrix | None = None  # W, once it was read
+        self.heaps = np.zeros((n_balls, n_features + 1), np.int32)  # rows ordered by `bend`; index 0 is unused
+        self.written: Matrix | None = None  # cache of W for `last`, until the next step
 
     def step(self, X: Rows, G: Matrix) -> None:
-        """W <- P(W + X^T G)."""
+        """Compute W <- P(W + X^T G)."""
         self.written = None
         if self.radius == 0:
             G = np.zeros_like(G)

@@ -1,6 +1,7 @@
-"""Paths of radii that the data choose: where a path grows, where it ends, and which radius is taken.
+"""Automatic paths of radii: which radius to try next, where a path ends, and which radius is chosen.
 
-Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radius by validation AUC over 10 words.
+Source: Quattoni et al. 2009, sec. 6.2: eta0 is chosen by the training objective, the radius by the validation AUC over
+10 words.
 """
 
 import math
@@ -12,25 +13,26 @@ from numpy.typing import NDArray
 
 from jointsparse.checks import require
 
-PER_DECADE = 4  # radii of a path between a number and ten times that number
-MOST_RADII = 40  # in each direction: ten decades
-PATIENCE = 2  # Choice: radii without a better score after which a path ends in a direction
+PER_DECADE = 4  # radii per factor of ten
+MOST_RADII = 40  # largest number of radii in each direction, which is ten decades
+PATIENCE = 2  # Choice: a path ends in a direction after this many radii without a better score
 
-# Choice: numbers that differ by less than this are equal, because other processors round in another order.
-TIE = 1e-4  # of scores
-TIE_OF_OBJECTIVES = 1e-6  # of the objective at W = 0
+# Choice: smaller differences count as ties, because processors differ in the last digits.
+TIE = 1e-4  # difference of two scores
+TIE_OF_OBJECTIVES = 1e-6  # difference of two objectives, relative to the objective at W = 0
 
-# Choice: where a larger ball cannot change the fit.
-NOTHING_LEFT = 1e-3  # of the objective at W = 0: with less, many W in a larger ball are as good
-INSIDE, CLOSE = 0.5, 0.01  # W is far inside its ball: its norm, as a part of the radius, and the gap that proves it
+# Choice: thresholds from which on a larger ball cannot change the fit.
+NOTHING_LEFT = 1e-3  # the objective relative to that at W = 0; below it, many W in a larger ball are equally good
+INSIDE, CLOSE = 0.5, 0.01  # W is far inside its ball if norm / radius and the duality gap are smaller than these
 
 SELECTIONS = ("best", "one_standard_error")
 
 
 def radius_at(unit: float, step: int) -> float:
-    """Return radius number `step` of a path that begins at a unit, with PER_DECADE radii in each factor of 10.
+    """Return radius number `step` of a path that begins at a unit and has PER_DECADE radii per factor of ten.
 
-    Number 0 is the power of 10^(1 / PER_DECADE) nearest to the unit, so that the paths of runs share radii.
+    Radius number 0 is the power of 10^(1 / PER_DECADE) nearest to the unit, so that paths of different runs share
+    their radii.
 
     >>> [radius_at(3.0, step) for step in (-4, 0, 2)]
     [0.316, 3.16, 10.0]
@@ -46,12 +48,13 @@ def rounds(first: Sequence[int], following: Callable[[], int | None], width: int
     first : list of int
         Steps of the first round, in increasing order.
     following : function
-        Called after each round. It returns the step to try next, or None where the path ends; see `next_step`.
+        Called after each round. Returns the step to try next, or None if the path ends; see `next_step`.
     width : int
-        Steps of each later round. They lie beyond those before, downwards if the step to try next is negative.
+        Number of steps of each later round. A later round extends the path downwards if the step to try next is
+        negative, and upwards otherwise.
 
-    >>> named = iter([-1, 1, None])
-    >>> list(rounds([0], lambda: next(named), 2))
+    >>> steps = iter([-1, 1, None])
+    >>> list(rounds([0], lambda: next(steps), 2))
     [[0], [-2, -1], [1, 2]]
     """
     steps = list(first)
@@ -66,22 +69,23 @@ def rounds(first: Sequence[int], following: Callable[[], int | None], width: int
 def next_step(
     scored: Mapping[int, float], *, least: int = 0, downwards: bool = True, ended: bool = False, slack: float = TIE
 ) -> int | None:
-    """Return the step of a path of radii to try next, or None where the path ends.
+    """Return the step of a path of radii to try next, or None if the path ends.
 
-    A path goes downwards from step 0 until PATIENCE radii bring no better score, and then upwards likewise.
+    A path is extended downwards from step 0 until PATIENCE radii in a row bring no better score, and then upwards in
+    the same way.
 
     Parameters
     ----------
     scored : mapping
-        Scores by step, without gaps around step 0; see `radius_at`.
+        Scores by step; see `radius_at`. The steps are consecutive and include 0.
     least : int
-        The path goes up to this step whatever the scores are.
+        The path is extended at least up to this step, regardless of the scores.
     downwards : bool
-        True if smaller radii are of interest.
+        True to extend the path downwards, too.
     ended : bool
-        True if no radius larger than those tried could change the fit.
+        True if a radius larger than all those tried could not change the fit.
     slack : float
-        Scores that differ by less are ties. A tie is not better.
+        Scores that differ by less than this are ties. A tie does not count as better.
 
     >>> next_step({0: 0.7, -1: 0.6, -2: 0.6})
     1
@@ -96,27 +100,28 @@ def next_step(
 
 
 def is_loss_gone(objective: float, at_zero: float) -> bool:
-    """Return True if a fit leaves next to nothing of the objective at W = 0, so that a larger radius gains nothing."""
+    """Return True if the objective has almost vanished, relative to W = 0, so that a larger radius gains nothing."""
     return objective <= NOTHING_LEFT * at_zero
 
 
 def is_level(objectives: Sequence[float], *, tol: float) -> bool:
-    """Return True if the last factor of 10 lowered the objective by less than the relative tolerance `tol`.
+    """Return True if the last tenfold increase of the radius lowered the objective by less than `tol`, relatively.
 
-    objectives: of the radii of a path, in increasing order.
+    objectives: of the radii of a path, by increasing radius.
     """
     return len(objectives) > PER_DECADE and objectives[-1] >= (1 - tol) * objectives[-1 - PER_DECADE]
 
 
 def is_far_inside(norm: float, radius: float, gap: float) -> bool:
-    """Return True if a fit of this relative duality gap lies so far inside its ball that the radius does not bind."""
+    """Return True if W lies so far inside its ball, given the relative duality gap, that the constraint is inactive."""
     return gap <= CLOSE and norm < INSIDE * radius
 
 
 def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
-    """Return the pair of smallest objective for each radius, by increasing radius; of equal pairs the first.
+    """Return the index of the pair (eta0, radius) with the smallest objective for each radius, by increasing radius.
 
-    radius: (n_pairs,). objective: (n_pairs, n_records), at W = 0 first, NaN where there is none.
+    Ties go to the first pair. radius: (n_pairs,). objective: (n_pairs, n_records); the first record is at W = 0, and
+    missing records are NaN.
     """
     smallest = np.nanmin(objective, axis=1)
     slack = TIE_OF_OBJECTIVES * np.abs(objective[:, 0])
@@ -125,17 +130,18 @@ def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
 
 
 def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: float = TIE) -> int:
-    """Return the index of the radius with the best mean score; of those that are as good the smallest.
+    """Return the index of the radius with the best mean score; among equally good radii, of the smallest one.
 
     Parameters
     ----------
     score : array, (n_radii,) or (n_radii, n_words)
-        By increasing radius, of all words together or of each validation word; larger is better.
+        Scores by increasing radius, of all words together or of each validation word. Larger is better.
     selection : "best", "one_standard_error" or None
-        Means are as good as the best one if they differ by less than `slack`, or by less than the best one's standard
-        error over the words. None means "best".
+        With "best" or None, mean scores within `slack` of the best one are equally good. With "one_standard_error",
+        mean scores within one standard error of the best one are equally good, too. The standard error is that of the
+        best radius over the words.
     slack : float
-        Means that differ by less are ties.
+        Mean scores that differ by less than this are ties.
     """
     require(selection in (None, *SELECTIONS), f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
     by_word = np.asarray(score, dtype=float).reshape(len(score), -1)
@@ -146,5 +152,5 @@ def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: f
 
 
 def first_of_best(score: NDArray[Any], slack: float) -> int:
-    """Return the index of the first score that is at most `slack` below the largest; 0 if a score is not a number."""
+    """Return the index of the first score that is at most `slack` below the largest one; 0 if any score is NaN."""
     return int(np.argmax(~(score < score.max() - slack)))

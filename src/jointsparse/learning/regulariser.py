@@ -1,4 +1,4 @@
-"""What is asked of the weights W: a norm of at most a radius, or a norm that is added to the losses.
+"""Regularisers of the weights W: a bound on a norm of W, or a norm of W that is added to the losses.
 
 Source: Quattoni et al. (2009), eq. 2, and its penalised form.
 """
@@ -12,18 +12,18 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Regulariser:
-    """What `Ball` and `Penalty` share.
+    """Base class of `Ball` and `Penalty`.
 
     norm : module
         Plug-in of norms.
     strength : float or array (n_tasks,)
-        The radius or the penalty, of all tasks or of each.
+        The radius or the penalty, for all tasks or for each task.
     weights : array (n_features,) or (n_groups,), or None
-        Weights of the features or groups in the norm, above 0; None means 1.
+        Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True for weights W of at least 0.
+        True if W must be non-negative.
     groups : int array (n_features,) or None
-        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
+        The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     """
 
     norm: ModuleType
@@ -39,58 +39,58 @@ class Regulariser:
         return {name: array for name, array in given.items() if array is not None}
 
     def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """Weights of some features."""
+        """Return the weights of some features, or None if there are no weights."""
         return None if self.weights is None else self.weights[rows]
 
     def by_feature(self, n_features: int) -> np.ndarray:
-        """Strength times weight of each feature, (n_features,), or (n_tasks, n_features) if tasks differ."""
+        """Return strength times weight of each feature, (n_features,), or (n_tasks, n_features) if tasks differ."""
         return np.multiply.outer(self.strength, np.ones(n_features) if self.weights is None else self.weights)
 
     def gradient(self, V: np.ndarray) -> np.ndarray:
-        """The part of X^T dual that the bound of all W counts: what is above 0, if W is at least 0."""
+        """Return the part of V = X^T dual that enters the lower bound: its positive part if W must be non-negative."""
         return np.maximum(V, 0) if self.positive else V
 
     def project(self, W: np.ndarray) -> None:
-        """Project W (n_features, n_tasks) in place onto the set of all W that are allowed."""
+        """Project W (n_features, n_tasks) in place onto the feasible set."""
         raise NotImplementedError
 
     def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
-        """Take the proximal step of a size from W (n_features, n_tasks) in place. warm: of `warm_start`."""
+        """Take a proximal step of the given size from W (n_features, n_tasks), in place. warm: from `warm_start`."""
         raise NotImplementedError
 
     def warm_start(self) -> dict[str, Any]:
-        """Options by which each `step` starts from the one before."""
+        """Return options for `step` that make each step start from the result of the step before."""
         return {}
 
     def cost(self, W: np.ndarray) -> float:
-        """Term that is added to the losses."""
+        """Return the term that is added to the losses."""
         raise NotImplementedError
 
     def allows(self, W: np.ndarray, excess: float) -> bool:
-        """Return True if W is where the constraints want it, up to an excess relative to the radius."""
+        """Return True if W satisfies the constraints up to an excess, which is relative to the radius."""
         return not (self.positive and (W < 0).any())
 
     def dual_share(self, size: Any) -> Any:
-        """Factor that the dual variables must be scaled by, if ||X^T dual||_dual has this size."""
+        """Return the factor that makes dual variables feasible, where size is ||X^T dual||_dual."""
         raise NotImplementedError
 
     def dual_cost(self, size: Any) -> float:
-        """Number that the bound loses by dual variables of this size."""
+        """Return the number that is subtracted from the lower bound, where size is ||X^T dual||_dual."""
         raise NotImplementedError
 
     def beyond_edge(self, length: float) -> Any:
-        """Return a length of W that surely reaches the edge of what is allowed: this one, unless a ball is larger."""
+        """Return a length that takes W to the boundary of its ball or beyond: this length, or the radius if larger."""
         raise NotImplementedError
 
 
 class Ball(Regulariser):
-    """The constraint ||W|| <= radius, or ||w_k|| <= radius_k of each task k."""
+    """The constraint ||W|| <= radius, or ||w_k|| <= radius_k for each task k."""
 
     def project(self, W: np.ndarray) -> None:
         self.step(W, 1.0)
 
     def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
-        # Of any size: a projection.
+        # The proximal step of a constraint is the projection, for every size.
         self.norm.project(W, self.strength, out=W, positive=self.positive, **self.options, **warm)
 
     def warm_start(self) -> dict[str, Any]:
@@ -110,15 +110,15 @@ class Ball(Regulariser):
         return float(np.sum(self.strength * size))
 
     def beyond_edge(self, length: float) -> Any:
-        # A W that is more than 1e12 times as large as the ball would project to rounding errors.
+        # The projection of a W more than 1e12 times larger than the ball would consist of rounding errors.
         return np.clip(length, self.strength, 1e12 * self.strength)
 
 
 class Penalty(Regulariser):
-    """The added penalty * ||W||, or sum_k penalty_k ||w_k||."""
+    """The term penalty * ||W||, or sum_k penalty_k ||w_k||, that is added to the losses."""
 
     def project(self, W: np.ndarray) -> None:
-        """Do nothing: all W are allowed."""
+        """Do nothing, because a penalty does not bound W."""
 
     def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
         W[...] = self.norm.prox(W, self.strength * size, positive=self.positive, **self.options)
@@ -144,16 +144,16 @@ def per_pair(
     positive: bool = False,
     groups: np.ndarray | None = None,
 ) -> list[Regulariser]:
-    """Make the regulariser of each pair.
+    """Return the regulariser of each pair.
 
     Parameters
     ----------
     norm : module
         Plug-in of norms.
     strengths : array (n_pairs,) or (n_pairs, n_tasks)
-        Radii, or penalties.
+        Radii or penalties.
     penalised : bool
-        True for penalties.
+        True if the strengths are penalties, False if they are radii.
     weights, positive, groups : Any
         See `Regulariser`.
 

@@ -1,8 +1,8 @@
-"""Scales of radii and penalties that follow from the data: where training begins to help, and where W = 0 is optimal.
+"""Natural scales of radii and penalties, computed from the data.
 
-L is convex, so L(W) >= L(0) - ||W|| ||grad L(0)||_dual. No radius below L(0) / ||grad L(0)||_dual can make a loss of at
-least 0 vanish: this is the natural unit of radii. Any penalty of at least ||grad L(0)||_dual has the solution W = 0.
-Source: docs/training.md.
+L is convex, so L(W) >= L(0) - ||W|| ||grad L(0)||_dual. A non-negative loss can therefore vanish only if the radius is
+at least L(0) / ||grad L(0)||_dual, which is the natural unit of radii. W = 0 is optimal for every penalty of at least
+||grad L(0)||_dual. Source: docs/training.md.
 """
 
 from importlib import import_module
@@ -18,14 +18,14 @@ from jointsparse.learning.regulariser import Ball
 
 
 class Scales(NamedTuple):
-    """Scales of a problem.
+    """Natural scales of a problem.
 
     radius : float
-        Unit of radii, called R0: no smaller ball holds a W without losses. It is no end of a path.
+        Unit of radii, called R0. Smaller balls contain no W without losses, but smaller radii can still be useful.
     penalty : float
-        Upper bound of the smallest penalty for which W = 0 is optimal. It is that penalty if there are no intercepts.
+        Upper bound of the smallest penalty for which W = 0 is optimal. Without intercepts it equals this penalty.
     gradient : float
-        Frobenius length of the gradient at W = 0. A step size eta0 times it, over the radius, has no unit.
+        Frobenius norm of the gradient at W = 0. The number eta0 * gradient / radius has no unit.
     """
 
     radius: float
@@ -43,9 +43,9 @@ def scales(
     positive: bool = False,
     groups: np.ndarray | None = None,
 ) -> Scales:
-    """Compute the scales of a problem from its gradient at W = 0 and the best intercepts.
+    """Compute the scales of a problem from its gradient at W = 0 and the best intercepts for W = 0.
 
-    For a norm per task with the same number for all tasks, both are those of the task that needs the largest.
+    For a norm that treats each task separately, each scale is the maximum over the tasks.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def scales(
     weights : array (n_features,) or (n_groups,), or None
         See `Regulariser`.
     positive : bool
-        See there.
+        See `Regulariser`.
     groups : int array (n_features,) or None
-        See there.
+        See `Regulariser`.
 
     Returns
     -------
     Scales
-        A radius of 0 where there is nothing to gain: no losses at W = 0, or no gradient.
+        The radius is 0 if W = 0 has no losses or no gradient.
     """
     whole = problem.together()
     dual = -loss.subgradient(intercepts_of_samples(whole, best_intercepts(whole, loss)), whole.y, whole.c)
@@ -83,13 +83,13 @@ def scales(
 
 
 def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return G = X^T dual, (n_features, n_tasks), with 0 for entries that may be nothing but rounding errors.
+    """Return G = X^T dual, (n_features, n_tasks), with 0 in the place of entries that may be only rounding errors.
 
-    An entry is a sum over samples. Its terms cancel if, with intercepts, the feature is constant.
+    An entry is a sum over samples. With intercepts, the terms of this sum cancel if the feature is constant.
     """
     n, eps = len(dual), np.finfo(problem.dtype).eps
     largest = max(magnitude(part.X) for part in problem.parts) * np.abs(dual).sum()
-    # Usually an entry is larger than the rounding error of any sum can be. Then G is kept as it is.
+    # Usually some entry exceeds every possible rounding error. Then G is returned unchanged.
     if np.abs(G).max(initial=0.0) > n * eps * largest:
         return G
     sums, sizes = np.zeros((2, *G.T.shape, 1))
@@ -101,6 +101,7 @@ def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) 
 
 
 def __getattr__(name: str) -> object:
-    """Return what has moved from here, with a DeprecationWarning."""
-    moved: object = import_module("jointsparse._moved").moved(__name__, name)  # on which no number depends
+    """Return an object that has moved to another module, with a DeprecationWarning."""
+    # Imported here, because the module does not affect any computed number and should not count as a dependency.
+    moved: object = import_module("jointsparse._moved").moved(__name__, name)
     return moved

@@ -1,4 +1,4 @@
-"""Compile the kernels of training before they are waited for."""
+"""Compilation of the kernels of training ahead of their first use."""
 
 import sys
 from collections.abc import Sequence
@@ -17,29 +17,29 @@ def warmup(
     dtypes: Sequence[Any] = (np.float64, np.float32),
     progress: bool = True,
 ) -> None:
-    """Compile what first calls need: projections and fits, once for all processes.
+    """Compile the kernels of projections and fits, so that the first calls do not have to wait.
 
-    The kernels stay in the user's cache folder (see `jointsparse.compiled`). Where they are there already, this takes a
-    second or two.
+    The compiled kernels are stored in the user's cache folder, for all processes (see `jointsparse.compiled`). If they
+    are in the cache already, this function takes a second or two.
 
     Parameters
     ----------
     *norms : str
-        Names in `jointsparse.norms.NORMS`; l1inf if there is none.
+        Names in `jointsparse.norms.NORMS`. The default is l1inf.
     losses : sequence of str
         Names in `jointsparse.learning.losses.LOSSES`.
     dtypes : sequence of dtypes
-        Precisions of features. Projections are compiled in both.
+        Dtypes of the features, for which fits are compiled. Projections are compiled for float64 and float32.
     progress : bool
-        True to say on the standard error what is compiled.
+        True to print to standard error what is being compiled.
 
     Raises
     ------
     ValueError
-        For an unknown name.
+        If a name is unknown.
     """
     rng = np.random.default_rng(0)
-    # Features of different sizes, so that working sets scale them.
+    # The features differ in size, so that the working set solver compiles the code that scales them, too.
     X = rng.normal(size=(20, 6)) / np.arange(1, 7)
     Y = rng.choice([-1.0, 1.0], size=(20, 3))
     radius = np.array([0.1, 1.0])
@@ -49,7 +49,7 @@ def warmup(
             norm.project(rng.normal(size=(6, 3)).astype(precision), 1.0)
         for dtype in dtypes:
             if progress:
-                print(f"compiling {name} in {np.dtype(dtype)}, which takes seconds the first time", file=sys.stderr)
+                print(f"compiling {name} for {np.dtype(dtype)} (takes some seconds the first time)", file=sys.stderr)
             problem = Problem.from_matrix(X.astype(dtype), Y)
             for loss in losses:
                 plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": norm}

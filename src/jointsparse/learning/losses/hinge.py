@@ -1,7 +1,7 @@
 """The hinge loss, max(0, 1 - y f), as in every experiment of Quattoni et al. (2009). Labels are -1 and +1.
 
-- value: sum_i c_il max(0, 1 - Y_il F_il), eq. 4 (the technical report prints min for max);
-- subgradient: -c_il Y_il where Y_il F_il < 1, else 0, eq. 6 (its printed sign is wrong);
+- value: sum_i c_il max(0, 1 - Y_il F_il), eq. 4 (the technical report prints min instead of max);
+- subgradient: -c_il Y_il where Y_il F_il < 1, else 0, eq. 6 (printed there with the wrong sign);
 - dual value: sum_i A_il Y_il, where 0 <= A_il Y_il <= c_il;
 - dual step: B_il = Y_il alpha_il, alpha_il = Y_il A_il + sigma_l (1 - Y_il F_il) clipped into [0, c_il].
 
@@ -25,8 +25,8 @@ from jointsparse.compiled import njit
 from jointsparse.learning.loss import derivatives_of, functions_of, steps_of, sums_of
 
 QUADRATIC = False
-CURVATURE = np.inf  # the kink
-DESCENDS = False  # has no `descend`
+CURVATURE = np.inf  # because of the kink
+DESCENDS = False
 
 
 @njit(inline="always")

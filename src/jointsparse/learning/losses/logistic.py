@@ -29,16 +29,16 @@ from jointsparse.learning.loss import derivatives_of, functions_of, sums_of
 
 QUADRATIC = False
 CURVATURE = 0.25
-DESCENDS = True  # has `descend`
+DESCENDS = True
 
-TILE = 256  # samples whose dual steps are computed side by side
+TILE = 256  # number of dual steps that are computed side by side
 LOG_2 = log(2.0)
 PER_LOG_2 = 1 / LOG_2
-LOG_2_HIGH = float.fromhex("0x1.62e42feep-1")  # its products with small whole numbers are exact
-LOG_2_LOW = LOG_2 - LOG_2_HIGH + 2.319046813846299e-17  # with the digits of log 2 after the 53rd bit
-TAYLOR = tuple(1 / factorial(k) for k in range(13, 1, -1))  # of exp
-LEAST_EXPONENT = -700.0  # smaller ones count as minus infinity
-ROUNDER = 1.5 * 2.0**52  # added and taken off again, leaves a whole number
+LOG_2_HIGH = float.fromhex("0x1.62e42feep-1")  # the leading bits of log 2: products with small integers are exact
+LOG_2_LOW = LOG_2 - LOG_2_HIGH + 2.319046813846299e-17  # the rest of log 2, including the digits beyond the 53rd bit
+TAYLOR = tuple(1 / factorial(k) for k in range(13, 1, -1))  # Taylor coefficients of exp
+LEAST_EXPONENT = -700.0  # smaller exponents count as minus infinity
+ROUNDER = 1.5 * 2.0**52  # adding and subtracting this number rounds to an integer
 
 
 @njit(inline="always")
@@ -50,8 +50,8 @@ def term(f, y, weight):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def dual_of(f, y, weight):  # type: ignore[no-untyped-def]
-    """The dual variable of a margin: minus the derivative of the loss."""
-    return weight * y / (1.0 + exp(y * f))  # an exponential that overflows is infinite
+    """Return the dual variable of a margin, which is minus the derivative of the loss."""
+    return weight * y / (1.0 + exp(y * f))  # if the exponential overflows to infinity, the result is 0, as it should be
 
 
 @njit(inline="always")
@@ -67,10 +67,13 @@ def dual_term(a, y, weight):  # type: ignore[no-untyped-def]
 
 @njit
 def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
-    """y_i = exp(x_i) for x_i <= 0, to a few units in the last place, or 0 below exp(-700). `powers` is scratch."""
-    # exp(x) = 2^k exp(r) with k = round(x / log 2), so that |r| <= log(2) / 2. These loops vectorise, unlike `exp`.
-    # At the size of ROUNDER, neighbouring numbers are 1 apart: the sum is rounded to a whole number, and its lowest
-    # bits are those of k.
+    """Compute y_i = exp(x_i) for x_i <= 0, accurate to a few units in the last place; 0 below exp(-700).
+
+    powers: array for intermediate results.
+    """
+    # exp(x) = 2^k exp(r) with k = round(x / log 2), so that |r| <= log(2) / 2. Unlike `exp`, these loops vectorise.
+    # Neighbouring floats of the size of ROUNDER differ by 1, so the sum is rounded to an integer, whose lowest bits are
+    # those of k.
     for i in range(x.size):
         powers[i] = (x[i] if x[i] > LEAST_EXPONENT else LEAST_EXPONENT) * PER_LOG_2 + ROUNDER
     for i in range(x.size):
@@ -80,7 +83,7 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
         for coefficient in TAYLOR[1:]:
             p = p * r + coefficient
         y[i] = 0.0 if x[i] < LEAST_EXPONENT else (p * r) * r + r + 1.0
-    bits = powers.view(np.int64)  # 2^k has the exponent k + 1023, from bit 52 on
+    bits = powers.view(np.int64)  # the exponent field of 2^k is k + 1023, and begins at bit 52
     for i in range(x.size):
         bits[i] = (bits[i] + 1023) << 52
     for i in range(x.size):
@@ -89,28 +92,29 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
 
 @njit(error_model="numpy")
 def log_odds(alpha, whole, margin, sigma, target, low, powers, exp_minus_z, minus_z):  # type: ignore[no-untyped-def]
-    """Solve sigma z + alpha = sigma margin + whole / (1 + exp(z)) for z >= 0, by Newton's method; write exp(-z).
+    """Solve sigma z + alpha = sigma margin + whole / (1 + exp(z)) for z >= 0 with Newton's method, and write exp(-z).
 
-    All arrays hold a number per equation. The first four are given and `exp_minus_z` is the result; the others are
-    scratch.
+    All arrays hold one number per equation. The first four are input and `exp_minus_z` is the result; the others are
+    for intermediate results.
     """
-    # The difference of the two sides is convex and decreasing, so Newton's method rises to z from any point below.
-    # From a point above, its first step leads below.
-    # As the last term of the equation is positive, z > margin - alpha / sigma: `low` is a lower bound.
+    # The right side minus the left side is convex and decreasing in z, so Newton's method increases monotonically to
+    # the solution from any point below it. From a point above, its first step leads to a point below.
+    # The last term of the equation is positive, so z > margin - alpha / sigma, which is the lower bound `low`.
     for i in range(minus_z.size):
         target[i] = sigma[i] * margin[i] - alpha[i]
         bound = margin[i] - alpha[i] / sigma[i]
         low[i] = 0.0 if bound < 0.0 else bound
-    # Start at the z of the present alpha, alpha = whole / (1 + exp(z)): log((whole - alpha) / alpha), if above `low`.
+    # Start at the larger of `low` and the z of the present alpha: alpha = whole / (1 + exp(z)), so this z is
+    # log((whole - alpha) / alpha).
     for i in range(minus_z.size):
         odds = (whole[i] - alpha[i]) / alpha[i]
         powers[i] = odds if odds > 1.0 and odds < 1e300 else 1.0
     bits = powers.view(np.int64)
     for i in range(minus_z.size):
-        # The exponent and the mantissa after its 1, as a number: about log2 of the odds.
+        # The exponent and the mantissa bits, read as a fixed-point number, are approximately log2 of the odds.
         rough = (float(bits[i] >> 32) * 2.0**-20 - 1023.0) * LOG_2
         minus_z[i] = -low[i] if rough < low[i] else -rough
-    for _ in range(100):  # mostly fewer than ten
+    for _ in range(100):  # usually fewer than ten
         exponentials(minus_z, powers, exp_minus_z)
         moving = 0
         for i in range(minus_z.size):
@@ -119,7 +123,7 @@ def log_odds(alpha, whole, margin, sigma, target, low, powers, exp_minus_z, minu
             rest = target[i] + sigma[i] * minus_z[i] + whole[i] * share
             next_z = rest / (sigma[i] + whole[i] * share * per_whole) - minus_z[i]
             next_z = low[i] if next_z < low[i] else next_z
-            # The error of the next point is less than the square of this.
+            # The error of the next point is less than the square of this step.
             moving += np.int64(abs(next_z + minus_z[i]) > 1e-8 * next_z)
             minus_z[i] = -next_z
         if moving == 0:
@@ -129,12 +133,12 @@ def log_odds(alpha, whole, margin, sigma, target, low, powers, exp_minus_z, minu
 
 @njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
-    """Write the proximal steps of A to B, see `functions_of`.
+    """Write the proximal steps of A to B; see `functions_of`.
 
-    Equations are solved by `log_odds`, TILE at a time: the first inner loop collects them, the second writes B.
+    `log_odds` solves TILE equations at a time. The first inner loop collects the equations, the second writes B.
     """
     one_y, one_c, n_tasks = Y.shape[1] < A.shape[1], c.shape[1] < A.shape[1], A.shape[1]
-    # What `log_odds` takes; its scratch; and its result, with a note on what has been solved for.
+    # The input of `log_odds`, its intermediate results, and its result with a mark for swapped equations.
     alpha, whole, margin, step = np.zeros(TILE), np.zeros(TILE), np.zeros(TILE), np.ones(TILE)
     target, low, powers, minus_z = np.empty(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     exp_minus_z, swapped = np.empty(TILE), np.empty(TILE, np.bool_)
@@ -146,13 +150,14 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
             a = min(max(np.float64(y * A[i, l]), 0.0), c_il)
             if y == 0 or c_il == 0.0 or s == 0.0:
                 B[i, l] = y * a
-                whole[k] = alpha[k] = margin[k] = 0.0  # no step
+                whole[k] = alpha[k] = margin[k] = 0.0  # there is no equation to solve
             else:
-                # The step is alpha' = c / (1 + exp(z)). The smaller of alpha' and c - alpha' has more correct digits.
+                # The result is alpha' = c / (1 + exp(z)). To lose no digits, the equation is solved for the smaller one
+                # of alpha' and c - alpha'.
                 f = np.float64(y * F[i, l])
-                # alpha' + sigma log(alpha' / (c - alpha')) = a - sigma f. The left side rises with alpha' and is c / 2
-                # at c / 2. So alpha' is the smaller if a - sigma f is below c / 2. If not, c - alpha' is solved for:
-                # its equation is the same with c - a for a and -f for f.
+                # alpha' + sigma log(alpha' / (c - alpha')) = a - sigma f. The left side increases with alpha' and is
+                # c / 2 at alpha' = c / 2, so alpha' is the smaller one if a - sigma f < c / 2. The equation of
+                # c - alpha' is the same, with c - a in the place of a and -f in the place of f.
                 swapped[k] = not a - s * f < 0.5 * c_il
                 whole[k], step[k] = c_il, s
                 alpha[k], margin[k] = (c_il - a, -f) if swapped[k] else (a, f)
@@ -164,7 +169,7 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
         for k in range(size):
             if whole[k] > 0.0:
                 y = Y[i, 0 if one_y else l]
-                # c / (1 + exp(z)), or c minus that if the equation was swapped
+                # c / (1 + exp(z)), or c minus this number if the equation was swapped
                 B[i, l] = y * whole[k] * ((1.0 if swapped[k] else exp_minus_z[k]) / (1.0 + exp_minus_z[k]))
             l += 1
             if l == n_tasks:
@@ -173,7 +178,7 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
 
 @njit
 def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
-    """Sweep over the weights of each task, see the room's docstring. Steps go by the largest curvature, 1/4."""
+    """Minimise by coordinate descent; see `learning.losses`. The steps use the largest curvature of the loss, 1/4."""
     n_features = indptr.size - 1
     curvature = np.empty(n_features)
     for l in range(W.shape[0]):
@@ -187,7 +192,7 @@ def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, interc
         for sweep in range(n_sweeps):
             for j in range(n_features):
                 if curvature[j] <= 0.0 or (sweep > 0 and w[j] == 0.0):
-                    continue  # the first sweep alone sees all
+                    continue  # only the first sweep visits weights that are 0
                 aim = curvature[j] * w[j]
                 for p in range(indptr[j], indptr[j + 1]):
                     aim += data[p] * a[indices[p]]

@@ -1,11 +1,11 @@
-"""The squared loss, 1/2 (y - f)^2, as in the least squares of Duchi et al. (2008), sec. 7. Labels are any numbers.
+"""The squared loss, 1/2 (y - f)^2, as in the least squares of Duchi et al. (2008), sec. 7. Labels may be any numbers.
 
 - value: sum_i c_il 1/2 (Y_il - F_il)^2;
 - subgradient: c_il (F_il - Y_il);
-- dual value: sum_i A_il Y_il - A_il^2 / (2 c_il), over the samples of weight above 0;
+- dual value: sum_i A_il Y_il - A_il^2 / (2 c_il), over the samples with positive weights;
 - dual step: B_il = (A_il + sigma_l (Y_il - F_il)) / (1 + sigma_l / c_il).
 
-A label of 0 is a number like any other.
+A label of 0 has no special meaning.
 
 >>> F, Y = [[2.0, 0.5], [0.0, 3.0]], [[1, -1], [-1, 0]]
 >>> value(F, Y)
@@ -26,7 +26,7 @@ from jointsparse.learning.loss import derivatives_of, functions_of, steps_of, su
 
 QUADRATIC = True
 CURVATURE = 1.0
-DESCENDS = False  # has no `descend`
+DESCENDS = False
 
 
 @njit(inline="always")

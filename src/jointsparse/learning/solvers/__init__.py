@@ -1,15 +1,16 @@
-"""The room of solvers: modules whose `fit` trains W over a loss and a norm, both given as modules.
+"""Solvers: plug-in modules whose function `fit` trains W for a loss and a norm, which are also plug-in modules.
 
-Every solver takes many pairs, (eta0, radius) or just radii. `subgradient` trains them together, so that the data are
-read once per iteration. `pdhg` and `working_set` train one after the other.
+Every solver trains several pairs (eta0, radius), or several radii if it has no step size. `subgradient` trains all
+pairs together, so that it reads the data once per iteration. `pdhg` and `working_set` train one pair after the other.
 
 - ``fit(problem, *, loss, norm, radius, n_iter, penalised, weights, positive, groups, watch)`` returns a `Fit`.
 - ``TAKES`` lists the step sizes that ``fit`` takes per pair.
-- ``STOPS_AT_TOL`` says whether ``fit`` takes a duality gap ``tol`` to stop at, and a fit to ``start`` from.
+- ``STOPS_AT_TOL`` is True if ``fit`` takes ``tol``, a duality gap at which it stops, and ``start``, a fit for a warm
+  start.
 
-A solver tells the function ``watch`` (iterations done, objective, gap) now and then: of several pairs the sum of the
-objectives and the largest gap. The gap is NaN where none is known for the whole problem. The solver ends where the
-function returns something true, and certifies what it has.
+A solver calls ``watch(iterations, objective, gap)`` from time to time. With several pairs, objective is the sum of
+their objectives and gap is the largest gap. The gap is NaN if none is known for the whole problem. If the function
+returns a true value, the solver stops and certifies its current solution.
 """
 
 from importlib import import_module

@@ -1,8 +1,9 @@
-"""Accelerated proximal gradient steps, for losses whose derivative is smooth.
+"""Accelerated proximal gradient steps, for losses with a Lipschitz continuous derivative.
 
 W <- P(Z - step * gradient(Z)), Z <- W + momentum (W - W_before), where P is the projection or the proximal step. The
-step size follows the curvature along the way. At large margins the logistic loss bends far less than its bound says,
-so steps are ten times as long. With intercepts the features are centred, without a copy of them.
+step size adapts to the local curvature. For large margins the curvature of the logistic loss is far below its upper
+bound, so the steps can be ten times longer than the bound allows. With intercepts the features are centred implicitly,
+without a copy.
 
 Sources:
 
@@ -18,15 +19,27 @@ from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import Regulariser
 from jointsparse.learning.solvers.pdhg import Point, Proof, inner_product, margins, spectral_bounds
 
-GROWTH, SHRINKAGE = 1.1, 1.5  # of the step size, in each iteration and where it was too long
+# Factors by which the step size grows in each iteration, and shrinks if the step was too long.
+GROWTH, SHRINKAGE = 1.1, 1.5
 
 
 class Run:
-    """Iterations in the place of those of `pdhg.Run`, for a loss whose CURVATURE is finite.
+    """Accelerated iterations. They can replace `pdhg.Run` if the CURVATURE of the loss is finite.
 
-    at: the iterate. b: its intercepts for centred features. ahead: weights, intercepts and margins of Z. omega: the
-    step size. safe: a step size that the loss's CURVATURE allows everywhere. means: (n_tasks, n_features), what
-    centring takes off the features; 0 without intercepts. b_scale: (n_tasks,), factors of the intercepts' steps.
+    at : Point
+        The iterate.
+    b : array (n_tasks,)
+        Intercepts of the iterate for centred features.
+    ahead : tuple
+        Weights, intercepts and margins of the extrapolated point Z.
+    omega : float
+        Step size.
+    safe : float
+        Step size that the CURVATURE of the loss permits everywhere.
+    means : array (n_tasks, n_features)
+        Means that centring subtracts from the features; 0 without intercepts.
+    b_scale : array (n_tasks,)
+        Factors of the step sizes of the intercepts.
     """
 
     def __init__(
@@ -42,28 +55,28 @@ class Run:
         n = np.maximum(problem.per_task((problem.c != 0).astype(float))[:, 0], 1.0)
         self.b_scale = spectral / n
         curvature = loss.CURVATURE * float(problem.c.max(initial=0.0)) * float(spectral.max(initial=0.0))
-        # With intercepts the curvature is doubled: the column of ones, scaled by b_scale, adds as much as ||X_k||^2.
+        # With intercepts the curvature doubles, because the column of ones, scaled by b_scale, contributes ||X_k||^2.
         self.safe = 1 / ((1 + problem.intercept) * curvature or 1.0)
         self.omega = self.safe if omega is None else omega
-        self.limit = 0.1 * float(np.finfo(problem.dtype).max)  # before the projection a step may go far
+        self.limit = 0.1 * float(np.finfo(problem.dtype).max)  # entries may become very large before the projection
         self.b = at.b + self.shift(at.W)
         self.ahead = at.W, self.b, at.F
 
     def shift(self, W: np.ndarray) -> np.ndarray:
-        """What centring the features adds to the intercepts."""
+        """Return the amounts by which centring the features changes the intercepts, (n_tasks,)."""
         return np.asarray((self.means * W).sum(axis=1))
 
     def in_scale(self, b: np.ndarray, other: np.ndarray) -> float:
-        """Inner product of changes of the intercepts, in units of the steps that they take."""
+        """Return the inner product of two changes of the intercepts, scaled by the step sizes of the intercepts."""
         return float((b / self.b_scale) @ other)
 
     def iterate(self, t: int, best: Proof | None) -> None:
-        """Do iteration t. best: given at a look only."""
+        """Do iteration t. best: the record to update with the new iterate, or None."""
         problem, (Z, b_ahead, F_ahead) = self.problem, self.ahead
         slope = self.loss.subgradient(F_ahead, problem.y, problem.c)
         s = problem.per_task(slope)[:, 0] * problem.intercept
         gradient = problem.transposed(slope)[..., 0] - self.means * s[:, np.newaxis]
-        step = np.float64(max(GROWTH * self.omega, self.safe))  # whose products are in double precision
+        step = np.float64(max(GROWTH * self.omega, self.safe))  # so that products with it are in double precision
         while True:
             W = np.ascontiguousarray(np.clip(Z - step * gradient, -self.limit, self.limit).T, dtype=Z.dtype)
             self.regulariser.step(W, step, **self.warm)
@@ -72,12 +85,12 @@ class Run:
             F = margins(problem, W, (b - self.shift(W)) * problem.intercept)
             slope_there = self.loss.subgradient(F, problem.y, problem.c)
             length = inner_product(W, Z, W, Z) + self.in_scale(b - b_ahead, b - b_ahead)
-            # Convex losses then lie below the parabola of this step; exactly so if they are quadratic.
+            # If this holds, the quadratic model of this step is an upper bound of a convex loss at W.
             if step <= self.safe or step * inner_product(slope_there, slope, F, F_ahead) <= length:
                 break
             step = np.float64(max(step / SHRINKAGE, self.safe))
         self.omega = float(step)
-        # Choice: the restart of O'Donoghue and Candès, where the momentum and the step point apart.
+        # Choice: restart as O'Donoghue and Candès do, when momentum and step have opposite directions.
         uphill = inner_product(Z, W, W, self.at.W) + self.in_scale(b_ahead - b, b - self.b) > 0
         momentum = 1.0 if uphill else (1 + np.sqrt(1 + 4 * self.momentum**2)) / 2
         share = Z.dtype.type(0.0 if uphill else (self.momentum - 1) / momentum)

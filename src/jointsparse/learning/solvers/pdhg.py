@@ -1,6 +1,7 @@
-"""Primal-dual hybrid gradient with restarts: fewer iterations than subgradients, no step size to choose, a proven gap.
+"""Primal-dual hybrid gradient (PDHG) with restarts.
 
-W <- P(W + tau X^T A), A <- dual step of size sigma from A at the margins X (2 W_new - W_old), in turns.
+It needs fewer iterations than the subgradient method and no step size, and it certifies a duality gap. Each iteration
+is W <- P(W + tau X^T A), followed by A <- dual step of size sigma from A, at the margins X (2 W_new - W_old).
 
 Sources:
 
@@ -33,9 +34,10 @@ from jointsparse.learning.regulariser import Regulariser, per_pair
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True
 
-ITERATIONS_PER_LOOK = 10  # the gap is computed every tenth iteration
+ITERATIONS_PER_LOOK = 10  # the gap is computed in every tenth iteration
 LANCZOS_STEPS = 12
-# A task's intercept is a column of X with this share of ||X_k||^2. Shares from 0.1 to 0.5 are as good.
+# An intercept counts as a constant column of X whose squared norm is this fraction of ||X_k||^2. Fractions from 0.1 to
+# 0.5 work equally well.
 INTERCEPT_SHARE = 0.25
 TINY = np.finfo(float).tiny
 
@@ -50,9 +52,9 @@ class Point(NamedTuple):
     V : array (n_tasks, n_features)
         X^T A.
     s : array (n_tasks,)
-        Sum of each task's A.
+        Sum of the dual variables of each task.
     A : array (n_samples, n_tasks of a part)
-        Dual variables, like the problem's y.
+        Dual variables, in the shape of the problem's y.
     F : array (n_samples, n_tasks of a part)
         Margins.
     """
@@ -81,14 +83,14 @@ def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped
 
 
 def inner_product(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_at: np.ndarray) -> float:
-    """Compute the inner product of two movements, in double precision, without a copy of either.
+    """Compute the inner product of new - at and other_new - other_at in double precision, without temporary arrays.
 
     Parameters
     ----------
-    new, at : arrays of one shape
-        Where the first movement ends and begins.
-    other_new, other_at : arrays of that shape
-        Where the second one ends and begins.
+    new, at : arrays
+        End and start of the first movement.
+    other_new, other_at : arrays of the same shape
+        End and start of the second movement.
     """
     total = np.zeros(1)
     add_products(*(array.reshape(-1, 1) for array in (new, at, other_new, other_at)), total)
@@ -96,9 +98,10 @@ def inner_product(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_
 
 
 def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.ndarray:
-    """Estimate ||X_k||^2 of each task, (n_tasks,), 5 % above the result of Lanczos, which is seldom 1 % too low.
+    """Estimate an upper bound of ||X_k||^2 for each task, (n_tasks,).
 
-    means: (n_tasks, n_features), what is taken off the features first; None: nothing.
+    It is 5 % above the result of the Lanczos method, which is seldom too low by more than 1 %. means: (n_tasks,
+    n_features), subtracted from the features before, or None.
     """
     means = np.zeros((problem.n_tasks, problem.n_features), dtype=problem.dtype) if means is None else means
     if problem.y.shape[1] > 1 and problem.shares_X and problem.c.all():  # all tasks have the same samples
@@ -110,12 +113,12 @@ def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.nda
     T = np.zeros((problem.n_tasks, LANCZOS_STEPS, LANCZOS_STEPS))
     for j in range(LANCZOS_STEPS):
         V = v.astype(problem.dtype)
-        # Rows of weight 0 belong to no sample.
+        # Rows of weight 0 are not part of the task.
         f = margins(problem, V, -(means * V).sum(axis=1)) * (problem.c != 0)
         w = problem.transposed(f)[:, :, 0].astype(float) - means * problem.per_task(f, float)
         T[:, j, j] = (w * v).sum(axis=1)
         w -= T[:, j, j, np.newaxis] * v + beta[:, np.newaxis] * before
-        # Squares of the entries may overflow; powers of two change no digit.
+        # Squares of the entries might overflow. Scaling by powers of two is exact.
         size = np.exp2(np.frexp(np.abs(w).max(axis=1, initial=0))[1])
         w /= size[:, np.newaxis]
         length = np.linalg.norm(w, axis=1)
@@ -128,7 +131,7 @@ def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.nda
 
 
 def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None, b_zero: np.ndarray) -> Point:
-    """Start from W = 0 and the dual variables that belong to it, or from those of `start`, W projected.
+    """Return the first iterate: W = 0 and its dual variables, or W (projected) and the dual variables of `start`.
 
     Parameters
     ----------
@@ -139,7 +142,7 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
     regulariser : Regulariser
         Constraint or penalty.
     start : Fit or None
-        Fit of one pair of the same problem, or of one with other samples, of which W and b are taken.
+        Fit of one pair. If it is of a problem with other samples, only its W and b are used.
     b_zero : array (n_tasks,)
         The best intercepts for W = 0.
 
@@ -158,7 +161,7 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
         A = -loss.subgradient(F, problem.y, problem.c)
     else:
         A = problem.arranged(start.dual).astype(problem.dtype)
-        # A step of size 0 leads into the domain if the weights have changed.
+        # If sample weights have changed, the dual variables may be infeasible. A step of size 0 makes them feasible.
         A = loss.dual_step(A, F, problem.y, problem.c, 0.0)
     return Point(W, b, problem.transposed(A)[..., 0], problem.per_task(A)[:, 0], A, F)
 
@@ -175,12 +178,12 @@ def margins(problem: Problem, W: np.ndarray, b: np.ndarray, used: np.ndarray | N
     b : array (n_tasks,)
         Intercepts.
     used : int array or None
-        The features with weights; None: all.
+        Features whose weights are not all 0, or None for all features.
 
     Returns
     -------
     F : array (n_samples, n_tasks of a part)
-        Like the problem's y.
+        Margins in the shape of the problem's y.
     """
     return np.vstack([part.margins(W[..., np.newaxis], b[:, np.newaxis], used) for part in problem.parts])
 
@@ -188,16 +191,16 @@ def margins(problem: Problem, W: np.ndarray, b: np.ndarray, used: np.ndarray | N
 def _first_balance(
     problem: Problem, regulariser: Regulariser, at: Point, spectral: np.ndarray, n_samples: float
 ) -> float:
-    """Balance the steps by guesses at the solution's distance: the sizes of the dual variables and of W."""
+    """Return a first omega, from guesses of how far W and the dual variables are from the solution."""
     dual = 0.0
     for part in problem.parts:
         of_tasks = part.per_task(np.square(at.A[part.rows], dtype=np.float64).sum(axis=0))
         dual += float((spectral[part.tasks] @ of_tasks)[0])
-    # The size of W: as far towards V as the ball allows, but no further than margins of 1.
+    # The guess for W goes in the direction of V as far as the ball allows, but not beyond margins of 1.
     W = at.V.T.copy()
     largest = np.abs(W).max(initial=0)
     limit = float(np.finfo(problem.dtype).max)
-    size = np.minimum(regulariser.beyond_edge(1e6), limit ** (1 / 4))  # far from overflow
+    size = np.minimum(regulariser.beyond_edge(1e6), limit ** (1 / 4))  # avoids overflow
     W *= size / np.where(largest > size / limit, largest, 1)
     regulariser.project(W)
     F = margins(problem, np.ascontiguousarray(W.T), np.zeros_like(at.b)) * (problem.c != 0)
@@ -208,7 +211,7 @@ def _first_balance(
 
 
 class Proof:
-    """The best feasible W and the best dual variables so far, and the gap between them."""
+    """The best feasible W and the best dual variables so far, and the duality gap between them."""
 
     def __init__(
         self,
@@ -226,7 +229,7 @@ class Proof:
         self.dual, self.bound = np.zeros(problem.y.shape, dtype=problem.dtype), -np.inf
 
     def look(self, t: int, at: Point) -> None:
-        """Take the W and the dual variables of iteration t that are better."""
+        """Keep W and the dual variables of iteration t where they are better than before."""
         problem = self.problem
         value = self.regulariser.cost(at.W.T) + float(self.loss.value(at.F, problem.y, problem.c).sum())
         self.objective.append((t, 0, value))
@@ -241,7 +244,7 @@ class Proof:
             self.bound, self.dual = bound, at.A
 
     def gap(self) -> float:
-        """Relative gap."""
+        """Return the relative duality gap."""
         return float(relative_gap(self.smallest, self.bound, self.at_zero))
 
     def is_proven(self) -> bool:
@@ -251,22 +254,33 @@ class Proof:
         self.certify()
         proven = self.gap() <= self.tol
         if not proven:
-            self.wanted /= 2  # single precision promised too much
+            self.wanted /= 2  # the gap in single precision was too optimistic
         return proven
 
     def certify(self) -> None:
-        """Compute the smallest objective and the bound again, in double precision."""
+        """Recompute the smallest objective and the bound in double precision."""
         W, b, regularisers = self.W[np.newaxis], self.b[np.newaxis], [self.regulariser]
         self.smallest = float(objective_of(self.problem, self.loss, regularisers, W, b)[0])
         self.bound = float(lower_bound(self.problem, self.loss, regularisers, self.dual)[0])
 
 
 class Run:
-    """Iterations with the step sizes tau = 1 / omega, sigma_k = omega / spectral_k, and restarts.
+    """PDHG iterations with restarts, and with the step sizes tau = 1 / omega, sigma_k = omega / spectral_k.
 
-    at: the iterate. first: the point of the last restart. since: iterations done since then. begun, previous: movement
-    in the first iteration after the restart and at the last look. omega: the balance of the two step sizes. spectral:
-    (n_tasks,), upper bounds of ||X_k||^2. b_scale: (n_tasks,), factors of the intercepts' steps.
+    at : Point
+        The iterate.
+    first : Point
+        The iterate at the last restart.
+    since : int
+        Number of iterations since the last restart.
+    begun, previous : float
+        Length of the movement in the first iteration after the restart, and in the last iteration with a look.
+    omega : float
+        Balance of the two step sizes.
+    spectral : array (n_tasks,)
+        Upper bounds of ||X_k||^2.
+    b_scale : array (n_tasks,)
+        Factors of the step sizes of the intercepts.
     """
 
     def __init__(
@@ -282,7 +296,7 @@ class Run:
         self.since, self.begun, self.previous = 0, 0.0, 0.0
 
     def iterate(self, t: int, best: Proof | None) -> None:
-        """Do iteration t. best: given at a look only."""
+        """Do iteration t. best: the record to update with the new iterate, or None."""
         new = self.step()
         if t % ITERATIONS_PER_LOOK == 1 and self.since == 0:
             _, _, moved = self.movements(self.at, new)
@@ -297,7 +311,7 @@ class Run:
         self.move(new, restarts)
 
     def step(self) -> Point:
-        """Take a step. X is read once."""
+        """Return the next point, reading X only once."""
         problem, at, tau = self.problem, self.at, 1 / self.omega
         W = np.ascontiguousarray((at.W + at.W.dtype.type(tau) * at.V).T)
         self.regulariser.step(W, tau, **self.warm)
@@ -312,7 +326,7 @@ class Run:
         return Point(W, b, V, s, A, F)
 
     def movements(self, at: Point, new: Point) -> tuple[float, float, float]:
-        """Movement of W and b, of A, and of all in the metric of the method."""
+        """Return the lengths of the movements of W and b, of A, and of all of them in the metric of PDHG."""
         primal, cross = inner_product(new.W, at.W, new.W, at.W), inner_product(new.W, at.W, new.V, at.V)
         if self.problem.intercept:
             primal += float((np.square(new.b - at.b, dtype=np.float64) / self.b_scale).sum())
@@ -326,18 +340,19 @@ class Run:
         return float(np.sqrt(primal)), float(np.sqrt(dual)), float(both)
 
     def is_to_restart(self, t: int, new: Point) -> bool:
-        """Return True if a look in iteration t says that the next iteration begins anew."""
-        # Choice: PDLP's rule of restarts, by the length of a step and with 0.4 for 0.2; 0.2 to 0.6 take as long.
+        """Return True if the method should restart after iteration t."""
+        # Choice: PDLP's rule for restarts, applied to the length of a step, and with 0.4 in the place of 0.2. Values
+        # from 0.2 to 0.6 are equally fast.
         _, _, moved = self.movements(self.at, new)
         stalled = moved <= 0.8 * self.begun and moved > self.previous
         self.previous = moved
         return moved <= 0.4 * self.begun or stalled or self.since >= 0.36 * t
 
     def rebalance(self, new: Point) -> None:
-        """Balance the step sizes by how far W and A moved since the last restart."""
+        """Balance the step sizes by the distances that W and A have moved since the last restart."""
         W_moved, A_moved, _ = self.movements(self.first, new)
-        # A W that stays in a corner moves by rounding, which says nothing of the balance.
-        zero = np.zeros_like(new.W)  # the distance from it is ||W||
+        # If W stays in a corner, it moves only by rounding errors, which are no information about the balance.
+        zero = np.zeros_like(new.W)  # the distance of W from zero is ||W||
         size = np.sqrt(inner_product(new.W, zero, new.W, zero))
         if W_moved > 100 * np.finfo(self.problem.dtype).eps * size:
             # The new omega is the geometric mean of the old one and of the ratio of the movements.
@@ -345,7 +360,7 @@ class Run:
             self.omega = float(np.sqrt(square)) if square > 0 else self.omega
 
     def move(self, new: Point, restarts: bool) -> None:
-        """Reflect the iterate at the new point, or set it there if the run restarts."""
+        """Take a reflected Halpern step towards the new point, or move to the new point if the method restarts."""
         if restarts:
             self.at, self.first, self.since = Point(*(array.copy() for array in new)), new, 0
             return
@@ -372,9 +387,9 @@ def fit(
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
 
-    Each iteration takes one product with X and one with its transpose, and reads X once. The start costs about as much
-    as 14 such products, the final proof half of one. The objective is known at every tenth iteration. Step
-    sizes follow from ||X_k|| and from how far W and the dual variables move.
+    Each iteration takes one product with X and one with its transpose, and reads X once. The start takes as long as
+    about 14 iterations, and the final certificate as half an iteration. The objective is computed in every tenth
+    iteration. The step sizes follow from ||X_k|| and from the distances that W and the dual variables move.
 
     Parameters
     ----------
@@ -385,23 +400,23 @@ def fit(
     norm : module
         Plug-in of norms.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radius of each pair, the paper's C. Norms with a ball for each task take one per task too.
+        Radius of each pair, which the papers call C. Norms with a ball for each task also accept one radius per task.
     tol : float, at least 0
-        Relative duality gap. A pair stops at the first look, every tenth iteration, that proves it.
+        Relative duality gap at which a pair stops. The gap is checked in every tenth iteration.
     n_iter : int
-        Largest number of iterations.
+        Maximum number of iterations.
     penalised : bool
-        True to add radius * ||W|| to the losses instead.
+        True to add radius * ||W|| to the losses, instead of the constraint.
     weights : array (n_features,) or (n_groups,), or None
-        Weights of the features or groups in the norm, above 0. None means 1.
+        Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True to allow no weights W below 0.
+        True if W must be non-negative.
     groups : int array (n_features,) or None
-        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
+        The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     start : Fit or None
-        Fit of the same problem to begin from instead of 0.
+        Fit of the same problem for a warm start.
     watch : function or None
-        See the room's docstring.
+        See `jointsparse.learning.solvers`.
 
     Returns
     -------
@@ -426,9 +441,9 @@ def fit_pairs(
     Parameters
     ----------
     kind : class
-        Kind of the iterations, such as `Run`.
+        Class of the iterations, such as `Run`.
     problem, loss, tol, n_iter, start, watch : as in `fit`
-        See there.
+        See `fit`.
     pairs : sequence of Regulariser
         Constraint or penalty of each pair.
     """
@@ -442,7 +457,7 @@ def fit_pairs(
 
 
 def _fit_pair(run: Any, best: Proof, n_iter: int, watch: Watch | None) -> Fit:
-    """Iterate until the gap is proven, the watch ends the fit, or the iterations are used up."""
+    """Iterate until the gap is certified, the watch ends the fit, or the number of iterations is reached."""
     best.look(0, run.first)
     for t in range(n_iter + 1):
         look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter
