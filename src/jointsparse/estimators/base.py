@@ -131,7 +131,7 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
     return guarded
 
 
-def given_one(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
+def radius_or_penalty(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
     """Return the radius or the penalty, whichever is given, and True if it is the penalty.
 
     The default radius "auto" counts as None if a penalty is given.
@@ -180,7 +180,7 @@ def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
     return np.reshape(_check_sample_weight(sample_weight, counted, dtype=np.float64, ensure_non_negative=True), shape)
 
 
-def by_name(numbers: Any, names: np.ndarray | None) -> Any:
+def in_order_of_names(numbers: Any, names: np.ndarray | None) -> Any:
     """Reorder a pandas Series whose index holds exactly these names to their order; return anything else unchanged."""
     labels: Any = getattr(numbers, "index", None)  # lists have a method of this name
     named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
@@ -206,7 +206,7 @@ def _hint_at_scales(X: Any) -> None:
         )
 
 
-def or_centre(problem: Problem) -> str:
+def centring_advice(problem: Problem) -> str:
     """Return the advice to centre the features if they are dense and not centred, and "" otherwise."""
     for X in [] if problem.is_sparse else stored(problem.X).values():
         some = X[:: max(X.size // SCALE_ENTRIES, 1)].astype(np.float64)
@@ -450,11 +450,13 @@ class Trained(SelectorMixin, Linear):
         """Check feature_weights, groups and positive, and return them as options of the solvers."""
         norm = self._norm()
         options: dict[str, Any] = {"positive": bool(self.positive)}
-        names, n_rows, each = getattr(self, "feature_names_in_", None), n_features, f"{n_features} features"
+        names, n_rows, rows = getattr(self, "feature_names_in_", None), n_features, f"{n_features} features"
         if self.groups is not None:
             require(norm.GROUPED, f"groups must be None with norm={self.norm!r}, which does not support groups")
             try:
-                names, options["groups"] = np.unique(np.asarray(by_name(self.groups, names)), return_inverse=True)
+                names, options["groups"] = np.unique(
+                    np.asarray(in_order_of_names(self.groups, names)), return_inverse=True
+                )
             except TypeError:
                 message = f"groups must hold names that are all of the same type, got {shortened(self.groups)}"
                 raise ValueError(message) from None
@@ -462,17 +464,17 @@ class Trained(SelectorMixin, Linear):
             require(
                 shape == (n_features,), f"groups must name a group for each of {n_features} features, got shape {shape}"
             )
-            each = f"{n_rows} groups, in the order of their sorted names"
+            rows = f"{n_rows} groups, in the order of their sorted names"
         if self.feature_weights is not None:  # one weight per group if there are groups
             require(
                 norm.WEIGHTED, f"feature_weights must be None with norm={self.norm!r}, which does not support weights"
             )
-            weights = real_array(by_name(self.feature_weights, names), "feature_weights").astype(float)
+            weights = real_array(in_order_of_names(self.feature_weights, names), "feature_weights").astype(float)
             wrong = weights[~((weights > 0) & np.isfinite(weights))]
             got = wrong[:1] if weights.shape == (n_rows,) else f"shape {weights.shape}"
             require(
                 weights.shape == (n_rows,) and not len(wrong),
-                f"feature_weights must hold a positive number for each of {each}, got {got}",
+                f"feature_weights must hold a positive number for each of {rows}, got {got}",
             )
             options["weights"] = weights
         return options
@@ -560,7 +562,7 @@ class Trained(SelectorMixin, Linear):
         self, problem: Problem, centres: np.ndarray, radius: Any, penalty: Any, watch: Watch | None = None
     ) -> Self:
         """Train with one radius or penalty and the best step size, and store the result."""
-        value, penalised = given_one(radius, penalty)
+        value, penalised = radius_or_penalty(radius, penalty)
         if not penalised and isinstance(value, str) and value == "auto":
             value = UNITS.get(self.loss, 1.0) * self._scales(problem).radius
         value = as_finite(value, "penalty" if penalised else "radius")
@@ -601,7 +603,7 @@ class Trained(SelectorMixin, Linear):
             warn_user(
                 f"with {strength}, after {self.n_iter_} iterations, the objective is certified to be within "
                 f"{self.duality_gap_:.2g} of the optimum (relative), not within tol={self.tol:g}: raise {limit} or "
-                f"tol{or_centre(problem)}",
+                f"tol{centring_advice(problem)}",
                 ConvergenceWarning,
             )
 

@@ -163,10 +163,12 @@ class Labelled(ClassifierMixin, Linear):
         classes = self._codes.tolist()
         unknown = set(self.class_weight) - set(classes)
         require(not unknown, f"class_weight must name classes of y, {classes}, got {sorted(unknown, key=str)}")
-        of_class = np.array([self.class_weight.get(value, 1.0) for value in classes], dtype=float)
-        require(np.all(of_class >= 0), f"class_weight must hold non-negative numbers, got {dict(self.class_weight)}")
+        weight_of_class = np.array([self.class_weight.get(value, 1.0) for value in classes], dtype=float)
+        require(
+            np.all(weight_of_class >= 0), f"class_weight must hold non-negative numbers, got {dict(self.class_weight)}"
+        )
         # With more than two classes, a sample has the weight of its own class in every task.
-        return weights * of_class[self._places(Y)]
+        return weights * weight_of_class[self._places(Y)]
 
     def _balance(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return factors (n_samples, n_tasks) that give the positives and negatives of a task equal total weight."""

@@ -86,7 +86,7 @@ def _as_array(y: Any) -> np.ndarray:
     its own types and categories to floats.
     """
     types = list(y.dtypes) if hasattr(y, "columns") and hasattr(y, "dtypes") else [getattr(y, "dtype", None)]
-    if types and isinstance(types[0], np.dtype) and all(one == types[0] for one in types):
+    if types and isinstance(types[0], np.dtype) and all(dtype == types[0] for dtype in types):
         return np.asarray(y)
     if hasattr(y, "astype"):  # pandas
         return np.asarray(y.astype(object))
@@ -100,13 +100,13 @@ def _of_one_type(objects: np.ndarray) -> np.ndarray:
     """Convert an array of objects to text, numbers or booleans; return it unchanged if it holds anything else."""
     values = objects.ravel().tolist()
     types = set(map(type, values))
-    if not all(issubclass(one, str | int | float | np.generic) for one in types):
+    if not all(issubclass(kind, str | int | float | np.generic) for kind in types):
         return objects
     array = np.array(values)
     if (
         array.dtype.kind == "f"
         and min(values, default=-1) >= 0
-        and not any(issubclass(one, float | np.inexact) for one in types)
+        and not any(issubclass(kind, float | np.inexact) for kind in types)
     ):
         array = np.array(values, dtype=np.uint64)  # NumPy makes floats of integers that lie on both sides of 2^63
     return array.reshape(objects.shape)

@@ -11,7 +11,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse.checks import require, warn_user
-from jointsparse.estimators.base import Trained, all_or_nothing, given_one, or_centre, parameters, positional
+from jointsparse.estimators.base import (
+    Trained,
+    all_or_nothing,
+    centring_advice,
+    parameters,
+    positional,
+    radius_or_penalty,
+)
 from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.watch import Watch
 from jointsparse.learning.fit import Fit
@@ -239,7 +246,7 @@ class OneStrength(Trained):
         """
         model = clone(self)
         require(model._stops(), f"path needs a solver that stops at tol, got solver={model.solver!r}")
-        _, penalised = given_one(model.radius, model.penalty)
+        _, penalised = radius_or_penalty(model.radius, model.penalty)
         problem, centres = model._pose_shared(model._read_all(X, y, sample_weight))
         grid = model._grid(problem, n_points if strengths is None else np.atleast_1d(strengths), penalised, "strengths")
 
@@ -253,7 +260,7 @@ class OneStrength(Trained):
         if unproven:
             warn_user(
                 f"{unproven} of {len(fits)} points of the path are not certified to be within tol={model.tol:g} of "
-                f"their optima (see the gap of the path): raise n_iter or tol{or_centre(problem)}",
+                f"their optima (see the gap of the path): raise n_iter or tol{centring_advice(problem)}",
                 ConvergenceWarning,
             )
         return Path(

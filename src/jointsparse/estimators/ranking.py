@@ -154,15 +154,15 @@ def compare(
     require_count(n_resamples, "n_resamples")
     tasks, truth, (f, g) = _read([model_a, model_b], X, Y, labels)
     counts = resample(len(truth), n_resamples, np.random.default_rng(random_state))
-    of_a, of_b = (resampled(scores, truth, counts)[0] for scores in (f, g))
-    difference, low, high = estimates(of_a - of_b)
-    drawn = with_mean(of_a - of_b)[1:]
+    auc_a, auc_b = (resampled(scores, truth, counts)[0] for scores in (f, g))
+    difference, low, high = estimates(auc_a - auc_b)
+    drawn = with_mean(auc_a - auc_b)[1:]
     n_drawn = (~np.isnan(drawn)).sum(axis=0)
     # The original samples count as one more resample, against either model, so that no p-value is 0.
-    p = np.array([(1 + of_draws.sum(axis=0)) / (1 + n_drawn) for of_draws in (drawn <= 0, drawn >= 0)])
+    p = np.array([(1 + against.sum(axis=0)) / (1 + n_drawn) for against in (drawn <= 0, drawn >= 0)])
     p = np.where(np.isnan(difference), np.nan, p)
     corrected = [np.append(holm(each[:-1]), each[-1]) for each in p]
-    numbers = {"auc_a": estimates(of_a[:1])[0], "auc_b": estimates(of_b[:1])[0]}
+    numbers = {"auc_a": estimates(auc_a[:1])[0], "auc_b": estimates(auc_b[:1])[0]}
     numbers |= {"difference": difference, "low": low, "high": high, "p": p[0], "p_reverse": p[1]}
     numbers |= {"p_holm": corrected[0], "p_reverse_holm": corrected[1]}
     return Bunch(task=np.append(tasks, "(all tasks)"), **numbers)

@@ -24,12 +24,12 @@ from jointsparse.estimators.base import (
     Trained,
     all_or_nothing,
     are_listed,
-    given_one,
+    centring_advice,
     in_words,
-    or_centre,
     parameters,
     plug_in,
     positional,
+    radius_or_penalty,
 )
 from jointsparse.estimators.classifier import Labelled, has_probabilities
 from jointsparse.estimators.labels import Labels
@@ -91,7 +91,7 @@ class Scored(NamedTuple):
     largest: Fit
 
 
-OF_FITS = "scores", "gaps", "features"  # fields of Scored that hold a number per fit
+FIT_FIELDS = "scores", "gaps", "features"  # fields of Scored that hold a number per fit
 
 
 class Round(NamedTuple):
@@ -173,7 +173,7 @@ def choose(
         See `JointSparseClassifierCV`.
     """
     scores = [result["scores"] for result in results.values()]
-    places = [best_place(of_norm, penalised, selection) for of_norm in scores]
+    places = [best_place(table, penalised, selection) for table in scores]
     features = [result["features"][place].mean() for result, place in zip(results.values(), places, strict=True)]
     firsts = np.cumsum([0, *map(len, scores[:-1])])
     best = comparable(np.vstack(scores))[firsts + places]
@@ -237,11 +237,11 @@ class Search(Trained):
             known = isinstance(self.norm, str) and self.norm in names
             require(known, f"norm must be one of auto, {', '.join(sorted(names))}, got {self.norm!r}")
             return [self.norm]
-        given = [
-            flag for flag, one in (("GROUPED", self.groups), ("WEIGHTED", self.feature_weights)) if one is not None
+        needed = [
+            flag for flag, value in (("GROUPED", self.groups), ("WEIGHTED", self.feature_weights)) if value is not None
         ]
         # Choice: every plug-in is tried, so that a new norm only has to be listed in NORMS.
-        return [name for name in names if all(getattr(pick("norms", name), flag) for flag in given)]
+        return [name for name in names if all(getattr(pick("norms", name), flag) for flag in needed)]
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
         """Score decisions or predictions f for signs or targets y with weights c; NaN if the score is undefined."""
@@ -285,7 +285,7 @@ class Search(Trained):
             If y is a matrix and some of its tasks lack positives or negatives in a fold.
         """
         require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
-        watch, of_folds = self._watch(), self._watch(FOLDS_SHARE)
+        watch, watch_of_folds = self._watch(), self._watch(FOLDS_SHARE)
         samples = self._read_all(X, y, sample_weight)
         n, n_tasks = samples.Y.shape
         self._counted = self._validation_tasks(n_tasks)
@@ -305,14 +305,14 @@ class Search(Trained):
             "selection must be 'best' or None with fewer than two folds, as with X_val, got 'one_standard_error'",
         )
         values, penalised = self._given()
-        self._try_norms(problem, samples, splits, values, penalised, of_folds)
+        self._try_norms(problem, samples, splits, values, penalised, watch_of_folds)
         value = self._choose(problem, penalised)
         radius, penalty = (None, value) if penalised else (value, None)
         return self._train_one(problem, centres, radius, penalty, watch)
 
     def _given(self) -> tuple[Any, bool]:
         """Return radii or penalties as the user passed them, and True if they are penalties."""
-        values, penalised = given_one(self.radii, self.penalties, "radii and penalties")
+        values, penalised = radius_or_penalty(self.radii, self.penalties, "radii and penalties")
         if not penalised and isinstance(values, str):
             require(values == "auto", f"radii must be 'auto', a list of radii or their number, got {values!r}")
         elif isinstance(self.norm, str) and self.norm == "auto":
@@ -387,8 +387,8 @@ class Search(Trained):
                 return None
             ended = all(fits.ended for fits in scored[-1].by_split)
             step = self._next_step(tried, ended, least)
-            of_first = self.scores_[:, 0]
-            if step is not None or ended or least or max(tried) >= PER_DECADE or np.isnan(of_first).any():
+            first_scores = self.scores_[:, 0]
+            if step is not None or ended or least or max(tried) >= PER_DECADE or np.isnan(first_scores).any():
                 return step
             least = PER_DECADE
             # A single split is enough to see whether the scores rise again.
@@ -396,7 +396,7 @@ class Search(Trained):
             (look,) = score([least], splits[:1], [start]).by_split
             range_of_scores = np.ptp(np.nanmean(self.scores_, axis=1)) or 1.0
             gain = _slack(comparable(self.scores_)) * range_of_scores
-            return tried[-1] + 1 if look.scores[0] > of_first.max() + gain else None
+            return tried[-1] + 1 if look.scores[0] > first_scores.max() + gain else None
 
         for steps in rounds(FIRST_STEPS if unit > 0 else [0], following, WIDTH):
             if tried and watch.left() < 0:
@@ -445,7 +445,7 @@ class Search(Trained):
         # tried from the largest down.
         tried = min(len(result.scores) for result in results)
         kept = slice(-tried, None) if penalised else slice(tried)
-        by_split = [result._replace(**{name: getattr(result, name)[kept] for name in OF_FITS}) for result in results]
+        by_split = [result._replace(**{name: getattr(result, name)[kept] for name in FIT_FIELDS}) for result in results]
         return Round(strengths[kept], by_split)
 
     def _score_split(
@@ -496,7 +496,7 @@ class Search(Trained):
         """Store the results of the current norm as arrays (n_grid, n_splits). rounds: by increasing strength."""
         self.results_by_norm_[self.norm_] = {"grid": np.concatenate([tried.strengths for tried in rounds])} | {
             name: np.vstack([np.array([getattr(fits, name) for fits in tried.by_split]).T for tried in rounds])
-            for name in OF_FITS
+            for name in FIT_FIELDS
         }
         self._show_norm()
 
@@ -514,7 +514,7 @@ class Search(Trained):
             warn_user(
                 f"of the {gaps.size} fits on the folds, {unproven.sum()} are not certified to be within "
                 f"{self._fold_tol():g} of their optima, only within {gaps.max():.2g} (relative) at worst: raise "
-                f"{'' if self.max_time is None else 'max_time, '}n_iter or tol{or_centre(problem)}",
+                f"{'' if self.max_time is None else 'max_time, '}n_iter or tol{centring_advice(problem)}",
                 ConvergenceWarning,
             )
         require(
