@@ -252,9 +252,8 @@ def test_sparse_features_change_nothing(estimator, container, X, Y):
     dense, thin = new().fit(X, Y[:, 0]), new().fit(container(X), Y[:, 0])
     np.testing.assert_allclose(thin.coef_, dense.coef_, atol=1e-4)
     np.testing.assert_allclose(np.nanmin(thin.objective_), np.nanmin(dense.objective_), rtol=1e-6)
-    np.testing.assert_allclose(
-        thin.predict(container(X)), thin.predict(X), atol=1e-12
-    )  # terms of both signs may cancel
+    # The absolute tolerance allows for terms that cancel.
+    np.testing.assert_allclose(thin.predict(container(X)), thin.predict(X), atol=1e-12)
 
 
 def test_folds_that_do_not_reach_tol_warn_once(X, Y):

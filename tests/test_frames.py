@@ -172,9 +172,8 @@ def test_results_have_the_names_of_tasks_with_samples_of_their_own():
 def test_tasks_in_another_order_are_refused(call):
     with pytest.raises(ValueError, match=r"must have the columns \['cat', .* in this order, got \['dog'"):
         call(FRAME[["dog", "cat", "sea"]])
-    assert (
-        0.5 < JointSparseClassifier().fit(X, FRAME).score(X, Y) < 1
-    )  # without names, the user is responsible for the order
+    # Without names, the user is responsible for the order.
+    assert 0.5 < JointSparseClassifier().fit(X, FRAME).score(X, Y) < 1
 
 
 def test_scores_have_the_names_of_tasks():

@@ -134,9 +134,8 @@ def test_a_sample_of_weight_zero_is_ignored_and_weight_two_doubles_the_step(rng)
     doubled = online(eta0=0.25).partial_fit(X, Y, sample_weight=np.full(30, 2.0)).coef_
     np.testing.assert_allclose(doubled, plain, atol=1e-15)
     np.testing.assert_array_equal(online(class_weight={1: 2.0, -1: 2.0}, eta0=0.25).partial_fit(X, Y).coef_, doubled)
-    assert (
-        online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y).t_ == 1
-    )  # a sample that is part of no task does not count
+    # Samples that are part of no task do not count as a step.
+    assert online(labels="masked").partial_fit(X, Y).partial_fit(X, 0 * Y).t_ == 1
 
 
 def test_a_step_invalidates_the_calibration(rng):

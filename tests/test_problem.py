@@ -133,9 +133,8 @@ def nearly_whole(rng, dtype=float):
 @pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
 def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkeypatch):
     X, Y = nearly_whole(rng)
-    Y = np.column_stack(
-        [Y, np.where(np.arange(100) < 10, 0, Y[:, 0])]
-    )  # this task lacks a tenth, so it copies its rows
+    # The last task lacks a tenth of the samples, so it copies its rows.
+    Y = np.column_stack([Y, np.where(np.arange(100) < 10, 0, Y[:, 0])])
     made = Problem.from_matrix(container(X), Y)
     assert [len(part.y) for part in made.parts] == [100, 100, 100, 90]
     first = [part.X.data if sparse.issparse(part.X) else part.X for part in made.parts]

@@ -69,14 +69,14 @@ class Point(NamedTuple):
 
 @njit
 def reflect(at, new, first, share):  # type: ignore[no-untyped-def]
-    """at = share (2 new - at) + (1 - share) first; all (n,)."""
+    """Compute at = share (2 new - at) + (1 - share) first, in place. All arrays are (n,)."""
     for i in range(at.size):
         at[i] = share * (2 * new[i] - at[i]) + (1 - share) * first[i]
 
 
 @njit
 def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped-def]
-    """sums (n_columns,) += sum of (new - at) (other_new - other_at); all (n, n_columns)."""
+    """Add (new - at) (other_new - other_at), summed over the rows, to `sums`, (n_columns,)."""
     for i in range(at.shape[0]):
         for p in range(at.shape[1]):
             sums[p] += np.float64(new[i, p] - at[i, p]) * np.float64(other_new[i, p] - other_at[i, p])
@@ -274,7 +274,8 @@ class Run:
     since : int
         Number of iterations since the last restart.
     begun, previous : float
-        Length of the movement in the first iteration after the restart, and in the last iteration with a look.
+        Length of the movement in the first iteration after the restart, and in the last iteration of which the gap was
+        computed.
     omega : float
         Balance of the two step sizes.
     spectral : array (n_tasks,)
