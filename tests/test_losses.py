@@ -145,7 +145,7 @@ def test_nan_propagates(loss):
 
 FITTING = np.ones((4, 3))
 OTHER_SHAPES = [np.ones(shape) for shape in ((4, 2), (3, 3), 4, (1, 3))]
-FORM = r"must hold real numbers in the shape of F \(n_samples, n_tasks\) or \(n_samples, 1\), got"
+FORM = r"must hold real numbers, in the shape \(4, 3\) of F or with a single column, got"
 
 
 @pytest.mark.parametrize("name", ["value", "subgradient", "dual_value", "dual_step"])
@@ -160,7 +160,7 @@ FORM = r"must hold real numbers in the shape of F \(n_samples, n_tasks\) or \(n_
 )
 def test_shapes_and_types_that_do_not_fit_raise(loss, name, F, Y, c, said):
     arguments = (F, F, Y, c, 1.0) if name == "dual_step" else (F, Y, c)
-    with pytest.raises(ValueError, match=r"^F must have the shape of A, got \(4, 1\), \(4, 3\)"):
+    with pytest.raises(ValueError, match=r"^F must have the shape of A, \(4, 3\), got \(4, 1\)"):
         loss.dual_step(FITTING, FITTING[:, :1], FITTING, FITTING, 1.0)
     with pytest.raises(ValueError, match=said):
         getattr(loss, name)(*arguments)

@@ -1,4 +1,4 @@
-"""The loops and the four functions of a loss, made of its formulas for one sample and task, which losses/ holds."""
+"""Builders of the compiled loops and the functions of a loss, from its formulas for a single sample and task."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ Function = Callable[..., NDArray[Any]]
 
 
 def sums_of(term: Any) -> Loop:
-    """Compile the loop `column_sums` or `dual_sums` of `functions_of`. term: compiled, (f, y, weight), is added."""
+    """Compile the loop `column_sums` or `dual_sums` for `functions_of`. term: compiled function (f, y, weight)."""
 
     @njit
     def sums_of_columns(F, Y, c, sums):  # type: ignore[no-untyped-def]
@@ -28,7 +28,10 @@ def sums_of(term: Any) -> Loop:
 
 
 def derivatives_of(derivative: Any) -> Loop:
-    """Compile the loop `derivatives` of `functions_of`. derivative: compiled, (f, y, weight), with respect to f."""
+    """Compile the loop `derivatives` for `functions_of`.
+
+    derivative: compiled function (f, y, weight), the derivative of the loss with respect to f.
+    """
 
     @njit
     def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
@@ -41,7 +44,10 @@ def derivatives_of(derivative: Any) -> Loop:
 
 
 def steps_of(step: Any) -> Loop:
-    """Compile the loop `dual_steps` of `functions_of`. step: compiled, (a, f, y, weight, sigma), the step of a."""
+    """Compile the loop `dual_steps` for `functions_of`.
+
+    step: compiled function (a, f, y, weight, sigma) that returns the new dual variable.
+    """
 
     @njit
     def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
@@ -56,9 +62,9 @@ def steps_of(step: Any) -> Loop:
 def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_steps: Loop) -> tuple[Function, ...]:
     """Wrap the compiled loops of a loss in functions that check their input.
 
-    All arrays are (n_samples, n_tasks), and Y and c may also be (n_samples, 1), one column for all tasks. Margins and
-    dual variables are float64 or float32, in any memory order. Only shapes and types are checked, since solvers call
-    these functions in their inner loop.
+    All arrays are (n_samples, n_tasks). Y and c may also be (n_samples, 1), with one column for all tasks. Margins and
+    dual variables are float64 or float32, in any memory order. Only shapes and dtypes are checked, because solvers call
+    these functions in their inner loops.
 
     Parameters
     ----------
@@ -67,20 +73,20 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     derivatives : compiled function (F, Y, c, G)
         Writes the weighted derivatives with respect to F to `G`.
     dual_sums : compiled function (A, Y, c, sums)
-        Adds what the dual variables A of each column contribute to the dual objective to `sums`, (n_tasks,).
+        Adds the contributions of the dual variables A to the dual objective to `sums`, (n_tasks,).
     dual_steps : compiled function (A, F, Y, c, sigma, B)
         Writes the proximal steps of sizes `sigma`, (n_tasks,), from the dual variables A to `B`.
 
     Returns
     -------
     value, subgradient, dual_value, dual_step : functions
-        The functions of a loss, each with a docstring of its own.
+        The functions of the loss. Each of them has a docstring.
     """
 
     def value(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None = None) -> NDArray[np.float64]:
         """Sum the losses of margins F with labels Y and weights c (1 by default) for each task, in double precision.
 
-        Returns (n_tasks,). A NaN in F gives NaN. Raises ValueError where shapes or types do not fit.
+        Returns (n_tasks,). A NaN in F gives NaN. Raises ValueError if shapes or dtypes do not fit.
         """
         F, Y, c = _checked(F, Y, c)
         sums = np.zeros(F.shape[1])
@@ -90,7 +96,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     def subgradient(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None = None) -> Floats:
         """Differentiate `value` with respect to the margins F, with labels Y and weights c (1 by default).
 
-        Returns an array of F's shape and dtype. Raises ValueError where shapes or types do not fit.
+        Returns an array of the shape and dtype of F. Raises ValueError if shapes or dtypes do not fit.
         """
         F, Y, c = _checked(F, Y, c)
         G = np.empty_like(F)
@@ -98,11 +104,11 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
         return G
 
     def dual_value(A: ArrayLike, Y: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
-        """Sum -(c_il loss)*(-A_il) for each task l, where * is the conjugate, in double precision.
+        """Sum -(c_il loss)*(-A_il) for each task l in double precision, where * denotes the convex conjugate.
 
-        A holds dual variables, which are clipped where rounding left them outside of their domain. For any margins F,
+        Dual variables A that rounding put outside their domain are clipped. For any margins F,
         value(F, Y, c)_l >= dual_value(A, Y, c)_l - sum_i A_il F_il, with equality for A = -subgradient(F, Y, c).
-        Returns (n_tasks,). Raises ValueError where shapes or types do not fit. Source: docs/training.md.
+        Returns (n_tasks,). Raises ValueError if shapes or dtypes do not fit. Source: docs/training.md.
         """
         A, Y, c = _checked(A, Y, c)
         sums = np.zeros(A.shape[1])
@@ -125,19 +131,19 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
         c : array (n_samples, n_tasks) or (n_samples, 1), at least 0
             Weights.
         sigma : number or array (n_tasks,), at least 0
-            Step sizes. Size 0 moves A into the domain.
+            Step sizes. A step of size 0 moves A into its domain.
 
         Returns
         -------
-        B : array (n_samples, n_tasks), of A's dtype
+        B : array (n_samples, n_tasks), with the dtype of A
 
         Raises
         ------
         ValueError
-            Where shapes or types do not fit.
+            If shapes or dtypes do not fit.
         """
         A, Y, c = _checked(A, Y, c)
-        require(np.shape(F) == A.shape, f"F must have the shape of A, got {np.shape(F)}, {A.shape}")
+        require(np.shape(F) == A.shape, f"F must have the shape of A, {A.shape}, got {np.shape(F)}")
         B = np.empty_like(A)
         dual_steps(A, _fitting(F, "F", A), Y, c, np.asarray(sigma, dtype=np.float64) * np.ones(A.shape[1]), B)
         return B
@@ -146,7 +152,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
 
 
 def _checked(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-    """Arrays of margins or dual variables F, labels Y and weights c, if their shapes and types fit."""
+    """Check margins or dual variables F, labels Y and weights c, and return them as arrays."""
     F = np.asarray(F)
     if F.dtype not in FLOATING:
         raise ValueError(f"F must be float64 or float32, got {F.dtype}")
@@ -154,15 +160,15 @@ def _checked(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None) -> tuple[Floats, N
 
 
 def _fitting(values: ArrayLike, name: str, F: Floats) -> NDArray[Any]:
-    """Labels or weights as an array."""
+    """Return labels or weights as an array, if their shape fits F."""
     array = np.asarray(values)
     fits = F.ndim == array.ndim == 2 and len(array) == len(F) and array.shape[1] in (1, F.shape[1])
     if not fits or array.dtype.kind not in "fi":
-        expected = f"{name} must hold real numbers in the shape of F (n_samples, n_tasks) or (n_samples, 1)"
-        raise ValueError(f"{expected}, got {array.dtype} {array.shape}, {F.shape}")
+        expected = f"{name} must hold real numbers, in the shape {F.shape} of F or with a single column"
+        raise ValueError(f"{expected}, got {array.dtype} {array.shape}")
     return _plain(array if array.dtype.kind == "f" else array.astype(np.float64))
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """The array itself if it is in C order and can be written, else a copy: loops are compiled for no other kind."""
+    """Return the array if it is C-contiguous and writable, else a copy: the loops are compiled only for such arrays."""
     return array if array.flags.carray else array.copy()

@@ -1,4 +1,4 @@
-"""Problems that solvers solve: tasks with samples of their own, and products with their features.
+"""Problems for the solvers: tasks with their samples, and products with the features of the samples.
 
 minimise over W  sum_k sum_i c_ik loss(f_ik, y_ik),  f_k = X_k w_k + b_k,
 subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et al. (2009), eq. 1 and 2.
@@ -16,40 +16,44 @@ from scipy import sparse
 
 from jointsparse.checks import Misfit, require
 
-# OpenBLAS copies the operands of larger products first. With few columns, this doubles the time.
+# Before a product with more multiplications than this, OpenBLAS copies the operands. With few columns, the copy doubles
+# the time.
 SMALL_PRODUCT_MULTIPLICATIONS = 10**6
-# With more columns, no product is small.
+# With more columns than this, products are not split into small ones.
 MANY_COLUMNS = 32
-# A part of X should stay in the second-level cache between its two products.
+# Size of a part of X, such that it stays in the second-level cache between its two products.
 PART_BYTES = 720_000
-# If fewer than one entry in 20 is not 0, products with CSR matrices take less time.
+# Products with CSR matrices are faster if fewer than one in this many entries is non-zero.
 ENTRIES_PER_NONZERO = 20
-# If fewer than one feature in 25 has weights, gathering these takes less time than the whole product.
+# If fewer than one in this many features has non-zero weights, it is faster to gather these features for the product.
 FEATURES_PER_USED = 25
-# A task that lacks fewer than one sample in 10 keeps them with weight 0. Otherwise it copies its own rows.
+# A task that lacks fewer than one in this many samples shares X, and the samples that it lacks have weight 0. Other
+# tasks copy their own rows.
 SAMPLES_PER_ABSENT = 10
-# If the copies of dense rows took more memory than this, tasks with a quarter of the samples share them, too.
+# If the copies of dense rows needed more memory than this, tasks that have more than one in SAMPLES_PER_PRESENT samples
+# share X, too.
 MOST_COPIED_BYTES, SAMPLES_PER_PRESENT = 2**30, 4
 
 
 class Part(NamedTuple):
-    """Some samples of a task, or of several tasks that share them or have as many each.
+    """Some samples of one task, or of several tasks that share their samples or have equally many.
 
-    Margins and dual variables are arrays (n_samples, n_tasks of a part * n_pairs): the pairs of its first task, then
-    those of its second one. There is one pair where there are several tasks.
+    Margins and dual variables are arrays (n_samples, n_tasks of a part * n_pairs). Their columns are the pairs (eta0,
+    radius) of the first task, followed by the pairs of the second task, and so on. A part with several tasks has only
+    one pair.
 
     tasks : slice
-        The tasks' numbers.
+        Numbers of the tasks.
     rows : slice
-        The samples' places among the samples of all tasks. If the tasks share X, their places in X.
+        Indices of the samples among the samples of all tasks. If the tasks share X, their indices in X.
     X : array or CSR matrix (n, n_features), or array (n_tasks of the part, n, n_features)
-        Features that the tasks share, or those of each task.
+        Features that the tasks share, or the features of each task.
     y : array (n, n_tasks of the part), float64
         Labels.
     c : array (n, n_tasks of the part), float64
         Weights of the losses.
     first : bool
-        True if it holds the first samples of its tasks.
+        True if the part holds the first samples of its tasks.
     """
 
     tasks: slice
@@ -60,14 +64,17 @@ class Part(NamedTuple):
     first: bool
 
     def margins(self, W: np.ndarray, b: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
-        """X w_k + b_k. W: (n_tasks, n_features, n_pairs). b: (n_tasks, n_pairs). used: the features with weights."""
+        """Compute X w_k + b_k.
+
+        W: (n_tasks, n_features, n_pairs). b: (n_tasks, n_pairs). used: features with non-zero weights, or None for all.
+        """
         W, b = W[self.tasks], b[self.tasks].reshape(-1)
         if self.X.ndim == 3:
             return np.ascontiguousarray(np.matmul(self.X, W)[:, :, 0].T) + b
         return product(self.X, W[0] if len(W) == 1 else W[:, :, 0].T, used) + b
 
     def add_transposed(self, A: np.ndarray, V: np.ndarray) -> None:
-        """Add X^T A to V (n_tasks, n_features, n_pairs), or write it there if the part is the first."""
+        """Add X^T A to V (n_tasks, n_features, n_pairs). The first part of a task overwrites V instead."""
         V = V[self.tasks]
         if self.X.ndim == 3:
             np.matmul(self.X.transpose(0, 2, 1), A.T[:, :, np.newaxis], out=V)
@@ -79,42 +86,42 @@ class Part(NamedTuple):
             V[:, :, 0] += A.T @ self.X
 
     def per_task(self, sums: np.ndarray) -> np.ndarray:
-        """Shape sums of the columns as (n_tasks of the part, n_pairs)."""
+        """Reshape sums of columns to (n_tasks of the part, n_pairs)."""
         return sums.reshape(self.y.shape[1], -1)
 
 
 class Problem:
-    """Tasks to be learnt together.
+    """Tasks that are learnt together.
 
-    A task copies its rows of X, unless it lacks fewer than a tenth of them, or copies would fill the memory. Then it
-    shares X, and its absent samples have weight 0. Objectives and bounds are computed from labels and weights in double
-    precision, whatever X is.
+    A task copies its own rows of X. If it lacks fewer than a tenth of the rows, or if the copies would need too much
+    memory, it shares X instead, and the rows that are not part of the task have weight 0. Objectives and bounds are
+    computed in double precision for every dtype of X.
 
     Parameters
     ----------
     X : list of arrays or CSR matrices (n_k, n_features), of one floating dtype
         Features of each task.
     y : list of arrays (n_k,)
-        Labels of each task, -1 and +1 or any numbers.
+        Labels of each task: -1 and +1, or any numbers for the squared loss.
     weights : list of arrays (n_k,), at least 0, or None
         Weights of the losses. None means 1. A sample of weight 0 is not part of the task.
     normalisation : "sum" or "mean"
-        "sum" adds the losses up (Quattoni et al. 2009, sec. 6). "mean" divides the weights of each task by their sum
+        "sum" adds up the losses (Quattoni et al. 2009, sec. 6). "mean" divides the weights of each task by their sum
         (sec. 5).
     intercept : bool
-        True if b_k is free. Otherwise it is 0.
+        True if the tasks have intercepts b_k. Otherwise b_k is 0.
 
     Attributes
     ----------
     X : list of arrays or CSR matrices (n_k, n_features)
-        Features of each task's samples.
+        Features of the samples of each task.
     y, c : arrays (n, 1), float64
         Labels and weights of the samples of all parts.
 
     Raises
     ------
     ValueError
-        If shapes do not fit, and for numbers that are not finite or so large that their products would not be.
+        If shapes do not fit, or if numbers are not finite or so large that their products might overflow.
     """
 
     def __init__(
@@ -156,7 +163,7 @@ class Problem:
         normalisation: str = "sum",
         intercept: bool = False,
     ) -> "Problem":
-        """Make a problem of the tasks of one matrix of samples.
+        """Return the problem of tasks that share one matrix of samples.
 
         Parameters
         ----------
@@ -165,7 +172,7 @@ class Problem:
         Y : array (n_samples, n_tasks)
             Labels.
         weights : array (n_samples, n_tasks), at least 0, or None
-            Weights of the losses. None means 1 where Y is not 0, else 0.
+            Weights of the losses. None means 1 where Y is not 0, and 0 elsewhere.
         normalisation : "sum" or "mean"
             See `Problem`.
         intercept : bool
@@ -178,7 +185,7 @@ class Problem:
         Raises
         ------
         Misfit
-            If Y is no matrix with a row for each sample.
+            If Y is not a matrix with one row per sample.
         """
         require(
             Y.ndim == 2 and len(Y) == X.shape[0],
@@ -192,7 +199,7 @@ class Problem:
 
     @cached_property
     def parts(self) -> list[Part]:
-        """The samples of all tasks, one task after the other, each task in one part or more."""
+        """The samples of all tasks, one task after the other. A task has one part or more."""
         parts: list[Part] = []
         width, offset = self.y.shape[1], 0
         if width > 1 and not self.shares_X:
@@ -200,33 +207,34 @@ class Problem:
         for k, X in enumerate(self.X[: self.n_tasks // width]):
             for start, end in pairwise(_ends(X)):
                 rows = slice(offset + start, offset + end)
-                X_part = X if end - start == X.shape[0] else X[start:end]  # a slice of CSR is a copy
+                X_part = X if end - start == X.shape[0] else X[start:end]  # avoids the copy that a slice of CSR makes
                 parts.append(Part(slice(k, k + width), rows, X_part, self.y[rows], self.c[rows], start == 0))
             offset += X.shape[0]
         return parts
 
     @property
     def shares_X(self) -> bool:
-        """True if all tasks have the same array of features."""
+        """Whether all tasks have the same array of features."""
         return all(X is self.X[0] for X in self.X)
 
     @property
     def is_sparse(self) -> bool:
-        """True if the features of any task are a CSR matrix."""
+        """Whether the features of any task are a CSR matrix."""
         return any(map(sparse.issparse, self.X))
 
     def changed(self, **attributes: Any) -> "Problem":
-        """Return the same problem with other attributes."""
+        """Return a copy of the problem with some attributes replaced."""
         other = copy(self)
         vars(other).pop("parts", None)
         vars(other).update(attributes)
         return other
 
     def together(self) -> "Problem":
-        """Return the same problem in one part for all tasks, if they share X or have few samples, as many each.
+        """Return the problem with all tasks in one part, if they share X or have few samples and equally many.
 
-        A product is then one call for all tasks. The problem is for one pair at a time. Its y and c are (n, n_tasks).
-        `arranged` carries dual variables over.
+        A product is then a single call for all tasks. The new problem can only be solved for one pair at a time. Its y
+        and c are (n, n_tasks). `arranged` converts dual variables from one form to the other. If the tasks cannot be
+        joined, the problem itself is returned.
         """
         if self.y.shape[1] > 1 or not (self.shares_X or self._can_stack()):
             return self
@@ -234,12 +242,12 @@ class Problem:
         return self.changed(y=y, c=c)
 
     def _can_stack(self) -> bool:
-        """True if the dense features of the tasks have one shape, and those of a task fit into one part."""
+        """Return True if the features of all tasks are dense, have the same shape and fit into one part per task."""
         first = self.X[0]
         return not self.is_sparse and first.nbytes <= PART_BYTES and all(X.shape == first.shape for X in self.X)
 
     def compact(self) -> "Problem":
-        """Return the same problem in sparse form, if few of the entries are not 0."""
+        """Return the problem with CSR features if few of their entries are non-zero, else the problem itself."""
         of_all = stored(self.X)
         n_entries = sum(X.shape[0] * X.shape[1] for X in of_all.values())
         if self.is_sparse or sum(map(np.count_nonzero, of_all.values())) * ENTRIES_PER_NONZERO >= n_entries:
@@ -248,44 +256,44 @@ class Problem:
         return self.changed(X=[copies[id(X)] for X in self.X])
 
     def arranged(self, dual: np.ndarray) -> np.ndarray:
-        """Arrange dual variables of one pair like y, if they are those of the other form of this problem."""
+        """Return dual variables of one pair in the shape of y. They may come from the other form; see `together`."""
         if len(dual) == len(self.y):
             return dual
         alone = self.y.shape[1] == 1
         return np.ascontiguousarray(dual.T.reshape(-1, 1) if alone else dual.reshape(self.y.shape[::-1]).T)
 
     def transposed(self, dual: np.ndarray) -> np.ndarray:
-        """Multiply X^T by the dual variables of each task: (n_tasks, n_features, n_pairs), in their precision."""
+        """Return X^T times the dual variables of each task, (n_tasks, n_features, n_pairs), in their dtype."""
         V = np.empty((self.n_tasks, self.n_features, dual.shape[1] // self.y.shape[1]), dtype=dual.dtype)
         for part in self.parts:
             part.add_transposed(dual[part.rows], V)
         return V
 
     def per_task(self, A: np.ndarray, dtype: Any = None) -> np.ndarray:
-        """Add up margins or dual variables for each task, (n_tasks, n_pairs), in their precision or another one."""
+        """Return the sum of margins or dual variables of each task, (n_tasks, n_pairs). dtype: of the sums."""
         sums = np.zeros((self.n_tasks, A.shape[1] // self.y.shape[1]), dtype=dtype or A.dtype)
         for part in self.parts:
             sums[part.tasks] += part.per_task(A[part.rows].sum(axis=0, dtype=dtype))
         return sums
 
     def per_pair(self, sums: np.ndarray) -> np.ndarray:
-        """Add up sums of the columns of margins or dual variables for each pair."""
+        """Return the sum over tasks for each pair, from the sums of the columns of margins or dual variables."""
         return sums.reshape(self.y.shape[1], -1).sum(axis=0)
 
     def restricted(self, columns: np.ndarray, scale: np.ndarray | None = None) -> "Problem":
-        """Return the problem of some features only, which may be scaled.
+        """Return the problem with only some of the features, which may be scaled.
 
         Parameters
         ----------
         columns : int array (n_columns,) or (n_columns, n_tasks)
-            The features of all tasks, or of each task, -1 for none.
+            Indices of features, for all tasks together or for each task. -1 stands for a feature of zeros.
         scale : array (n_columns,), optional
-            Factors of these features, if they are those of all tasks.
+            Factors of the features. Only for indices that are given for all tasks together.
 
         Returns
         -------
         problem : Problem
-            Its features are copies. A feature -1 is 0 in all samples.
+            The problem with copies of the features.
         """
         if columns.ndim == 1:
             copies = {key: _columns(X, columns, scale) for key, X in stored(self.X).items()}
@@ -301,7 +309,7 @@ def stored(X: Sequence[Any]) -> dict[int, Any]:
 
 
 def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
-    """Copy these columns of X, times a factor each."""
+    """Copy these columns of X, multiplied by the factors `scale` if given."""
     if sparse.issparse(X):
         return X[:, columns] if scale is None else X[:, columns] @ sparse.diags_array(scale.astype(X.dtype))
     copied = np.take(X, columns, axis=1)
@@ -309,8 +317,8 @@ def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
 
 
 def _padded(X: Any, columns: np.ndarray) -> Any:
-    """Copy these columns of X, with zeros for -1."""
-    copied, is_column = X[:, np.maximum(columns, 0)], columns >= 0  # column 0 for -1, which then becomes 0
+    """Copy these columns of X. -1 stands for a column of zeros."""
+    copied, is_column = X[:, np.maximum(columns, 0)], columns >= 0  # for -1, column 0 is copied and then set to 0
     if not sparse.issparse(copied):
         copied[:, ~is_column] = 0
     elif not is_column.all():
@@ -319,7 +327,7 @@ def _padded(X: Any, columns: np.ndarray) -> Any:
 
 
 def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Labels of a task, 0 where the weight is 0. Raises ValueError where they or the weights do not fit."""
+    """Return the labels of a task, 0 where the weight is 0. Raises ValueError if labels or weights are invalid."""
     require(
         X.shape[0] == len(y) == len(c),
         f"task {k} must have a label and a weight for each of its {X.shape[0]} samples, got {len(y)}, {len(c)}",
@@ -332,7 +340,7 @@ def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _features(X: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
-    """Return the features of each task: X itself if the task takes all rows, else a copy of its rows, checked."""
+    """Return the features of each task: X itself if the task uses all rows, else a checked copy of its rows."""
     features = []
     for k, (X_k, r) in enumerate(zip(X, rows, strict=True)):
         if isinstance(r, slice):
@@ -344,45 +352,45 @@ def _features(X: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
 
 
 def _ends(X: Any) -> list[int]:
-    """Return the rows at which parts of X begin and end, parts of equal size. A sparse X stays whole."""
+    """Return the boundaries of parts of X of equal size, in rows. A sparse X is not split."""
     n = X.shape[0]
-    # Each sparse part would add a whole dense V.
+    # Each part of a sparse X would add a dense V.
     height = n if sparse.issparse(X) else max(PART_BYTES // max(X.shape[1] * X.dtype.itemsize, 1), 32)
     n_parts = max(-(-n // max(height, 1)), 1)
     return [int(end) for end in np.linspace(0, n, n_parts + 1)]
 
 
 def magnitude_limit(dtype: np.dtype) -> float:
-    """Largest absolute value allowed in features, and in weights times labels.
+    """Return the largest absolute value that is allowed in features, and in weights times labels.
 
-    Solvers add up products of two of them in their own precision, and multiply four in double precision.
+    Solvers add up products of two such numbers in the precision of X, and products of four in double precision.
     """
     return 1e-6 * min(float(np.finfo(dtype).max) ** 0.5, float(np.finfo(float).max) ** 0.25)
 
 
 def magnitude(X: Any) -> float:
-    """Largest absolute value of X, dense or sparse; 0 if X is empty, NaN if it holds NaN."""
+    """Return the largest absolute value of X, dense or sparse; 0 if X is empty, NaN if it contains NaN."""
     entries = X.data if sparse.issparse(X) else X
     return max(float(entries.max(initial=0)), -float(entries.min(initial=0)))
 
 
 def require_magnitude(values: Any, dtype: np.dtype, name: str) -> None:
-    """Raise ValueError unless all values are finite and at most `magnitude_limit(dtype)` in size."""
+    """Raise ValueError unless all values are finite and at most `magnitude_limit(dtype)` in magnitude."""
     limit, largest = magnitude_limit(dtype), magnitude(values)
     require(
         largest <= limit, f"{name} must be finite and at most {limit:.1e} in {dtype}, got {largest:.3g}: scale them"
     )
 
 
-# BLAS may raise the flag of an invalid operation where all is finite, NumPy issue 24067: no warning comes of it.
+# BLAS may set the flag for invalid operations although all numbers are finite (NumPy issue 24067), so warnings are off.
 @np.errstate(invalid="ignore")
 def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
-    """Multiply X (n, n_features) by a W (n_features, n_pairs) with few columns. used: the rows of W that are not 0."""
+    """Multiply X (n, n_features) by W (n_features, n_pairs), which has few columns. used: the non-zero rows of W."""
     if used is not None and FEATURES_PER_USED * len(used) < len(W) and not sparse.issparse(X):
         return np.asarray(X[:, used] @ W[used])
     if sparse.issparse(X) or W.shape[1] == 1 or W.shape[1] > MANY_COLUMNS:
         return np.asarray(X @ W)
-    # In blocks of columns of X, whose products OpenBLAS computes without a copy.
+    # OpenBLAS does not copy the operands of products that are as small as those with these blocks of columns of X.
     width = _small_width(X.shape[0], W.shape[1])
     F = X[:, :width] @ W[:width]
     for left in range(width, X.shape[1], width):
@@ -392,23 +400,23 @@ def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray
 
 @np.errstate(invalid="ignore")  # as in `product`
 def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) -> None:
-    """Add X^T A to V, or set V to it if it is the first.
+    """Add X^T A to V, or set V to X^T A if it is the first product.
 
     Parameters
     ----------
     X : array or CSR matrix (n, n_features)
         Features.
     A : array (n, n_pairs)
-        Factor with few columns.
+        Matrix with few columns.
     V : array (n_features, n_pairs)
-        Sum, changed in place.
+        Sum, which is changed in place.
     first : bool
         True to overwrite V.
     """
     if sparse.issparse(X) or A.shape[1] == 1:
         V[...] = X.T @ A if first else V + X.T @ A
         return
-    # In blocks of columns of X, as in `product`.
+    # Blocks of columns of X, as in `product`.
     width = _small_width(*A.shape)
     for left in range(0, X.shape[1], width):
         columns, part = X[:, left : left + width].T, V[left : left + width]
@@ -419,11 +427,12 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
 
 
 def _small_width(n: int, n_pairs: int) -> int:
-    """Number of columns of a part of n rows that make a small product."""
+    """Return the number of columns of X that make a small product, if X has n rows."""
     return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
 
 
 def __getattr__(name: str) -> object:
-    """Return what has moved from here, with a DeprecationWarning."""
-    found: object = import_module("jointsparse._moved").moved(__name__, name)  # on which no number depends
-    return found
+    """Return an object that has moved to another module, with a DeprecationWarning."""
+    # Imported by name, so that it does not count as a dependency of results: it affects no computed number.
+    moved: object = import_module("jointsparse._moved").moved(__name__, name)
+    return moved

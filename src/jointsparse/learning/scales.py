@@ -102,6 +102,6 @@ def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) 
 
 def __getattr__(name: str) -> object:
     """Return an object that has moved to another module, with a DeprecationWarning."""
-    # Imported here, because the module does not affect any computed number and should not count as a dependency.
+    # Imported by name, so that it does not count as a dependency of results: it affects no computed number.
     moved: object = import_module("jointsparse._moved").moved(__name__, name)
     return moved

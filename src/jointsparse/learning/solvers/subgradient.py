@@ -20,7 +20,7 @@ STOPS_AT_TOL = False
 
 @njit
 def subtract_gradient(W, G, step):  # type: ignore[no-untyped-def]
-    """W[p] -= step[p] G[:, :, p]^T."""
+    """Compute W[p] -= step[p] G[:, :, p]^T for each pair p, in place."""
     for i in range(W.shape[1]):
         for p in range(W.shape[0]):
             w, size = W[p, i], step[p]
@@ -43,11 +43,11 @@ def fit(
     groups: np.ndarray | None = None,
     watch: Watch | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs together.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) together.
 
-    Each iteration takes one product with X and one with its transpose. The bound of the fit belongs to an average of
-    the iterates' dual variables. It is good for balls. If penalised, the average is often far from what the penalty
-    allows, and the bound is poor.
+    Each iteration takes one product with X and one with its transpose. The lower bound is computed from an average of
+    the dual variables of the iterates. It is good for a constraint. For a penalty the average is often far from
+    feasible, and the bound is poor.
 
     Parameters
     ----------
@@ -58,21 +58,21 @@ def fit(
     norm : module
         Plug-in of norms.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radius of each pair, the paper's C. Norms with a ball for each task take one per task too.
+        Radius of each pair, which the papers call C. Norms with a ball for each task also accept one radius per task.
     eta0 : array (n_pairs,), above 0
         First step size of each pair.
     n_iter : int
-        Number of iterations. All of them are done.
+        Number of iterations.
     penalised : bool
-        True to add radius * ||W|| to the losses instead, by proximal steps.
+        True to add radius * ||W|| to the losses, instead of the constraint. The steps are then proximal steps.
     weights : array (n_features,) or (n_groups,), or None
-        Weights of the features or groups in the norm, above 0. None means 1.
+        Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True to allow no weights W below 0.
+        True if W must be non-negative.
     groups : int array (n_features,) or None
-        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
+        The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     watch : function or None
-        See the room's docstring.
+        See `jointsparse.learning.solvers`.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def fit(
     Raises
     ------
     ValueError
-        If a step size is not above 0, or training diverges.
+        If a step size is not positive, or if training diverges.
     """
     eta0 = np.atleast_1d(eta0).astype(float)
     require((eta0 > 0).all(), f"eta0 must be greater than 0, got {np.min(eta0)}")
@@ -97,7 +97,8 @@ def fit(
         if (watch and watch(t, float(best.smallest.sum()), np.nan)) or t == n_iter:
             break
         step = (eta0 / np.sqrt(t + 1)).astype(problem.dtype)  # Paper: eta = eta0 / sqrt(t), t = 1, 2, …
-        # Choice: later dual variables weigh more. With step sizes as weights the gaps were three to six times as wide.
+        # Choice: later dual variables have larger weights in the average. With the step sizes as weights, the gaps were
+        # three to six times larger.
         weight = (t + 1) ** 2 * step
         subtract_gradient(W, visit.G, step)
         b -= step[:, np.newaxis] * visit.slope_b
@@ -118,9 +119,16 @@ def fit(
 
 
 class _Visit:
-    """Margins and gradients of all tasks at a point, computed in one visit of each part of X.
+    """Margins and gradients of all tasks at a point, for which each part of X is read only once.
 
-    F, slopes: (n_samples, n_pairs). G: (n_tasks, n_features, n_pairs). slope_b: (n_pairs, n_tasks).
+    F : array (n_samples, n_pairs)
+        Margins.
+    slopes : array (n_samples, n_pairs)
+        Derivatives of the losses with respect to the margins.
+    G : array (n_tasks, n_features, n_pairs)
+        Gradients with respect to W.
+    slope_b : array (n_pairs, n_tasks)
+        Gradients with respect to the intercepts.
     """
 
     def __init__(self, problem: Problem, loss: ModuleType, n_pairs: int) -> None:
@@ -130,7 +138,10 @@ class _Visit:
         self.F, self.slopes = (np.zeros((len(problem.y), n_pairs), dtype=problem.dtype) for _ in range(2))
 
     def at(self, W: np.ndarray, b: np.ndarray, last: bool) -> None:
-        """Compute all of them at W (n_pairs, n_features, n_tasks) and b (n_pairs, n_tasks); F alone if it is last."""
+        """Compute margins and gradients at W (n_pairs, n_features, n_tasks) and b (n_pairs, n_tasks).
+
+        last: True if only the margins F are needed.
+        """
         self.W_of[...] = W.transpose(2, 1, 0)
         used = np.flatnonzero(W.any(axis=(0, 2)))
         for part in self.problem.parts:

@@ -1,12 +1,12 @@
-"""Iterations on the rows of W that matter, with a certificate over all rows.
+"""Working set method: iterations on the rows of W that matter, with a certificate for all rows.
 
-They are those of `accelerated` for smooth losses, and of `pdhg` for the others.
+The iterations are those of `accelerated` for smooth losses, and of `pdhg` for other losses.
 
-A solution has few rows with weights. These can be told from the dual variables A: a row whose part in
-||X^T A||_dual is below the largest has no weights at the optimum. So each round solves the problem on a working set of
-rows, then computes X^T A for all rows. With that it proves a gap for the whole problem, and takes in the rows whose
-part is too large. A norm for each task has a working set for each task. A norm without zeros has none, nor has one of
-groups of features: the iterations are then on all rows.
+A solution has few non-zero rows, and the dual variables A identify them: a row whose contribution to ||X^T A||_dual is
+smaller than the largest contribution is zero at the optimum. So each round first solves the problem on a working set of
+rows. Then it computes X^T A for all rows, which gives a duality gap for the whole problem, and adds the rows whose
+contribution is too large. A norm that treats each task separately has a working set for each task. There is no working
+set for a norm without exact zeros, or for groups of features: the iterations are then on all rows.
 
 Sources: docs/training.md, and for the lasso
 
@@ -39,29 +39,30 @@ from jointsparse.learning.solvers import accelerated, pdhg
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True
 
-FIRST_ROWS = 16  # size of the first working set, at least
-NEAR_SHARE = 0.98  # of the largest part of a row inside: rows outside with a larger one come in
-KEPT_SHARE = 0.9  # of the same: rows without weights and with a smaller part may leave
-ROUND_SHARE = 0.3  # of the gap: a round ends where the gap on its rows is smaller
-LAST_SHARE = 0.95  # of tol: likewise
-SCALE_SAMPLES = 2000  # that the sizes of features are taken from
-DENSE_SHARE = 0.5  # of the entries: if more are 0, features are not scaled
-MOST_ROWS_OF_DESCENT = 2000  # as their Gram matrix is kept
-FIRST_ROWS_OF_DESCENT = 1000  # at most: a Gram matrix costs less than another round
-GROWTH_OF_DESCENT = 4  # rows that may come in, times those inside; with other solvers as many as are inside
-SWEEPS_PER_LOOK = 3
-SWEEPS_OF_TASKS = 5  # likewise; only the first of them sees weights of 0
-TOGETHER = 10  # an entry of a product takes so much longer where tasks have working sets of their own
-LEAST_SPREAD = 0.1  # standard deviation of the logarithms of features' sizes: if it is less, they are not scaled
+FIRST_ROWS = 16  # smallest size of the first working set
+# Rows outside the working set are added if their contribution exceeds NEAR_SHARE of the largest one inside. Zero rows
+# inside may leave if their contribution is below KEPT_SHARE of the largest one.
+NEAR_SHARE, KEPT_SHARE = 0.98, 0.9
+# A round ends if the gap on its rows is below ROUND_SHARE of the gap of the whole problem, or below LAST_SHARE of tol.
+ROUND_SHARE, LAST_SHARE = 0.3, 0.95
+SCALE_SAMPLES = 2000  # number of samples from which the sizes of the features are estimated
+DENSE_SHARE = 0.5  # features are not scaled if a smaller fraction of their entries is non-zero
+LEAST_SPREAD = 0.1  # features are not scaled if the logarithms of their sizes have a smaller standard deviation
+MOST_ROWS_OF_DESCENT = 2000  # limit of the rows of coordinate descent, because it stores their Gram matrix
+FIRST_ROWS_OF_DESCENT = 1000  # limit of the first working set: up to here, a Gram matrix is faster than another round
+GROWTH_OF_DESCENT = 4  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
+SWEEPS_PER_LOOK = 3  # number of sweeps of coordinate descent on rows before the gap is computed
+SWEEPS_OF_TASKS = 5  # the same for coordinate descent on tasks; only the first sweep visits weights that are 0
+TOGETHER = 10  # with working sets of their own for the tasks, an entry of a product takes this many times longer
 
 
 class Round(NamedTuple):
     """Progress after a round.
 
     n_rows : int
-        Rows in the working set; the most of any task if each task has its own.
+        Number of rows in the working set; the maximum over the tasks if each task has a working set of its own.
     n_iter : int
-        Iterations done in all rounds.
+        Number of iterations in all rounds so far.
     gap : float
         Relative duality gap of the whole problem after the round.
     """
@@ -89,7 +90,8 @@ def fit(
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
 
-    Parameters and results are those of `pdhg.fit`. An iteration costs as much as the rows in the working set.
+    Parameters and results are the same as those of `pdhg.fit`. The cost of an iteration is proportional to the number
+    of rows in the working set.
 
     Parameters
     ----------
@@ -100,23 +102,23 @@ def fit(
     norm : module
         Plug-in of norms.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radius of each pair, the paper's C. Norms with a ball for each task take one per task too.
+        Radius of each pair, which the papers call C. Norms with a ball for each task also accept one radius per task.
     tol : float, at least 0
-        Relative duality gap. A pair stops at the first round that proves it.
+        Relative duality gap at which a pair stops. The gap is checked after each round.
     n_iter : int
-        Largest number of iterations of a pair.
+        Maximum number of iterations of a pair.
     penalised : bool
-        True to add radius * ||W|| to the losses instead.
+        True to add radius * ||W|| to the losses, instead of the constraint.
     weights : array (n_features,) or (n_groups,), or None
-        Weights of the features or groups in the norm, above 0. None means 1.
+        Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True to allow no weights W below 0.
+        True if W must be non-negative.
     groups : int array (n_features,) or None
-        The group of each feature, from 0 to n_groups - 1. The norm counts a group as one row. None: no groups.
+        The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     start : Fit or None
-        Fit of the same problem to begin from instead of 0.
+        Fit of the same problem for a warm start.
     watch : function or None
-        See the room's docstring.
+        See `jointsparse.learning.solvers`.
 
     Returns
     -------
@@ -133,21 +135,21 @@ def fit(
 
 
 def run_class(loss: ModuleType) -> Callable[..., Any]:
-    """Return the class of the iterations for a loss: those of `accelerated` if it is smooth, else those of `pdhg`."""
+    """Return the class of the iterations for a loss: `accelerated.Run` if the loss is smooth, else `pdhg.Run`."""
     return accelerated.Run if np.inf > loss.CURVATURE else pdhg.Run
 
 
 def scale_of(problem: Problem) -> np.ndarray | None:
-    """Return factors of the features that make the solver faster, 1 on average, or None where they do not pay.
+    """Return factors of the features, with geometric mean 1, that make iterations faster; None if they do not help.
 
-    Iterations slow down where features differ in size, as those of an SVD do. Factors of rms^(-1/2) take half of the
-    difference away, and the norm weighs the scaled features accordingly. On sparse features, where the size says how
-    many samples have the feature, this does not pay.
+    Iterations are slow if the features differ in size, as those of an SVD do. The factors rms^(-1/2) halve the
+    differences on a logarithmic scale, and the norm weights the scaled features accordingly. They do not help with
+    sparse features, whose size depends mainly on the number of samples that have the feature.
     """
     if problem.is_sparse:
         return None
     squares, n_samples, n_nonzeros = np.zeros(problem.n_features), 0, 0
-    for X in stored(problem.X).values():  # tasks may share X, which is then counted once
+    for X in stored(problem.X).values():  # an X that tasks share counts once
         some = X[:: max(len(X) * len(problem.X) // SCALE_SAMPLES, 1)].astype(np.float64)
         squares += np.square(some).sum(axis=0)
         n_samples, n_nonzeros = n_samples + len(some), n_nonzeros + int(np.count_nonzero(some))
@@ -162,27 +164,27 @@ def scale_of(problem: Problem) -> np.ndarray | None:
 
 
 class _Search:
-    """The search for the optimum of one pair after the other. A pair is here a radius or a penalty alone.
+    """The search for the optimum of one pair after the other. Here a pair is a radius or a penalty without a step size.
 
-    What all pairs have in common:
+    Attributes that all pairs share:
 
-    problem : the tasks, each in parts of its own.
-    whole : the same problem, in one part for all tasks together where that is possible. Its products are faster.
+    problem : the problem in which each task has parts of its own.
+    whole : the same problem with all tasks in one part, if that is possible, because its products are faster.
     b_zero, at_zero : the best intercepts and the objective for W = 0.
     per_task : True if each task has a working set of its own.
     is_dense : True if the tasks share dense samples.
-    n_samples : samples of each task, (n_tasks,), if so.
-    sweeps_rows : True if `_RowSweeps` solve the problem on few rows.
-    sweeps_tasks : True if `_TaskSweeps` solve the whole problem, of tasks that share sparse features.
+    n_samples : number of samples of each task, (n_tasks,), if they share samples.
+    sweeps_rows : True if `_RowSweeps` solves the problem on the working set.
+    sweeps_tasks : True if `_TaskSweeps` solves the whole problem, for tasks that share sparse features.
     scale : factors of the features, see `scale_of`.
 
-    The state of the present pair, which `begin` sets:
+    State of the current pair, which `begin` sets:
 
-    W, b, value : the best fit so far, W (n_features, n_tasks), and its objective.
-    A, V, s : the last dual variables; X^T A of all rows, (n_tasks, n_features); each task's sum of A.
-    bound, best_dual : the best lower bound of the objective, and its dual variables.
+    W, b, value : the best fit so far, with W (n_features, n_tasks), and its objective.
+    A, V, s : the last dual variables A, X^T A for all rows, (n_tasks, n_features), and the sum of A of each task.
+    bound, best_dual : the best lower bound of the optimum, and its dual variables.
     inside : the working set, bool (n_features,), or (n_features, n_tasks) if `per_task`.
-    now : the iterations on it, such as `_Steps`.
+    now : the iterations on the working set, such as `_Steps`.
     """
 
     def __init__(
@@ -208,7 +210,7 @@ class _Search:
         self.b_zero, self.at_zero = solve_at_zero(whole, loss)
 
     def begin(self, regulariser: Regulariser, start: Fit | None) -> None:
-        """Begin a pair, from a fit or from W = 0."""
+        """Start with a pair, from a fit or from W = 0."""
         self.regulariser, self.objective = regulariser, Trace()
         self.t, self.rounds, self.stopped = 0, list[Round](), False
         at = pdhg.begin(self.whole, self.loss, regulariser, start, self.b_zero)
@@ -220,16 +222,16 @@ class _Search:
         self.now: Any = None
         self.see(at.A)
         n_rows = self.whole.n_features // 16
-        if self.sweeps_rows:  # rows that get weights in the first sweep if all are there
+        if self.sweeps_rows:  # the rows that the first sweep over all rows would make non-zero
             n_rows = min(np.count_nonzero(self.row_duals > regulariser.strength), FIRST_ROWS_OF_DESCENT)
         self.first_rows = max(FIRST_ROWS, n_rows)
 
     def value_of(self, F: np.ndarray, W: np.ndarray) -> float:
-        """Objective of W (n_features, n_tasks) with margins F."""
+        """Return the objective of W (n_features, n_tasks) with margins F."""
         return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W)
 
     def see(self, A: np.ndarray) -> None:
-        """Compute X^T A for all rows, what it proves, and each row's part in its dual norm."""
+        """Compute X^T A for all rows, the lower bound, and the contribution of each row to the dual norm."""
         whole = self.whole
         self.A = balanced(whole, A) if whole.intercept else A
         V = whole.transposed(self.A)
@@ -239,33 +241,35 @@ class _Search:
             self.bound, self.best_dual = bound, self.A
         gradient = self.regulariser.gradient(np.ascontiguousarray(self.V.T))
         self.row_duals = self.regulariser.norm.dual_rows(gradient, **self.regulariser.options)
-        # Parts for each task but one working set for all: each row has its largest part, relative to the task's.
+        # With contributions for each task but a single working set, a row counts with its largest contribution,
+        # relative to the largest contribution in the task.
         if self.row_duals.ndim > self.inside.ndim:
             largest = self.row_duals.max(axis=0, initial=0.0)
             self.row_duals = (self.row_duals / np.where(largest > 0, largest, 1)).max(axis=1, initial=0.0)
 
     def gap(self) -> float:
-        """Relative gap that is known so far."""
+        """Return the best relative gap so far."""
         return float(relative_gap(self.value, self.bound, self.at_zero))
 
     def certify(self) -> float:
-        """Compute the objective of W and the bound again, in double precision, and return their gap."""
+        """Recompute the objective of W and the bound in double precision, and return the relative gap."""
         whole, loss, regularisers = self.whole, self.loss, [self.regulariser]
         self.value = float(objective_of(whole, loss, regularisers, self.W[np.newaxis], self.b[np.newaxis])[0])
         self.bound = lower_bound(whole, loss, regularisers, self.best_dual)[0]
         return self.gap()
 
     def choose_rows(self) -> None:
-        """Choose the working set; begin anew on it if it has changed.
+        """Choose the working set, and start new iterations if it has changed.
 
-        It holds the rows with weights, and those with parts near the largest. At first it holds the largest parts.
+        It consists of the non-zero rows and of the rows whose contribution is close to the largest one. The first
+        working set consists of the rows with the largest contributions.
         """
         parts, used = self.row_duals, self.W != 0 if self.per_task else self.W.any(axis=1)
         growth = GROWTH_OF_DESCENT if self.sweeps_rows else 1
         size = np.maximum(growth * self.inside.sum(axis=0), self.first_rows)
         largest = np.max(parts, axis=0, where=self.inside, initial=0.0)
         stays = used | (self.inside & (parts > KEPT_SHARE * largest))
-        outside = np.where(stays | self.inside | (parts <= NEAR_SHARE * largest), 0, parts)  # parts of rows to take in
+        outside = np.where(stays | self.inside | (parts <= NEAR_SHARE * largest), 0, parts)  # candidates for new rows
         ranks = np.argsort(np.argsort(-outside, axis=0, kind="stable"), axis=0)
         new = (outside > 0) & (ranks < size)
         if self.now is None or new.any() or 2 * stays.sum() < self.inside.sum():
@@ -275,9 +279,10 @@ class _Search:
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
     def rows(self) -> np.ndarray:
-        """Rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer.
+        """Return the rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer rows.
 
-        Tasks whose sets differ iterate on the rows of any of them where one product for all tasks costs less.
+        If each task has a working set of its own, but a single product for all tasks is faster, the rows are the union
+        of these sets.
         """
         if self.inside.ndim == 1:
             return np.flatnonzero(self.inside)
@@ -288,9 +293,9 @@ class _Search:
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
 
     def run(self, regulariser: Regulariser, start: Fit | None) -> Fit:
-        """Do rounds for a pair until the gap is proven, or the iterations are used up."""
+        """Do rounds for a pair until the gap is certified or the number of iterations is reached."""
         self.begin(regulariser, start)
-        working_tol = self.tol  # of the gap in X's precision
+        working_tol = self.tol  # tolerance for gaps in the precision of X
         self.objective.append((0, 0, self.value))
         if self.sweeps_tasks:
             self.inside[...], self.now = True, _TaskSweeps(self)
@@ -301,7 +306,7 @@ class _Search:
                 if gap <= self.tol:
                     self.watched(self.value, gap)
                     break
-                working_tol /= 2  # single precision promised too much
+                working_tol /= 2  # the gap in single precision was too optimistic
             if self.t >= self.n_iter or self.watched(self.value, gap):
                 self.certify()
                 break
@@ -309,7 +314,7 @@ class _Search:
                 self.choose_rows()
             self.solve(max(ROUND_SHARE * gap, LAST_SHARE * working_tol))
             self.rounds.append(Round(int(self.inside.sum(axis=0).max()), self.t, self.gap()))
-        if self.rounds:  # the certificate belongs to the last one
+        if self.rounds:  # the last round gets the certified gap
             self.rounds[-1] = self.rounds[-1]._replace(gap=self.gap())
         value, bound, gaps = (np.array([number]) for number in (self.value, self.bound, self.gap()))
         omega = np.array([1.0 if self.omega is None else self.omega])
@@ -327,7 +332,7 @@ class _Search:
         )
 
     def solve(self, tol: float) -> None:
-        """Iterate on the working set to this gap, then see all rows."""
+        """Iterate on the working set until its gap is at most tol, then update the dual variables of all rows."""
         done = False
         while not done:
             value_and_gap = self.now.go(self)
@@ -338,33 +343,34 @@ class _Search:
         self.see(A)
 
     def watched(self, value: float, gap: float) -> bool:
-        """True if the search shall end. value, gap: objective, and certified gap of the whole problem, or NaN."""
+        """Return True if the watch ends the search. gap: certified gap of the whole problem, or NaN."""
         if self.watch and not self.stopped:
             self.stopped = bool(self.watch(self.t, value, gap))
         return self.stopped
 
 
-# Iterations on a working set. `go` does one or some, counts them in search.t, and returns the objective and the gap on
-# these rows, or None if it has not computed them. `found` returns W, b, their objective and the dual variables.
+# Iterations on a working set. `go` does one or more iterations, counts them in search.t, and returns the objective and
+# the gap on the working set, or None if it has not computed them. `found` returns W, b, their objective and the dual
+# variables.
 
 
 class _Steps:
     """Iterations of `accelerated` or `pdhg` on a working set, from the best W and the last dual variables.
 
-    rows : of the working set, (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer.
-    iterations : the `Run` of the loss's solver.
+    rows : rows of the working set, (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer rows.
+    iterations : `accelerated.Run` or `pdhg.Run`, depending on the loss.
     best : the best W and dual variables on these rows, and the gap between them.
     """
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
-        # Tasks with working sets of their own no longer share features, so each needs parts of its own.
+        # Tasks with working sets of their own do not share features, so each task needs parts of its own.
         regulariser, base = search.regulariser, search.whole if rows.ndim == 1 else search.problem
-        # Features are multiplied by `scale`. So W is divided by it, V is multiplied by it, and the norm weighted by it.
+        # Features are multiplied by `scale`, so W is divided by it, and V and the weights of the norm are multiplied.
         scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
         small = base.restricted(rows, scale).together()
         weights = [factors for factors in (scale, regulariser.weights_of(rows)) if factors is not None]
         regulariser = replace(regulariser, weights=np.prod(weights, axis=0) if weights else None)
-        # For -1, which is no row, row 0 is read; its copy is then set to 0.
+        # For -1, row 0 is copied, and the copy is then set to 0.
         entries = np.maximum(rows, 0), (slice(None) if rows.ndim == 1 else np.arange(base.n_tasks))
         W, V = search.W[entries], search.V.T[entries]
         if scale is not None:
@@ -399,8 +405,9 @@ class _Steps:
 class _RowSweeps:
     """Block coordinate descent on some rows of W, for the squared loss with a penalty and tasks that share samples.
 
-    X and Y are here times the roots of the weights, and centred if there are intercepts. With Q = X^T Y: A and H are
-    X^T X and (Q - X^T X W)^T, or with fewer samples than rows X^T and (Y - X W)^T, see `jointsparse.norms.rows`.
+    Here X and Y are multiplied by the square roots of the sample weights, and centred if there are intercepts. With
+    Q = X^T Y, A is X^T X and H is (Q - X^T X W)^T. If there are fewer samples than rows, A is X^T and H is (Y - X W)^T.
+    See `jointsparse.norms.rows`.
     """
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
@@ -422,7 +429,7 @@ class _RowSweeps:
             self.A, self.lengths = XT, np.einsum("ij,ij->i", XT, XT)
             H = Y.T - self.W.T @ XT
         else:
-            self.A = XT @ XT.T  # a product with itself takes half the time
+            self.A = XT @ XT.T  # BLAS computes a product of this form in half the time
             H, self.lengths = (self.Q - self.A @ self.W).T, self.A.diagonal().copy()
         self.H = np.ascontiguousarray(H)
         self.penalties = self.regulariser.by_feature(len(rows))
@@ -433,7 +440,7 @@ class _RowSweeps:
         self.regulariser.norm.descend(self.A, self.lengths, self.H, self.W, self.penalties, n_sweeps)
         V = self.A @ self.H.T if self.by_samples else self.H.T  # X^T (Y - X W)
         of_fit = float((self.W * self.Q).sum())
-        losses = self.squares - of_fit - float((self.W * V).sum())  # twice
+        losses = self.squares - of_fit - float((self.W * V).sum())  # twice the losses
         value = 0.5 * losses + self.regulariser.cost(self.W)
         search.objective.append((search.t, 0, value))
         size = float(self.regulariser.norm.dual_norm(V, **self.regulariser.options))
@@ -451,7 +458,7 @@ class _RowSweeps:
 
 
 class _TaskSweeps:
-    """Sweeps over all weights of each task, by the loss's `descend`, for a penalty and sparse features."""
+    """Coordinate descent on all weights of each task, by `descend` of the loss, for a penalty and sparse features."""
 
     def __init__(self, search: _Search) -> None:
         whole = search.whole
@@ -471,7 +478,7 @@ class _TaskSweeps:
         search.loss.descend(*arrays, self.penalties, *options)
         self.value = search.value_of(self.F.T, self.W.T)
         search.objective.append((search.t, 0, self.value))
-        return self.value, 0.0  # all rows are looked at now
+        return self.value, 0.0  # so that the round ends, and the gap is computed from all rows
 
     def found(self, search: _Search) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
         W, b, A = (np.ascontiguousarray(of.T, dtype=search.W.dtype) for of in (self.W, self.b, self.A))
