@@ -94,8 +94,8 @@ class Problem:
     """Tasks that are learnt together.
 
     A task copies its own rows of X. If it lacks fewer than a tenth of the rows, or if the copies would need too much
-    memory, it shares X instead, and the rows that are not part of the task have weight 0. Objectives and bounds are
-    computed in double precision for every dtype of X.
+    memory, it shares X instead, and the rows that are not part of the task have weight 0. Labels and weights are in
+    double precision for every dtype of X, so that objectives and bounds can be computed in double precision.
 
     Parameters
     ----------
