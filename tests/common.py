@@ -63,7 +63,7 @@ def rounding(A, B):
 
 
 def run_python(*arguments: Any, variables: Mapping[str, str] = {}, **options: Any) -> str:
-    """Run Python in a subprocess with the module path of the tests, and return what it prints. It must not fail."""
+    """Run Python in a subprocess with the module path of the tests, assert that it succeeds, and return its output."""
     done = subprocess.run(
         [sys.executable, *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), **variables},

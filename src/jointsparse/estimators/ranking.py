@@ -49,8 +49,8 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
         - auc, low, high: area under the ROC curve, and the limits of its 95 % confidence interval (Newcombe 2006).
         - average_precision, precision_at_10: the results do not depend on the order of samples with equal scores.
         - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and the same with Holm's
-          correction for the number of tasks. It is from the normal approximation of the Mann-Whitney test, which is
-          inaccurate below three positives, and too large if many scores are equal.
+          correction for the number of tasks. The p-value is from the normal approximation of the Mann-Whitney test. It
+          is inaccurate for fewer than three positives, and too large if many scores are equal.
 
     Raises
     ------
