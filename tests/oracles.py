@@ -1,4 +1,4 @@
-"""Slow, obvious twins of the library, for its tests."""
+"""Slow but obviously correct versions of the library's functions, with which the tests compare them."""
 
 import math
 
@@ -9,14 +9,14 @@ from sklearn.metrics import roc_auc_score, roc_curve
 
 
 def project_simplex(v, z):
-    """(v - theta)_+, theta by sorting ([D08] Fig. 1) below the largest entry."""
+    """Return (v - theta)_+, with theta by sorting ([D08] Fig. 1) after the largest entry is subtracted from v."""
     below = np.asarray(v, np.longdouble) - np.max(v)
     theta = ((np.cumsum(np.sort(below)[::-1]) - z) / np.arange(1, len(v) + 1)).max()
     return np.maximum(below - theta, 0)
 
 
 def project_l1_vector(v, radius):
-    """sign(v) (|v| - theta)_+."""
+    """Return sign(v) (|v| - theta)_+ in extended precision."""
     v = np.asarray(v, np.longdouble)
     return v if np.abs(v).sum() <= radius else np.sign(v) * project_simplex(np.abs(v), radius)
 
@@ -26,7 +26,7 @@ def project_nonnegative(v, z):
 
 
 def project_l1_weighted(v, a, z):
-    """sign(v) (|v| - theta a)_+ with sum a |w| <= z, theta by bisection."""
+    """Return w = sign(v) (|v| - theta a)_+ with sum a |w| <= z, with theta by bisection."""
     v, a = np.asarray(v, np.longdouble), np.asarray(a, np.longdouble)
     size = np.abs(v)
     if (a * size).sum() <= z:
@@ -57,17 +57,17 @@ def project_l12(W, radius, weights=1.0):
 
 
 def largest_sums(W):
-    """Sums of the k largest magnitudes of each row, for every k."""
+    """Return the sums of the k largest magnitudes of each row, for every k."""
     return np.cumsum(np.sort(np.abs(np.asarray(W, np.longdouble)), axis=1)[:, ::-1], axis=1)
 
 
 def levels_l1inf(sums, theta):
-    """mu_i with sum_j (|W_ij| - mu_i)_+ = theta_i, or 0: the largest (sum of the k largest - theta_i) / k."""
+    """Return mu_i with sum_j (|W_ij| - mu_i)_+ = theta_i, or 0: the maximum over k of (sums_ik - theta_i) / k."""
     return np.maximum(((sums - np.reshape(theta, (-1, 1))) / np.arange(1, sums.shape[1] + 1)).max(axis=1), 0)
 
 
 def solve_l1inf(W, radius, weights=1.0):
-    """theta and mu of a W outside the l1,inf ball, by bisection until theta's last digit. A row loses s_i theta."""
+    """Return theta and mu of a W outside the l1,inf ball, by bisection to the last digit. Row i loses s_i theta."""
     sums, s = largest_sums(W), np.asarray(weights, np.longdouble)
     low, high = np.longdouble(0), (sums[:, -1] / s).max()
     while low < (theta := (low + high) / 2) < high:
@@ -84,14 +84,14 @@ def project_l1inf(W, radius, weights=1.0):
 
 
 def rows_of_groups(W, groups):
-    """One row for each group with all its entries, and zeros to the length of the longest."""
+    """Return a matrix with one row per group, which holds all entries of the group and is padded with zeros."""
     rows = [W[groups == g].ravel() for g in range(groups.max(initial=-1) + 1)]
     longest = max(map(len, rows), default=0)
     return np.array([np.append(row, np.zeros(longest - len(row))) for row in rows]).reshape(len(rows), longest)
 
 
 def features_of_rows(rows, groups, n_tasks):
-    """The matrix of features that `rows_of_groups` turned into rows."""
+    """Return the matrix of features from rows of groups: the inverse of `rows_of_groups`."""
     W = np.zeros((len(groups), n_tasks), rows.dtype)
     for g, row in enumerate(rows):
         W[groups == g] = row[: (groups == g).sum() * n_tasks].reshape(-1, n_tasks)
@@ -102,7 +102,7 @@ PROJECTIONS = {"l1": project_l1, "l2": project_l2, "l12": project_l12, "l1inf": 
 
 
 def project(name, W, radius, weights=None, groups=None):
-    """Projection of W by name of the norm, perhaps with weights and groups."""
+    """Project W onto the ball of the norm with this name, with weights and groups if given."""
     options = {} if weights is None else {"weights": weights}
     if groups is None:
         return PROJECTIONS[name](W, radius, **options)
@@ -123,7 +123,7 @@ LOSSES = {
 
 
 def slow_eer(scores, labels):
-    """Of one task: where the piecewise linear ROC curve meets the line from (0, 1) to (1, 0)."""
+    """Return the EER of one task: where the piecewise linear ROC curve meets the line from (0, 1) to (1, 0)."""
     if labels.all() or not labels.any():
         return np.nan
     fpr, tpr, _ = roc_curve(labels, scores, drop_intermediate=False)
@@ -131,7 +131,7 @@ def slow_eer(scores, labels):
 
 
 def slow_metrics(scores, labels):
-    """AUC and EER of each task, (2, n_tasks)."""
+    """Return AUC and EER of each task, (2, n_tasks), by scikit-learn."""
     columns = list(zip(scores.T, labels.T, strict=True))
     auc = [np.nan if y.all() or not y.any() else roc_auc_score(y, f) for f, y in columns]
     return np.array([auc, [slow_eer(f, y) for f, y in columns]])

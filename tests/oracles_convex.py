@@ -1,11 +1,11 @@
-"""Optima of training problems, by an interior-point method."""
+"""Optima of training problems, computed by an interior-point method."""
 
 import cvxpy as cp
 import numpy as np
 
 from jointsparse.norms import NORMS
 
-# s: weights of the rows, which l2 has not.
+# s: weights of the rows, which l2 ignores.
 CONVEX_NORMS = {
     "l1": lambda W, s: cp.sum(cp.abs(W).T @ s),
     "l2": lambda W, s: cp.sum(cp.norm(W, 2, axis=0)),
@@ -13,11 +13,11 @@ CONVEX_NORMS = {
     "l1inf": lambda W, s: s @ cp.max(cp.abs(W), axis=1),
 }
 ORDERS = {"l12": 2, "l1inf": "inf"}
-assert set(CONVEX_NORMS) == set(NORMS), "a norm must have its convex expression here, or no optimum is compared with it"
+assert set(CONVEX_NORMS) == set(NORMS), "every norm must have its expression in CONVEX_NORMS"
 
 
 def convex_norm(norm, W, s, groups=None):
-    """A norm, perhaps of groups of rows, which s belongs to then."""
+    """Return the expression of a norm with weights s, one per row or, if `groups` are given, one per group."""
     if groups is None:
         return CONVEX_NORMS[norm](W, s)
     return sum(s[g] * cp.norm(cp.vec(W[groups == g], order="C"), ORDERS[norm]) for g in np.unique(groups))
@@ -31,8 +31,8 @@ CONVEX_LOSSES = {
 
 
 def optimum(problem, loss, norm, radius, penalised, weights=None, positive=False, groups=None, **options):
-    """Smallest objective and its W, by an interior-point method with options of CLARABEL."""
-    s = np.ones(problem.n_features) if weights is None else weights  # there are no more groups than features
+    """Return the smallest objective and its W. options: passed to the interior-point solver CLARABEL."""
+    s = np.ones(problem.n_features) if weights is None else weights  # long enough for groups, too
     W, b = cp.Variable((problem.n_features, problem.n_tasks)), cp.Variable(problem.n_tasks)
     value, constraints = 0, [] if problem.intercept else [b == 0]
     for part in problem.parts:

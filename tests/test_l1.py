@@ -1,4 +1,4 @@
-"""Facts of the l1 ball, the simplex and their relatives. Facts of every norm are in test_norms.py."""
+"""Tests of the l1 ball, the simplex and related sets. Tests of all norms are in test_norms.py."""
 
 import functools
 
@@ -16,7 +16,7 @@ by_method = pytest.mark.parametrize("method", METHODS)
 
 
 def draws(rng, n):
-    """Vectors of many kinds, by name."""
+    """Return vectors of many kinds, by name."""
     return {
         "normal": rng.normal(size=n),
         "uniform": rng.uniform(-1, 1, size=n),
@@ -37,14 +37,14 @@ def column_by_column(project, V, radii):
 
 @pytest.mark.parametrize("solve", [l1.theta_by_sorting, lambda u, z: l1.theta_by_pivot(u.copy(), z)])
 @pytest.mark.parametrize("z", [0.5, 20.0])
-def test_theta_of_the_paper_takes_off_what_is_too_much(rng, solve, z):
+def test_theta_of_the_paper_solves_its_equation(rng, solve, z):
     for what, v in draws(rng, 300).items():
         np.testing.assert_allclose(np.maximum(v - solve(v, z), 0).sum(), z, rtol=1e-10, err_msg=what)
 
 
 @pytest.mark.parametrize("z", [1.0, 1000.0])
 def test_pivots_take_linear_time_on_ties_and_sorted_input(z):
-    """A quadratic search would need minutes here."""
+    """A quadratic search would need minutes."""
     n = 200_000
     for u in (
         np.r_[np.ones(n), 100.0],
@@ -78,7 +78,7 @@ def test_long_vectors_agree_with_extended_precision(rng, n):
 
 
 @pytest.mark.parametrize("n", [10, 1000, 100_000])
-def test_float32_is_computed_to_its_own_rounding(rng, n):
+def test_float32_projections_are_accurate_up_to_rounding(rng, n):
     for what, v in (draws(rng, n) | {"tiny": rng.normal(size=n) * 1e-38, "large": rng.normal(size=n) * 1e37}).items():
         for fraction in (1e-3, 0.1, 0.5):
             single = v.astype(np.float32)
@@ -91,7 +91,7 @@ def test_float32_is_computed_to_its_own_rounding(rng, n):
 @PRECISION
 @pytest.mark.parametrize("fraction", [1e-5, 1e-3])
 def test_few_candidates_of_a_long_vector(rng, dtype, precision, fraction):
-    """Entries that a lower bound of theta excludes are not read again, whatever the set and the place of the result."""
+    """Results are right, also in place, when the entries below a lower bound of theta are not read again."""
     v = rng.standard_t(1.5, 60_000).astype(dtype)
     z = fraction * float(np.abs(v).sum(dtype=np.float64))
     for project, slow in [
@@ -107,7 +107,7 @@ def test_few_candidates_of_a_long_vector(rng, dtype, precision, fraction):
 
 
 @by_method
-def test_one_ulp_decides_what_is_inside(rng, method):
+def test_one_ulp_decides_whether_a_vector_is_inside(rng, method):
     v = rng.normal(size=1000)
     size = l1.norm(v)
     for radius in (size, np.nextafter(size, 9e9)):
@@ -115,7 +115,7 @@ def test_one_ulp_decides_what_is_inside(rng, method):
     np.testing.assert_allclose(l1.project(v, np.nextafter(size, 0), method=method), v, rtol=0, atol=4 * EPS)
 
 
-# Every way to project the columns of V onto a set that contains 0.
+# All functions that project the columns of V onto a set that contains 0.
 PROJECTIONS = {
     **{f"ball, {method}": functools.partial(l1.project, method=method) for method in METHODS},
     **{f"nonnegative, {method}": functools.partial(l1.project_nonnegative, method=method) for method in METHODS},
@@ -139,7 +139,7 @@ def test_zeros_stay_zeros_and_no_entry_grows_however_near_the_radius_is_to_the_n
 
 
 @by_method
-def test_zeros_have_their_signs_inside_and_are_positive_outside(method):
+def test_zeros_keep_their_signs_inside_and_are_positive_outside(method):
     assert l1.project([-0.0, 1.0, 0.0], 2.0, method=method).tobytes() == np.array([-0.0, 1.0, 0.0]).tobytes()
     assert np.signbit(l1.project([[-0.0, 9.0], [1.0, -0.0]], 2.0, method=method)[0, 0])
     assert not np.signbit(l1.project([-1.0, 5.0], 1.0, method=method)[0])
@@ -159,7 +159,7 @@ def test_zeros_have_their_signs_inside_and_are_positive_outside(method):
         (l1.project_simplex, [], 0.0, []),
         (l1.project_simplex, [3.0, 1.0], 0.0, [0, 0]),
         (l1.project_simplex, [-5, 1], 1, [0, 1]),
-        (l1.project_simplex, [-5.0, 1.0, 5.0], 1.0, [0, 0, 1]),  # the sum is z, and yet the point is not inside
+        (l1.project_simplex, [-5.0, 1.0, 5.0], 1.0, [0, 0, 1]),  # the sum is z, but the point is not in the simplex
         (l1.project_simplex, [-5.0, -2.0, -2.5], 1.0, [0, 0.75, 0.25]),
         (l1.project_simplex, [1e308, -1.7e308, 1e308], 1e308, [5e307, 0, 5e307]),
         (l1.project_simplex, np.ones(3, np.float32), 1, np.full(3, 1 / 3, np.float32)),
@@ -177,8 +177,7 @@ def test_corners(project, v, radius, expected, method):
 
 
 @pytest.mark.parametrize("radius", EPS * np.array([0.1, 0.5, 1.0, 3.0, 17.0, 1e3]))
-def test_neighbouring_floats_do_not_confuse_newton(radius):
-    """theta lies between two floats that are next to each other."""
+def test_newton_ends_if_theta_lies_between_two_adjacent_floats(radius):
     for k in range(1, 40):
         v = np.nextafter(1.0, 2.0) + EPS * (np.arange(100) % k)
         np.testing.assert_allclose(l1.project(v, radius), oracles.project_l1_vector(v, radius).astype(float), atol=EPS)
@@ -190,26 +189,26 @@ def test_neighbouring_floats_do_not_confuse_newton(radius):
 @by_method
 @pytest.mark.parametrize("shape", [(7, 1), (3, 9), (600, 17), (3000, 40)])
 @pytest.mark.parametrize("onto", [l1.project, l1.project_simplex, l1.project_nonnegative])
-def test_columns_are_projected_each_for_itself(rng, onto, method, shape):
+def test_columns_are_projected_independently(rng, onto, method, shape):
     W, project = rng.standard_t(1.5, size=shape), functools.partial(onto, method=method)
     radii = l1.norm(W) * rng.uniform(0, 1.1, size=shape[1])
     if onto is not l1.project_simplex:
         radii[1:2] = np.inf
     got = project(W, radii)
-    # The sums over a column are taken in another order when all columns are swept at once.
+    # The entries of a column are added in another order when all columns are swept together.
     tolerance = 8 * EPS * max(np.abs(W).max(), radii.max() if onto is l1.project_simplex else 0.0)
     np.testing.assert_allclose(got, column_by_column(project, W, radii), rtol=0, atol=tolerance)
     if onto is l1.project:
         np.testing.assert_array_equal(got[:, l1.norm(W) <= radii], W[:, l1.norm(W) <= radii])
-    itself = W.copy()
-    assert project(itself, radii, out=itself) is itself
-    np.testing.assert_array_equal(itself, got)
+    in_place = W.copy()
+    assert project(in_place, radii, out=in_place) is in_place
+    np.testing.assert_array_equal(in_place, got)
 
 
 @PRECISION
 @pytest.mark.parametrize("shape", [(60, 40), (700, 3), (5000, 7), (40, 1500), (3001, 41)])
 def test_columns_agree_with_extended_precision(rng, dtype, precision, shape):
-    """Each column of another character, swept together, with radii from tiny to outside."""
+    """Columns of different kinds are swept together, with radii from tiny to the norm."""
     columns = [v for _ in range(shape[1] // 7 + 1) for v in draws(rng, shape[0]).values()]
     W = np.stack(columns[: shape[1]], axis=1).astype(dtype)
     radii = l1.norm(W) * rng.choice([0.0, 1e-12, 1e-3, 0.01, 0.1, 0.5, 0.999, 1.0], size=shape[1])
@@ -223,10 +222,10 @@ def test_columns_agree_with_extended_precision(rng, dtype, precision, shape):
 
 @pytest.mark.parametrize("n", [3000, 200_000])
 @pytest.mark.parametrize("fraction", [1e-3, 0.1, 0.9])
-def test_a_misleading_sample_does_no_harm(rng, n, fraction):
-    """All entries that survive are outside the sample, or all of the sample survives."""
+def test_a_misleading_sample_does_not_change_the_result(rng, n, fraction):
+    """Either no sampled entry survives, or all sampled entries survive."""
     sampled = np.zeros(n, bool)
-    sampled[(n // 8 * np.arange(8)[:, np.newaxis] + np.arange(8)).ravel()] = True  # 8 stretches of 8
+    sampled[(n // 8 * np.arange(8)[:, np.newaxis] + np.arange(8)).ravel()] = True  # 8 runs of 8 entries
     for v in (np.where(sampled, 1e-9, rng.normal(size=n)), np.where(sampled, 1e3, rng.normal(size=n))):
         radius, tolerance = l1.norm(v) * fraction, 4e-15 * np.abs(v).max()
         got = l1.project(v, radius)
@@ -255,7 +254,7 @@ def test_weighted_corners(W, radius, weights, expected):
     np.testing.assert_allclose(l1.project(W, radius, weights=weights), expected, rtol=1e-15)
 
 
-# Refusals
+# Invalid arguments
 
 
 @pytest.mark.parametrize(
@@ -265,7 +264,7 @@ def test_weighted_corners(W, radius, weights, expected):
             (project, [1.0], 1.0, {"method": "heap"}, "method must be newton, pivot or sort, got 'heap'$")
             for project in (l1.project, l1.project_simplex, l1.project_nonnegative)
         ),
-        (l1.project, [1.0], 1.0, {"weights": [1.0], "method": "sort"}, "method must be newton where .* got 'sort'$"),
+        (l1.project, [1.0], 1.0, {"weights": [1.0], "method": "sort"}, "method must be newton if .* got 'sort'$"),
         (l1.project, [1.0, 2.0], 1.0, {"weights": [[1.0, 1.0]]}, "weights must be one per feature"),
         (l1.project, [1.0, 2.0], 1.0, {"weights": [[1.0], [1.0]]}, "weights must be one per feature"),
         (l1.project, [1.0, np.nan], 1.0, {"weights": [1.0, 1.0]}, r"W must be finite, got nan at \(1,\)$"),
@@ -284,6 +283,6 @@ def test_weighted_corners(W, radius, weights, expected):
         (l1.project_simplex, [], 1.0, {}, "z must be reachable by 0 finite numbers"),
     ],
 )
-def test_unfit_arguments_are_refused(project, v, z, options, message):
+def test_invalid_arguments_raise(project, v, z, options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         project(v, z, **options)

@@ -1,4 +1,4 @@
-"""Facts of the l1,inf ball for any matrix and many rows; what every norm must do is in test_norms.py."""
+"""Tests of the l1,inf ball. Tests of all norms are in test_norms.py."""
 
 import numpy as np
 import oracles
@@ -15,7 +15,7 @@ def size(A):
 
 
 def check(W, radius, expected, *, weights=None, **options):
-    """Check the accuracy of a projection, and the facts that hold bit for bit."""
+    """Check the accuracy of a projection, and its properties that hold bit for bit."""
     options |= {"weights": weights}
     got = l1inf.project(W, radius, **options)
     error, digits = size(got - expected), np.finfo(W.dtype).eps / EPS
@@ -28,17 +28,17 @@ def check(W, radius, expected, *, weights=None, **options):
 
 
 def warm_from(W, fraction):
-    """Return the warm start that a projection of W leaves behind."""
+    """Return the warm start that results from a projection of W."""
     warm = l1inf.Warm()
     l1inf.project(W, fraction * l1inf.norm(W), warm=warm)
     return warm
 
 
-# Many rows: from 256 on, theta is guessed from a sample
+# Many rows: with 256 or more, theta is estimated from a sample
 
 
 def many_rows(rng, d, m):
-    """Matrices of many kinds, by name."""
+    """Return matrices of many kinds, by name."""
     normal = rng.normal(size=(d, m))
     return {
         "normal": normal,
@@ -84,7 +84,7 @@ def test_theta_and_mu_agree_with_bisection(rng, method, spread):
     others = {"tiny": normal * 1e-300, "huge": normal * 1e300, "long rows": rng.normal(size=(60, 200))}
     for what, W in (many_rows(rng, 300 if spread else 30, 7) | ({} if spread else others)).items():
         if spread and what == "1e-150 beside 1e150":
-            continue  # most rows do not show beside the others
+            continue  # most rows are lost by rounding beside the others
         s = 10.0 ** rng.uniform(-spread, spread, size=len(W))
         options = {"weights": s} if spread else {"method": method}
         for fraction in (1e-2, 0.1, 0.5, 0.99, 1 - EPS / 2):
@@ -100,7 +100,7 @@ def test_theta_and_mu_agree_with_bisection(rng, method, spread):
 
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, 30)])
 @pytest.mark.parametrize("groups", [None, np.arange(30) // 2, np.arange(30) ** 2 // 60])
-def test_theta_where_nothing_or_everything_is_removed(rng, weights, groups):
+def test_theta_and_mu_inside_the_ball_and_for_radius_zero(rng, weights, groups):
     W, n = rng.normal(size=(30, 7)), 30 if groups is None else groups.max() + 1
     options = {"weights": None if weights is None else weights[:n], "groups": groups}
     _, theta, mu = l1inf.project(W, 1000.0, return_theta=True, **options)
@@ -119,21 +119,21 @@ def test_theta_where_nothing_or_everything_is_removed(rng, weights, groups):
 def test_a_nonsensical_warm_start_is_still_exact(rng, mu, theta):
     warm = l1inf.Warm()
     W = rng.normal(size=(40, 9))
-    l1inf.project(W, 3.0, warm=warm)  # leaves a bound behind that is near
+    l1inf.project(W, 3.0, warm=warm)  # sets a bound that is close to the right one
     warm.theta, warm.mu = theta, mu
     np.testing.assert_allclose(l1inf.project(W, 3.0, warm=warm), l1inf.project(W, 3.0), rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("fraction, weighted", [(0.001, False), (0.1, False), (0.01, True)])
 def test_few_surviving_rows_of_a_large_matrix(rng, fraction, weighted):
-    """Beyond 2**20 entries the surviving rows are gathered first."""
+    """In matrices of more than 2**20 entries the rows that may survive are copied first."""
     W, s = rng.normal(size=(27_000, 40)) * rng.gamma(0.5, size=(27_000, 1)), np.ones(27_000)
     s = rng.uniform(0.5, 2, size=27_000) if weighted else s
     options = {"weights": s} if weighted else {}
     radius = fraction * l1inf.norm(W, **options)
     B, theta, mu = l1inf.project(W, radius, return_theta=True, **options)
     assert 0 < np.count_nonzero(mu) < len(W) / 2
-    kept = np.abs(W).sum(axis=1) > 0.99 * theta * s  # the oracle need not see the others: they are zero
+    kept = np.abs(W).sum(axis=1) > 0.99 * theta * s  # the oracle does not need the other rows, which are zero
     assert not B[~kept].any()
     assert size(B[kept] - oracles.project_l1inf(W[kept], radius, s[kept])) <= (1e-14 if weighted else 4e-15) * size(W)
     warm = l1inf.Warm()
@@ -154,12 +154,12 @@ def test_theta_and_mu_of_groups_meet_their_conditions(rng):
     np.testing.assert_allclose(s @ mu, 5.0, rtol=1e-14)
 
 
-# Where rounding decides
+# Rounding
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_one_digit_outside_the_ball_still_counts(rng, method):
-    """theta is then too small to be seen, and yet the matrix must not come back as it is."""
+def test_a_matrix_outside_the_ball_by_one_digit_is_projected(rng, method):
+    """theta is lost by rounding, but the matrix must not come back unchanged."""
     for shape in [(1, 1), (7, 24), (25, 34), (500, 3)] * 20:
         W = rng.choice([1.0, 1 / 3, 0.1], size=shape) * (1 + EPS * rng.integers(-3, 4, size=shape))
         radius = np.nextafter(l1inf.norm(W), 0)
@@ -188,22 +188,22 @@ def test_the_smallest_numbers_stay_inside(rng, method, unit, dtype, high):
         (np.float32, np.full((2, 7), 3e38), 6e38, np.full((2, 7), 1.5e39 / 7)),
     ],
 )
-def test_prox_of_a_row_whose_sum_overflows_keeps_all_digits(dtype, W, step, expected):
+def test_prox_of_a_row_whose_sum_overflows_is_accurate(dtype, W, step, expected):
     np.testing.assert_allclose(
         l1inf.prox(np.array(W, dtype), step), np.array(expected, dtype), rtol=4 * np.finfo(dtype).eps
     )
 
 
 def test_prox_of_groups_ends_for_the_smallest_numbers(rng):
-    """Levels that fall and rise by one last digit each took turns for ever."""
+    """By rounding, two sets of entries can alternate forever."""
     W, groups = rng.integers(-50, 50, size=(200, 60)) * 5e-324, np.maximum(np.arange(200) - 66, 0)
     for step in (0.0005 * l1inf.norm(W), 0.015 * l1inf.norm(W)):
         mu = oracles.levels_l1inf(oracles.largest_sums(oracles.rows_of_groups(W, groups)), step)[groups, np.newaxis]
         assert size(l1inf.prox(W, step, groups=groups) - np.clip(W, -mu, mu)) <= 5e-324
 
 
-def test_sort_keeps_a_small_radius_beside_many_pieces(rng):
-    """A running sum from the norm downwards would have lost this radius among its rounding errors."""
+def test_sort_is_accurate_for_a_small_radius_and_many_break_points(rng):
+    """In a running sum from the norm downwards, this radius would be lost by rounding."""
     W = np.vstack([np.ones((1, 19)), 10.0 ** rng.uniform(-20, -2, size=(400, 19))])
     radius = 1e-12
     got, expected = l1inf.project(W, radius, method="sort"), oracles.project_l1inf(W, radius)
@@ -211,12 +211,12 @@ def test_sort_keeps_a_small_radius_beside_many_pieces(rng):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_many_rows_that_die_within_rounding(rng, method):
-    """Their last bits together weigh on the two rows that live on: no row may be taken for dead too early."""
+def test_many_rows_whose_sums_equal_theta_up_to_rounding(rng, method):
+    """The last bits of all these rows add up, so no row may be declared dead too early."""
     for d, m in [(828, 29), (1007, 7), (738, 12)] * 5 + [(20_000, 5)]:
         W = 1 + rng.integers(-3, 4, size=(d, m)) * EPS
         W[:2] *= 1.1
-        theta = rng.choice(W[2:].sum(axis=1))  # one of them dies just here
+        theta = rng.choice(W[2:].sum(axis=1))  # exactly the sum of one of the rows
         radius = float(oracles.levels_l1inf(oracles.largest_sums(W), theta).sum())
         got, expected = l1inf.project(W, radius, method=method), oracles.project_l1inf(W, radius)
         assert np.abs(got - expected).max() <= 4e-15
@@ -232,7 +232,7 @@ def test_a_row_sum_that_overflows(rng, method, dtype, huge):
     assert l1inf.dual_norm(W) == (np.inf if dtype == np.float64 else np.abs(W).sum(axis=1, dtype=float).max())
 
 
-def test_long_rows_of_float32_are_added_up_in_double_precision(rng):
+def test_long_rows_of_float32_are_summed_in_double_precision(rng):
     W = rng.uniform(size=(1, 3_000_000)).astype(np.float32)
     np.testing.assert_allclose(l1inf.dual_norm(W), W.sum(dtype=float), rtol=1e-7)
 
@@ -246,17 +246,17 @@ def test_long_rows_of_float32_are_added_up_in_double_precision(rng):
         (np.ones((2, 2)), 1.0, {"warm": 3}, "warm must be a Warm object or None, got 3"),
         (np.ones((2, 2)), 1.0, {"method": "bisect"}, "method must be newton or sort, got 'bisect'"),
         *(
-            (np.ones((3, 2)), 1.0, {"method": "sort", name: given}, f"method must be newton where {name} are given")
+            (np.ones((3, 2)), 1.0, {"method": "sort", name: given}, f"method must be newton if {name} are given")
             for name, given in (("weights", np.ones(3)), ("groups", [0, 1, 1]))
         ),
         (
             np.ones((3, 2)),
             1.0,
             {"warm": l1inf.Warm(), "groups": [0, 1, 1]},
-            "warm must be None where groups are given, got <",
+            "warm must be None if groups are given, got <",
         ),
     ],
 )
-def test_unfit_arguments_are_refused(W, radius, options, message):
+def test_invalid_arguments_raise(W, radius, options, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         l1inf.project(W, radius, **options)

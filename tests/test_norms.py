@@ -1,8 +1,8 @@
-"""Facts that hold for every registered norm, one test each, with and without its weights and groups.
+"""Tests of every registered norm, with and without weights and groups.
 
-A new norm is tested by its definitions. Norm and dual norm must fulfil Hölder's inequality and reach equality. project
-and prox must fulfil their conditions of optimality. They must agree with a convex solver, to which oracles_convex.py
-gives the norm's expression.
+A new norm is tested through its definitions. Norm and dual norm must satisfy Hölder's inequality and attain equality.
+`project` and `prox` must satisfy their optimality conditions, and agree with a convex solver that uses the norm's
+expression in oracles_convex.py.
 """
 
 import math
@@ -22,7 +22,7 @@ EPS = np.finfo(float).eps
 
 
 def norms(flag):
-    """The norms that have a flag, as parameters."""
+    """Parametrise a test with the norms whose constant `flag` is True."""
     return pytest.mark.parametrize("norm", [pytest.param(n, id=name) for name, n in NORMS.items() if getattr(n, flag)])
 
 
@@ -32,7 +32,7 @@ def norm(request):
 
 
 def matrices(rng):
-    """Matrices of many kinds, by name."""
+    """Return matrices of many kinds, by name."""
     normal = rng.normal(size=(30, 7))
     return {
         "normal": normal,
@@ -53,7 +53,7 @@ def matrices(rng):
 
 
 def variants(norm, W, rng):
-    """Options of a norm, by name: weights and groups of many kinds, where it takes them."""
+    """Return options by name: weights and groups of many kinds, as far as the norm takes them."""
     d = len(W)
     numbers = np.arange(d)
     weights = {
@@ -63,25 +63,25 @@ def variants(norm, W, rng):
     }
     groups = {
         "own": rng.permutation(d),
-        "one": np.zeros(d, int),
+        "single": np.zeros(d, int),
         "of one size": rng.permutation(numbers // (2 if d % 2 == 0 else 1)),
         "random": np.unique(rng.integers(0, d, size=d), return_inverse=True)[1],
         "one large": rng.permutation(np.maximum(numbers - d * 2 // 3, 0)),
     }
-    found = {"plain": {}}
-    if np.abs(W).max() < 1e30 and norm.WEIGHTED:  # else some weighted norms are above the largest float
-        found |= {f"weights {kind}": {"weights": s} for kind, s in weights.items()}
+    options = {"plain": {}}
+    if np.abs(W).max() < 1e30 and norm.WEIGHTED:  # otherwise some weighted norms are above the largest float
+        options |= {f"weights {kind}": {"weights": s} for kind, s in weights.items()}
     if norm.GROUPED:
-        found |= {f"groups {kind}": {"groups": g} for kind, g in groups.items()}
-    if len(found) > 6:
+        options |= {f"groups {kind}": {"groups": g} for kind, g in groups.items()}
+    if len(options) > 6:
         for kind in ("of one size", "one large"):
             s = 10.0 ** rng.uniform(-10, 10, size=groups[kind].max() + 1)
-            found[f"groups {kind} with weights"] = {"groups": groups[kind], "weights": s}
-    return found
+            options[f"groups {kind} with weights"] = {"groups": groups[kind], "weights": s}
+    return options
 
 
 def cases(norm, rng):
-    """Name, matrix, options, radius from well inside to just inside the norm, and the projection."""
+    """Yield a name, a matrix, options, a radius from far below to just below the norm, and the projection."""
     for what, W in matrices(rng).items():
         for kind, options in variants(norm, W, rng).items():
             for fraction in (1e-3, 0.1, 0.5, 0.99, 1 - EPS / 2) if kind == "plain" else (1e-2, 0.5, 1 - EPS / 2):
@@ -90,16 +90,16 @@ def cases(norm, rng):
 
 
 def inner(norm, V, W):
-    """<V, W>, for a norm per task that of each column."""
+    """Return <V, W> or, for a norm per task, the inner product of each column."""
     return (V * W).sum(axis=0 if norm.PER_TASK else None)
 
 
 def unit(W):
-    """Return a power of two near the largest entry, so that products neither overflow nor vanish."""
+    """Return a power of two near the largest entry. Divided by it, products neither overflow nor underflow."""
     return 2.0 ** np.frexp(np.abs(W).max())[1]
 
 
-def verbs(norm):
+def functions(norm):
     return norm.norm, norm.dual_norm, partial(norm.project, radius=3.0), partial(norm.prox, step=3.0)
 
 
@@ -112,7 +112,7 @@ def read_only(W):
 # Norm and dual norm
 
 
-def test_norm_and_dual_norm_are_norms_that_bound_inner_products_with_a_float_or_one_number_per_task(norm, rng):
+def test_norm_and_dual_norm_are_norms_and_satisfy_hoelders_inequality(norm, rng):
     """<V, W> <= norm(V) * dual_norm(W). See `test_projection_is_optimal` for equality."""
     V, W = rng.normal(size=(2, 30, 7))
     assert np.all(inner(norm, V, W) <= norm.norm(V) * norm.dual_norm(W) * (1 + 1e-14))
@@ -148,7 +148,7 @@ def test_weights_multiply_rows_in_the_norm_and_divide_them_in_the_dual(norm, rng
 
 
 @norms("GROUPED")
-def test_a_group_is_a_row_of_all_its_entries(norm, rng):
+def test_all_entries_of_a_group_count_as_one_row(norm, rng):
     for what, W in matrices(rng).items():
         for kind, options in variants(norm, W, rng).items():
             if "groups" in options:
@@ -161,7 +161,7 @@ def test_a_group_is_a_row_of_all_its_entries(norm, rng):
 
 
 @norms("SPARSE")
-def test_the_largest_part_of_a_row_is_the_dual_norm(norm, rng):
+def test_the_maximum_of_dual_rows_is_the_dual_norm(norm, rng):
     for what, W in matrices(rng).items():
         for kind, options in variants(norm, W, rng).items():
             got = norm.dual_rows(W, **options)
@@ -173,7 +173,7 @@ def test_the_largest_part_of_a_row_is_the_dual_norm(norm, rng):
 # Projection
 
 
-def test_projection_lands_on_the_ball_keeps_signs_and_zeros_and_enlarges_nothing(norm, rng):
+def test_projection_meets_the_radius_keeps_signs_and_zeros_and_lets_no_entry_grow(norm, rng):
     for what, W, options, radius, B in cases(norm, rng):
         np.testing.assert_allclose(norm.norm(B, **options), radius, rtol=1e-12, err_msg=what)
         assert np.all((np.sign(B) == np.sign(W)) | (B == 0)) and np.all(np.abs(B) <= np.abs(W) * (1 + 2 * EPS)), what
@@ -189,7 +189,7 @@ def test_projection_is_optimal(norm, rng):
         got, expected = inner(norm, rest, B / unit(W)), radius / unit(W) * norm.dual_norm(rest, **options)
         rounding = (
             1e-14 * W.size * max(np.max(radius / unit(W)), 1) / min(options.get("weights", np.ones(1)).min(), 1)
-        )  # of a row of `rest`, in the dual
+        )  # rounding error of a row of `rest` in the dual norm
         np.testing.assert_allclose(got, expected, rtol=1e-10, atol=rounding, err_msg=what)
 
 
@@ -211,12 +211,12 @@ def test_projection_and_prox_agree_with_a_convex_solver(name, norm, rng, positiv
         arguments = options.get("weights", np.ones(6)), options.get("groups")
         sizes = [convex.convex_norm(name, part, *arguments) for part in columns]
         signs, distance = [B >= 0] if positive else [], cp.sum_squares(B - W)
-        for verb, objective, constraints in (
+        for function, objective, constraints in (
             (norm.project, distance, [size <= radius for size in sizes]),
             (norm.prox, distance / 2 + radius * sum(sizes), []),
         ):
             cp.Problem(cp.Minimize(objective), signs + constraints).solve(solver="CLARABEL")
-            np.testing.assert_allclose(verb(W, radius, positive=positive, **options), B.value, atol=1e-4)
+            np.testing.assert_allclose(function(W, radius, positive=positive, **options), B.value, atol=1e-4)
 
 
 def test_a_point_inside_comes_back_bit_for_bit_and_radius_zero_gives_zeros(norm, rng):
@@ -246,11 +246,11 @@ def test_powers_of_two_scale_exactly(norm, rng, dtype, power):
 
 
 @norms("WARM")
-def test_a_warm_start_gives_the_cold_projection_whatever_came_before(norm, rng):
+def test_a_warm_start_gives_the_same_projection_as_a_cold_start(norm, rng):
     warm, W, s = norm.Warm(), rng.normal(size=(300, 7)), 10.0 ** rng.uniform(-2, 2, size=300)
     for step in range(80):
         W += 0.05 * rng.normal(size=W.shape)
-        V = W * (10.0 ** rng.integers(-12, 13) if step % 7 == 6 else 1.0)  # now and then an unrelated matrix
+        V = W * (10.0 ** rng.integers(-12, 13) if step % 7 == 6 else 1.0)  # occasionally of another scale
         options = {"weights": s} if norm.WEIGHTED and step % 11 > 6 else {}
         radius = rng.uniform(1e-4, 1.1) * norm.norm(V, **options)
         got, expected = norm.project(V, radius, warm=warm, **options), norm.project(V, radius, **options)
@@ -274,11 +274,11 @@ def test_prox_is_optimal(norm, rng):
                 np.testing.assert_array_equal(norm.prox(W, step, **options), expected, err_msg=f"{what}, {kind}")
 
 
-# Corners
+# Corner cases
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (4, 3)])
-def test_empty_and_zero_matrices_stay_as_they_are(norm, shape):
+def test_empty_and_zero_matrices_are_not_changed(norm, shape):
     W, s, groups = np.zeros(shape), np.arange(1.0, 1 + shape[0]), [[], [], [], [1, 0, 0], [1, 0, 0, 1]][shape[0]]
     for options in [{}] + norm.WEIGHTED * [{"weights": s}] + norm.GROUPED * [{"groups": groups}]:
         for got in (norm.project(W, 1.0, **options), norm.project(W, 0, **options), norm.prox(W, 1, **options)):
@@ -286,8 +286,8 @@ def test_empty_and_zero_matrices_stay_as_they_are(norm, shape):
         assert np.sum(norm.norm(W, **options)) == np.sum(norm.dual_norm(W, **options)) == 0
 
 
-@pytest.mark.parametrize("n_tasks", [4, 1])  # with one, only all rows together overflow
-def test_sums_that_overflow_are_no_obstacle(norm, n_tasks):
+@pytest.mark.parametrize("n_tasks", [4, 1])  # with one task, only the sum over all rows overflows
+def test_matrices_whose_sums_overflow_are_projected(norm, n_tasks):
     W = np.full((5, n_tasks), 1.5e308)
     assert np.all(np.isinf(norm.norm(W)))
     for options in [{}, *norm.GROUPED * [{"groups": [0, 1, 1, 1, 0]}]]:
@@ -298,12 +298,12 @@ def test_sums_that_overflow_are_no_obstacle(norm, n_tasks):
 
 @pytest.mark.parametrize("norm", [l1, l12, l2])
 @pytest.mark.parametrize("radius", [1e-20, 1e-120, 1e-270])
-def test_a_small_radius_beside_entries_near_the_largest_float_is_kept(norm, radius):
+def test_a_small_radius_is_met_with_entries_near_the_largest_float(norm, radius):
     np.testing.assert_allclose(norm.norm(norm.project([[1e300, 1e200], [0.0, 0.0]], radius)), radius, rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["l1", "l12", "l1inf"])
-def test_the_smallest_numbers_keep_their_places_with_weights(name, rng):
+def test_weighted_projections_of_the_smallest_numbers_are_accurate(name, rng):
     norm, W, s = NORMS[name], rng.integers(0, 1000, size=(9, 3)) * 5e-324, rng.uniform(0.1, 10, size=9)
     for fraction in (0.3, 0.9):
         radius = norm.norm(W, weights=s) * fraction
@@ -311,21 +311,21 @@ def test_the_smallest_numbers_keep_their_places_with_weights(name, rng):
 
 
 @norms("GROUPED")
-def test_a_large_group_costs_no_memory_for_the_small_ones(norm, rng):
+def test_small_groups_are_not_padded_to_the_size_of_a_large_group(norm, rng):
     W, groups = rng.normal(size=(20_000, 2)), np.maximum(np.arange(20_000) - 10_000, 0)
     tracemalloc.start()
-    for verb in (norm.project, norm.prox):
-        verb(W, 0.5, groups=groups)
+    for function in (norm.project, norm.prox):
+        function(W, 0.5, groups=groups)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 20 * W.nbytes  # 5,000 times W with padding
+    assert peak < 20 * W.nbytes  # with padding it would be 5,000 times W
 
 
-# Types and memory
+# Dtypes and memory
 
 
 @pytest.mark.parametrize("given, dtype", [(np.float32, np.float32), (">f4", np.float32), (np.float64, np.float64)])
-def test_precision_is_kept(norm, rng, given, dtype):
+def test_float32_and_float64_are_kept(norm, rng, given, dtype):
     W = rng.normal(size=(30, 7)).astype(given)
     for radius, (kind, options) in product((0.1, 2.0, 1000.0), variants(norm, W, rng).items()):
         if "spread" not in kind and "with weights" not in kind:
@@ -347,27 +347,27 @@ CONVERSIONS = [
 
 
 def assert_same_as_array(norm, convert, rng):
-    """The verbs of a norm make the same of W in another form, and leave it as it is."""
+    """Assert that the functions of a norm give the same result for W in another form, and do not change W."""
     W, s = rng.integers(-9, 9, size=(6, 5)).astype(float), read_only(rng.uniform(0.5, 2, size=6))
     forms = [
         {},
         *norm.WEIGHTED * [{"weights": s}, {"weights": s.tolist()}],
         *norm.GROUPED * [{"groups": np.uint8([0, 1, 1, 0, 2, 1])}, {"groups": [0, 1, 1, 0, 2, 1]}],
     ]
-    for verb, options in product(verbs(norm), forms):
+    for function, options in product(functions(norm), forms):
         V = convert(W)
-        got = verb(V, **options)
-        np.testing.assert_array_equal(got, verb(W, **options))
+        got = function(V, **options)
+        np.testing.assert_array_equal(got, function(W, **options))
         assert np.asarray(got).dtype == np.float64 and not np.shares_memory(got, W)
         np.testing.assert_array_equal(V, convert(W))
 
 
-def test_other_layouts_and_types_give_the_same_and_input_is_left_alone(norm, rng):
+def test_other_layouts_and_dtypes_give_the_same_result_and_input_is_not_changed(norm, rng):
     for convert in CONVERSIONS:
         assert_same_as_array(norm, convert, rng)
 
 
-def test_a_frame_gives_the_same_and_is_left_alone(norm, rng):
+def test_a_frame_gives_the_same_result_and_is_not_changed(norm, rng):
     assert_same_as_array(norm, pytest.importorskip("pandas").DataFrame, rng)
 
 
@@ -378,9 +378,9 @@ def test_out_takes_the_result(norm, rng):
         for out in (np.empty_like(W), np.empty((7, 30)).T, np.zeros((30, 14))[:, ::2], W.copy()):
             assert norm.project(W, radius, out=out, **options) is out
             np.testing.assert_array_equal(out, expected)
-        for itself in (W.copy(), np.asfortranarray(W)):
-            norm.project(itself, radius, out=itself, **options)
-            np.testing.assert_array_equal(itself, expected)
+        for in_place in (W.copy(), np.asfortranarray(W)):
+            norm.project(in_place, radius, out=in_place, **options)
+            np.testing.assert_array_equal(in_place, expected)
         shifted = np.vstack([W, W[:1]])
         norm.project(shifted[:-1], radius, out=shifted[1:], **options)  # overlaps the input
         np.testing.assert_array_equal(shifted[1:], expected)
@@ -395,14 +395,14 @@ def test_eight_threads_may_share_their_input(norm, rng):
         np.testing.assert_array_equal(got, [norm.project(W, radius) for radius in radii])
 
 
-# Refusals
+# Invalid arguments
 
 FINITE = "weights must be positive and finite, got {} at (1,)"
 GROUPS = "groups must be one whole number per feature, shape (3,), got "
-GAPS = "groups must be numbered 0, 1, 2, … without gaps, got {} in the place of {}"
+GAPS = "groups must be numbered 0, 1, 2, … without gaps, got {} instead of {}"
 NAN, MASKED = np.array([[1.0], [np.nan], [2.0]]), np.ma.array(np.eye(2), mask=np.eye(2))
-# Verbs, arguments, what a norm must have to take them, and the message.
-REFUSED = [
+# Functions, arguments, the constant that must be True for a norm to take the arguments, and the message.
+INVALID = [
     *(
         ("all", {"W": bad}, "", "W must ")
         for bad in (1.0, np.ones((2, 2, 2)), np.eye(2) * 1j, [["a"]], [[1.0], [1, 2]], None, MASKED)
@@ -413,8 +413,8 @@ REFUSED = [
     ),
     *(("project", {"radius": bad}, "", "radius must be ") for bad in ("1", b"1", None, [[1.0]], [1.0, 2.0, 3.0])),
     *(
-        (verb, {"W": np.ones(shape), name: bad}, "", f"{name} must be at least 0, got {float(bad)}")
-        for verb, name in (("project", "radius"), ("prox", "step"))
+        (function, {"W": np.ones(shape), name: bad}, "", f"{name} must be at least 0, got {float(bad)}")
+        for function, name in (("project", "radius"), ("prox", "step"))
         for bad in (-3, np.nan, -np.inf, -5e-324)
         for shape in ((3, 2), (0, 2))
     ),
@@ -462,8 +462,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("called, arguments, flag, message", REFUSED)
-def test_unfit_arguments_are_refused(norm, called, arguments, flag, message):
+@pytest.mark.parametrize("called, arguments, flag, message", INVALID)
+def test_invalid_arguments_raise(norm, called, arguments, flag, message):
     names = {"all": "norm dual_norm project prox", "rows": "norm dual_norm dual_rows project prox"}.get(called, called)
     for name in names.split() if not flag or getattr(norm, flag) else ():
         needed = {"project": {"radius": 1.0}, "prox": {"step": 1.0}}.get(name, {})
@@ -473,14 +473,15 @@ def test_unfit_arguments_are_refused(norm, called, arguments, flag, message):
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_nan_and_infinity_are_refused_wherever_they_are(norm, bad, dtype):
+def test_nan_and_infinity_raise_at_every_place(norm, bad, dtype):
     for shape in [(3, 2), (40, 50), (200, 3), (5000, 3)]:
-        for verb, place in product(verbs(norm), [(0, 0), (2, 1), (shape[0] // 2, 1), (shape[0] - 1, shape[1] - 1)]):
+        places = [(0, 0), (2, 1), (shape[0] // 2, 1), (shape[0] - 1, shape[1] - 1)]
+        for function, place in product(functions(norm), places):
             W = np.ones(shape, dtype)
             W[place] = bad
             for V in [W, *norm.PER_TASK * [W[:, place[1]].copy()]]:
                 with pytest.raises(ValueError, match=re.escape(f"W must be finite, got {bad} at ({place[0]},")):
-                    verb(V)
+                    function(V)
 
 
 # Norms per task
@@ -489,24 +490,24 @@ def test_nan_and_infinity_are_refused_wherever_they_are(norm, bad, dtype):
 @norms("PER_TASK")
 def test_each_task_may_have_its_own_radius(norm, rng):
     W, radii = rng.normal(size=(30, 4)), [0.0, 0.5, 2.0, 1000.0]
-    for verb in (norm.project, norm.prox):
-        expected = np.stack([verb(w, radius) for w, radius in zip(W.T, radii, strict=True)], axis=1)
-        np.testing.assert_allclose(verb(W, radii), expected, rtol=4 * EPS)
+    for function in (norm.project, norm.prox):
+        expected = np.stack([function(w, radius) for w, radius in zip(W.T, radii, strict=True)], axis=1)
+        np.testing.assert_allclose(function(W, radii), expected, rtol=4 * EPS)
 
 
 @norms("PER_TASK")
-def test_a_vector_is_one_task(norm, rng):
+def test_a_vector_is_a_single_task(norm, rng):
     w = rng.normal(size=30)
-    for verb in verbs(norm):
-        np.testing.assert_array_equal(verb(w), np.squeeze(verb(w[:, np.newaxis])))
+    for function in functions(norm):
+        np.testing.assert_array_equal(function(w), np.squeeze(function(w[:, np.newaxis])))
     assert type(norm.norm(w)) is type(norm.dual_norm(w)) is float
-    itself = w.copy()
-    assert norm.project(itself, 1.0, out=itself) is itself
-    np.testing.assert_array_equal(itself, norm.project(w, 1.0))
+    in_place = w.copy()
+    assert norm.project(in_place, 1.0, out=in_place) is in_place
+    np.testing.assert_array_equal(in_place, norm.project(w, 1.0))
 
 
 @norms("PER_TASK")
-def test_a_huge_task_does_not_disturb_a_tiny_one(norm):
+def test_a_task_with_huge_weights_does_not_change_a_task_with_tiny_weights(norm):
     W = np.array([[1e-300, 1.5e308], [2e-300, 1.5e308], [0.0, 1.5e308]])
     B = norm.project(W, 1.0)
     np.testing.assert_array_equal(B[:, 0], W[:, 0])
@@ -534,7 +535,7 @@ def test_positive_projects_the_positive_part(norm, rng):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_l12_keeps_zero_rows_however_near_the_radius_is_to_the_norm(rng, dtype):
+def test_l12_keeps_zero_rows_for_radii_close_to_the_norm(rng, dtype):
     single = np.array([[0.41643062916792795], [0.8523841701715669], [0.0], [0.47138529765377946]])
     np.testing.assert_allclose(l12.project(single, 1.7402000969932743), single, rtol=1e-15)
     for _ in range(300):
@@ -548,11 +549,11 @@ def test_l12_keeps_zero_rows_however_near_the_radius_is_to_the_norm(rng, dtype):
 @pytest.mark.parametrize("n_samples", [9, 4])
 @norms("DESCENDS")
 def test_a_sweep_solves_each_row_by_the_proximal_operator(norm, n_samples):
-    """A row alone minimises 1/2 g ||w||^2 - <u, w> + p norm(w), whose solution is prox(u, p) / g."""
+    """A single row minimises 1/2 g ||w||^2 - <u, w> + p norm(w), whose solution is prox(u, p) / g."""
     rng = np.random.default_rng(0)
     X, Y, W = rng.normal(size=(n_samples, 6)), rng.normal(size=(n_samples, 3)), rng.normal(size=(6, 3))
     penalties = rng.random(6)
-    X[:, 2] = 0.0  # a feature that is 0 stays as it is
+    X[:, 2] = 0.0  # the weights of a feature that is always 0 do not change
     penalties[4] = 100.0
     G, Q = X.T @ X, X.T @ Y
     expected = W.copy()
@@ -567,14 +568,14 @@ def test_a_sweep_solves_each_row_by_the_proximal_operator(norm, n_samples):
     assert not W[4].any()
 
 
-# Radii and weights of any size
+# Radii and weights of extreme sizes
 
 
 WEIGHTED = [("l1", "weights"), *((name, form) for name in ("l12", "l1inf") for form in ("weights", "groups"))]
 
 
 def heavy_and_light(norm, form, dtype=np.float64):
-    """A matrix, options of the norm whose weights differ by 2^500, and its norm."""
+    """Return a matrix, and options of the norm with weights that differ by the factor 2^500."""
     W = np.array([[3.0, -0.5], [1.0, 0.5], [-0.25, 2.0], [1.0, 1.0], [0.5, -0.5], [2.0, 1.0]], dtype)
     weights = np.array([2.0**250, 1e20, 1.0, 1e-20, 2.0**-250, 1.0])
     options = {"weights": weights} if form == "weights" else {"weights": weights[:4], "groups": [0, 1, 2, 3, 3, 2]}
@@ -583,28 +584,28 @@ def heavy_and_light(norm, form, dtype=np.float64):
 
 @pytest.mark.parametrize("radius", [1e-220, 1e-20, 6.0, 1e10, 2.0**249])
 @pytest.mark.parametrize(("name", "form"), WEIGHTED)
-def test_balls_of_weights_that_differ_by_all_that_is_allowed_are_met(name, form, radius):
+def test_weights_may_differ_by_the_largest_allowed_factor(name, form, radius):
     norm = NORMS[name]
     for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-6)):
         W, options = heavy_and_light(name, form, dtype)
         B = norm.project(W, radius, **options)
         got = np.max(norm.norm(B.astype(np.float64), **options))
         assert got <= radius * (1 + tolerance)
-        # Rows of float32 with large weights are too small to be held, so the norm may stay below the radius.
+        # In float32, rows with large weights underflow, so the norm may stay below the radius.
         assert dtype == np.float32 or got >= radius * (1 - tolerance)
         assert np.all(np.abs(B) <= np.abs(W))
 
 
 @pytest.mark.parametrize(("name", "form"), WEIGHTED)
-def test_a_heavy_row_leaves_the_light_ones_where_they_are(name, form):
-    """The first row has next to no room, and costs the others nothing: their thetas differ by the square of weights."""
+def test_a_row_with_a_large_weight_hardly_changes_the_other_rows(name, form):
+    """Row i loses s_i theta. The first row, of large weight, can only lose 1, so theta and the other loss are tiny."""
     W, weights = np.array([[1.0], [0.5]]), np.array([1e20, 1.0])
     groups = {"groups": [0, 1]} if form == "groups" else {}
     B = NORMS[name].project(W, 6.0, weights=weights, **groups)
     np.testing.assert_allclose(B, [[5.5e-20], [0.5]], rtol=1e-12)
 
 
-SMALL_SHARES = [1e-15, 1e-17, 1e-20, 1e-33, 1e-35]  # of the norm, larger than the smallest numbers of float32
+SMALL_SHARES = [1e-15, 1e-17, 1e-20, 1e-33, 1e-35]  # fractions of the norm, above the smallest numbers of float32
 
 
 @pytest.mark.parametrize(
@@ -623,8 +624,8 @@ def test_tiny_radii_are_met(norm, share, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_radii_next_to_0_and_next_to_the_norm(norm, dtype, rng):
-    """Entries never grow, and the norm is right to a unit in the last place of each entry."""
+def test_radii_close_to_0_and_close_to_the_norm(norm, dtype, rng):
+    """No entry grows, and the error of the norm is at most one unit in the last place per entry."""
     for _ in range(300):
         shape = rng.integers(1, 9), rng.integers(1, 4)
         W = (1 + rng.integers(0, 10, size=shape) * np.finfo(dtype).eps).astype(dtype)
@@ -637,7 +638,7 @@ def test_radii_next_to_0_and_next_to_the_norm(norm, dtype, rng):
 
 
 def test_subnormal_results_stay_in_the_ball(norm):
-    """Rounding to the few digits of subnormal numbers goes towards 0."""
+    """Subnormal numbers have few digits and are rounded towards 0."""
     for dtype in (np.float32, np.float64):
         unit = np.finfo(dtype).smallest_subnormal
         W = np.array([[3, 2], [-5, 4], [4, 1]], dtype) * unit
@@ -648,8 +649,8 @@ def test_subnormal_results_stay_in_the_ball(norm):
 
 
 @pytest.mark.parametrize("form", ["weights", "groups"])
-def test_radius_0_leaves_nothing_of_subnormal_numbers(form):
-    """Divided by the weight, the row sum underflows. So theta is 0, although the matrix is not in the ball."""
+def test_subnormal_numbers_are_projected_to_0_for_radius_0(form):
+    """Divided by the weight the row sum underflows, so that theta is 0 although the matrix is outside the ball."""
     for norm in (l1, l12, l1inf):
         groups = {"groups": [0]} if form == "groups" and norm.GROUPED else {}
         for entry, weight in ((1e-310, 1e20), (5e-324, 0.01)):
@@ -665,8 +666,8 @@ def test_a_weighted_norm_may_be_above_the_largest_float(name, form):
     np.testing.assert_allclose(B[1, 0] * 1e20, largest, rtol=1e-12)
 
 
-def test_columns_inside_by_less_than_rounding_come_back():
-    """The radius is the exact sum of many entries. Sums that lose digits are above or below it."""
+def test_columns_on_the_boundary_of_the_ball_are_not_changed():
+    """The radius is the exact sum of many entries. An inaccurate sum would be above or below it."""
     v = np.full(100_000, 0.1)
     v[0] = 1e5
     exact = math.fsum(v)

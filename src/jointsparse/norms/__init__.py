@@ -1,40 +1,50 @@
-"""The room of norms. A norm is a module with four functions on W (n_features, n_tasks), whose rows are features.
+"""Norms, and the projections onto their balls.
+
+A norm is a module with four functions of a matrix W (n_features, n_tasks), whose rows are features:
 
 - ``norm(W)`` and ``dual_norm(W)`` return a float, or one number per task;
-- ``project(W, radius, *, out=None, positive=False)`` returns the nearest matrix with norm at most ``radius`` (the
+- ``project(W, radius, *, out=None, positive=False)`` returns the nearest matrix whose norm is at most ``radius`` (the
   papers' C);
-- ``prox(W, step, *, positive=False)`` minimises 1/2 ||B - W||^2 + step * norm(B), summed over the tasks for a norm per
-  task.
+- ``prox(W, step, *, positive=False)`` minimises 1/2 ||B - W||^2 + step * norm(B). For a norm per task, the norms of all
+  tasks are added.
 
-With ``positive=True`` the result is the best one with B >= 0. A norm depends on |W| only and grows with it, so this is
-the result for max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in bounds.
+With ``positive=True`` the minimisation is restricted to B >= 0. Every norm depends only on |W| and grows with it, so
+the result is that of max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in its bounds.
 
-Six constants say what a norm can do:
+Six constants state what a norm can do:
 
-- ``PER_TASK``: True if each column has a norm and a ball of its own. Then ``norm`` and ``dual_norm`` return an array
-  (n_tasks,), radius and step may be such an array, and a vector W is one task, with a float for a norm.
-- ``SPARSE``: True if its balls have corners where weights are 0. Then ``dual_rows(W)`` returns each row's part in
-  ``dual_norm``, which is the largest of them: (n_features,), or (n_features, n_tasks) for a norm per task.
-- ``WEIGHTED``: True if all functions take ``weights=``, one positive number s_i per feature, for all tasks. The norm is
-  then norm(s_i W_i) and its dual dual_norm(W_i / s_i), with rows W_i.
-- ``GROUPED``: True if all functions take ``groups=``, the group number of each feature, from 0 to n_groups - 1. A group
-  then counts as one row with all its entries. Weights and ``dual_rows`` are one number per group, (n_groups,).
-- ``DESCENDS``: True if there is ``descend(A, squares, H, W, penalties, n_sweeps)``. It is compiled, and sweeps over the
-  rows of W to minimise 1/2 ||Y - X W||^2 + sum_i penalties_i norm(W_i). `rows` says what A and H are; squares_i is
-  ||X_i||^2. It changes H and W in place.
-- ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. Then the module also defines the class ``Warm``.
+- ``PER_TASK``: True if every column has a norm and a ball of its own. ``norm`` and ``dual_norm`` then return an array
+  (n_tasks,), ``radius`` and ``step`` may be arrays of this shape, and W may be a vector, which stands for a single task
+  and has a float as its norm.
+- ``SPARSE``: True if the balls have corners where weights are 0. The module then has ``dual_rows(W)``, whose maximum
+  over the rows is ``dual_norm(W)``: an array (n_features,) or, for a norm per task, (n_features, n_tasks).
+- ``WEIGHTED``: True if all functions take ``weights=``, one positive number s_i per feature, which holds for all tasks.
+  The norm is then the norm of the matrix with rows s_i W_i, and its dual is the dual norm of the rows W_i / s_i.
+- ``GROUPED``: True if all functions take ``groups=``, the group number of each feature, from 0 to n_groups - 1. All
+  entries of a group then count as one row. Weights and the result of ``dual_rows`` have one entry per group,
+  (n_groups,).
+- ``DESCENDS``: True if the module has the compiled function ``descend(A, squares, H, W, penalties, n_sweeps)``, which
+  sweeps over the rows of W to minimise 1/2 ||Y - X W||^2 + sum_i penalties_i norm(W_i). squares_i is ||X_i||^2, and
+  `rows` defines A and H. H and W are changed in place.
+- ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. The module then also defines the class ``Warm``.
 
-All keep float64 and float32 and convert other real numbers to float64. They never write into W unless ``out`` is W.
-They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step; `jointsparse.checks` has the
-checks and their messages. A matrix inside the ball comes back bit for bit, and numbers near the largest float do not
-overflow. Entries from 1e-150 to 1e150 may stand in one matrix. A matrix and radius times a power of two give the same
-result times that power. A projection keeps signs, enlarges no entry, and meets the radius to 1e-12 of it, in float32 to
-1e-6. Its entries are right to 1e-14 of the largest one, in float32 to 4e-6. A radius below 1e-300 of the norm may give
-0. Subnormal results are rounded towards 0. `trials/projections.py` compares all of this with exact arithmetic.
+All functions keep float64 and float32 and convert other real dtypes to float64. They never write into W unless ``out``
+is W. They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step, with the messages of
+`jointsparse.checks`.
 
-A new norm is a module beside these, its name in ``NORMS``, and its expression in tests/oracles_convex.py. Nothing
-else has to change. It rests on no other norm; only `l12` projects by `l1` and `l2`. `rows` has what all norms share.
-The l1 ball under sparse updates is in `learning.l1_sparse`.
+The projections guarantee the following, which `trials/projections.py` checks against exact arithmetic:
+
+- A matrix inside the ball comes back bit for bit.
+- Signs are kept, and no entry grows.
+- The result meets the radius with a relative error of at most 1e-12, or 1e-6 in float32.
+- Entries have an error of at most 1e-14 of the largest entry, or 4e-6 in float32.
+- Numbers near the largest float do not overflow, and one matrix may have entries from 1e-150 to 1e150.
+- Multiplying matrix and radius by a power of two multiplies the result by the same power.
+- A radius below 1e-300 of the norm may give 0, and subnormal results are rounded towards 0.
+
+To add a norm, write a module beside the existing ones, add its name to ``NORMS``, and add its expression to
+tests/oracles_convex.py. Norms do not import each other, except for `l12`, which projects by means of `l1` and `l2`.
+`rows` holds the helpers that the norms share. Sparse updates in the l1 ball are in `learning.l1_sparse`.
 """
 
 from importlib import import_module

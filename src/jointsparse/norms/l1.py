@@ -1,14 +1,15 @@
-"""The l1 norm of each task's weights, its ball, and the simplex: the independent-tasks side of the comparison.
+"""The l1 norm of each task's weights, its ball, and the simplex: sparse weights for independent tasks.
 
 Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008.
 
-Every projection here takes one number theta off: w_i = sign(v_i) (|v_i| - theta)_+, where theta solves
+Every projection in this module subtracts a threshold theta: w_i = sign(v_i) (|v_i| - theta)_+, where theta solves
 f(theta) = sum_i (|v_i| - theta)_+ = z. `theta_by_sorting` and `theta_by_pivot` are the paper's algorithms.
 
-The rest of this file is only quicker, a tenth to a third of the time of a sort. f is convex, decreasing and piecewise
-linear. So one step of Newton's method leads from anywhere to the solution or below, and further steps rise. They end
-once the set {i: |v_i| > theta} repeats. A sample of v provides a start from which this takes a few sweeps over v.
+The rest of this file is a faster algorithm, which takes a tenth to a third of the time of a sort. Since f is convex,
+decreasing and piecewise linear, the first step of Newton's method leads from any start to the solution or below it, and
+all further steps increase theta. They end as soon as the set {i: |v_i| > theta} repeats. With a start from a sample of
+v, a few sweeps over v are enough.
 """
 
 import math
@@ -44,11 +45,11 @@ from jointsparse.norms.rows import (
 )
 
 WARM = False  # `project` takes no warm start
-PER_TASK = True  # one number for each task
-SPARSE = True  # weights become 0 one by one, see `dual_rows`
-WEIGHTED = True  # takes `weights`, one per feature
-GROUPED = False  # takes no `groups` of features
-DESCENDS = False  # has no `descend`
+PER_TASK = True  # one norm and one ball per task
+SPARSE = True  # single weights become 0, see `dual_rows`
+WEIGHTED = True  # functions take `weights`, one per feature
+GROUPED = False  # no function takes `groups`
+DESCENDS = False  # there is no `descend`
 
 Method = Literal["newton", "pivot", "sort"]
 Vector = NDArray[np.float64]
@@ -56,7 +57,7 @@ METHODS = ("newton", "pivot", "sort")
 
 
 def theta_by_sorting(v: Floats, z: float) -> float:
-    """theta with sum (v - theta)_+ = z. Paper: Fig. 1."""
+    """Return the theta with sum (v - theta)_+ = z. Paper: Fig. 1."""
     u = np.sort(v)[::-1]
     j = np.arange(1, len(u) + 1)
     theta = (np.cumsum(u) - z) / j
@@ -66,12 +67,12 @@ def theta_by_sorting(v: Floats, z: float) -> float:
 
 @njit
 def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
-    """theta with sum (u - theta)_+ = z, expected linear time; reorders u. Paper: Fig. 2."""
+    """Return the theta with sum (u - theta)_+ = z in expected linear time. Reorders u. Paper: Fig. 2."""
     start, end = 0, u.size  # U is u[start:end]
     s, rho = 0.0, 0
     random = np.uint64(1)
     while start < end:
-        # Choice: "at random" is a fixed pseudo-random sequence, so that equal inputs have equal results.
+        # Choice: the paper's random pivot comes from a fixed pseudo-random sequence, so that results are reproducible.
         random = random * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         pivot = u[start + np.int64((random >> np.uint64(33)) % np.uint64(end - start))]
         # Partition U into larger (up to `tied`), equal (up to `smaller`) and smaller entries.
@@ -91,60 +92,61 @@ def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
         if (s + delta_s) - (rho + delta_rho) * pivot < z:
             s, rho, start = s + delta_s, rho + delta_rho, smaller
         else:
-            # Choice: entries tied with the pivot leave U together with it; ties would take quadratic time otherwise.
+            # Choice: entries tied with the pivot leave U together with it. Otherwise ties would take quadratic time.
             end = tied
     return (s - z) / rho
 
 
 @np.errstate(over="ignore")
 def theta_of_paper(method: Method, v: Floats, z: float) -> float:
-    """theta by a method of the paper. Minus infinity if it has nothing to do, or its sums overflow."""
+    """Return theta by a method of the paper, or minus infinity for "newton", inside the ball, and if sums overflow."""
     u = np.abs(v).astype(np.float64)
     if method == "newton" or not 0.0 < z < u.sum() < np.inf:
         return -np.inf
-    # Choice: theta is sought below the largest entry, among entries that can stay positive: small z keep their digits.
+    # Choice: theta is computed relative to the largest entry, from entries that can stay positive. This keeps accuracy
+    # for small z.
     top = float(u.max())
     below = u[u - top > -z] - top
     return top + (theta_by_sorting(below, z) if method == "sort" else theta_by_pivot(below, z))
 
 
-# Quicker from here on.
+# The faster algorithm
 
-# The states of a column in `newton_columns`.
-OPEN = 0  # theta is sought in sweeps over all columns
+# States of a column in `newton_columns`
+OPEN = 0  # theta is not found yet, and sweeps over all columns continue to improve it
 DONE = 1  # theta is found
-ALONE = 2  # a sweep cannot go on with this column: `newton` solves it by itself after the sweeps
+ALONE = 2  # sweeps cannot improve this column further: `newton` solves it separately after the sweeps
 
-INSIDE = -1.0  # in the place of theta: the column is inside the l1 ball
-# In the place of a number of positive entries:
+INSIDE = -1.0  # value of theta that marks a column inside the l1 ball
+# Values that a number of positive entries may have instead:
 NO_GUESS = -1.0  # there is no theta to start from
-CERTAIN = -1.0  # theta needs no check: the column is inside, or its projection is 0
+CERTAIN = -1.0  # theta needs no check, because the column is inside its ball or its projection is 0
 
-FIRST_SAMPLE_ENTRIES = 64  # of a vector: the first sample, from which theta is guessed
-FIRST_SAMPLE_ROWS = 128  # of a matrix, likewise
-LARGEST_SAMPLE = 2**17  # entries or rows of the second sample, at most
-STRETCH_ENTRIES = 8  # neighbours that go into a sample together: a cache line of float64
-# If the last step is expected to pass fewer entries, it is checked only while the result is written. That saves a sweep
-# if it passes none, as is most likely. If it has passed one, the result is corrected afterwards.
+FIRST_SAMPLE_ENTRIES = 64  # size of the first sample of a vector, from which theta is estimated
+FIRST_SAMPLE_ROWS = 128  # number of rows in the first sample of a matrix
+LARGEST_SAMPLE = 2**17  # largest number of entries or rows in the second sample
+STRETCH_ENTRIES = 8  # number of adjacent entries that are sampled together: a cache line of float64
+# If the last step is expected to pass fewer entries than this, it is checked only while the result is written. That
+# saves a sweep if the step passes no entry, which is most likely. Otherwise the result is corrected afterwards.
 SURE_ENTRIES = 0.25
-# If fewer entries of a vector, divided by this, are above a lower bound of theta, the others are not read again.
+# If fewer than one in this many entries of a vector are above a lower bound of theta, only these are read again.
 ENTRIES_PER_CANDIDATE = 4096
-VISIBLE_SHARE = 1e-3  # of z: if theta's rounding is larger, steps are too coarse for that expectation
-FAR_SHARE = 1 / 64  # of the sum: for smaller z, theta is nearer to the largest entry than to 0
-CLOSE_SHARE = 1e-4  # of the radius: a sum in float32 that is closer to the radius is taken again in float64
-BLOCK_ENTRIES = 1024  # whose sum is taken in any order; the sums of blocks are added without loss
+VISIBLE_SHARE = 1e-3  # fraction of z. If theta's rounding error is larger, the last step must be checked by a sweep
+FAR_SHARE = 1 / 64  # fraction of the sum. If z is smaller, theta is nearer to the largest entry than to 0
+CLOSE_SHARE = 1e-4  # fraction of the radius. A float32 sum that is closer to the radius is computed again in float64
+BLOCK_ENTRIES = 1024  # a block is summed in any order; the sums of blocks are added with compensation
 
-TILE_ENTRIES = 512  # of a matrix, at most, that are worked on side by side
-PANEL_TILES = 128  # that are added up in the matrix's own precision
-FEW_SHARE = 1 / 16  # of the columns: if the next sweep corrects fewer, they are corrected one by one
+TILE_ENTRIES = 512  # largest number of entries of a matrix that are processed side by side
+PANEL_TILES = 128  # number of tiles that are added in the dtype of the matrix
+FEW_SHARE = 1 / 16  # fraction of columns. If the next sweep would correct fewer, they are corrected one by one
 
-SMALLER = 2.0**-64  # the scale at which columns are projected whose sums might overflow
-LARGE_SUM = 2.0**900  # columns with larger sums take part in that
+SMALLER = 2.0**-64  # factor by which columns are scaled if their sums might overflow
+LARGE_SUM = 2.0**900  # columns with larger sums are scaled by SMALLER
 
 
 @njit
 def largest_entry(v):  # type: ignore[no-untyped-def]
-    """max |v_i|."""
+    """Return max |v_i|."""
     if v.itemsize == 4:
         top = top_bits(v.view(np.int32), np.int32(0x7FFFFFFF))
         return v.dtype.type(np.array([top], np.int32).view(np.float32)[0])
@@ -154,14 +156,14 @@ def largest_entry(v):  # type: ignore[no-untyped-def]
 
 @njit
 def add_magnitudes(v, sums, lost):  # type: ignore[no-untyped-def]
-    """Add |v_k| to sums_k without loss."""
+    """Add |v_k| to sums_k by compensated summation. lost: the accumulated rounding errors."""
     for k in range(v.size):
         sums[k], lost[k] = add_compensated(sums[k], lost[k], abs(np.float64(v[k])))
 
 
 @njit
 def total_of(v):  # type: ignore[no-untyped-def]
-    """sum |v_i|, rounded once; not finite if an entry is not."""
+    """Return sum |v_i|, accurate up to one rounding. It is not finite if an entry is not."""
     size = min(v.size, TILE_ENTRIES)
     sums, lost = np.zeros(size), np.zeros(size)
     for start in range(0, v.size, TILE_ENTRIES):
@@ -174,7 +176,7 @@ def total_of(v):  # type: ignore[no-untyped-def]
 
 @njit(fastmath=FINITE)
 def block_above(v, theta):  # type: ignore[no-untyped-def]
-    """sum (|v_i| - theta)_+ and the number of |v_i| > theta, in v's own precision."""
+    """Return sum (|v_i| - theta)_+ and the number of |v_i| > theta, computed in the dtype of v."""
     zero, one = v.dtype.type(0), v.dtype.type(1)
     excess, count = zero, zero
     for i in range(v.size):
@@ -196,11 +198,11 @@ def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
 
 @njit
 def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
-    """Compute about sum |v_i|, sum (|v_i| - theta)_+ and the number of |v_i| > theta, in one pass.
+    """Return sum |v_i| (approximately), sum (|v_i| - theta)_+ and the number of |v_i| > theta, from one pass over v.
 
-    The first sum is not finite if an entry is not. The indices of the entries above theta are written to `candidates`;
-    if it is too short for all, only those of the first blocks. If it is None, no index is written and the first sum
-    is 0.
+    The first sum is not finite if an entry is not. The indices of the entries above theta are written to `candidates`.
+    If this array is too short, only the indices of the first blocks are written. If it is None, no indices are written
+    and the first sum is 0.
     """
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
     for start in range(0, v.size, BLOCK_ENTRIES):
@@ -217,41 +219,42 @@ def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
 
 @njit
 def step_from_guess(excess, count, z):  # type: ignore[no-untyped-def]
-    """Newton's step for log f = log z: most tails are nearer to exponential than to linear ones."""
+    """Return Newton's step for log f = log z, because most tails are closer to exponential than to linear."""
     return excess / count * math.log(excess / z) if excess > 0.0 and z > 0.0 else (excess - z) / count
 
 
 @njit
 def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
-    """Solve f(theta + rest) = z > 0 by Newton's method; return theta, rest and n.
+    """Solve f(theta + rest) = z > 0 by Newton's method, and return theta, rest and n.
 
-    theta has v's precision, and rest is the small correction that it cannot hold. n is the number of entries that must
-    be positive for theta to be right. `excess` and `count` belong to the theta to start from; count is NO_GUESS if
-    there is none.
+    theta has the dtype of v, and rest is the part of the solution that is lost by rounding to this dtype. The solution
+    is right if n entries stay positive. `excess` and `count` are computed at the initial theta; count is NO_GUESS if
+    there is no initial theta.
     """
-    # plain: the last step was one of Newton's method for f itself. bounded: theta was reset to a lower bound.
+    # plain: the last step was Newton's step for f itself, not for log f. bounded: theta was reset to a lower bound.
     bounded, plain, previous, step, eps = False, False, -1.0, 0.0, np.finfo(v.dtype).eps
     while True:
         if count > 0.0:
             rest = (excess - z) / count
             better = v.dtype.type(theta + rest)
-            # Exit 1: theta repeats, or the set does. Entries tied with theta may still join by way of rest.
+            # Exit 1: theta or the set repeats. Entries equal to theta may still join the set because of rest.
             if better == theta or (plain and (count == previous or better < theta)):
                 return theta, rest, count
-            # Exit 2: the next step is expected to pass no entry. The last one passed |previous - count|.
+            # Exit 2: the next step is expected to pass no entry. The last step passed |previous - count| entries.
             passed = abs(previous - count) * abs(rest / step) if step != 0.0 else np.inf
             if passed < SURE_ENTRIES and eps * abs(theta) * count < VISIBLE_SHARE * z:
                 return better, (theta - better) + rest, count
-            plain = previous > 0.0 or bounded or theta == 0.0  # 0 is no guess
+            plain = previous > 0.0 or bounded or theta == 0.0  # theta = 0 does not come from a guess
             step = rest if plain else step_from_guess(excess, count, z)
             previous, theta = count, v.dtype.type(theta + step)
         elif bounded or plain:
-            # Exit 3: z is too small to show beside the largest entries, which share it.
+            # Exit 3: z is lost by rounding beside the largest entries, which share it equally.
             top = largest_entry(v)
             tied = float(np.sum(np.abs(v) == top))
             return top, -z / tied, tied
         else:
-            # No guess, or one above all entries. f is at least its largest term, and at least all terms without ()_+.
+            # There is no guess, or it is above all entries. Both bounds hold because f is at least its largest term,
+            # and at least the sum of all terms without the positive part.
             theta, bounded = v.dtype.type(max(largest_entry(v) - z, (total - z) / v.size)), True
             previous, step = -1.0, 0.0
         _, excess, count = survey(v, theta, None)
@@ -259,7 +262,7 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
 
 @njit
 def sample_of(v, size):  # type: ignore[no-untyped-def]
-    """Short stretches of v, evenly spread."""
+    """Return a sample of v: short runs of adjacent entries, evenly spread."""
     stretches = size // STRETCH_ENTRIES
     gap = v.size // stretches
     return v[: gap * stretches].reshape(stretches, gap)[:, :STRETCH_ENTRIES].copy().reshape(-1)
@@ -267,15 +270,15 @@ def sample_of(v, size):  # type: ignore[no-untyped-def]
 
 @njit
 def starting_point(v, z, theta, candidates):  # type: ignore[no-untyped-def]
-    """Return about sum |v_i|, and the theta, excess and count that `newton` starts from.
+    """Return sum |v_i| (approximately), and the theta, excess and count from which `newton` starts.
 
-    `theta` is a guess, or minus infinity if there is none. `candidates`: see `survey`.
+    theta: a guess, or minus infinity if there is none. candidates: see `survey`.
     """
     guessed = theta > -np.inf
     theta = theta if guessed else v.dtype.type(0)
     total, excess, count = survey(v, theta, candidates)
-    # Without a guess 0 will do, unless theta is far from 0 and near the largest entry. Short vectors start from the
-    # largest entry too, where small whole numbers are projected without rounding.
+    # Without a guess `newton` starts at 0, unless theta is closer to the largest entry. For short vectors it also
+    # starts at the largest entry, because small whole numbers are then projected without rounding.
     if not guessed and (z < total * FAR_SHARE or v.size < 4 * FIRST_SAMPLE_ENTRIES):
         count = NO_GUESS
     return total, theta, excess, count
@@ -283,11 +286,11 @@ def starting_point(v, z, theta, candidates):  # type: ignore[no-untyped-def]
 
 @njit
 def guess_theta(v, z, no_candidates):  # type: ignore[no-untyped-def]
-    """Guess theta from a sample of v, then again from a larger sample that starts from the first guess.
+    """Estimate theta from a sample of v, and then from a larger sample, which starts from the first estimate.
 
-    Return minus infinity, which is no guess, if v is too short for a sample, if the sum of a sample is at most its
-    share of z, as v may then be inside the l1 ball, or if that sum is not finite. `no_candidates` is an empty array,
-    with which `survey` computes the sum and writes no index.
+    Returns minus infinity, which means no estimate, if v is too short for a sample, if the sum of a sample is not
+    finite, or if it is at most its share of z, because v may then be inside the l1 ball. no_candidates: an empty array,
+    with which `survey` computes the sum but writes no indices.
     """
     theta = v.dtype.type(-np.inf)
     for size in (FIRST_SAMPLE_ENTRIES, min(v.size // 32, LARGEST_SAMPLE)):
@@ -304,9 +307,9 @@ def guess_theta(v, z, no_candidates):  # type: ignore[no-untyped-def]
 
 @njit
 def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
-    """Raise theta and rest so that zeros stay zeros, if rounding has brought their sum below 0.
+    """Return theta and rest such that their sum is not negative and rest is only what theta loses by rounding.
 
-    rest then is what theta cannot hold, and no more: with a larger one the rounding of |v_i| - theta lets entries grow.
+    If the sum were negative, zeros would not stay zeros. If rest were larger, rounding could let entries grow.
     """
     better = type(theta)(theta + rest)
     theta, rest = better, type(rest)((theta - better) + rest)
@@ -317,11 +320,11 @@ def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
 
 @njit
 def solve_vector(v, z, guess, candidates):  # type: ignore[no-untyped-def]
-    """Return theta, rest and n as `newton` does, and the number of candidates.
+    """Return theta, rest and n like `newton`, and the number of candidates.
 
     theta is INSIDE if v is inside the l1 ball, and NaN if v is empty, its sum is not finite, or z is negative or NaN.
-    The projection is 0 outside of the candidates; their number is 0 if `candidates` was not used. `guess` is about
-    theta, or minus infinity.
+    The projection is 0 at all entries that are not candidates; the number of candidates is 0 if `candidates` was not
+    used. guess: an estimate of theta, or minus infinity.
     """
     if not z >= 0.0 or v.size == 0:
         return v.dtype.type(np.nan), 0.0, CERTAIN, 0
@@ -342,7 +345,7 @@ def solve_vector(v, z, guess, candidates):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def shrink_entries(v, theta, rest, b):  # type: ignore[no-untyped-def]
-    """See `shrink`. theta < 0 is INSIDE, where v stays as it is; rest is the part of theta that theta cannot hold."""
+    """Do the work of `shrink`. If theta < 0, which means INSIDE, v is copied unchanged. rest: see `newton`."""
     count, zero = np.int32(0), v.dtype.type(0)
     if theta < zero:
         for i in range(v.size):
@@ -363,8 +366,8 @@ def shrink_here(b, theta, rest):  # type: ignore[no-untyped-def]
 
 @njit
 def shrink(v, theta, rest, b):  # type: ignore[no-untyped-def]
-    """b_i = sign(v_i) (|v_i| - theta - rest)_+, or v_i if theta is INSIDE; count b_i != 0."""
-    # The compiler vectorises if it knows that b is v, or sees that they do not overlap.
+    """Write b_i = sign(v_i) (|v_i| - theta - rest)_+, or v_i if theta is INSIDE, and count the non-zero b_i."""
+    # The compiler vectorises if it knows that b is v or that they do not overlap.
     if b.ctypes.data == v.ctypes.data:
         return shrink_here(b, theta, rest)
     return shrink_entries(v, theta, rest, b)
@@ -372,7 +375,7 @@ def shrink(v, theta, rest, b):  # type: ignore[no-untyped-def]
 
 @njit
 def shrink_on(b, z):  # type: ignore[no-untyped-def]
-    """Shrink b, which is too large because entries unexpectedly became zero, by Newton's method on b itself."""
+    """Shrink b further by Newton's method, if its norm is still above z because more entries than expected became 0."""
     zero, nonzeros, count = b.dtype.type(0), 0, -1.0
     while nonzeros != count:
         _, excess, count = survey(b, zero, None)
@@ -383,13 +386,14 @@ def shrink_on(b, z):  # type: ignore[no-untyped-def]
 
 @njit
 def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
-    """Write the projection to b, which may be v. `guess` is about theta, or minus infinity.
+    """Write the projection of v to b, which may be v, and return True.
 
-    Return False, and write nothing, if v is empty, its sum is not finite, or z is negative or NaN.
+    Return False, with nothing written, if v is empty, its sum is not finite, or z is negative or NaN. guess: an
+    estimate of theta, or minus infinity.
     """
     candidates = np.empty(v.size // ENTRIES_PER_CANDIDATE, np.int64)
-    # n: the number of entries that theta leaves positive if it is right, or CERTAIN, below 0, if it needs no check.
-    # few: the number of candidates, outside of which the projection is 0; 0 if all entries of v are needed.
+    # n: number of entries that stay positive if theta is right, or CERTAIN, a negative number, if theta needs no check.
+    # few: number of candidates, which are the only entries whose projection is not 0, or 0 if all entries are needed.
     theta, rest, n, few = solve_vector(v, z, guess, candidates)
     if np.isnan(theta):
         return False
@@ -399,7 +403,7 @@ def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
         result = v
     nonzeros = shrink(v, theta, v.dtype.type(rest), result)
     if n >= 0.0 and nonzeros != n:
-        # The last step has passed entries, which are now zero: theta is too small, and the result still too large.
+        # The last step has passed entries, which are now zero: theta is too small, so the result is still too large.
         shrink_on(result, z)
     if few:
         b[:] = 0
@@ -410,7 +414,7 @@ def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
 
 @njit
 def tiled(per_task, size):  # type: ignore[no-untyped-def]
-    """Repeat one number per task for the rows of a tile."""
+    """Repeat an array with one number per task for all rows of a tile."""
     result = np.empty(size, per_task.dtype)
     for first in range(0, size, per_task.size):
         for l in range(per_task.size):
@@ -420,13 +424,13 @@ def tiled(per_task, size):  # type: ignore[no-untyped-def]
 
 @njit
 def tile_size(n_features, n_tasks):  # type: ignore[no-untyped-def]
-    """Number of entries in a tile, which holds whole rows: single rows may be too short to vectorise."""
+    """Return the number of entries in a tile of whole rows. Single rows may be too short to vectorise."""
     return n_tasks * min(n_features, max(1, TILE_ENTRIES // n_tasks))
 
 
 @njit
 def add_tile(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
-    """Add (|w_k| - theta_k)_+ to excesses_k, 1 to counts_k if that is not 0, and |w_k| to sizes_k unless None."""
+    """Add (|w_k| - theta_k)_+ to excesses_k, 1 to counts_k if |w_k| > theta_k, and |w_k| to sizes_k unless None."""
     zero, one = theta.dtype.type(0), theta.dtype.type(1)
     for k in range(w.size):
         x = abs(w[k]) - theta[k]
@@ -438,7 +442,7 @@ def add_tile(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
 
 @njit
 def add_tiles(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
-    """`add_tile` for four tiles in a row: to read and write the sums for each would take most of the time."""
+    """Do the work of `add_tile` for four consecutive tiles, because most of the time is spent on access to the sums."""
     zero, one, size = theta.dtype.type(0), theta.dtype.type(1), theta.size
     for k in range(size):
         t, w1, w2, w3, w4 = theta[k], abs(w[k]), abs(w[k + size]), abs(w[k + 2 * size]), abs(w[k + 3 * size])
@@ -453,7 +457,7 @@ def add_tiles(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def
 
 @njit
 def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
-    """Add the rows of a tile to the sums of the tasks, without loss, and set the tile to zero."""
+    """Add the rows of a tile to the sums of the tasks by compensated summation, and set the tile to zero."""
     n_tasks = sums.size
     for first in range(0, parts.size, n_tasks):
         for l in range(n_tasks):
@@ -463,12 +467,12 @@ def fold(parts, sums, lost):  # type: ignore[no-untyped-def]
 
 @njit
 def survey_columns(W, theta, with_sums):  # type: ignore[no-untyped-def]
-    """Compute sum_i (|W_il| - theta_l)_+, the number of |W_il| > theta_l and sum_i |W_il| for every column l.
+    """Return sum_i (|W_il| - theta_l)_+, the number of |W_il| > theta_l, and sum_i |W_il| for every column l.
 
-    The last sum is not finite if an entry is not; it is 0 if `with_sums` is None. Sums of panels are taken in theta's
-    precision and added up without loss.
+    The last sum is not finite if an entry is not, and 0 if `with_sums` is None. Panels are summed in the dtype of
+    theta, and the sums of panels are added by compensated summation.
     """
-    # The entries of a column lie far apart, so whole rows are added to sums that lie side by side.
+    # The entries of a column lie far apart in memory, so whole rows are added to an array of sums.
     n_tasks = W.shape[1]
     w, size = W.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, parts = tiled(theta, size), np.zeros((3, size), theta.dtype)
@@ -488,7 +492,7 @@ def survey_columns(W, theta, with_sums):  # type: ignore[no-untyped-def]
 
 @njit
 def column_sums(W):  # type: ignore[no-untyped-def]
-    """sum |W_il| for every column l, rounded once; not finite if an entry is not."""
+    """Return sum |W_il| for every column l, accurate up to one rounding. A sum is not finite if an entry is not."""
     sums, lost = np.zeros(W.shape[1]), np.zeros(W.shape[1])
     for i in range(W.shape[0]):
         add_magnitudes(W[i], sums, lost)
@@ -504,7 +508,7 @@ def raise_tops(v, tops):  # type: ignore[no-untyped-def]
 
 @njit
 def column_bounds(W, radii):  # type: ignore[no-untyped-def]
-    """Lower bound of theta for each column: f is at least the term of the largest entry."""
+    """Return a lower bound of theta for each column. It holds because f is at least the term of the largest entry."""
     theta = np.zeros(W.shape[1], W.dtype)
     for i in range(W.shape[0]):
         raise_tops(W[i], theta)
@@ -515,10 +519,10 @@ def column_bounds(W, radii):  # type: ignore[no-untyped-def]
 
 @njit
 def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep):  # type: ignore[no-untyped-def]
-    """Take a step of Newton's method in every OPEN column; return how many columns are expected to need another step.
+    """Take a step of Newton's method in every OPEN column, and return the expected number of columns that need another.
 
-    That number is infinite after a step from a guess. A column that stays OPEN after any other step has its theta and
-    rest, and n positive entries if these are right.
+    That number is infinite after a step from a guess. After any other step, theta, rest and n are also set for columns
+    that stay OPEN; they are right if n entries stay positive.
     """
     n_tasks, eps, unsure = theta.size, np.finfo(theta.dtype).eps, 0.0
     for l in range(n_tasks):
@@ -537,7 +541,7 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
             unsure, previous[l], step[l] = np.inf, count[l], step_from_guess(excess[l], count[l], radii[l])
             theta[l] += step[l]
         else:
-            # The last step passed |previous - count| entries, so this one may pass in proportion.
+            # The last step passed |previous - count| entries. The number for this step is taken to be proportional.
             unsure += min(abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 else 1.0, 1.0)
             previous[l], step[l], n[l] = count[l], more, count[l]
             rest[l], theta[l] = (theta[l] - better) + more, better
@@ -546,10 +550,10 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
 
 @njit
 def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ignore[no-untyped-def]
-    """`newton` for the OPEN columns, from excess and count at theta. Update theta; return rest and n.
+    """Do the work of `newton` for all OPEN columns. Update theta, and return rest and n.
 
-    Sweeps go over all columns. They end when few columns are expected to need another one; these are corrected one by
-    one while the result is written.
+    excess and count are computed at the initial theta. Every sweep reads all columns. The sweeps end when few columns
+    are expected to need another sweep; these are corrected one by one after the result is written.
     """
     n_tasks = W.shape[1]
     rest, n = np.zeros(n_tasks, W.dtype), np.full(n_tasks, CERTAIN)
@@ -568,7 +572,7 @@ def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ign
 
 @njit
 def guess_columns(W, radii):  # type: ignore[no-untyped-def]
-    """`guess_theta` for every column, from evenly spread rows. With few rows, a lower bound of theta."""
+    """Estimate theta of every column from evenly spread rows. With few rows, return a lower bound of theta."""
     n_features, n_tasks = W.shape
     theta = np.empty(0, W.dtype)
     for size in (FIRST_SAMPLE_ROWS, min(n_features // 32, LARGEST_SAMPLE)):
@@ -583,7 +587,7 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
                 return np.zeros(n_tasks, W.dtype)
             state = np.full(n_tasks, OPEN)
             for l in range(n_tasks):
-                if not share[l] < totals[l]:  # perhaps inside
+                if not share[l] < totals[l]:  # the column may be inside its ball
                     theta[l], state[l] = 0, DONE
             rest, _ = newton_columns(sample, share, theta, excess, count, state, size > FIRST_SAMPLE_ROWS)
             theta += rest
@@ -592,10 +596,10 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
 
 @njit
 def solve_columns(W, radii):  # type: ignore[no-untyped-def]
-    """Return True, and theta, rest and n of every column as `newton` returns them.
+    """Return True, and theta, rest and n of every column as defined in `newton`.
 
-    theta is INSIDE for a column inside its l1 ball. Return False, and numbers without a meaning, if the sum of a column
-    is not finite.
+    theta is INSIDE for a column inside its l1 ball. If the sum of a column is not finite, return False and meaningless
+    numbers.
     """
     theta = guess_columns(W, radii)
     excess, count, totals = survey_columns(W, theta, True)
@@ -631,7 +635,7 @@ def shrink_tile_here(b, theta, rest, counts):  # type: ignore[no-untyped-def]
 
 @njit
 def shrink_tile(w, theta, rest, b, counts):  # type: ignore[no-untyped-def]
-    """`shrink` with a theta for each entry. Add 1 to counts_k where b_k is not 0."""
+    """Do the work of `shrink` with one theta per entry. Add 1 to counts_k where |w_k| exceeds theta_k + rest_k."""
     if b.ctypes.data == w.ctypes.data:
         shrink_tile_here(b, theta, rest, counts)
     else:
@@ -640,11 +644,11 @@ def shrink_tile(w, theta, rest, b, counts):  # type: ignore[no-untyped-def]
 
 @njit
 def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
-    """`shrink` for every column; count the entries of each that are not 0. rest: what theta cannot hold (`newton`)."""
+    """Do the work of `shrink` for every column, and return the numbers of non-zero entries. rest: see `newton`."""
     n_tasks = W.shape[1]
     w, b, size = W.reshape(W.size), B.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, rests, counts = tiled(theta, size), tiled(rest, size), np.zeros(size, W.dtype)
-    nonzeros, lost = np.zeros(n_tasks), np.zeros(n_tasks)  # `fold` needs both, but sums of counts lose nothing
+    nonzeros, lost = np.zeros(n_tasks), np.zeros(n_tasks)  # `fold` needs both, although counts have no rounding errors
     for start in range(0, w.size, size):
         stop = min(start + size, w.size)
         shrink_tile(w[start:stop], thetas, rests, b[start:stop], counts)
@@ -654,17 +658,17 @@ def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
-    """`project_vector` for every column of W, each with its own radius. B may be W.
+    """Write the projection of every column of W, with its own radius, to B, which may be W, and return True.
 
-    Return False, and write nothing, if the sum of a column is not finite.
+    Return False, with nothing written, if the sum of a column is not finite.
     """
-    # n: for each column the number of entries that theta leaves positive if it is right, or CERTAIN, below 0, if it
+    # n: number of entries of each column that stay positive if theta is right, or CERTAIN, a negative number, if theta
     # needs no check.
     finite, theta, rest, n = solve_columns(W, radii)
     if finite:
         nonzeros = shrink_columns(W, theta, rest, B)
-        # The last step of Newton's method is checked only here (see SURE_ENTRIES, FEW_SHARE). In some columns it has
-        # passed entries, which are now zero: theta is too small there, and the column of B still too large.
+        # The last step of Newton's method is checked only here (see SURE_ENTRIES and FEW_SHARE). In some columns it may
+        # have passed entries, which are now zero: theta is too small there, so the column of B is still too large.
         for l in range(W.shape[1]):
             if n[l] >= 0.0 and nonzeros[l] != n[l]:
                 column = B[:, l].copy()
@@ -674,39 +678,39 @@ def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
 
 
 def tasks(W: Floats) -> Floats:
-    """Columns of W as contiguous rows, (n_tasks, n_features); a vector is one task."""
+    """Return the columns of W as contiguous rows, (n_tasks, n_features). A vector is a single task."""
     return np.ascontiguousarray(W.T if W.ndim == 2 else W[np.newaxis])
 
 
 def like(W: Floats, per_task: Vector) -> Any:
-    """Numbers per task as they are; for a vector W one float."""
+    """Return an array with one number per task unchanged or, if W is a vector, its only number as a float."""
     return per_task if W.ndim == 2 else float(per_task[0])
 
 
 def sums_of(W: Floats) -> Vector:
-    """sum_i |W_il| for each task l; a vector is one task."""
+    """Return sum_i |W_il| for each task l. A vector is a single task."""
     if W.ndim == 1 or W.shape[1] == 1:
         return np.array([total_of(W.reshape(-1))])
     return column_sums(W) if W.size else np.zeros(W.shape[1])
 
 
 def factors(weights: ArrayLike, W: Floats) -> Vector:
-    """`weights`, one per feature, as an array that multiplies W."""
+    """Return the weights, one per feature, in a shape that broadcasts with W."""
     a = as_weights(weights, len(W))
     return a if W.ndim == 1 else a[:, np.newaxis]
 
 
 def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, NDArray[np.intc], int]:
-    """Scale |W| and the weights by powers of two, so that the largest weight and weighted entries are near 1.
+    """Scale |W| and the weights by powers of two that bring the largest weight and weighted entries near 1.
 
-    Returns |W| scaled for each task, (n_tasks, n_features); the scaled weights, (1, n_features); and the exponents of
-    these powers of two, (n_tasks, 1) for |W| and one for the weights.
+    Returns |W|, scaled per task, (n_tasks, n_features); the scaled weights, (1, n_features); the exponents of the
+    powers of two for |W|, (n_tasks, 1); and the exponent for the weights.
     """
     require_finite(W)
     V, A = np.abs(tasks(W)).astype(np.float64), as_weights(weights, len(W))[np.newaxis]
     weight_power = -int(np.frexp(A.max(initial=0.0))[1])
     A, task_powers = np.ldexp(A, weight_power), np.zeros((len(V), 1), np.intc)
-    for factor in (1.0, A):  # entries near 1 first, so that products with small weights do not vanish
+    for factor in (1.0, A):  # scales the entries before the products, so that products with small weights are not 0
         more = -np.frexp((V * factor).max(axis=1, initial=0.0, keepdims=True))[1]
         V, task_powers = np.ldexp(V, more), task_powers + more
     return V, A, task_powers, weight_power
@@ -714,7 +718,7 @@ def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, NDA
 
 @njit
 def heights_of_tasks(tops, slopes, totals):  # type: ignore[no-untyped-def]
-    """`heights_above` for every row of tops, (n_tasks, n_features)."""
+    """Return the result of `heights_above` for every row of tops, (n_tasks, n_features)."""
     heights = np.empty_like(tops)
     for l in range(totals.size):
         heights_above(tops[l], slopes, totals[l], heights[l])
@@ -722,23 +726,23 @@ def heights_of_tasks(tops, slopes, totals):  # type: ignore[no-untyped-def]
 
 
 def weighted_totals(V: Vector, A: Vector) -> Vector:
-    """sum_i A_i V_li for each task l, (n_tasks, 1): the products are rounded, and so is their sum."""
+    """Return sum_i A_i V_li for each task l, (n_tasks, 1). The products and their sum are rounded once each."""
     return np.array([[total_of(weighted)] for weighted in V * A]).reshape(-1, 1)
 
 
-@np.errstate(over="ignore")  # norms above the largest float
+@np.errstate(over="ignore")  # norms above the largest float become infinity
 def weighted_sums(W: Floats, weights: ArrayLike) -> Vector:
-    """sum_i a_i |W_il| for each task l; a vector is one task."""
+    """Return sum_i a_i |W_il| for each task l with weights a. A vector is a single task."""
     V, A, task_powers, weight_power = weighted_columns(W, weights)
     return np.ldexp(weighted_totals(V, A), -(task_powers + weight_power))[:, 0]
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
-    """||w_l||_1 = sum_i |W_il| for each task l; with weights a the sum of a_i |W_il|.
+    """Return ||w_l||_1 = sum_i |W_il| or, with weights a, sum_i a_i |W_il| for each task l.
 
-    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,), positive. Returns an
-    array (n_tasks,), for a vector a float; infinity for sums above the largest float. Raises ValueError for NaN,
-    infinity, a wrong shape or unfit weights.
+    W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. Returns an array
+    (n_tasks,), or a float for a vector; sums above the largest float become infinity. Raises ValueError for NaN,
+    infinity, a wrong shape, and invalid weights.
 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 3.])
@@ -747,15 +751,15 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
     sums = sums_of(W) if weights is None else weighted_sums(W, weights)
     if not np.isfinite(sums).all():
         require_finite(W)
-        sums[~np.isfinite(sums)] = np.inf  # above the largest float
+        sums[~np.isfinite(sums)] = np.inf  # an overflow of finite entries
     return like(W, sums)
 
 
 def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
-    """max_i |W_il| for each task l, the dual of the l1 norm; with weights a the maximum of |W_il| / a_i.
+    """Return the dual norm, max_i |W_il| or, with weights a, max_i |W_il| / a_i for each task l.
 
-    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,), positive. Returns an
-    array (n_tasks,), for a vector a float. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
+    W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. Returns an array
+    (n_tasks,), or a float for a vector. Raises ValueError for NaN, infinity, a wrong shape, and invalid weights.
 
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 2.])
@@ -765,10 +769,11 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
 
 
 def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
-    """|W_il|: each entry's part in `dual_norm`, which is the largest of a column. Weights a divide it by a_i.
+    """Return |W_il| or, with weights a, |W_il| / a_i for every entry.
 
-    W: (n_features, n_tasks), or one task's (n_features,). weights: (n_features,), positive. Returns an
-    array of W's shape. Raises ValueError for NaN, infinity, a wrong shape or unfit weights.
+    The largest of these numbers in a column is `dual_norm`. W: (n_features, n_tasks), or (n_features,) for a single
+    task. weights: (n_features,), positive. Returns an array of W's shape. Raises ValueError for NaN, infinity, a wrong
+    shape, and invalid weights.
 
     >>> dual_rows([[3.0, -1.0]])
     array([[3., 1.]])
@@ -779,10 +784,10 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
         return np.abs(W) / (1.0 if weights is None else factors(weights, W))
 
 
-def _project_each(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
-    """Write the projections of the columns of W to B.
+def _project_tasks(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
+    """Write the projections of the columns of W to B, and return True.
 
-    Return False if the sum of a column is not finite. Some columns of B may have been written then.
+    Return False if the sum of a column is not finite. Some columns of B may have been written in that case.
     """
     if method == "newton" and W.shape[1] > 1:
         return bool(project_columns(W, radii, B))
@@ -803,37 +808,39 @@ def project(
     positive: bool = False,
     out: Floats | None = None,
 ) -> Floats:
-    """min_B 1/2 ||B - W||_F^2  subject to  sum_i |B_il| <= radius_l for each task l.
+    """Project the weights of each task onto an l1 ball.
 
-    The solution is B_il = sign(W_il) max(|W_il| - theta_l, 0). With weights a > 0 the constraint is
-    sum_i a_il |B_il| <= radius_l and the solution sign(W_il) max(|W_il| - theta_l a_il, 0).
+    Solve min_B 1/2 ||B - W||_F^2 subject to sum_i |B_il| <= radius_l for each task l. The solution is
+    B_il = sign(W_il) max(|W_il| - theta_l, 0). With weights a > 0 the constraint is sum_i a_i |B_il| <= radius_l, and
+    the solution is B_il = sign(W_il) max(|W_il| - theta_l a_i, 0).
 
     Parameters
     ----------
-    W : array (n_features, n_tasks), or one task's (n_features,)
-        Real and finite. float32 and float64 are kept, other types become float64.
-    radius : float or array (n_tasks,), at least 0
-        The papers' z or C. Infinity is allowed.
+    W : array (n_features, n_tasks), or (n_features,) for a single task
+        Real and finite. float32 and float64 are kept, other dtypes become float64.
+    radius : float or array (n_tasks,)
+        Non-negative radius of the balls, the papers' z or C. Infinity is allowed.
     method : "newton", "pivot" or "sort"
-        Newton's method is the fastest. "pivot" takes expected linear time ([D08] Fig. 2), "sort" O(n log n) ([D08]
-        Fig. 1). They agree up to rounding.
-    weights : array (n_features,), positive, optional
-        Solved by "newton". They differ by a factor of at most 2^500.
+        Newton's method is the fastest. "pivot" takes expected linear time ([D08] Fig. 2), "sort" takes O(n log n)
+        ([D08] Fig. 1). The results agree up to rounding.
+    weights : array (n_features,), optional
+        Positive weights, which may differ by a factor of at most 2^500. Only for the method "newton".
     positive : bool
-        Ask for B >= 0 too. The solution is the projection of max(W, 0).
-    out : array of W's shape and precision, optional
-        Where to write, perhaps W itself. A new array by default.
+        Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
+    out : array of W's shape and dtype, optional
+        Array for the result, which may be W itself. By default a new array is made.
 
     Returns
     -------
-    B : array of W's shape and precision
-        A column of W (or max(W, 0)) inside its ball comes back bit for bit, zeros stay zeros, and no entry grows. The
-        norm of other columns is the radius up to rounding: to 1e-12 of it in float64, and to 1e-6 in float32.
+    B : array of W's shape and dtype
+        A column of W (or of max(W, 0)) inside its ball comes back bit for bit. Zeros stay zeros, and no entry grows.
+        The norm of the other columns equals the radius with a relative error of at most 1e-12 in float64 and 1e-6 in
+        float32.
 
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, an unknown method, unfit weights, and a radius below 0 or NaN.
+        For NaN, infinity, a wrong shape, an unknown method, invalid weights, and a radius that is negative or NaN.
 
     References
     ----------
@@ -842,7 +849,7 @@ def project(
     >>> project([3.0, -1.0, 0.5], radius=2.0)
     array([2., 0., 0.])
     """
-    # The usual case first: the checks below take longer than projecting a thousand entries.
+    # Shortcut for the usual case, because the checks below take longer than projecting a thousand entries.
     if (
         type(W) is np.ndarray
         and W.ndim == 1
@@ -862,10 +869,10 @@ def project(
     B, radii = as_output(out, V), as_radii(radius, V.shape[1] if V.ndim == 2 else 1)
     columns, result = (V, B) if V.ndim == 2 else (V[:, np.newaxis], B[:, np.newaxis])
     if weights is not None:
-        require(method == "newton", f"method must be newton where weights are given, got {method!r}")
+        require(method == "newton", f"method must be newton if weights are given, got {method!r}")
         B[...] = _weighted(V, radii, weights)
     elif V.size:
-        if not _project_each(columns, radii, method, result):
+        if not _project_tasks(columns, radii, method, result):
             require_finite(V)
             result[...] = _scaled_down(columns, radii, method)
         if radius < SMALL_RADIUS if isinstance(radius, float) else (radii < SMALL_RADIUS).any():
@@ -874,17 +881,17 @@ def project(
 
 
 def _scaled_down(W: Floats, radii: Vector, method: Method) -> Floats:
-    """Projection of columns whose sums overflow, by way of smaller numbers in float64."""
-    scale = np.where(sums_of(W.astype(np.float64)) < LARGE_SUM, 1.0, SMALLER)  # an overflow makes NaN
+    """Return the projection of columns whose sums overflow, computed with scaled numbers in float64."""
+    scale = np.where(sums_of(W.astype(np.float64)) < LARGE_SUM, 1.0, SMALLER)  # an overflow gives NaN, hence SMALLER
     V, z = W * scale, radii * scale
     B = np.empty_like(V)
-    _project_each(V, z, method, B)
+    _project_tasks(V, z, method, B)
     return np.where(sums_of(V) <= z, W, B / scale)
 
 
-@np.errstate(over="ignore")  # a radius that overflows here is above the norm
+@np.errstate(over="ignore")  # a radius that overflows in the scaled problem is above the norm
 def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
-    """Projection of W, a matrix or a vector, with weights a: the heights of |W_i| / a_i above theta, times a_i."""
+    """Return the projection of a matrix or vector W with weights a: sign(W_i) a_i (|W_i| / a_i - theta)_+."""
     # V is (n_tasks, n_features) and A is (1, n_features), both scaled by powers of two.
     V, A, task_powers, weight_power = weighted_columns(W, weights)
     if not V.size:
@@ -894,7 +901,7 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
     is_visible = z >= SMALLEST_SHARE  # the projection onto a smaller ball is 0
     total = np.where(outside & is_visible, z, 1.0)  # 1 where the heights are not used
     magnitudes = np.minimum(A * heights_of_tasks(V / A, (A * A)[0], total[:, 0]), V)
-    # Only rounding separates this norm from the radius. A factor of two units below 1 keeps the norm below it.
+    # The norm differs from the radius only by rounding. A factor two units in the last place below 1 keeps it below.
     norms = weighted_totals(magnitudes, A)
     magnitudes = np.minimum(magnitudes * (total / np.where(norms > 0, norms, 1.0) * (1.0 - 2.0**-51)), V) * is_visible
     projected = unscaled(magnitudes, task_powers, W.dtype)
@@ -902,20 +909,21 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
 
 
 def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:
-    """min_w 1/2 ||w - v||^2  subject to  sum_i w_i = z, w_i >= 0; each column for itself.
+    """Project every column onto the simplex {w >= 0, sum_i w_i = z}.
 
-    The solution is w_i = max(v_i - theta, 0).
+    Solve min_w 1/2 ||w - v||^2 subject to sum_i w_i = z and w_i >= 0. The solution is w_i = max(v_i - theta, 0).
 
     Parameters
     ----------
     v : array (n,) or (n, n_tasks)
-        Of any signs.
-    z : float or array (n_tasks,), at least 0
-        One number, or one per column. At most the largest number of v's precision; 0 if v is empty.
+        Real and finite numbers of any sign.
+    z : float or array (n_tasks,)
+        Non-negative sum of every column. It must not exceed the largest number of v's dtype, and must be 0 if v is
+        empty.
     method : "newton", "pivot" or "sort"
-        As in `project`.
-    out : array like v, optional
-        As in `project`.
+        Algorithm, as in `project`.
+    out : array of v's shape and dtype, optional
+        Array for the result, which may be v itself. By default a new array is made.
 
     Returns
     -------
@@ -925,7 +933,7 @@ def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", ou
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, an unknown method, and an unfit z.
+        For NaN, infinity, a wrong shape, an unknown method, and a z that is negative, NaN or not reachable.
 
     References
     ----------
@@ -939,7 +947,8 @@ def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", ou
     radii = as_radii(z, V.shape[1] if V.ndim == 2 else 1, "z")
     if (radii > np.finfo(V.dtype).max).any() or (not len(V) and radii.any()):
         raise ValueError(f"z must be reachable by {len(V)} finite numbers ({V.dtype}), got {z!r}")
-    # theta is at least max v - z, and (sum v - z) / n. What is above lies on the simplex, or outside the l1 ball.
+    # theta is at least max v - z and at least (sum v - z) / n. After subtracting the larger bound and clipping at 0, a
+    # column lies on the simplex or outside the l1 ball, so that both projections agree.
     with np.errstate(over="ignore"):
         below = V - V.max(axis=0, initial=-np.inf)
         depth = np.minimum(radii, (radii - below.sum(axis=0, dtype=np.float64)) / max(len(V), 1))
@@ -948,20 +957,21 @@ def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", ou
 
 
 def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:
-    """min_w 1/2 ||w - v||^2  subject to  sum_i w_i <= z, w_i >= 0; each column for itself.
+    """Project every column onto the set {w >= 0, sum_i w_i <= z}.
 
-    The solution is max(v_i, 0) if that is feasible, else the projection onto the simplex.
+    Solve min_w 1/2 ||w - v||^2 subject to sum_i w_i <= z and w_i >= 0. The solution is max(v_i, 0) if this is feasible,
+    and the projection onto the simplex otherwise.
 
     Parameters
     ----------
     v : array (n,) or (n, n_tasks)
-        Of any signs.
-    z : float or array (n_tasks,), at least 0
-        One number, or one per column.
+        Real and finite numbers of any sign.
+    z : float or array (n_tasks,)
+        Non-negative bound of the sum of every column.
     method : "newton", "pivot" or "sort"
-        As in `project`.
-    out : array like v, optional
-        As in `project`.
+        Algorithm, as in `project`.
+    out : array of v's shape and dtype, optional
+        Array for the result, which may be v itself. By default a new array is made.
 
     Returns
     -------
@@ -971,7 +981,7 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, an unknown method, and z below 0 or NaN.
+        For NaN, infinity, a wrong shape, an unknown method, and a z that is negative or NaN.
 
     References
     ----------
@@ -985,28 +995,31 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
 
 
 def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, positive: bool = False) -> Floats:
-    """min_B 1/2 ||B - W||_F^2 + sum_l step_l sum_i a_i |B_il|: B_il = sign(W_il) max(|W_il| - step_l a_i, 0).
+    """Return the proximal operator of the sum over tasks of step_l ||w_l||_1.
+
+    Solve min_B 1/2 ||B - W||_F^2 + sum_l step_l sum_i a_i |B_il|. The solution is
+    B_il = sign(W_il) max(|W_il| - step_l a_i, 0).
 
     Parameters
     ----------
-    W : array (n_features, n_tasks), or one task's (n_features,)
-        As in `project`.
-    step : float or array (n_tasks,), at least 0
-        Infinity is allowed.
-    weights : array (n_features,), positive, optional
-        a; 1 by default.
+    W : array (n_features, n_tasks), or (n_features,) for a single task
+        Real and finite. float32 and float64 are kept, other dtypes become float64.
+    step : float or array (n_tasks,)
+        Non-negative factor of the norms. Infinity is allowed.
+    weights : array (n_features,), optional
+        The positive weights a, all 1 by default.
     positive : bool
-        Ask for B >= 0 too. The solution is the prox of max(W, 0).
+        Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
 
     Returns
     -------
-    B : array of W's shape and precision
+    B : array of W's shape and dtype
         A new array.
 
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, unfit weights, and a step below 0 or NaN.
+        For NaN, infinity, a wrong shape, invalid weights, and a step that is negative or NaN.
 
     References
     ----------
@@ -1019,7 +1032,7 @@ def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, pos
     require_finite(W)
     step = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")
     if weights is not None:
-        with np.errstate(over="ignore"):  # a weight whose step overflows becomes 0
+        with np.errstate(over="ignore"):  # an entry whose step overflows becomes 0
             step = step * factors(weights, W)
     V = positive_part(W) if positive else W
     return (V - np.clip(V, -step, step)).astype(W.dtype)

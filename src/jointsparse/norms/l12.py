@@ -1,6 +1,6 @@
-"""The l1,2 norm: the sum over features of the l2 length of a feature's weights, also known as the group lasso.
+"""The l1,2 norm: the sum over features of the l2 length of the feature's weights, also known as the group lasso.
 
-Obozinski, Taskar, Jordan: Multi-task feature selection, 2006; the l1-2 norm that [Q08] and [Q09] compare theirs with.
+Obozinski, Taskar, Jordan: Multi-task feature selection, 2006. [Q08] and [Q09] compare the l1,inf norm with it.
 """
 
 import math
@@ -16,23 +16,23 @@ from jointsparse.norms.l2 import LARGEST_SQUARES, SMALLEST_SQUARES, Vector, scal
 from jointsparse.norms.rows import SMALL_RADIUS, aim_row, dot, lowered, take_row
 
 WARM = False  # `project` takes no warm start
-PER_TASK = False  # one number for all tasks together
-SPARSE = True  # rows become 0, see `dual_rows`
-WEIGHTED = True  # takes `weights`, one per feature or group
-GROUPED = True  # takes `groups` of features
-DESCENDS = True  # has `descend`
+PER_TASK = False  # one norm for all tasks together
+SPARSE = True  # whole rows become 0, see `dual_rows`
+WEIGHTED = True  # functions take `weights`, one per feature or group
+GROUPED = True  # functions take `groups` of features
+DESCENDS = True  # there is `descend`
 
-NEARLY_AS_LONG = 1.0 - 2.0**-40  # share of a row's length: entries of rows that lose more do not grow by rounding
-LARGE_ENTRY = 2.0**900  # if a row or group has a larger one, lengths and their sums might overflow
-SMALLER = 2.0**-64  # the unit in which lengths are then given
+NEARLY_AS_LONG = 1.0 - 2.0**-40  # if a row is shortened by a smaller factor, rounding cannot let its entries grow
+LARGE_ENTRY = 2.0**900  # with larger entries, lengths and their sums might overflow
+SMALLER = 2.0**-64  # factor by which lengths are scaled if entries exceed LARGE_ENTRY
 
 
 @njit
 def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
-    """Write the l2 length of every row.
+    """Write the l2 length of every row, and return True if all lengths are accurate.
 
-    Return False, with only some lengths written, if a row's sum of squares is not finite, or outside the range between
-    SMALLEST_SQUARES and LARGEST_SQUARES, where squares may have underflowed or overflowed.
+    Return False, with only some lengths written, if the sum of squares of a row is NaN or not between SMALLEST_SQUARES
+    and LARGEST_SQUARES, because squares may then have underflowed or overflowed.
     """
     for i in range(W.shape[0]):
         squares = dot(W[i], W[i])
@@ -44,9 +44,9 @@ def plain_lengths(W, lengths):  # type: ignore[no-untyped-def]
 
 @njit
 def scale_rows(B, lengths, wanted):  # type: ignore[no-untyped-def]
-    """Scale the rows of B from their `lengths` to the lengths `wanted`. Equal lengths leave a row as it is.
+    """Scale the rows of B from their `lengths` to the lengths `wanted`. A row that keeps its length is not changed.
 
-    Return True if a scaled row is so short that entries may be subnormal.
+    Return True if a scaled row is so short that its entries may be subnormal.
     """
     tiny = False
     for i in range(B.shape[0]):
@@ -65,7 +65,7 @@ def scale_rows(B, lengths, wanted):  # type: ignore[no-untyped-def]
 
 
 def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Vector]:
-    """Return V, which is W times a power of two for each row or group; their lengths in V; and the powers."""
+    """Return V, which is W times a power of two per row or group, the lengths of its rows or groups, and the powers."""
     tops = np.abs(W).max(axis=1, initial=0.0).astype(np.float64)
     if groups is None:
         V, power = scaled(W, tops[:, np.newaxis])
@@ -80,7 +80,7 @@ def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Ve
 
 @np.errstate(over="ignore")
 def lengths_of(W: Floats, groups: Groups | None) -> Vector:
-    """l2 length of each row, or of each group's rows together; infinite above the largest float."""
+    """Return the l2 length of each row or, with groups, of all entries of each group; infinity if it overflows."""
     lengths = np.empty(len(W))
     if groups is None and plain_lengths(W, lengths):
         return lengths
@@ -89,21 +89,21 @@ def lengths_of(W: Floats, groups: Groups | None) -> Vector:
 
 
 def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
-    """Write the rows or groups of W to B, with the lengths that `shorter` gives them.
+    """Write W to B, with its rows or groups shortened to the lengths that the function `shorter` returns.
 
-    `shorter(lengths, unit)` takes the lengths of all rows or groups times `unit`, a power of two with which they do not
-    overflow. It returns the new lengths times `unit`.
+    `shorter(lengths, unit)` takes the lengths of all rows or groups multiplied by `unit`, a power of two that avoids
+    overflow, and returns the new lengths multiplied by `unit`.
     """
     if groups is not None or not _shorten_plain(W, shorter, B):
         _shorten_scaled(W, groups, shorter, B)
 
 
 def _shorten_plain(W: Floats, shorter: Callable[[Vector, float], Vector], B: Floats) -> bool:
-    """Do the work of `_shorten` for rows. Return False, and write nothing, if `plain_lengths` fails."""
+    """Shorten rows like `_shorten`, without scaling. Return False, with nothing written, if `plain_lengths` does."""
     lengths = np.empty(len(W))
     if not plain_lengths(W, lengths):
         return False
-    np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
+    np.copyto(B, W)  # the kernel works in place, because the compiler then vectorises it
     wanted = shorter(lengths, 1.0)
     if scale_rows(B, lengths, wanted):
         tiny = np.flatnonzero(wanted < np.minimum(lengths, SMALL_RADIUS))
@@ -112,28 +112,28 @@ def _shorten_plain(W: Floats, shorter: Callable[[Vector, float], Vector], B: Flo
 
 
 def _shorten_scaled(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
-    """Do the work of `_shorten` with entries near 1, whose squares neither overflow nor underflow."""
-    V, lengths, power = scaled_lengths(W, groups)  # V is W * power, and the lengths are those in V
+    """Shorten rows or groups like `_shorten`, with entries scaled near 1, so that squares do not over- or underflow."""
+    V, lengths, power = scaled_lengths(W, groups)  # lengths of the rows or groups of V = W * power
     unit = SMALLER if power.min(initial=1.0) < 1.0 / LARGE_ENTRY else 1.0
     lengths_in_units = lengths * (unit / power)
     wanted = shorter(lengths_in_units, unit)
-    # Each row of V is divided by its length there, which leaves its direction, and multiplied by its new length in W.
+    # Each row of V is divided by its length in V, which gives a unit vector, and multiplied by its new length.
     inverses = 1.0 / np.where(lengths > 0, lengths, 1.0)
     rows = (slice(None) if groups is None else groups.of_feature, np.newaxis)
     shortened = ((V * inverses[rows]) * wanted[rows] / unit).astype(W.dtype)
     if ((wanted > 0) & (wanted < SMALL_RADIUS)).any():
         shortened = lowered(shortened)
-    # A row that keeps its length stays as it is, bit for bit, and rounding must not let an entry grow.
+    # A row that keeps its length stays the same bit for bit, and rounding must not let an entry grow.
     keeps_length = wanted == lengths_in_units
     B[...] = np.where(keeps_length[rows] | (np.abs(shortened) > np.abs(W)), W, shortened)
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
-    """||W||_{1,2} = sum_i sqrt(sum_j W_ij^2); with weights s the sum of s_i sqrt(sum_j W_ij^2).
+    """Return ||W||_{1,2} = sum_i sqrt(sum_j W_ij^2) or, with weights s, sum_i s_i sqrt(sum_j W_ij^2).
 
     W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
-    feature; a group counts as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong shape, unfit
-    weights or groups.
+    feature; all entries of a group count as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong
+    shape, and invalid weights or groups.
 
     >>> norm([[3.0, 4.0], [0.0, 2.0]])
     7.0
@@ -144,11 +144,11 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | 
 
 
 def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
-    """max_i sqrt(sum_j W_ij^2), the dual of the l1,2 norm; with weights s the maximum of sqrt(sum_j W_ij^2) / s_i.
+    """Return the dual norm, max_i sqrt(sum_j W_ij^2) or, with weights s, max_i sqrt(sum_j W_ij^2) / s_i.
 
     W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
-    feature; a group counts as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong shape, unfit
-    weights or groups.
+    feature; all entries of a group count as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong
+    shape, and invalid weights or groups.
 
     >>> dual_norm([[3.0, 4.0], [0.0, 2.0]])
     5.0
@@ -157,11 +157,12 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLi
 
 
 def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> Vector:
-    """sqrt(sum_j W_ij^2): each row's part in `dual_norm`, which is the largest. Weights s divide it by s_i.
+    """Return sqrt(sum_j W_ij^2) or, with weights s, sqrt(sum_j W_ij^2) / s_i for each row i.
 
-    W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
-    feature; a group counts as one row. Returns an array (n_features,) or (n_groups,). Raises ValueError for NaN,
-    infinity, a wrong shape, unfit weights or groups.
+    The largest of these numbers is `dual_norm`. W: (n_features, n_tasks). weights: (n_features,) or (n_groups,),
+    positive. groups: (n_features,), the group of each feature; all entries of a group count as one row. Returns an
+    array (n_features,) or (n_groups,). Raises ValueError for NaN, infinity, a wrong shape, and invalid weights or
+    groups.
 
     >>> dual_rows([[3.0, 4.0], [0.0, 2.0]])
     array([5., 2.])
@@ -180,39 +181,40 @@ def project(
     groups: ArrayLike | None = None,
     positive: bool = False,
 ) -> Floats:
-    """min_B 1/2 ||B - W||_F^2  subject to  sum_i s_i sqrt(sum_j B_ij^2) <= radius.
+    """Project W onto the l1,2 ball.
 
-    The rows keep their directions; their lengths are projected onto the l1 ball with weights s. With groups the sum is
-    that of s_g times the l2 length of all entries of group g.
+    Solve min_B 1/2 ||B - W||_F^2 subject to sum_i s_i sqrt(sum_j B_ij^2) <= radius. The rows keep their directions, and
+    their lengths are projected onto the l1 ball with weights s. With groups the sum runs over the groups g, and s_g is
+    multiplied by the l2 length of all entries of group g.
 
     Parameters
     ----------
     W : array (n_features, n_tasks)
-        Real and finite. float32 and float64 are kept, other types become float64.
-    radius : float, at least 0
-        The papers' C. Infinity is allowed.
-    out : array of W's shape and precision, optional
-        Where to write, perhaps W itself. A new array by default.
-    weights : array (n_features,) or (n_groups,), positive, optional
-        s; 1 by default. They differ by a factor of at most 2^500.
+        Real and finite. float32 and float64 are kept, other dtypes become float64.
+    radius : float
+        Non-negative radius of the ball, the papers' C. Infinity is allowed.
+    out : array of W's shape and dtype, optional
+        Array for the result, which may be W itself. By default a new array is made.
+    weights : array (n_features,) or (n_groups,), optional
+        The positive weights s, all 1 by default. They may differ by a factor of at most 2^500.
     groups : array (n_features,) of integers, optional
-        The group of each feature, from 0 to n_groups - 1. Each feature is a group of its own by default.
+        The group of each feature, from 0 to n_groups - 1. By default every feature is a group of its own.
     positive : bool
-        Ask for B >= 0 too. The solution is the projection of max(W, 0).
+        Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
 
     Returns
     -------
-    B : array of W's shape and precision
-        Inside the ball W (or max(W, 0)) bit for bit.
+    B : array of W's shape and dtype
+        If W (or max(W, 0)) is inside the ball, it comes back bit for bit.
 
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, unfit weights or groups, and a radius below 0 or NaN.
+        For NaN, infinity, a wrong shape, invalid weights or groups, and a radius that is negative or NaN.
 
     References
     ----------
-    The row lengths by Duchi et al. (2008), eq. 7, solved as in `l1.project`.
+    Duchi et al. (2008), eq. 7, for the row lengths, which are solved as in `l1.project`.
 
     >>> project([[3.0, 4.0], [0.0, 2.0]], radius=4.0)
     array([[2.1, 2.8],
@@ -237,34 +239,34 @@ def prox(
     groups: ArrayLike | None = None,
     positive: bool = False,
 ) -> Floats:
-    """min_B 1/2 ||B - W||_F^2 + step * sum_i s_i sqrt(sum_j B_ij^2): row i times max(1 - step s_i / its length, 0).
+    """Return the proximal operator of step times the l1,2 norm.
+
+    Solve min_B 1/2 ||B - W||_F^2 + step * sum_i s_i sqrt(sum_j B_ij^2). The solution multiplies row i, of length l_i,
+    by max(1 - step s_i / l_i, 0). By Moreau's decomposition, row i of W - B is the projection of row i of W onto the l2
+    ball of radius step * s_i.
 
     Parameters
     ----------
     W : array (n_features, n_tasks)
-        As in `project`.
-    step : float, at least 0
-        Infinity is allowed.
-    weights : array (n_features,) or (n_groups,), positive, optional
-        s; 1 by default.
+        Real and finite. float32 and float64 are kept, other dtypes become float64.
+    step : float
+        Non-negative factor of the norm. Infinity is allowed.
+    weights : array (n_features,) or (n_groups,), optional
+        The positive weights s, all 1 by default.
     groups : array (n_features,) of integers, optional
-        As in `project`.
+        The group of each feature, as in `project`.
     positive : bool
-        Ask for B >= 0 too. The solution is the prox of max(W, 0).
+        Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
 
     Returns
     -------
-    B : array of W's shape and precision
+    B : array of W's shape and dtype
         A new array.
 
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, unfit weights or groups, and a step below 0 or NaN.
-
-    References
-    ----------
-    Moreau's decomposition: what is taken off a row is its projection onto the l2 ball of radius step * s_i.
+        For NaN, infinity, a wrong shape, invalid weights or groups, and a step that is negative or NaN.
 
     >>> prox([[3.0, 4.0], [0.0, 2.0]], step=2.5)
     array([[1.5, 2. ],
@@ -280,7 +282,7 @@ def prox(
 
 @njit
 def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
-    """Sweeps of descent over the rows of W, see `jointsparse.norms`: each row is shortened by the penalty."""
+    """Do sweeps of block coordinate descent, see `jointsparse.norms`. The penalty shortens each row of W."""
     w = np.empty(W.shape[1])
     for _ in range(n_sweeps):
         for i in range(W.shape[0]):

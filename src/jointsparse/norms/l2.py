@@ -1,4 +1,4 @@
-"""The l2 norm of each task's weights, and its ball: independent tasks without sparsity, the first comparison of [Q09].
+"""The l2 norm of each task's weights: tasks are independent and weights are not sparse. The first baseline of [Q09].
 
 Quattoni, Carreras, Collins, Darrell: An efficient projection for l1,inf regularization. ICML 2009.
 """
@@ -14,16 +14,16 @@ from jointsparse.compiled import njit
 from jointsparse.norms.rows import SMALL_RADIUS, lowered
 
 WARM = False  # `project` takes no warm start
-PER_TASK = True  # one number for each task
-SPARSE = False  # its balls have no corners
-WEIGHTED = False  # with weights its ball would be an ellipsoid
-GROUPED = False  # takes no `groups` of features
-DESCENDS = False  # has no `descend`
+PER_TASK = True  # one norm and one ball per task
+SPARSE = False  # the balls have no corners
+WEIGHTED = False  # with weights the balls would be ellipsoids
+GROUPED = False  # no function takes `groups`
+DESCENDS = False  # there is no `descend`
 
 Vector = NDArray[np.float64]
 
-TILE_ENTRIES = 256  # of a matrix, at most, that are worked on side by side
-# A sum of squares between these has lost nothing to underflow or overflow.
+TILE_ENTRIES = 256  # largest number of entries that `column_lengths` adds to its sums at once
+# A sum of squares between these limits has not lost accuracy by underflow or overflow.
 SMALLEST_SQUARES, LARGEST_SQUARES = 2.0**-600, 2.0**600
 
 
@@ -36,9 +36,9 @@ def add_squares(w, sums):  # type: ignore[no-untyped-def]
 
 @njit
 def column_lengths(W):  # type: ignore[no-untyped-def]
-    """l2 length of every column. NaN if an entry is NaN, infinite, or so large or small that its square is unsafe."""
+    """Return the l2 length of every column, or NaN if its sum of squares is not finite, overflows or underflows."""
     n_features, n_tasks = W.shape
-    # Several rows at a time: single rows may be too short to vectorise.
+    # Several rows are added at a time, because single rows may be too short to vectorise.
     size = n_tasks * min(n_features, max(1, TILE_ENTRIES // n_tasks))
     w, squares, lengths = W.reshape(W.size), np.zeros(size), np.zeros(n_tasks)
     for start in range(0, w.size, size):
@@ -55,7 +55,7 @@ def column_lengths(W):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(B, radii):  # type: ignore[no-untyped-def]
-    """Replace B by its projection. False, and nothing is changed, if a column has no safe length or a tiny radius."""
+    """Project B in place and return True. If a column's length is NaN or its radius tiny, do nothing, return False."""
     lengths = column_lengths(B)
     inverses, scales = np.ones(radii.size), np.ones(radii.size)
     for l in range(radii.size):
@@ -72,10 +72,10 @@ def project_columns(B, radii):  # type: ignore[no-untyped-def]
 
 
 def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
-    """Return W times powers of two that bring its largest entries `tops` near 1, and these powers.
+    """Return W times powers of two that bring its largest entries near 1, and these powers.
 
-    No sum of squares is unsafe then. `tops`: one for each column, (n_tasks,), or for each row, (n_features, 1). Raises
-    ValueError for NaN or infinity in W.
+    Sums of squares then neither overflow nor underflow. tops: largest entry of each column, (n_tasks,), or of each row,
+    (n_features, 1). Raises ValueError for NaN or infinity in W.
     """
     if not np.isfinite(tops).all():
         require_finite(W)
@@ -84,9 +84,9 @@ def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
 
 
 def safe_lengths(W: Floats) -> tuple[Vector, Floats, Vector]:
-    """Return the lengths of the columns of V; V, which is W * power; and the power of two of each column.
+    """Return the lengths of the columns of V, V = W * power, and the power of two of each column.
 
-    V is W, and the powers are 1, unless the sum of squares of a column is unsafe.
+    The powers are 1 and V is W, unless the sum of squares of a column overflows or underflows.
     """
     lengths = column_lengths(W) if W.size else np.zeros(W.shape[1])
     if not np.isnan(lengths).any():
@@ -96,26 +96,26 @@ def safe_lengths(W: Floats) -> tuple[Vector, Floats, Vector]:
 
 
 def norm(W: ArrayLike) -> Any:
-    """||w_l||_2 = sqrt(sum_i W_il^2) for each task l.
+    """Return ||w_l||_2 = sqrt(sum_i W_il^2) for each task l.
 
-    W: (n_features, n_tasks), or one task's (n_features,). Returns an array (n_tasks,), for a vector a float. Raises
-    ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks), or (n_features,) for a single task. Returns an array (n_tasks,), or a float for a vector.
+    Raises ValueError for NaN, infinity or a wrong shape.
 
     >>> norm([[3.0, 1.0], [4.0, 0.0]])
     array([5., 1.])
     """
     W = as_columns(W)
     lengths, _, power = safe_lengths(W if W.ndim == 2 else W[:, np.newaxis])
-    with np.errstate(over="ignore"):  # a length above the largest float is infinite
+    with np.errstate(over="ignore"):  # a length above the largest float becomes infinity
         lengths = lengths / power
     return lengths if W.ndim == 2 else float(lengths[0])
 
 
 def dual_norm(W: ArrayLike) -> Any:
-    """||w_l||_2 for each task l: the l2 norm is its own dual.
+    """Return ||w_l||_2 for each task l, because the l2 norm is its own dual norm.
 
-    W: (n_features, n_tasks), or one task's (n_features,). Returns an array (n_tasks,), for a vector a float. Raises
-    ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks), or (n_features,) for a single task. Returns an array (n_tasks,), or a float for a vector.
+    Raises ValueError for NaN, infinity or a wrong shape.
 
     >>> dual_norm([3.0, 4.0])
     5.0
@@ -124,30 +124,31 @@ def dual_norm(W: ArrayLike) -> Any:
 
 
 def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, positive: bool = False) -> Floats:
-    """min_B 1/2 ||B - W||_F^2  subject to  sqrt(sum_i B_il^2) <= radius_l for each task l.
+    """Project the weights of each task onto an l2 ball.
 
-    The solution is b_l = w_l min(1, radius_l / ||w_l||_2).
+    Solve min_B 1/2 ||B - W||_F^2 subject to sqrt(sum_i B_il^2) <= radius_l for each task l. The solution is
+    b_l = w_l min(1, radius_l / ||w_l||_2).
 
     Parameters
     ----------
-    W : array (n_features, n_tasks), or one task's (n_features,)
-        Real and finite. float32 and float64 are kept, other types become float64.
-    radius : float or array (n_tasks,), at least 0
-        The papers' C. Infinity is allowed.
-    out : array of W's shape and precision, optional
-        Where to write, perhaps W itself. A new array by default.
+    W : array (n_features, n_tasks), or (n_features,) for a single task
+        Real and finite. float32 and float64 are kept, other dtypes become float64.
+    radius : float or array (n_tasks,)
+        Non-negative radius of the balls, the papers' C. Infinity is allowed.
+    out : array of W's shape and dtype, optional
+        Array for the result, which may be W itself. By default a new array is made.
     positive : bool
-        Ask for B >= 0 too. The solution is the projection of max(W, 0).
+        Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
 
     Returns
     -------
-    B : array of W's shape and precision
-        A column of W (or max(W, 0)) inside its ball comes back bit for bit.
+    B : array of W's shape and dtype
+        A column of W (or of max(W, 0)) inside its ball comes back bit for bit.
 
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, and a radius below 0 or NaN.
+        If W or radius is NaN, W is infinite or has a wrong shape, or a radius is negative.
 
     References
     ----------
@@ -160,24 +161,27 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     B = as_output(out, W)
     columns, result = (W, B) if W.ndim == 2 else (W[:, np.newaxis], B[:, np.newaxis])
     radii = as_radii(radius, columns.shape[1])
-    np.copyto(B, W)  # the compiler vectorises where a kernel writes what it reads
+    np.copyto(B, W)  # the kernel works in place, because the compiler then vectorises it
     if W.size and not project_columns(result, radii):
-        lengths, V, power = safe_lengths(columns)  # V is columns * power, and the lengths are those in V
-        with np.errstate(all="ignore"):  # a radius that overflows here is larger than the length, which may be 0
+        lengths, V, power = safe_lengths(columns)  # lengths of the columns of V = columns * power
+        with np.errstate(all="ignore"):  # lengths may be 0, and radii * power may overflow: then B is inside
             shorter = lowered((V * (1.0 / lengths) * radii).astype(W.dtype))
-            # A column inside its ball stays as it is, and rounding must not let an entry grow.
+            # A column inside its ball is not changed, and rounding must not let an entry grow.
             is_inside = lengths <= radii * power
             result[...] = np.where(is_inside | (np.abs(shorter) > np.abs(columns)), columns, shorter)
     return deliver(B, out)
 
 
 def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False) -> Floats:
-    """min_B 1/2 ||B - W||_F^2 + sum_l step_l sqrt(sum_i B_il^2): b_l = w_l max(1 - step_l / ||w_l||_2, 0).
+    """Return the proximal operator of the sum over tasks of step_l ||w_l||_2.
 
-    W: (n_features, n_tasks), or one task's (n_features,). step: at least 0, one number or one per task. positive: ask
-    for B >= 0 too, by the prox of max(W, 0). Returns a new array. Raises ValueError for NaN, infinity, a wrong shape, a
-    step below 0 or NaN.
-    Source: Moreau's decomposition: what is taken off is the projection onto the l2 ball of radius step.
+    Solve min_B 1/2 ||B - W||_F^2 + sum_l step_l sqrt(sum_i B_il^2). The solution is
+    b_l = w_l max(1 - step_l / ||w_l||_2, 0); by Moreau's decomposition w_l - b_l is the projection of w_l onto the l2
+    ball of radius step_l.
+
+    W: (n_features, n_tasks), or (n_features,) for a single task. step: non-negative, one number or one per task.
+    positive: whether to require B >= 0 as well; the solution is then the prox of max(W, 0). Returns a new array. Raises
+    ValueError if W or step is NaN, W is infinite or has a wrong shape, or a step is negative.
 
     >>> prox([3.0, 4.0], step=2.5)
     array([1.5, 2. ])
@@ -185,7 +189,7 @@ def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False) -> Floats:
     W = positive_part(as_columns(W)) if positive else as_columns(W)
     steps = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")
     lengths = np.atleast_1d(norm(W))
-    if not np.isfinite(lengths).all():  # above the largest float
+    if not np.isfinite(lengths).all():  # the length overflows, so it is computed on a smaller scale
         unit = np.where(np.isfinite(lengths), 1.0, 2.0**-64)
         return prox(W * unit, steps * unit) / unit
     return project(W, np.maximum(lengths - steps, 0.0))

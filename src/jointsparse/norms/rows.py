@@ -1,9 +1,12 @@
-"""What the norms share: sums without loss, maxima, heights above a level, and descent along the rows of W.
+"""Kernels that the norms share: compensated sums, maxima, a threshold search, and steps of block coordinate descent.
 
-This module is no norm. Descent minimises 1/2 ||Y - X W||^2 plus a penalty on the rows of W.
+This module is not a norm. Block coordinate descent minimises 1/2 ||Y - X W||^2 plus a penalty on the rows of W. Its
+steps keep a matrix H up to date, in one of two forms:
 
-Either A is the Gram matrix X^T X, and H is (X^T Y - X^T X W)^T. Or A is X^T, with more features than samples, and H is
-(Y - X W)^T. In both, W_i + d leaves H - d A_i^T.
+- A is the Gram matrix X^T X, and H is (X^T Y - X^T X W)^T;
+- A is X^T, if there are more features than samples, and H is (Y - X W)^T.
+
+In both forms, adding d to the row W_i changes H to H - d A_i^T.
 """
 
 from typing import Any
@@ -13,28 +16,28 @@ from numpy.typing import NDArray
 
 from jointsparse.compiled import njit
 
-# Allow reordering so that sums vectorise. NaN and infinity still propagate.
+# Compiler options that allow sums to be reordered, so that they vectorise. NaN and infinity still propagate.
 REORDER = {"reassoc", "nsz", "contract"}
-# For entries that are known to be finite.
+# Compiler options for entries that are known to be finite.
 FINITE = REORDER | {"nnan", "ninf"}
-# Projections onto smaller balls may have entries whose rounding error shows beside the radius, see `lowered`.
+# Below this radius, entries of a projection may be so small that their rounding matters beside it, see `lowered`.
 SMALL_RADIUS = 2.0**-80
-SMALLEST_SHARE = 2.0**-1000  # of the norm, about: the projection onto a weighted ball of a smaller radius is 0
+SMALLEST_SHARE = 2.0**-1000  # the projection onto a weighted ball is 0 if radius / norm is below about this number
 
 
 @njit
 def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
-    """total + part, and what rounding has lost so far. Their sum is as good as exact."""
+    """Return total + part, and the accumulated rounding error `lost`. Their sum is nearly exact."""
     larger = total + part
     added = larger - total
     return larger, lost + ((total - (larger - added)) + (part - added))
 
 
-# A caller has a copy of what it calls, optimised once more, in which sums may have another order. Without forceinline
-# it would run its own copy or the original, whichever the process has loaded first.
+# Numba compiles a second copy of a kernel into each caller, where sums may be optimised to another order. Without
+# forceinline a caller would run its own copy or the original, depending on which one the process has loaded first.
 @njit(fastmath=REORDER, forceinline=True)
 def block_sum(v, zero):  # type: ignore[no-untyped-def]
-    """sum |v_i|, in the precision of `zero`."""
+    """Return sum |v_i|, added in the precision of `zero`."""
     result = zero
     for i in range(v.size):
         result += abs(v[i])
@@ -43,9 +46,9 @@ def block_sum(v, zero):  # type: ignore[no-untyped-def]
 
 @njit
 def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
-    """Bits of the largest magnitude. `no_sign` takes the sign off."""
-    # Bits of non-negative floats, read as integers, have the order of the floats; NaN and infinity have the largest.
-    # The compiler vectorises a maximum of integers but not one of floats, which takes six times as long.
+    """Return the bits of the largest magnitude. bits: floats read as integers. no_sign: mask that clears the sign."""
+    # Read as integers, the bits of non-negative floats have the same order as the floats, and infinity and NaN come
+    # last. The compiler vectorises a maximum of integers but not a maximum of floats, which takes six times as long.
     top = bits[0] & no_sign
     for j in range(1, bits.size):
         x = bits[j] & no_sign
@@ -55,20 +58,20 @@ def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
 
 @njit
 def copy_numbers(x, out):  # type: ignore[no-untyped-def]
-    """Copy a vector. `out[:] = x` would take seconds to compile: it allows for any shapes."""
+    """Copy a vector. `out[:] = x` would take seconds to compile, because it supports all shapes."""
     for i in range(x.size):
         out[i] = x[i]
 
 
 @njit
 def heights_above(tops, slopes, total, heights):  # type: ignore[no-untyped-def]
-    """Write heights_i = (tops_i - theta)_+ with sum_i slopes_i heights_i = total > 0, by Newton's method on theta.
+    """Write heights_i = (tops_i - theta)_+ such that sum_i slopes_i heights_i = total > 0, by Newton's method on theta.
 
-    Slopes may differ by any factor, and the total may be tiny. Heights are measured upwards from the lowest top above
-    theta, where only non-negative numbers are added: tops - theta would cancel.
+    The slopes may differ by any factor, and the total may be tiny. Because tops - theta would cancel, heights are
+    measured upwards from the lowest top above theta, where only non-negative numbers are added.
     """
     rounding = 1.0 - 8 * np.finfo(np.float64).eps
-    bound = -np.inf  # of theta, as the sum is at least any of its terms
+    bound = -np.inf  # lower bound of theta, because every term of the sum is at most the total
     for i in range(tops.size):
         bound = max(bound, tops[i] - total / slopes[i])
     candidates = np.nonzero(tops >= min(bound * rounding, bound / rounding))[0]
@@ -93,22 +96,23 @@ def heights_above(tops, slopes, total, heights):  # type: ignore[no-untyped-def]
 
 
 def lowered(B: NDArray[Any]) -> NDArray[Any]:
-    """B with magnitudes lowered by the smallest subnormal number, which changes nothing but subnormal numbers.
+    """Return B with all magnitudes lowered by the smallest subnormal number, which changes only tiny numbers.
 
-    These are rounded to few digits. If that was upwards, B may lie outside its ball.
+    Subnormal numbers have few digits. If they were rounded upwards, B may lie outside its ball; lowering them avoids
+    this.
     """
     return np.copysign(np.maximum(np.abs(B) - np.finfo(B.dtype).smallest_subnormal, 0), B) + B.dtype.type(0)
 
 
 def unscaled(scaled: NDArray[Any], exponent: Any, dtype: Any) -> NDArray[Any]:
-    """Non-negative numbers times 2^-exponent in another precision. Subnormal ones are rounded towards 0."""
+    """Return non-negative numbers times 2^-exponent as another dtype. Subnormal results are rounded towards 0."""
     rounded = np.ldexp(scaled, -exponent).astype(dtype)
     return np.where(np.ldexp(rounded.astype(np.float64), exponent) > scaled, lowered(rounded), rounded)
 
 
 @njit(forceinline=True, fastmath={"reassoc", "contract"})
 def dot(a, h):  # type: ignore[no-untyped-def]
-    """sum_j a_j h_j in double precision."""
+    """Return sum_j a_j h_j, computed in double precision."""
     result = 0.0
     for j in range(a.size):
         result += np.float64(a[j]) * np.float64(h[j])
@@ -117,7 +121,7 @@ def dot(a, h):  # type: ignore[no-untyped-def]
 
 @njit
 def aim_row(A, H, W, i, square, w):  # type: ignore[no-untyped-def]
-    """w = square times the W_i that is best without a penalty, square = ||X_i||^2."""
+    """Write to w the row W_i that is optimal without a penalty, times square = ||X_i||^2."""
     is_gram = A.shape[0] == A.shape[1]
     for k in range(w.size):
         w[k] = square * W[i, k] + (H[k, i] if is_gram else dot(A[i], H[k]))
@@ -125,7 +129,7 @@ def aim_row(A, H, W, i, square, w):  # type: ignore[no-untyped-def]
 
 @njit
 def take_row(A, H, W, i, w):  # type: ignore[no-untyped-def]
-    """W_i = w, and H accordingly. w is then the step."""
+    """Set W_i to w and update H. Afterwards w holds the change of W_i."""
     a = A[i]
     for k in range(w.size):
         step = w[k] - W[i, k]
