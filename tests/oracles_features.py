@@ -1,4 +1,4 @@
-"""Slow, obvious twins of dense SIFT and of the vocabulary tree's descent."""
+"""Slow but obviously correct versions of dense SIFT and of the descent in a vocabulary tree."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def dense_sift(picture, patch_sizes, step, clip, rootsift, min_contrast):
-    """Patch by patch, pixel by pixel, in double precision; not rounded, 1.0 is 512."""
+    """Return descriptors computed patch by patch and pixel by pixel in double precision, scaled by 512, not rounded."""
     padded = np.pad(picture.astype(np.float64), 1, mode="edge")
     dx = (padded[1:-1, 2:] - padded[1:-1, :-2]) / 2
     dy = (padded[2:, 1:-1] - padded[:-2, 1:-1]) / 2
@@ -54,7 +54,7 @@ def _finish(histogram, share, clip, rootsift, min_contrast):
 
 
 def greedy_path(tree, descriptor, depth):
-    """Node by node to the nearest child."""
+    """Return the path from the root that always continues to the nearest child, padded with -1 to `depth`."""
     path = []
     node = 0
     while tree.n_children[node] > 0:
@@ -67,5 +67,5 @@ def greedy_path(tree, descriptor, depth):
 
 
 def histogram(tree, paths):
-    """Number of paths through each node but the root."""
+    """Return the number of paths through each node except the root."""
     return [sum(path.count(node) for path in paths) for node in range(1, len(tree.level))]

@@ -1,4 +1,4 @@
-"""The SVD basis: uncorrelated features, against NumPy's own decomposition."""
+"""The SVD basis: features are uncorrelated, and singular values agree with NumPy's."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def fit(X, **options):
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("power", [0, 0.5, 1, 2])
 @pytest.mark.parametrize("rank", [3, 60])
-def test_features_are_uncorrelated_and_a_power_of_the_singular_values_in_length(X, centred, power, rank):
+def test_features_are_uncorrelated_and_have_powers_of_the_singular_values_as_lengths(X, centred, power, rank):
     fitted = fit(X, rank=rank, centred=centred)
     Z = basis.project(X, fitted) * basis.factors(fitted.singular_values, [power])[power]
     assert Z.shape == (120, rank)
@@ -36,29 +36,29 @@ def test_features_are_uncorrelated_and_a_power_of_the_singular_values_in_length(
 
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize(("rows", "centred", "expected"), [(50, False, 50), (50, True, 49), (120, True, 80)])
-def test_full_rank_is_that_of_the_data(X, rows, centred, expected, times):
+def test_full_rank_is_the_rank_of_the_data(X, rows, centred, expected, times):
     assert fit(X[[*range(rows)] * times], rank="full", centred=centred).components.shape == (80, expected)
 
 
 @pytest.mark.parametrize(("rows", "most", "expected"), [(50, 1000, 25), (50, 20, 20), (2, 1000, 1)])
-def test_rank_is_half_the_number_of_images_when_asked(X, monkeypatch, rows, most, expected):
+def test_auto_rank_is_half_the_number_of_images(X, monkeypatch, rows, most, expected):
     monkeypatch.setattr(basis, "MOST_AUTO_RANK", most)
     np.testing.assert_array_equal(fit(X[:rows], rank="auto").components, fit(X[:rows], rank=expected).components)
 
 
-def test_rank_is_that_of_the_data_where_it_is_less_than_half_the_number_of_images(X):
+def test_auto_rank_is_at_most_the_rank_of_the_data(X):
     assert fit(X[[*range(10)] * 5], rank="auto").components.shape == (80, 9)
 
 
 @pytest.mark.parametrize("rank", [3, 60])
-def test_singular_values_are_numpys(X, rank):
+def test_singular_values_agree_with_numpy(X, rank):
     dense = X.toarray().astype(float)
     expected = np.linalg.svd(dense - dense.mean(axis=0), compute_uv=False)[:rank]
     np.testing.assert_allclose(fit(X, rank=rank).singular_values, expected, rtol=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("rows", "options", "said"),
+    ("rows", "options", "message"),
     [
         ([*range(120)], {"rank": 0}, "between 1 and 80 .*, got 0"),
         ([*range(120)], {"rank": 81}, "between 1 and 80 .*, got 81"),
@@ -67,8 +67,8 @@ def test_singular_values_are_numpys(X, rank):
         ([*range(10)] * 5, {"rank": 20}, "at most 9, the rank of the data, got 20"),
     ],
 )
-def test_rank_beyond_the_data_is_one_clear_error(X, rows, options, said):
-    with pytest.raises(ValueError, match=f"rank must be {said}"):
+def test_an_impossible_rank_raises(X, rows, options, message):
+    with pytest.raises(ValueError, match=f"rank must be {message}"):
         fit(X[rows], **options)
 
 
@@ -76,7 +76,7 @@ def test_rank_beyond_the_data_is_one_clear_error(X, rows, options, said):
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize("rank", [3, 30])
 def test_a_matrix_too_large_to_be_made_dense_has_the_same_basis(X, monkeypatch, centred, rank, container):
-    X = X @ sparse.diags_array(0.9 ** np.arange(80), format="csr")  # so that directions are told apart
+    X = X @ sparse.diags_array(0.9 ** np.arange(80), format="csr")  # so that the singular values are distinct
     expected = fit(X, rank=rank, centred=centred)
     monkeypatch.setattr(basis, "DENSE_BYTES", 0)
     monkeypatch.setattr(basis, "ROWS_AT_ONCE", 50)
@@ -85,7 +85,7 @@ def test_a_matrix_too_large_to_be_made_dense_has_the_same_basis(X, monkeypatch, 
     np.testing.assert_allclose(got.mean, expected.mean, rtol=1e-5)
     assert got.scale == pytest.approx(expected.scale, rel=1e-4)
     assert got.components.dtype == expected.components.dtype
-    # Of a pair -v, v either may be taken.
+    # The sign of a singular vector is arbitrary.
     np.testing.assert_allclose(np.abs(np.sum(got.components[:, :3] * expected.components[:, :3], axis=0)), 1, atol=1e-2)
-    fitted = [basis.project(X, one) for one in (got, expected)]
-    np.testing.assert_allclose(fitted[0] @ fitted[0].T, fitted[1] @ fitted[1].T, atol=1e-2)
+    Z, Z_expected = basis.project(X, got), basis.project(X, expected)
+    np.testing.assert_allclose(Z @ Z.T, Z_expected @ Z_expected.T, atol=1e-2)

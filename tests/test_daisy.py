@@ -1,4 +1,4 @@
-"""DAISY descriptors: shapes, units and invariances; scikit-image computes them."""
+"""DAISY descriptors, which scikit-image computes: shapes, units and invariances."""
 
 import re
 
@@ -26,14 +26,14 @@ def test_descriptors_do_not_depend_on_contrast_and_brightness():
     np.testing.assert_allclose(got, expected, atol=1.01)
 
 
-def test_it_is_an_extractor_and_a_picture_of_the_smallest_side_has_descriptors():
+def test_daisy_is_registered_and_a_picture_of_the_smallest_side_has_descriptors():
     assert pick("features", "daisy") is daisy
     side = daisy.smallest_side(patch_sizes=(16, 24))
     assert side == 24 and len(daisy.describe(PICTURE[:side, :side], patch_sizes=(16, 24), step=100)) == 2
 
 
 @pytest.mark.parametrize(
-    ("picture", "options", "said"),
+    ("picture", "options", "message"),
     [
         (PICTURE[:20], {}, "picture must be at least 32 pixels on its shorter side, got 64 x 20"),
         (np.dstack([PICTURE] * 3), {}, "picture must be grey, (height, width), got shape (48, 64, 3)"),
@@ -43,6 +43,6 @@ def test_it_is_an_extractor_and_a_picture_of_the_smallest_side_has_descriptors()
         (PICTURE, {"step": 0}, "step must be a whole number of at least 1, got 0"),
     ],
 )
-def test_input_without_meaning_is_named(picture, options, said):
-    with pytest.raises(ValueError, match=f"^{re.escape(said)}"):
+def test_invalid_pictures_and_options_raise(picture, options, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         daisy.describe(picture, **options)

@@ -1,4 +1,4 @@
-"""The evidence of patches: parts that sum to the score of the real chain, on the pixels that they come from."""
+"""The evidence of patches: their parts sum to the score of the pipeline, and are shown at the right pixels."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ HEIGHT, WIDTH = 64, 96
 
 
 def textures(side=512):
-    """Blades of grass with bare ground between them, and bricks with mortar between them."""
+    """Return two textures: grass with patches of bare ground, and bricks with mortar."""
     rng = np.random.default_rng(0)
     down, across = np.mgrid[:side, :side]
     noise = rng.random((side, side))
@@ -27,7 +27,7 @@ GRASS, BRICK = textures()
 
 
 def meadow(i, wall=False):
-    """A picture of grass, of which a quarter may be brick, at the bottom right."""
+    """Return a picture of grass. With a wall, its bottom right quarter shows bricks."""
     picture = GRASS[40 * i :][:HEIGHT, 30 * i :][:, :WIDTH].copy()
     if wall:
         picture[HEIGHT // 2 :, WIDTH // 2 :] = BRICK[40 * i :][: HEIGHT // 2, 30 * i :][:, : WIDTH // 2]
@@ -35,7 +35,7 @@ def meadow(i, wall=False):
 
 
 def extractor_of(name):
-    """An extractor by name. DAISY is that of scikit-image."""
+    """Return an extractor by name. Skip the test if DAISY is wanted and scikit-image is not installed."""
     if name == "daisy":
         pytest.importorskip("skimage")
     return FEATURES[name]
@@ -43,13 +43,13 @@ def extractor_of(name):
 
 @pytest.fixture(scope="module", params=sorted(FEATURES))
 def described(request):
-    """An extractor, and its descriptors of ten pictures, every other one with a wall."""
+    """An extractor, and its descriptors of ten pictures, half of which have a wall."""
     extractor = extractor_of(request.param)
     return extractor, [extractor.describe(meadow(i, wall=i % 2 == 1)) for i in range(10)]
 
 
 def explained(words, classifier, descriptors, basis=None):
-    """The parts of a picture's descriptors in the scores of a fitted chain, and the constants."""
+    """Return the parts of a picture's descriptors in the scores of a fitted pipeline, and the constants."""
     fitted = () if basis is None else (basis.basis_, basis.factors_)
     G, constant = word_weights(classifier.coef_.T, classifier.intercept_, *fitted)
     options = {"weighting": words.weighting, "normalise": words.normalise, "idf": words.idf_}
@@ -57,7 +57,7 @@ def explained(words, classifier, descriptors, basis=None):
 
 
 def learn(descriptors, basis=None, **options):
-    """Learn from eight pictures: do they have a wall, and a task that is left to chance."""
+    """Fit a pipeline to eight pictures, for two tasks: whether there is a wall, and random labels."""
     Y = np.array([[0, 1, 0, 1, 0, 1, 0, 1], [1, 1, 0, 1, 0, 0, 1, 0]]).T
     words = VocabularyTree(4, 3, random_state=0, **options)
     classifier = JointSparseClassifier(radius=5.0, tol=0.05, fit_intercept=True)
@@ -74,7 +74,7 @@ def learn(descriptors, basis=None, **options):
     ],
     ids=str,
 )
-def test_parts_and_a_constant_are_the_score_of_the_chain(described, basis, weighting, normalise):
+def test_parts_and_the_constant_sum_to_the_score_of_the_pipeline(described, basis, weighting, normalise):
     extractor, descriptors = described
     chain, words, classifier = learn(descriptors, basis, weighting=weighting, normalise=normalise)
     patches = extractor.patches(HEIGHT, WIDTH)
@@ -87,7 +87,7 @@ def test_parts_and_a_constant_are_the_score_of_the_chain(described, basis, weigh
         np.testing.assert_allclose(sums + constant, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_heat_agrees_with_the_slow_twin(rng):
+def test_heat_agrees_with_a_slow_version(rng):
     side = rng.integers(1, 12, 200)
     patches = np.stack([rng.integers(0, 31 - side), rng.integers(0, 41 - side), side], axis=1)
     added = rng.normal(size=200)
@@ -98,10 +98,11 @@ def test_heat_agrees_with_the_slow_twin(rng):
 
 
 def beside(extractor, side):
-    """Pixels before and behind a patch that its descriptor depends on, in rows and in columns."""
+    """Return how far before and behind a patch its descriptor depends on pixels, for rows and for columns."""
     if extractor == "dense_sift":
         return (1, 1), (1, 1)  # central differences
-    # The outer ring has six histograms, at 0, 60, … degrees. Gaussians end at four sigmas, differences are forward.
+    # The outer ring has six histograms, at 0, 60, … degrees. Gaussians are cut at four sigmas, and differences are
+    # forward differences.
     radius = side // 2
     inwards = radius - round(radius * np.sin(np.pi / 3))
     return (2 * radius - inwards, 2 * radius - inwards + 1), (2 * radius, 2 * radius + 1)
@@ -109,8 +110,8 @@ def beside(extractor, side):
 
 @pytest.mark.parametrize("axis", [0, 1], ids=["rows", "columns"])
 @pytest.mark.parametrize("extractor", ["dense_sift", "daisy"])
-def test_a_line_changes_the_rows_of_those_patches_that_it_comes_near_and_no_others(extractor, axis):
-    """Draw lines one pixel wide into a flat picture. Dense SIFT sees one pixel beyond its patch, DAISY far more."""
+def test_a_line_changes_the_descriptors_of_patches_near_it_and_no_others(extractor, axis):
+    """Lines of one pixel are drawn into a flat picture. Dense SIFT sees one pixel beyond its patch, DAISY far more."""
     describe, options = extractor_of(extractor).describe, {"patch_sizes": (9, 14), "step": 5}
     patches = FEATURES[extractor].patches(44, 53, **options)
     flat = np.full((44, 53), 0.5, np.float32)

@@ -1,4 +1,4 @@
-"""Maps of a picture: they sum to the score of a word, and show where the thing is that the word names."""
+"""Heat maps of a picture: they sum to the score of a word, and show where the object of that name is."""
 
 import numpy as np
 import pytest
@@ -10,12 +10,12 @@ from jointsparse.features import DenseSift, SVDBasis, VocabularyTree
 pytest.importorskip("PIL")
 
 WORDS = ["ramp", "stripes"]
-HALVES = slice(0, 20), slice(28, 48)  # columns where a picture may have a ramp, and stripes
+HALVES = slice(0, 20), slice(28, 48)  # columns in which a picture may have a ramp and stripes, respectively
 
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Pictures in grey with a ramp, with stripes, with both or neither, and which has what: (n, 2)."""
+    """Grey pictures with a ramp, stripes, both or neither, and labels (n, 2) that say what they have."""
     rng = np.random.default_rng(0)
     labels = rng.random((80, 2)) < 0.4
     pictures = rng.uniform(0.4, 0.6, (80, 32, 48))
@@ -26,12 +26,12 @@ def drawn():
 
 @pytest.fixture(scope="module", params=[None, SVDBasis(rank=5, random_state=0)], ids=["", "basis"])
 def model(drawn, request):
-    """A chain from pictures to words, with or without a basis, which says of itself what a kept model says."""
+    """A pipeline from pictures to words, with or without a basis, with the attributes of a kept model."""
     steps = [("describe", DenseSift((8, 12), step=4)), ("words", VocabularyTree(4, 2, random_state=0))]
     steps += [("basis", request.param)] if request.param else []
-    made = Pipeline([*steps, ("classifier", JointSparseClassifier(radius=5.0, fit_intercept=True))]).fit(*drawn)
-    made.known_scores_, made.card_ = made.decision_function(drawn[0]), {"words": WORDS}
-    return made
+    model = Pipeline([*steps, ("classifier", JointSparseClassifier(radius=5.0, fit_intercept=True))]).fit(*drawn)
+    model.known_scores_, model.card_ = model.decision_function(drawn[0]), {"words": WORDS}
+    return model
 
 
 def test_a_map_and_the_intercept_sum_to_the_score(model, drawn):
@@ -42,7 +42,7 @@ def test_a_map_and_the_intercept_sum_to_the_score(model, drawn):
             assert heat.shape == picture.shape and heat.sum() + intercept == pytest.approx(score, abs=1e-4)
 
 
-def test_a_map_shows_where_the_thing_is(model, drawn):
+def test_a_map_shows_where_the_object_is(model, drawn):
     pictures, labels = drawn
     for i in np.flatnonzero(labels.all(axis=1))[:4]:
         for word, half in zip(WORDS, HALVES, strict=True):
@@ -50,11 +50,11 @@ def test_a_map_shows_where_the_thing_is(model, drawn):
             assert heat[:, half].mean() > heat.mean()
 
 
-def test_a_word_that_the_model_does_not_know_is_refused(model, drawn):
+def test_an_unknown_word_raises(model, drawn):
     with pytest.raises(ValueError, match="word must be one of ramp, stripes, got 'cat'"):
         explain(model, drawn[0][0], "cat")
 
 
-def test_a_model_that_does_not_begin_with_pictures_is_refused(drawn):
-    with pytest.raises(ValueError, match=r"must be one of pictures that a run has kept .* got JointSparseClassifier"):
+def test_a_model_that_does_not_take_pictures_raises(drawn):
+    with pytest.raises(ValueError, match=r"must be a model of pictures that a run has kept .* got JointSparseClass"):
         explain(JointSparseClassifier(), drawn[0][0], "ramp")

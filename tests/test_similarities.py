@@ -1,4 +1,4 @@
-"""Similarities to prototypes, against sums written out one pair at a time."""
+"""Similarities to prototypes agree with a slow version that computes one pair at a time."""
 
 import numpy as np
 import pytest
@@ -20,12 +20,12 @@ PAIRS = {
 
 
 def slow(X, prototypes, measure, gamma=None):
-    """Similarities one pair at a time, in double precision."""
+    """Return similarities, computed one pair at a time in double precision."""
     return np.array([[PAIRS[measure](x, p, gamma) for p in prototypes.astype(float)] for x in X.astype(float)])
 
 
 def mean_squared_distance(P):
-    """Mean over the pairs of two different prototypes."""
+    """Return the mean squared distance over all pairs of different prototypes."""
     return np.mean([((P[i] - P[j]) ** 2).sum() for i in range(len(P)) for j in range(i)])
 
 
@@ -36,9 +36,9 @@ def fit(X, measure, training=None, **options):
 
 @pytest.mark.parametrize("measure", similarities.MEASURES)
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.csr_matrix.toarray])
-def test_every_measure_is_its_formula(measure, form, monkeypatch):
-    monkeypatch.setattr(similarities, "IMAGES_AT_ONCE", 7)  # so that there are several
-    empty = sparse.csr_matrix((1, 40), dtype=np.float32)  # similar to none, but by distance
+def test_every_measure_agrees_with_its_formula(measure, form, monkeypatch):
+    monkeypatch.setattr(similarities, "IMAGES_AT_ONCE", 7)  # so that there are several blocks
+    empty = sparse.csr_matrix((1, 40), dtype=np.float32)  # has the similarity 0 to all others, except for rbf
     X, P = (sparse.vstack([empty, histograms(n, seed)], format="csr") for n, seed in ((29, 0), (11, 1)))
     dense_X, dense_P = X.toarray(), P.toarray()
     for gamma in [None, 0.03] if measure == "rbf" else [None]:
@@ -48,7 +48,7 @@ def test_every_measure_is_its_formula(measure, form, monkeypatch):
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
 
 
-def test_entries_out_of_order_or_in_parts_are_one_histogram_and_stay_as_they_are():
+def test_unsorted_and_duplicate_entries_are_summed_and_input_is_not_changed():
     parts = sparse.csr_matrix((np.array([2.0, 1.0, 3.0]), np.array([5, 0, 5]), np.array([0, 3])), shape=(1, 40))
     whole = np.zeros((1, 40))
     whole[0, [0, 5]] = 1, 5
@@ -62,22 +62,22 @@ def test_entries_out_of_order_or_in_parts_are_one_histogram_and_stay_as_they_are
     ("options", "message"),
     [
         ({"measure": "chi2"}, "measure must be one of intersection, cosine, rbf, got 'chi2'"),
-        ({"measure": "cosine", "gamma": 1.0}, "gamma belongs to the measure rbf, got 1.0 for cosine"),
+        ({"measure": "cosine", "gamma": 1.0}, "gamma must be None unless the measure is rbf, got 1.0 for cosine"),
         ({"measure": "rbf", "gamma": 0.0}, "gamma must be a number above 0, got 0.0"),
         ({"measure": "rbf", "gamma": np.nan}, "gamma must be a number above 0, got nan"),
-        ({"measure": "rbf", "prototypes": np.ones((3, 40))}, "prototypes must differ, or gamma be given"),
-        ({"measure": "rbf", "prototypes": np.ones((1, 40))}, "prototypes must differ, or gamma be given"),
-        ({"measure": "cosine", "prototypes": np.ones((3, 39))}, "expected X with the prototypes' 39 features, got 40"),
-        ({"measure": "cosine", "prototypes": np.ones((0, 40))}, "expected at least one row in prototypes, got none"),
-        ({"measure": "cosine", "prototypes": np.ones(40)}, r"expected prototypes with two axes .*, got shape \(40,\)"),
+        ({"measure": "rbf", "prototypes": np.ones((3, 40))}, "prototypes must differ, .*: give gamma"),
+        ({"measure": "rbf", "prototypes": np.ones((1, 40))}, "prototypes must differ, .*: give gamma"),
+        ({"measure": "cosine", "prototypes": np.ones((3, 39))}, "X must have 39 features, .*, got 40"),
+        ({"measure": "cosine", "prototypes": np.ones((0, 40))}, "prototypes must have at least one row, got none"),
+        ({"measure": "cosine", "prototypes": np.ones(40)}, r"prototypes must have two axes .*, got shape \(40,\)"),
         ({"measure": "cosine", "prototypes": np.full((2, 40), np.inf)}, "prototypes must be finite"),
         (
             {"measure": "intersection", "prototypes": -np.ones((2, 40))},
-            "without negative entries in prototypes",
+            "prototypes must hold histograms without negative entries",
         ),
     ],
 )
-def test_wrong_input_is_one_clear_error(options, message):
+def test_invalid_input_raises(options, message):
     with pytest.raises(ValueError, match=message):
         similarities.to_prototypes(histograms(5), **({"prototypes": histograms(3, seed=1)} | options))
 
@@ -110,15 +110,15 @@ ALIKE = np.ones((5, 4))
 @pytest.mark.parametrize(
     ("X", "n", "message"),
     [
-        *((histograms(5), n, f"n_prototypes must be between 1 and 5, the images there, got {n}") for n in (0, 6)),
-        (ALIKE, 2, r"expected images whose similarities \(cosine\) differ, got 5 alike"),
+        *((histograms(5), n, f"n_prototypes must be between 1 and 5, the number of images, got {n}") for n in (0, 6)),
+        (ALIKE, 2, r"the training images must differ in their similarities \(cosine\), got 5 equal rows"),
     ],
 )
-def test_images_that_give_no_prototypes_are_one_clear_error(X, n, message):
+def test_too_few_or_equal_images_raise(X, n, message):
     with pytest.raises(ValueError, match=message):
         fit(X, "cosine", n_prototypes=n)
 
 
-def test_images_all_alike_may_be_left_uncentred():
+def test_equal_images_are_allowed_without_centring():
     uncentred = fit(ALIKE, "cosine", n_prototypes=2, centred=False)
     np.testing.assert_allclose(similarities.project(ALIKE[:1], uncentred), np.sqrt(0.5), rtol=1e-6)

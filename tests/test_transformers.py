@@ -1,4 +1,4 @@
-"""The transformers: descriptors of any form, scikit-learn's checks, and what they refuse."""
+"""The transformers: descriptors in all forms, scikit-learn's checks, and invalid input."""
 
 import pickle
 
@@ -17,7 +17,7 @@ SEED = 7
 
 @pytest.fixture(scope="module")
 def descriptors():
-    """Descriptors of eight pictures, each with another number of them."""
+    """Descriptors of eight pictures, which have different numbers of descriptors."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 256, (40 + i, 12), dtype=np.uint8) for i in range(8)]
 
@@ -28,18 +28,18 @@ def words(**options):
 
 @pytest.fixture
 def pillow():
-    """Skip a test that describes pictures where Pillow, which shrinks them, is not installed."""
+    """Skip a test that describes pictures if Pillow, which shrinks them, is not installed."""
     pytest.importorskip("PIL")
 
 
 def assert_same(got, expected):
-    """Two results hold the same bits."""
+    """Assert that two results hold the same bits."""
     assert (got.dtype, got.shape) == (expected.dtype, expected.shape)
-    np.testing.assert_array_equal(*[one.toarray() if sparse.issparse(one) else one for one in (got, expected)])
+    np.testing.assert_array_equal(*[array.toarray() if sparse.issparse(array) else array for array in (got, expected)])
 
 
 @pytest.mark.usefixtures("pillow")
-def test_the_papers_image_model_tells_textures_apart():
+def test_the_papers_image_model_distinguishes_textures():
     data = pytest.importorskip("skimage.data")
     textures = [data.brick(), data.grass(), data.gravel()]
     pictures = [texture[i : i + 128, :128] for texture in textures for i in range(0, 512, 128)]
@@ -54,7 +54,7 @@ def test_the_papers_image_model_tells_textures_apart():
     assert np.mean(model.predict(new) == tasks) > 0.95
 
 
-# Descriptors as other libraries hand them out
+# Descriptors in the forms that other libraries return
 
 
 def test_a_picture_without_keypoints_has_a_histogram_of_zeros(descriptors):
@@ -69,15 +69,15 @@ def test_a_picture_without_keypoints_has_a_histogram_of_zeros(descriptors):
 
 def test_whole_numbers_may_be_floats(descriptors):
     expected = words().fit_transform(descriptors)
-    assert_same(words().fit_transform([each.astype(np.float32) for each in descriptors]), expected)
+    assert_same(words().fit_transform([array.astype(np.float32) for array in descriptors]), expected)
     with pytest.raises(ValueError, match=r"^descriptors must be uint8"):
-        words().fit([each / 255 for each in descriptors])
+        words().fit([array / 255 for array in descriptors])
 
 
 def test_descriptors_may_come_from_an_iterator(descriptors):
     expected = words().fit_transform(descriptors)
     assert_same(words().fit_transform(iter(descriptors)), expected)
-    assert_same(words().fit(each for each in descriptors).transform(each for each in descriptors), expected)
+    assert_same(words().fit(array for array in descriptors).transform(array for array in descriptors), expected)
 
 
 @pytest.mark.usefixtures("pillow")
@@ -101,25 +101,25 @@ def X():
     return np.random.default_rng(1).poisson(0.5, (30, 8)).astype(float)
 
 
-def assert_copies_do_the_same(model, given):
-    expected = model.fit_transform(given)
-    again = pickle.loads(pickle.dumps(model))
-    assert again.get_params() == clone(model).get_params() == model.get_params()
-    for got in (again.transform(given), clone(model).fit(given).transform(given)):
+def assert_copies_return_the_same(model, X):
+    expected = model.fit_transform(X)
+    unpickled = pickle.loads(pickle.dumps(model))
+    assert unpickled.get_params() == clone(model).get_params() == model.get_params()
+    for got in (unpickled.transform(X), clone(model).fit(X).transform(X)):
         assert_same(*((got[0], expected[0]) if isinstance(got, list) else (got, expected)))
 
 
 def test_transformers_are_cloned_and_pickled(descriptors, X):
-    for model, given in [(words(), descriptors), (SVDBasis(2, random_state=SEED), X)]:
-        assert_copies_do_the_same(model, given)
+    for model, samples in [(words(), descriptors), (SVDBasis(2, random_state=SEED), X)]:
+        assert_copies_return_the_same(model, samples)
 
 
 @pytest.mark.usefixtures("pillow")
 def test_extractors_are_cloned_and_pickled():
-    assert_copies_do_the_same(DenseSift((16,)), [np.tile(np.linspace(0, 1, 40), (32, 1))])
+    assert_copies_return_the_same(DenseSift((16,)), [np.tile(np.linspace(0, 1, 40), (32, 1))])
 
 
-# What is refused
+# Invalid input
 
 
 @pytest.mark.usefixtures("pillow")
@@ -134,7 +134,7 @@ def test_extractors_are_cloned_and_pickled():
         (np.zeros((40, 31)), "picture must be at least 32 pixels on its shorter side, got 31 x 40"),
     ],
 )
-def test_a_picture_that_is_none_is_one_clear_error(picture, message):
+def test_an_invalid_picture_raises_an_error_with_its_number(picture, message):
     with pytest.raises(ValueError, match=rf"X\[1\]: {message}"):
         DenseSift().transform([np.zeros((40, 40)), picture])
 
@@ -146,13 +146,13 @@ def test_a_picture_that_is_none_is_one_clear_error(picture, message):
         (lambda d, X: DenseSift(longest_side=0).transform(["a.jpg"]), "longest_side must be a whole number"),
         (lambda d, X: DenseSift(16).transform([np.zeros((40, 40))]), "patch_sizes must be a sequence of .*, got 16"),
         (lambda d, X: words().fit([]), r"X must be a list of at least one picture, .* got \[\]"),
-        (lambda d, X: words().fit(d[0]), r"X must be a list with .*, got one of shape \(\d+, 12\): give \[X\] for one"),
+        (lambda d, X: words().fit(d[0]), r"X must be a list .*, got an array of shape \(\d+, 12\): give \[X\]"),
         (
             lambda d, X: DenseSift().transform(np.zeros((40, 50, 3))),
-            r"X must be a list .* got one of shape \(40, 50, 3\)",
+            r"X must be a list .* got an array of shape \(40, 50, 3\)",
         ),
         (lambda d, X: words().fit([d[0][0]]), r"X\[0\]: expected descriptors .*, got shape \(12,\)"),
-        (lambda d, X: words().fit([one[:0] for one in d]), "X must hold descriptors, got none"),
+        (lambda d, X: words().fit([array[:0] for array in d]), "X must hold descriptors, got none"),
         *(
             (
                 lambda d, X, none=none: words().fit(none),
@@ -163,19 +163,19 @@ def test_a_picture_that_is_none_is_one_clear_error(picture, message):
         *(
             (
                 lambda d, X, item=item: words().fit([d[0], item(d[1])]),
-                r"^X\[1\]: expected .* of pairs \(keypoints, desc",
+                r"^X\[1\]: expected .* these are pairs \(keypoints, desc",
             )
-            for item in (lambda own: (["a", "b"], own), lambda own: ((), own), lambda own: [[1, 2], [3]])
+            for item in (lambda array: (["a", "b"], array), lambda array: ((), array), lambda array: [[1, 2], [3]])
         ),
         (
             lambda d, X: words().fit([d[0], None, d[1][:, :11]]),
-            r"X must hold descriptors of one length, got 12 in X\[0\], 11 in X\[2\]",
+            r"X must hold descriptors of the same length, got 12 in X\[0\] and 11 in X\[2\]",
         ),
         (
             lambda d, X: words(branching=3).fit([np.repeat(d[0][:2], 300, axis=0)]),
             "3 of them distinct, got 600 rows, 2 of them distinct$",
         ),
-        (lambda d, X: words().fit([one + 0.5 for one in d]), "descriptors must be uint8"),
+        (lambda d, X: words().fit([array + 0.5 for array in d]), "descriptors must be uint8"),
         (lambda d, X: words(weighting="log").fit(d), "weighting must be one of .* got 'log'"),
         (lambda d, X: words(sample_size=0).fit(d), "sample_size must be a whole number of at least 1, got 0"),
         (lambda d, X: words(random_state="a").fit(d), "random_state must be .* got 'a'"),
@@ -188,6 +188,6 @@ def test_a_picture_that_is_none_is_one_clear_error(picture, message):
         (lambda d, X: SVDBasis("full").fit(np.ones((5, 3))), "rank must be at most 0, the rank of the data, got full"),
     ],
 )
-def test_bad_input_is_one_clear_error(descriptors, X, use, message):
+def test_invalid_input_raises(descriptors, X, use, message):
     with pytest.raises(ValueError, match=message):
         use(descriptors, X)

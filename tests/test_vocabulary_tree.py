@@ -1,4 +1,4 @@
-"""Vocabulary trees: greedy paths, histograms and weights against slow twins, and the tree from the seed alone."""
+"""Vocabulary trees: paths, histograms and weights agree with slow versions, and trees depend only on the seed."""
 
 import numpy as np
 import oracles_features
@@ -19,17 +19,17 @@ FULL = {"branching": 3, "depth": 3, "min_points": 3, "seed": 0}
 
 @pytest.fixture(scope="module")
 def full():
-    """A tree of depth 3 whose leaves are all on the last level: 3 + 9 + 27 words."""
+    """A tree of depth 3 with all leaves on the last level: 3 + 9 + 27 words."""
     return grow(points(2000), **FULL)
 
 
 @pytest.fixture(scope="module")
 def early():
-    """A tree with leaves on every level: one clump of equal descriptors, a small clump, and the rest."""
+    """A tree with leaves on every level, grown from a cluster of equal descriptors, a small cluster, and the rest."""
     rest = points(600) // 4
-    clump = np.full((200, 12), 255, np.uint8)
+    cluster = np.full((200, 12), 255, np.uint8)
     small = 128 + points(15, seed=1) // 32
-    return grow(np.concatenate([rest, clump, small]), **FULL | {"min_points": 20})
+    return grow(np.concatenate([rest, cluster, small]), **FULL | {"min_points": 20})
 
 
 @pytest.fixture(params=["full", "early"])
@@ -37,7 +37,7 @@ def tree(request):
     return request.getfixturevalue(request.param)
 
 
-def test_nodes_come_level_by_level_and_children_together(tree):
+def test_nodes_are_numbered_level_by_level_and_children_consecutively(tree):
     assert (np.diff(tree.level) >= 0).all()
     parents = np.flatnonzero(tree.n_children)
     children = np.concatenate([tree.first_child[p] + np.arange(tree.n_children[p]) for p in parents])
@@ -46,7 +46,7 @@ def test_nodes_come_level_by_level_and_children_together(tree):
     assert (tree.first_child[tree.n_children == 0] == 0).all()
 
 
-def test_paths_are_the_greedy_ones(tree):
+def test_paths_are_greedy(tree):
     descriptors = np.concatenate([points(500, seed=2), points(200, seed=3) // 4, np.full((3, 12), 255, np.uint8)])
     expected = np.array([oracles_features.greedy_path(tree, x, 3) for x in descriptors], np.int32)
     np.testing.assert_array_equal(quantise(tree, descriptors), expected, strict=True)
@@ -57,10 +57,10 @@ def test_centres_of_the_first_level_are_the_means_of_their_descriptors(full):
     first = quantise(full, descriptors)[:, 0]
     for node in (1, 2, 3):
         got, expected = full.centres[node], descriptors[first == node].mean(axis=0)
-        assert np.abs(got - expected).max() < 3  # k-means may stop a step before it stands still
+        assert np.abs(got - expected).max() < 3  # k-means may stop before it has converged
 
 
-def test_equal_children_go_to_the_first():
+def test_the_first_of_several_nearest_children_is_taken():
     level = np.array([0, 1, 1, 1], np.int32)
     centres = np.array([[0, 0], [9, 9], [5, 5], [5, 5]], np.float32)
     tree = Tree(centres, np.array([1, 0, 0, 0], np.int32), np.array([3, 0, 0, 0], np.int32), level)
@@ -85,7 +85,7 @@ print((tree.centres.tobytes() + encode(tree, points, np.full(100, 100)).indices.
 
 def test_same_tree_and_histograms_under_each_blas_kernel_and_number_of_threads():
     kernels = [{"OPENBLAS_CORETYPE": name, "OMP_NUM_THREADS": "4"} for name in ("Prescott", "Haswell")]
-    got = [run_python("-c", PROGRAM, variables=one) for one in kernels]
+    got = [run_python("-c", PROGRAM, variables=variables) for variables in kernels]
     assert got[0] == got[1] and len(got[0]) > 2 * 4 * 6 * 1000
 
 
@@ -98,7 +98,7 @@ def test_progress_counts_up_to_the_total():
     assert seen[-1] == (400 * 3, 400 * 3)
 
 
-def test_histograms_agree_with_the_slow_twin(tree):
+def test_histograms_agree_with_the_slow_version(tree):
     counts_per_image = np.array([0, 7, 1, 0, 40, 2, 0])
     descriptors = points(50, seed=4) // 2
     got = encode(tree, descriptors, counts_per_image)
@@ -111,7 +111,7 @@ def test_histograms_agree_with_the_slow_twin(tree):
 
 
 @pytest.mark.parametrize("block", [1, 2, 3])
-def test_blocks_and_memory_maps_change_nothing(full, tmp_path, monkeypatch, block):
+def test_block_size_and_memory_maps_do_not_change_the_result(full, tmp_path, monkeypatch, block):
     descriptors = points(100)
     counts_per_image = np.array([10, 0, 25, 64, 1])
     expected = encode(full, descriptors, counts_per_image)
@@ -171,11 +171,11 @@ OTHER_TREE = sparse.csr_matrix((4, 38), dtype=np.int32)
         (weigh, {"counts": OTHER_TREE}, "one column for each of the tree's 39 words, got 38"),
     ],
 )
-def test_what_does_not_fit_is_refused(full, counts, call, options, message):
-    given = {
+def test_invalid_arguments_raise(full, counts, call, options, message):
+    arguments = {
         grow: {"descriptors": points(100), "seed": 0},
         encode: {"tree": full, "descriptors": points(5), "counts_per_image": np.array([5])},
         weigh: {"tree": full, "counts": counts},
     }
     with pytest.raises(ValueError, match=message):
-        call(**given[call] | options)
+        call(**arguments[call] | options)

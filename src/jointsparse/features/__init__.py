@@ -1,14 +1,15 @@
-"""Features of pictures: local descriptors, a vocabulary tree that makes visual words of them, and bases of features.
+"""Features of pictures: local descriptors, a vocabulary tree that quantises them into visual words, and SVD bases.
 
-`DenseSift`, `Daisy`, `VocabularyTree` and `SVDBasis` are transformers of scikit-learn. `evidence` says what each patch
-of a picture adds to a score, and `explain` makes maps of it. An extractor of descriptors is a module of this room with
+`DenseSift`, `Daisy`, `VocabularyTree` and `SVDBasis` are scikit-learn transformers. `evidence` computes how much each
+patch of a picture adds to a score, and `explain` draws maps of it. An extractor of local descriptors is a module of
+this package with
 
-- ``describe(picture, **options)``: descriptors (n_descriptors, LENGTH), uint8, of a grey picture (height, width) in
-  [0, 1], float32;
+- ``describe(picture, **options)``: the descriptors, uint8 (n_descriptors, LENGTH), of a grey picture, float32
+  (height, width) in [0, 1];
 - ``patches(height, width, **options)``: top, left and side in pixels of each descriptor's patch, (n_descriptors, 3);
-- ``smallest_side(**options)``: the smallest side in pixels with which a picture has a descriptor of every scale;
+- ``smallest_side(**options)``: the smallest side in pixels for which a picture has a descriptor of every patch size;
 - ``TAKES``: the names of the options;
-- ``LENGTH``: the number of numbers in a descriptor.
+- ``LENGTH``: the length of a descriptor.
 
 ``options`` are the entries of the feature's block in config.yaml.
 """
@@ -25,7 +26,7 @@ FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("daisy", "den
 
 
 def __getattr__(name: str) -> object:
-    """A transformer, imported when it is first asked for: scikit-learn takes a second."""
+    """Import a transformer on first access, because importing scikit-learn takes a second."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.transformers"), name)

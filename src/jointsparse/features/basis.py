@@ -1,7 +1,7 @@
-"""A basis of the image space in which features are uncorrelated, by the singular value decomposition.
+"""Basis of the image space in which features are uncorrelated, computed by singular value decomposition (SVD).
 
 Source: Quattoni et al. 2009, sec. 6 ("we performed SVD to obtain a new basis of the image space where features are
-uncorrelated"); 2008 report, sec. 5.2 (from unlabelled images).
+uncorrelated"); 2008 report, sec. 5.2, where the basis comes from unlabelled images.
 """
 
 import math
@@ -14,20 +14,20 @@ from scipy import linalg, sparse
 
 from jointsparse.checks import require
 
-DENSE_BYTES = 2 * 10**9  # a matrix that would be larger is made dense a few rows at a time
+DENSE_BYTES = 2 * 10**9  # a sparse matrix that would need more memory is made dense a few rows at a time
 ROWS_AT_ONCE = 1024
-N_PASSES = 7  # over the data
-MOST_AUTO_RANK = 1000  # of rank "auto". Choice: as on Flickr8k
+N_PASSES = 7  # number of passes over the data in the randomised SVD
+MOST_AUTO_RANK = 1000  # largest rank that "auto" chooses. Choice: the same as for Flickr8k
 
 
 Blocks = Callable[[], Iterator[sparse.csr_matrix | np.ndarray]]
 
 
 class Basis(NamedTuple):
-    """A new basis, x -> scale * (x - mean) @ components.
+    """Fitted basis, which maps x to scale * (x - mean) @ components.
 
-    mean: (n_features,), zero if the basis is not centred. components: (n_features, rank), of unit length. scale: one
-    number. singular_values: (rank,), of the fitted (centred) matrix.
+    mean: (n_features,), zero if the basis is not centred. components: (n_features, rank), columns of unit length.
+    scale: a single number. singular_values: (rank,), singular values of the fitted matrix, which is centred by default.
     """
 
     mean: np.ndarray
@@ -43,23 +43,23 @@ def fit(
     centred: bool = True,
     rng: np.random.Generator,
 ) -> Basis:
-    """Fit a basis: the first right singular vectors of X, by default of X less its column means.
+    """Fit a basis of the first right singular vectors of X, after its column means are subtracted by default.
 
-    The new features are scaled by one number, so that the rows of X have a mean squared length of 1. Step sizes and
-    radii then mean the same whatever the rank and the features.
+    The new features are scaled by a single number such that the rows of X have a mean squared length of 1. Step sizes
+    and radii are then comparable between ranks and features.
 
     Parameters
     ----------
     X : csr_matrix or array, shape (n_samples, n_features), or function
-        Features of the images that decide the basis. Or a function that yields them, some rows after the other, each
-        time that it is called. Then memory does not grow with the number of images, if the rank is small.
+        Features of the images from which the basis is computed. If X is a function, every call must return an iterator
+        over blocks of rows; memory then does not grow with the number of images if the rank is small.
     rank : int, "full" or "auto"
-        Number of singular vectors. "full": as many as X has, its numerical rank. "auto": half as many as samples, but
-        at most `MOST_AUTO_RANK` and at most as many as X has.
+        Number of singular vectors. "full" stands for the numerical rank of X. "auto" stands for half the number of
+        samples, but at most `MOST_AUTO_RANK` and at most the numerical rank of X.
     centred : bool
-        Whether to take off the column means.
+        Whether to subtract the column means.
     rng : Generator
-        Source of the randomised decomposition.
+        Random generator for the randomised decomposition.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def fit(
     Raises
     ------
     ValueError
-        If rank is below 1 or above the numerical rank of X, or if that is 0.
+        If the rank is below 1 or above the numerical rank of X, or if the numerical rank is 0.
     """
     blocks = partial(_blocks, X)
     n_samples, total = 0, np.zeros(1)
@@ -92,7 +92,7 @@ def fit(
     )
     wanted = min(wanted, numerical_rank)
     singular_values, right = singular_values[:wanted], right[:wanted]
-    # Choice: mean squared length 1.
+    # Choice: rows have a mean squared length of 1.
     return Basis(
         mean=mean,
         components=np.ascontiguousarray(right.T, dtype=np.float32),
@@ -102,10 +102,11 @@ def fit(
 
 
 def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float, np.ndarray]:
-    """Factors of the features, (rank,), that replace the singular values in them by their powers, for each power.
+    """Return, for each power, factors (rank,) of the features that replace the singular values by their powers.
 
-    singular_values: (rank,), of a `Basis`. Power 1 keeps the features. Power 0 makes their variances equal: it whitens.
-    The paper's "uncorrelated" can mean either. The rows that the basis was fitted on keep a mean squared length of 1.
+    singular_values: (rank,), from a `Basis`. Power 1 leaves the features unchanged; power 0 whitens them, so that all
+    have equal variance. The paper's "uncorrelated" can mean either. The rows on which the basis was fitted keep a mean
+    squared length of 1.
 
     >>> factors(np.array([3.0, 1.0]), [0])
     {0: array([0.74535599, 2.23606798])}
@@ -118,7 +119,7 @@ def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float,
 def _decompose(
     blocks: Blocks, shape: tuple[int, int], mean: np.ndarray, rank: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """At least `rank` singular values and right singular vectors of the rows less their mean."""
+    """Return at least `rank` singular values and right singular vectors of the rows minus their mean."""
     few = rank < 0.5 * min(shape)
     if few and 4 * math.prod(shape) > DENSE_BYTES:
         return _svd_in_batches(blocks, mean, min(rank + 10, *shape), rng)
@@ -135,31 +136,32 @@ def _decompose(
 
 
 def _blocks(X: Any) -> Iterator[sparse.csr_matrix | np.ndarray]:
-    """The rows of a matrix, or of those that a function yields, a few after the other."""
+    """Yield blocks of a few rows, from a matrix or from the matrices that a function yields."""
     for block in X() if callable(X) else (X,):
         for start in range(0, block.shape[0], ROWS_AT_ONCE):
             yield block[start : start + ROWS_AT_ONCE]
 
 
 def _dense(X: Any) -> np.ndarray:
-    """A dense float32 array of X, CSR or dense."""
+    """Return X, CSR or dense, as a dense float32 array."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X, np.float32)
 
 
 def _svd_in_batches(
     blocks: Blocks, mean: np.ndarray, rank: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The first singular values (rank,) and right singular vectors (rank, n_features) of X - mean, randomised.
+    """Return the first singular values (rank,) and right singular vectors (rank, n_features) of X - mean.
 
-    Like scikit-learn's `randomized_svd`, but only a few rows of X are dense at a time, and nothing has as many rows as
-    X. Source: Halko, Martinsson and Tropp (2011), Algorithms 4.3 and 5.1, with a QR decomposition in each iteration.
+    The algorithm is randomised like scikit-learn's `randomized_svd`, but makes only a few rows of X dense at a time,
+    and needs no other array with as many rows as X. Source: Halko, Martinsson and Tropp (2011), Algorithms 4.3 and 5.1,
+    with a QR decomposition in each iteration.
     """
     right = rng.normal(size=(len(mean), rank)).astype(np.float32)
     for _ in range(N_PASSES):
         right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
         right = sum(rows.T @ (rows @ right) for rows in (_dense(block) - mean for block in blocks()))
     right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
-    triangle = np.empty((0, rank), np.float32)  # of a QR decomposition of (X - mean) @ right
+    triangle = np.empty((0, rank), np.float32)  # becomes R of the QR decomposition of (X - mean) @ right
     for block in blocks():
         (triangle,) = linalg.qr(np.vstack([triangle, (_dense(block) - mean) @ right]), mode="r", check_finite=False)
         triangle = triangle[:rank]
@@ -168,7 +170,7 @@ def _svd_in_batches(
 
 
 def project(X: sparse.csr_matrix | np.ndarray, basis: Basis) -> np.ndarray:
-    """The rows of X (n_samples, n_features) in the new basis: (n_samples, rank), float32, or float64 if X is."""
+    """Return X (n_samples, n_features) in the new basis: (n_samples, rank), float64 if X is float64, else float32."""
     projected = np.asarray(X @ basis.components)
     projected -= basis.mean @ basis.components
     projected *= np.float32(basis.scale)

@@ -1,4 +1,4 @@
-"""DAISY descriptors on a regular grid, at several patch sizes, by scikit-image.
+"""DAISY descriptors on a regular grid with several patch sizes, computed by scikit-image.
 
 Tola, E., Lepetit, V. and Fua, P. (2010), DAISY: an efficient dense descriptor applied to wide-baseline stereo, PAMI
 32(5).
@@ -25,28 +25,33 @@ def describe(
     step: int = STEP_PIXELS,
     rootsift: bool = True,
 ) -> np.ndarray:
-    """Compute the DAISY descriptors of all patches of a grid: orientation histograms on two rings about its centre.
+    """Compute the DAISY descriptors of all patches of a grid.
+
+    The descriptor of a patch consists of orientation histograms at its centre and on two rings around the centre.
 
     Parameters
     ----------
-    picture : array, shape (height, width), in [0, 1]
-        Grey levels.
-    patch_sizes : sequence of int, pixels, at least 4
-        Diameters of the outer rings, rounded down to odd ones.
-    step : int, pixels
-        Distance of neighbouring patches.
+    picture : array, shape (height, width)
+        Grey levels in [0, 1].
+    patch_sizes : sequence of int
+        Diameters of the outer rings in pixels, at least 4, which are rounded down to odd numbers.
+    step : int
+        Distance between neighbouring patches in pixels.
     rootsift : bool
-        Whether to end with the square root of the l1-normalised values, as in `dense_sift.describe`.
+        Whether to return the square root of l1-normalised values, as in `dense_sift.describe`, instead of l2-normalised
+        values.
 
     Returns
     -------
     descriptors : array, shape (n_descriptors, 104), uint8
-        Size by size, each row by row from the top left. They have unit l2 norm, which is about 512 here.
+        Ordered by patch size, then row by row from the top left. The value v stands for v / 512. Descriptors have unit
+        l2 norm, that is about 512.
 
     Raises
     ------
     ValueError
-        As of `dense_sift.describe`.
+        If the picture is not grey, has values outside [0, 1] or is smaller than `smallest_side`, or if an option is
+        outside its range.
     """
     require_extra("jointsparse.features.daisy", "skimage")
     from skimage.feature import daisy
@@ -57,7 +62,7 @@ def describe(
     options = {"rings": RINGS, "histograms": HISTOGRAMS, "orientations": ORIENTATIONS}
     norm = "l1" if rootsift else "l2"
     descriptors = []
-    for size in patch_sizes:  # one after the other: scikit-image returns some of 832 bytes for each pixel
+    for size in patch_sizes:  # one size at a time, because scikit-image allocates 832 bytes per pixel
         part = daisy(grey, step, (size - 1) // 2, **options, normalization=norm).reshape(-1, LENGTH)
         part = np.sqrt(part) if rootsift else part
         descriptors.append(np.rint(np.minimum(STEPS_PER_UNIT * part, 255)).astype(np.uint8))
@@ -72,24 +77,25 @@ def patches(
     step: int = STEP_PIXELS,
     **others: object,
 ) -> np.ndarray:
-    """Top, left and side in pixels of the patch of each descriptor, in the order in which `describe` returns them.
+    """Return top, left and side in pixels of the patch of each descriptor, in the order of `describe`.
 
     Parameters
     ----------
-    height, width : int, pixels
-        Of the picture.
-    patch_sizes : sequence of int, pixels
-        As in `describe`.
-    step : int, pixels
-        As in `describe`.
+    height, width : int
+        Size of the picture in pixels.
+    patch_sizes : sequence of int
+        Diameters of the outer rings in pixels, as in `describe`.
+    step : int
+        Distance between neighbouring patches in pixels.
     **others : object
-        The other options of `describe`, of which none matters.
+        Other options of `describe`, which are ignored.
 
     Returns
     -------
     patches : array, shape (n_descriptors, 3), int
-        A patch is the square about the outer ring, whose radius r is (size - 1) // 2: the pixels
-        [top : top + side, left : left + side]. Histograms on the ring look up to 2 r further, with Gaussian weights.
+        A patch is the square around the outer ring, which has the radius r = (size - 1) // 2: the pixels
+        [top : top + side, left : left + side]. The histograms on the ring, with Gaussian weights, depend on pixels up
+        to 2 r outside of the patch.
 
     Examples
     --------
@@ -107,6 +113,6 @@ def patches(
 
 
 def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
-    """Smallest side in pixels of a picture that holds one patch of every size. Takes the options of `describe`."""
+    """Return the smallest side in pixels of a picture that has a patch of every size. Takes `describe`'s options."""
     require_grid(patch_sizes)
     return int(max(patch_sizes))

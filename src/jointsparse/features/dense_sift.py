@@ -1,8 +1,8 @@
-"""Dense SIFT: histograms of gradient orientations on a regular grid of square patches, at several patch sizes.
+"""Dense SIFT: histograms of gradient orientations on a regular grid of square patches, with several patch sizes.
 
-Lowe, D. (2004), Distinctive image features from scale-invariant keypoints, IJCV 60(2), Section 6: the descriptor.
-Arandjelovic, R. and Zisserman, A. (2012), Three things everyone should know to improve object retrieval, CVPR,
-Section 3: its square root.
+The descriptor: Lowe, D. (2004), Distinctive image features from scale-invariant keypoints, IJCV 60(2), Section 6.
+Its square root: Arandjelovic, R. and Zisserman, A. (2012), Three things everyone should know to improve object
+retrieval, CVPR, Section 3.
 """
 
 from collections.abc import Sequence
@@ -13,27 +13,27 @@ from jointsparse.checks import require, require_grid, require_picture
 from jointsparse.compiled import njit
 
 TAKES = ("patch_sizes", "step", "clip", "rootsift", "min_contrast")
-CELLS_PER_SIDE = 4  # of a patch
+CELLS_PER_SIDE = 4  # cells along one side of a patch
 ORIENTATIONS = 8
 LENGTH = CELLS_PER_SIDE * CELLS_PER_SIDE * ORIENTATIONS
-STEPS_PER_UNIT = 512  # the uint8 value v stands for v / 512; components above 255 / 512 are cut there
+STEPS_PER_UNIT = 512  # the uint8 value v stands for v / 512; larger components are clipped at 255 / 512
 
 PATCH_SIZES_PIXELS = (16, 24, 32)
 STEP_PIXELS = 8
 CLIP = 0.2
 MIN_CONTRAST = 0.005  # grey levels per pixel
-SMALLEST_CONTRAST = 1e-6  # grey levels per pixel; below, squares of gradients come near the smallest float32
+SMALLEST_CONTRAST = 1e-6  # grey levels per pixel; for smaller values, squared gradients approach the smallest float32
 ONES = np.ones(LENGTH // ORIENTATIONS, np.float32)
 
 
-# No fast-math in these kernels: every sum has one order, so that all machines give the same descriptors.
+# These kernels do not use fast-math, so that sums have a fixed order and descriptors are the same on all machines.
 
 
 @njit(nogil=True, error_model="numpy")
 def _orientation_channels(padded: np.ndarray) -> np.ndarray:
-    """Gradient magnitude of each pixel, shared between its two nearest orientations: (height, width, 8).
+    """Return the gradient magnitudes, each divided between its two nearest orientations: (height, width, 8).
 
-    `padded` has one more pixel on every side than the picture.
+    padded: the picture with one additional pixel on every side.
     """
     height, width = padded.shape[0] - 2, padded.shape[1] - 2
     channels = np.empty((height, width, ORIENTATIONS), np.float32)
@@ -45,7 +45,7 @@ def _orientation_channels(padded: np.ndarray) -> np.ndarray:
             dx = (row[x + 2] - row[x]) * np.float32(0.5)
             dy = (below[x + 1] - above[x + 1]) * np.float32(0.5)
             magnitude[x] = np.sqrt(dx * dx + dy * dy)
-            # The angle in eighths of a turn. Arc tangent: Abramowitz and Stegun, 4.4.47, to 1e-5 radians.
+            # Angle in eighths of a turn. The arc tangent of Abramowitz and Stegun, 4.4.47, is accurate to 1e-5 radians.
             long, short = max(abs(dx), abs(dy)), min(abs(dx), abs(dy))
             q = short / (long + np.float32(1e-30))
             s = q * q
@@ -66,7 +66,7 @@ def _orientation_channels(padded: np.ndarray) -> np.ndarray:
 
 @njit(nogil=True, error_model="numpy")
 def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> None:
-    """cell[o] = sum over x of weights[x] * pixels[x, o]. The compiler keeps eight named sums in a register."""
+    """Write cell[o] = sum over x of weights[x] * pixels[x, o]. The compiler keeps eight named sums in registers."""
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     e, f, g, h = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     for x in range(len(weights)):
@@ -87,7 +87,7 @@ def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> Non
 
 @njit(nogil=True, error_model="numpy")
 def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
-    """Sum of a descriptor, first for each orientation: one fixed order that runs on vector units. Spoils `sums`."""
+    """Return the sum of a descriptor, added per orientation first: a fixed order that vectorises. Overwrites `sums`."""
     _fill_cell(sums, values, ONES)
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
 
@@ -96,7 +96,7 @@ def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
 def _finish(
     raw: np.ndarray, smallest_sum: np.float32, clip: np.float32, rootsift: bool, descriptor: np.ndarray
 ) -> None:
-    """Normalise, clip, normalise again and round to uint8. Spoils `raw`."""
+    """Normalise, clip, normalise again and round to uint8. Overwrites `raw`."""
     sums = np.empty(ORIENTATIONS, np.float32)
     if _sum(raw, sums) < smallest_sum:
         descriptor[:] = 0
@@ -120,7 +120,7 @@ def _describe_scale(
     min_contrast: float,
     descriptors: np.ndarray,
 ) -> None:
-    """Fill `descriptors` with the patches of one size, row by row. `_cell_weights` gives `weights` (4, size)."""
+    """Fill `descriptors` with the patches of one size, row by row. weights: (4, size), from `_cell_weights`."""
     height, width = channels.shape[:2]
     size = weights.shape[1]
     flat = channels.reshape(height, width * ORIENTATIONS)
@@ -149,9 +149,9 @@ def _describe_scale(
 
 
 def _cell_weights(size: int) -> np.ndarray:
-    """Share of each pixel of a patch in the four cells along one side: (4, size), float32."""
-    # Choice: only pixels inside the patch count, as in Lowe's 16 x 16 samples, and no Gaussian window is laid over
-    # them: on a dense grid no keypoint sits at the centre.
+    """Return the weight of each pixel of a patch in the four cells along one side: (4, size), float32."""
+    # Choice: only pixels inside the patch count, as in Lowe's 16 x 16 samples. There is no Gaussian window, because on
+    # a dense grid there is no keypoint at the centre of a patch.
     pixels = (np.arange(size) + 0.5) * CELLS_PER_SIDE / size
     centres = np.arange(CELLS_PER_SIDE) + 0.5
     return np.maximum(0.0, 1.0 - np.abs(pixels - centres[:, None])).astype(np.float32)
@@ -166,9 +166,10 @@ def describe(
     rootsift: bool = True,
     min_contrast: float = MIN_CONTRAST,
 ) -> np.ndarray:
-    """Compute the SIFT descriptors of all patches of a grid: orientation histograms of 4 x 4 cells, free of contrast.
+    """Compute the SIFT descriptors of all patches of a grid: contrast-normalised orientation histograms of 4 x 4 cells.
 
-    With the gradient (m, angle) of every pixel p of a patch of side s, cells i and j, orientation o:
+    The gradient of pixel p has the magnitude m(p) and the angle angle(p). For a patch of side s, the cell in row i and
+    column j, and orientation o:
 
     $$
     h[i, j, o] = sum_p  m(p) t(4 y_p / s - i - 1/2) t(4 x_p / s - j - 1/2) t((angle(p) - 45 o) / 45),
@@ -177,32 +178,35 @@ def describe(
 
     Parameters
     ----------
-    picture : array, shape (height, width), in [0, 1]
-        Grey levels, made float32. Beyond the border stand the edge pixels once more.
-    patch_sizes : sequence of int, pixels, at least 4
-        Sides s of the square patches.
-    step : int, pixels
-        Distance of neighbouring patches. The first begins in the top left corner.
-    clip : float, in (0, 1]
-        Largest component of the unit histogram.
+    picture : array, shape (height, width)
+        Grey levels in [0, 1], which are converted to float32. Edge pixels are repeated beyond the border.
+    patch_sizes : sequence of int
+        Sides s of the square patches in pixels, at least 4.
+    step : int
+        Distance between neighbouring patches in pixels. The first patch begins in the top left corner.
+    clip : float
+        Largest component of the l2-normalised histogram, in (0, 1].
     rootsift : bool
-        Whether to end with |f|_1 and the square root (Arandjelovic and Zisserman) or with |f|_2 (Lowe).
-    min_contrast : float, grey levels per pixel
-        Patches whose weighted mean of m is smaller have a descriptor of zeros. 0.005 is 1.3 of 255 grey levels.
+        Whether to normalise by |f|_1 and take the square root (Arandjelovic and Zisserman), instead of normalising by
+        |f|_2 (Lowe).
+    min_contrast : float
+        Smallest weighted mean of m, in grey levels per pixel. Patches with less contrast have a descriptor of zeros.
+        0.005 corresponds to 1.3 of 255 grey levels.
 
     Returns
     -------
     descriptors : array, shape (n_descriptors, 128), uint8
-        Size by size, each row by row from the top left: sum_s ((height - s) // step + 1) ((width - s) // step + 1) of
-        them. The numbers of a descriptor are ordered by cell row, cell column, orientation. Orientation o is a gradient
-        towards 45 o degrees, x to the right and y down. The value v stands for v / 512. Components above 255 / 512 are
-        cut. Both kinds have unit l2 norm, about 512 here.
+        Ordered by patch size, then row by row from the top left. n_descriptors is the sum over the sizes s of
+        ((height - s) // step + 1) ((width - s) // step + 1). The components of a descriptor are ordered by cell row,
+        cell column and orientation. Orientation o is a gradient towards 45 o degrees, with x to the right and y down.
+        The value v stands for v / 512, and components above 255 / 512 are clipped. With and without `rootsift`,
+        descriptors have unit l2 norm, that is about 512.
 
     Raises
     ------
     ValueError
-        If the picture is not 2-d, holds NaN, leaves [0, 1] or is smaller than `smallest_side`, or if an option is
-        outside its range.
+        If the picture is not two-dimensional, holds NaN, has values outside [0, 1] or is smaller than `smallest_side`,
+        or if an option is outside its range.
 
     Notes
     -----
@@ -214,7 +218,7 @@ def describe(
     >>> descriptors = describe(ramp, patch_sizes=(16,), step=8)
     >>> descriptors.shape
     (35, 128)
-    >>> descriptors[0].reshape(4, 4, 8)[1, 1]  # grey rises to the right: orientation 0 only
+    >>> descriptors[0].reshape(4, 4, 8)[1, 1]  # the grey level rises to the right, so only orientation 0 occurs
     array([128,   0,   0,   0,   0,   0,   0,   0], dtype=uint8)
     """
     _check_options(patch_sizes, step, clip, min_contrast)
@@ -223,7 +227,8 @@ def describe(
     height, width = picture.shape
     counts = [((height - size) // step + 1) * ((width - size) // step + 1) for size in patch_sizes]
     channels = _orientation_channels(np.pad(picture, 1, mode="edge"))
-    # Choice: flat patches stay as rows of zeros, so that a row tells the place. A vocabulary has a word for "flat".
+    # Choice: flat patches are kept as rows of zeros, so that the number of a row determines its place in the picture.
+    # The vocabulary learns a word for flat patches.
     descriptors = np.empty((sum(counts), LENGTH), np.uint8)
     for size, part in zip(patch_sizes, np.split(descriptors, np.cumsum(counts)[:-1]), strict=True):
         _describe_scale(channels, _cell_weights(size), step, clip, rootsift, min_contrast, part)
@@ -231,9 +236,9 @@ def describe(
 
 
 def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
-    """Smallest side in pixels of a picture that holds one patch of every size.
+    """Return the smallest side in pixels of a picture that has a patch of every size.
 
-    Takes the options of `describe`, of which only `patch_sizes` matters.
+    Takes the options of `describe`, but depends only on `patch_sizes`.
 
     >>> smallest_side(patch_sizes=(16, 24, 32), step=8)
     32
@@ -250,23 +255,24 @@ def patches(
     step: int = STEP_PIXELS,
     **others: object,
 ) -> np.ndarray:
-    """Top, left and side in pixels of the patch of each descriptor, in the order in which `describe` returns them.
+    """Return top, left and side in pixels of the patch of each descriptor, in the order of `describe`.
 
     Parameters
     ----------
-    height, width : int, pixels
-        Of the picture.
-    patch_sizes : sequence of int, pixels
-        As in `describe`.
-    step : int, pixels
-        As in `describe`.
+    height, width : int
+        Size of the picture in pixels.
+    patch_sizes : sequence of int
+        Sides of the patches in pixels.
+    step : int
+        Distance between neighbouring patches in pixels.
     **others : object
-        The other options of `describe`, of which none matters.
+        Other options of `describe`, which are ignored.
 
     Returns
     -------
     patches : array, shape (n_descriptors, 3), int
-        A patch holds the pixels [top : top + side, left : left + side]. Gradients look one pixel further.
+        A patch holds the pixels [top : top + side, left : left + side]. Its gradients depend on one more pixel on every
+        side.
 
     Examples
     --------

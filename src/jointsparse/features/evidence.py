@@ -1,8 +1,9 @@
-"""Evidence of each patch of a picture: how much it adds to a score, and where it stands.
+"""Evidence of the patches of a picture: how much each of them adds to a score, and where it is in the picture.
 
-A linear model over histograms of visual words is a sum over words. The descriptors that met a word share its part
-evenly. A patch thus adds a number for each level of its path. These numbers and a constant sum to the score.
-Similarities to other pictures are not linear in the words, so they have no evidence.
+The score of a linear model of histograms of visual words is a sum over words. The contribution of a word is divided
+equally between the descriptors that pass through the word. A patch therefore contributes one number per level of its
+path through the tree, and the score is the sum of these numbers and a constant. Similarities to other pictures are not
+linear in the words, so this decomposition does not exist for them.
 """
 
 import numpy as np
@@ -11,39 +12,40 @@ from scipy import sparse
 from jointsparse.features.basis import Basis
 from jointsparse.features.vocabulary_tree import Tree, quantise, weigh
 
-WORDS_AT_ONCE = 4096  # rows of the basis, which are copied
+WORDS_AT_ONCE = 4096  # number of rows of the basis that are copied at once
 
 
 def word_weights(
     W: np.ndarray, intercept: np.ndarray, basis: Basis | None = None, factors: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights G of the visual words and constants c in the scores v G + c of pictures, v their weighted histograms.
+    """Return weights G of the visual words and constants c such that the scores of pictures are v G + c.
 
-    With a basis, z = scale ((v - mean) components) diag(factors), and the scores are z W + b:
+    Here v are the weighted histograms of the pictures. With a basis, z = scale ((v - mean) components) diag(factors),
+    and the scores are z W + b, so that
 
     $$
     G = scale components diag(factors) W,    c = b - mean G
     $$
 
-    Without one, G = W and c = b.
+    Without a basis, G = W and c = b.
 
     Parameters
     ----------
     W : array, shape (rank, n_tasks), or (n_words, n_tasks) without a basis
-        Weights of a linear model. The columns of the tasks that are asked for suffice.
+        Weights of a linear model, for the tasks that are of interest.
     intercept : array, shape (n_tasks,)
-        b, the model's intercepts.
+        The model's intercepts b for these tasks.
     basis : Basis or None
-        Basis that the model was trained in.
+        Basis in which the model was trained.
     factors : array, shape (rank,), or None
-        Factors of its features, as from `basis.factors`. None stands for power 1: all are 1.
+        Factors of the features in the basis, from `basis.factors`. None means that all are 1.
 
     Returns
     -------
     G : array, shape (n_words, n_tasks), float64
         Weights of the visual words.
     constant : array, shape (n_tasks,), float64
-        c, the scores of a picture without descriptors.
+        The constants c, which are the scores of a picture without descriptors.
 
     Examples
     --------
@@ -55,7 +57,7 @@ def word_weights(
     W, intercept = np.asarray(W, np.float64), np.asarray(intercept, np.float64)
     if basis is None:
         return W, intercept
-    used = W.any(axis=1)  # of 1000 features, joint norms use few
+    used = W.any(axis=1)  # models with joint norms use few of the features
     scaled = W if factors is None else factors[:, np.newaxis] * W
     G = np.empty((len(basis.components), W.shape[1]))
     for start in range(0, len(G), WORDS_AT_ONCE):
@@ -73,9 +75,10 @@ def parts(
     normalise: bool,
     idf: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Part of each descriptor of one picture in its scores. The parts and the constant of `word_weights` sum to them.
+    """Return how much each descriptor of a picture adds to its scores.
 
-    With counts h and v = weigh(h), a descriptor with the words w_1, w_2, … on its path, one for each level, adds
+    The sum of these parts and the constant of `word_weights` are the scores. With counts h and v = weigh(h), a
+    descriptor whose path has the words w_1, w_2, …, one per level, adds
 
     $$
     sum_l  G[w_l] v[w_l] / h[w_l]
@@ -86,25 +89,25 @@ def parts(
     tree : Tree
         Vocabulary tree.
     descriptors : array, shape (n_descriptors, length), uint8
-        All descriptors of the picture: v depends on all.
+        All descriptors of the picture, because v depends on all of them.
     G : array, shape (n_words, n_tasks)
         Weights of the visual words, from `word_weights`.
     weighting : "count", "sqrt" or "tf-idf"
-        As in `vocabulary_tree.weigh`.
+        Weighting of the counts, see `vocabulary_tree.weigh`.
     normalise : bool
-        As in `vocabulary_tree.weigh`.
+        Whether each level of a histogram has unit length, see `vocabulary_tree.weigh`.
     idf : array, shape (n_words,)
-        As in `vocabulary_tree.weigh`. Only "tf-idf" needs it.
+        Inverse frequencies for the weighting "tf-idf", see `vocabulary_tree.weigh`.
 
     Returns
     -------
     parts : array, shape (n_descriptors, n_tasks), float64
-        Positive parts speak for the task, negative ones against it.
+        Positive parts are evidence for the task, negative parts are evidence against it.
 
     Raises
     ------
     ValueError
-        As `quantise` and `weigh`.
+        If the arguments are invalid for `quantise` or `weigh`.
 
     Examples
     --------
@@ -115,31 +118,31 @@ def parts(
     >>> parts(tree, descriptors, np.array([[6.0], [-1.0]]), weighting="sqrt", normalise=False).ravel().tolist()
     [3.0, -1.0, 3.0, 3.0, 3.0]
     """
-    # Below an early leaf the root stands for -1: it is no word and adds nothing.
+    # Paths have -1 below an early leaf. It is replaced by the root, which is not a word and adds nothing.
     nodes = np.maximum(quantise(tree, descriptors), 0)
     counts = np.bincount(nodes.ravel(), minlength=tree.n_words + 1)[np.newaxis, 1:]
     v = weigh(sparse.csr_matrix(counts), tree, weighting=weighting, normalise=normalise, idf=idf).toarray()
-    of_each = np.zeros((tree.n_words + 1, G.shape[1]))
-    of_each[1:] = (v / np.maximum(counts, 1)).T * G
-    return np.asarray(sum(of_each[of_level] for of_level in nodes.T))
+    node_parts = np.zeros((tree.n_words + 1, G.shape[1]))
+    node_parts[1:] = (v / np.maximum(counts, 1)).T * G
+    return np.asarray(sum(node_parts[level] for level in nodes.T))
 
 
 def heat(parts: np.ndarray, patches: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Spread the part of each patch evenly over its pixels: a heat map, (height, width) float32, of the parts' sum.
+    """Return a heat map in which the part of each patch is spread evenly over its pixels.
 
     Parameters
     ----------
     parts : array, shape (n_descriptors,)
-        Parts in the score of one task, a column from `parts`.
+        Parts of the patches in the score of one task: a column of the result of `parts`.
     patches : array, shape (n_descriptors, 3), int
         Top, left and side in pixels of each patch, from the extractor's `patches`.
-    height, width : int, pixels
-        Of the picture that was described, which may be shrunk.
+    height, width : int
+        Size in pixels of the picture that was described, after shrinking.
 
     Returns
     -------
     heat : array, shape (height, width), float32
-        Parts of the pixels. Positive ones speak for the task.
+        Part of each pixel in the score. Positive values are evidence for the task.
 
     Examples
     --------
@@ -148,7 +151,7 @@ def heat(parts: np.ndarray, patches: np.ndarray, height: int, width: int) -> np.
            [ 1.,  1., -1.]], dtype=float32)
     """
     top, left, side = patches.T
-    # Differences at the corners of each patch. Sums down the columns and along the rows of them fill the patches.
+    # Write the share of each patch at its corners, with signs. Cumulative sums along both axes then fill the patches.
     share = parts / side**2
     corners = [(top, left), (top + side, left + side), (top, left + side), (top + side, left)]
     places = np.concatenate([y * (width + 1) + x for y, x in corners])

@@ -1,4 +1,4 @@
-"""Maps of a picture that show where an answer comes from: each patch adds to the score of a word."""
+"""Heat maps that show which parts of a picture contribute to the score of a word."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,46 +11,49 @@ from jointsparse.features import evidence
 
 
 def is_of_pictures(model: Any) -> bool:
-    """Return True if a model is a kept chain of steps that begins with pictures."""
+    """Return True if the model is a pipeline that takes pictures and was kept by a run."""
     return hasattr(model, "known_scores_") and hasattr(model[0], "extractor")
 
 
 def require_of_pictures(model: Any) -> None:
-    """Raise ValueError unless a model is a kept chain of steps that begins with pictures."""
+    """Raise ValueError unless the model is a pipeline that takes pictures and was kept by a run."""
     require(
         is_of_pictures(model),
-        f"the model must be one of pictures that a run has kept as model.skops, got {type(model).__name__}",
+        f"model must be a model of pictures that a run has kept as model.skops, got {type(model).__name__}",
     )
 
 
 def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
-    """Say how much each pixel of a picture adds to the decision of a word.
+    """Return how much each pixel of a picture adds to the decision value of a word.
 
-    A decision is linear in the picture's histogram of visual words. What a patch counts for, over the levels of the
-    tree, is spread over its pixels. What the mean picture has is taken off evenly.
+    The decision value is linear in the picture's histogram of visual words. The contribution of each patch, summed over
+    the levels of the vocabulary tree, is spread evenly over its pixels. The contribution of the mean picture is
+    subtracted evenly from all pixels.
 
     Parameters
     ----------
     model : Pipeline
-        A kept model, from `jointsparse.load`.
+        Model that a run has kept, from `jointsparse.load`.
     picture : path or array
-        As `DenseSift` takes it.
+        Picture in any form that `DenseSift` takes.
     word : str
-        One of its words.
+        A word that the model knows.
 
     Returns
     -------
     heat : array (height, width), float32
-        Of the picture as it is shrunk. Its sum and the word's intercept are the decision.
+        Heat map in the size to which the picture is shrunk. The sum of all pixels and the word's intercept is the
+        decision value.
 
     Raises
     ------
     ValueError
-        If the model is not of pictures, or does not know the word. A file that does not open raises what Pillow does.
+        If the model does not take pictures, or does not know the word. A file that cannot be opened raises Pillow's
+        error.
 
     Notes
     -----
-    Exact, given the picture's own normalisation of its histogram.
+    The decomposition is exact. The normalisation of the histogram counts as fixed, although it depends on all patches.
     """
     require_of_pictures(model)
     words = model.card_["words"]
@@ -58,18 +61,18 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     return Explainer(model).heats(picture, [words.index(word)])[0]
 
 
-MOST_BYTES = 50_000_000  # of weights that are kept for the next picture
+MOST_BYTES = 50_000_000  # size of the weights that are cached for the next pictures
 
 
 class Explainer:
-    """The weights of a model by visual word, for the maps of many pictures. They are computed when a map needs them.
+    """Heat maps of many pictures, with a cache of a model's weights of the visual words.
 
     Parameters
     ----------
     model : Pipeline
-        As `explain` takes it.
+        Model that a run has kept, as in `explain`.
     features : int array, shape (n_features,)
-        Features of its classifier that have maps, too, in the places after the words.
+        Features of the model's classifier for which maps can be made as well. They are numbered after the words.
     """
 
     def __init__(self, model: Pipeline, features: Sequence[int] | np.ndarray = ()) -> None:
@@ -77,39 +80,39 @@ class Explainer:
         self.describe, self.tree, *basis, classifier = (step for _, step in model.steps)
         self.classifier, self.features = classifier, np.asarray(features, int)
         self.basis = (basis[0].basis_, basis[0].factors_) if basis else ()
-        self._found: dict[int, tuple[np.ndarray, float]] = {}
+        self._cached: dict[int, tuple[np.ndarray, float]] = {}
 
     def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights of the visual words for each place, as in `heats`, and what the mean takes off.
+        """Return the weights of the visual words for each place, and the contribution of the mean picture.
 
-        Their shapes are (n_visual_words, n_places) and (n_places,).
+        Places are numbered as in `heats`. The shapes are (n_visual_words, n_places) and (n_places,).
         """
-        lacking = [place for place in dict.fromkeys(places) if place not in self._found]
-        if lacking:
-            coef, intercept = self.classifier.coef_, np.zeros(len(lacking))
-            W = np.zeros((coef.shape[1], len(lacking)))
-            for column, place in enumerate(lacking):
+        missing = [place for place in dict.fromkeys(places) if place not in self._cached]
+        if missing:
+            coef, intercept = self.classifier.coef_, np.zeros(len(missing))
+            W = np.zeros((coef.shape[1], len(missing)))
+            for column, place in enumerate(missing):
                 if place < len(coef):
                     W[:, column], intercept[column] = coef[place], self.classifier.intercept_[place]
                 else:
                     W[self.features[place - len(coef)], column] = 1
             G, constant = evidence.word_weights(W, intercept, *self.basis)
-            if (len(self._found) + len(lacking)) * G[:, 0].nbytes > MOST_BYTES:
-                self._found = {place: self._found[place] for place in places if place in self._found}
-            self._found |= {
+            if (len(self._cached) + len(missing)) * G[:, 0].nbytes > MOST_BYTES:
+                self._cached = {place: self._cached[place] for place in places if place in self._cached}
+            self._cached |= {
                 place: (np.ascontiguousarray(G[:, column]), float(intercept[column] - constant[column]))
-                for column, place in enumerate(lacking)
+                for column, place in enumerate(missing)
             }
-        found = [self._found[place] for place in places]
-        return np.stack([column for column, _ in found], axis=1), np.array([of_mean for _, of_mean in found])
+        cached = [self._cached[place] for place in places]
+        return np.stack([column for column, _ in cached], axis=1), np.array([mean for _, mean in cached])
 
     def heats(self, picture: Any, places: Sequence[int]) -> list[np.ndarray]:
-        """Return the map of the word or feature in each place; see `explain`."""
-        G, of_mean = self.weights(places)
+        """Return a map as in `explain` for each place: the number of a word, or n_words + i for features[i]."""
+        G, means = self.weights(places)
         grey = self.describe.grey(picture)
         descriptors = self.describe.extractor.describe(grey, **self.describe.options)
         patches = self.describe.extractor.patches(*grey.shape, **self.describe.options)
         weighting = {"weighting": self.tree.weighting, "normalise": self.tree.normalise, "idf": self.tree.idf_}
         parts = evidence.parts(self.tree.tree_, descriptors, G, **weighting)
         maps = [evidence.heat(parts[:, i], patches, *grey.shape) for i in range(len(places))]
-        return [one - np.float32(mean / grey.size) for one, mean in zip(maps, of_mean, strict=True)]
+        return [heat - np.float32(mean / grey.size) for heat, mean in zip(maps, means, strict=True)]

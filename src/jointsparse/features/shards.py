@@ -1,4 +1,4 @@
-"""Many pictures in bounded memory: a sample of them to learn words from, and histograms of a shard at a time."""
+"""Processing of many pictures in bounded memory: samples from which words are learnt, and histograms by shard."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,16 +9,16 @@ from scipy import sparse
 
 from jointsparse.checks import require
 
-IMAGES_AT_ONCE = 32  # whose descriptors are held: of 320 x 240 pixels, 12 MB
+IMAGES_AT_ONCE = 32  # pictures whose descriptors are in memory together: 12 MB for 320 x 240 pixels
 
 
 def number(name: str) -> int:
-    """A number that the name alone decides, between 0 and 2^64 - 1."""
+    """Return a hash of the name as a number between 0 and 2^64 - 1."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
 
 
 def part(names: Sequence[str], shard: int, n_shards: int) -> list[str]:
-    """The names of one shard, in their order. A name's shard does not depend on other names.
+    """Return the names of one shard, in their order. The shard of a name does not depend on the other names.
 
     >>> [part(["fig", "kiwi", "lime", "plum"], shard, 2) for shard in range(2)]
     [['fig', 'lime', 'plum'], ['kiwi']]
@@ -27,7 +27,7 @@ def part(names: Sequence[str], shard: int, n_shards: int) -> list[str]:
 
 
 def drawn(names: Sequence[str], n: int, seed: int) -> list[str]:
-    """At most n of the names, in their order. One name more changes at most one of them.
+    """Draw at most n of the names, and return them sorted. An additional name changes at most one of the drawn names.
 
     >>> drawn(["fig", "kiwi", "lime", "plum"], 2, seed=0)
     ['fig', 'lime']
@@ -36,18 +36,19 @@ def drawn(names: Sequence[str], n: int, seed: int) -> list[str]:
 
 
 def sample(described: Iterable[np.ndarray], n: int, size: int, *, rng: np.random.Generator) -> np.ndarray:
-    """Draw about as many descriptors of each picture, without replacement and in their order.
+    """Draw the same number of descriptors from every picture, without replacement, and keep their order.
 
     Parameters
     ----------
     described : iterable of arrays, shape (n_descriptors, length)
-        Descriptors of each picture, of which those of one are held at a time.
+        Descriptors of each picture. Only one of these arrays is held in memory at a time.
     n : int
         Number of pictures.
     size : int
-        Number of descriptors to draw, rounded up to the same of each picture. All are taken of one that has fewer.
+        Number of descriptors to draw in total, rounded up to a multiple of n. A picture that has too few descriptors
+        contributes all of them.
     rng : Generator
-        Source of the draw.
+        Random generator that draws the descriptors.
 
     Returns
     -------
@@ -66,11 +67,11 @@ def sample(described: Iterable[np.ndarray], n: int, size: int, *, rng: np.random
 def encode(
     described: Iterable[np.ndarray], words: Mapping[str, Callable[[np.ndarray, np.ndarray], sparse.csr_matrix]]
 ) -> dict[str, list[sparse.csr_matrix]]:
-    """Make histograms of pictures in several vocabularies, in one pass over their descriptors.
+    """Compute the histograms of pictures for several vocabularies, in one pass over the descriptors.
 
-    described: descriptors of each picture, (n_descriptors, length). words: by name of a vocabulary, a function from the
-    descriptors of some pictures, one below the other, and how many each has, to their rows. Returns, by name, blocks of
-    rows that follow each other.
+    described: descriptors of each picture, (n_descriptors, length). words: for each vocabulary a function that takes
+    the concatenated descriptors of some pictures and the number of descriptors of each picture, and returns one row per
+    picture. The result has, for each vocabulary, a list of consecutive blocks of rows.
     """
     rows: dict[str, list[sparse.csr_matrix]] = {name: [] for name in words}
     remaining = iter(described)

@@ -1,6 +1,6 @@
-"""Features of images: their similarities to a set of unlabelled images, the prototypes.
+"""Features of images that are their similarities to a set of unlabelled images, the prototypes.
 
-Source: Quattoni et al. 2009, poster, second experiment ("similarities to a set of unlabeled images", 2000 of them).
+Source: Quattoni et al. 2009, poster, second experiment ("similarities to a set of unlabeled images", with 2000 images).
 """
 
 from functools import partial
@@ -12,15 +12,15 @@ from scipy import sparse
 from jointsparse.checks import require
 from jointsparse.compiled import njit
 
-IMAGES_AT_ONCE = 1024  # their similarities to 2,000 prototypes are 16 MB in double precision
+IMAGES_AT_ONCE = 1024  # block size: similarities to 2,000 prototypes take 16 MB in double precision
 MEASURES = ("intersection", "cosine", "rbf")
 
 
 class Similarities(NamedTuple):
-    """Fitted features, x -> scale * (similarities of x to the prototypes - mean).
+    """Fitted features, which map x to scale * (similarities of x to the prototypes - mean).
 
-    prototypes: CSR (n_prototypes, n_features). measure, gamma: see `to_prototypes`. gamma is None unless the measure is
-    "rbf". mean: (n_prototypes,), zero if not centred. scale: one number.
+    prototypes: CSR (n_prototypes, n_features). measure, gamma: see `to_prototypes`; gamma is None unless the measure is
+    "rbf". mean: (n_prototypes,), zero if the features are not centred. scale: a single number.
     """
 
     prototypes: sparse.csr_matrix
@@ -40,7 +40,7 @@ def _add_minima(
     starts: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """Add min(x, p) over the features that an image (CSR) and a prototype (CSC) share to sums[image, prototype]."""
+    """Add the sum of min(x, p) over all features to sums[image, prototype]. Images are CSR, prototypes are CSC."""
     for i in range(len(sums)):
         row = sums[i]
         for e in range(indptr[i], indptr[i + 1]):
@@ -51,7 +51,7 @@ def _add_minima(
 def _intersection(X: sparse.csr_matrix, prototypes: sparse.csr_matrix) -> np.ndarray:
     for name, matrix in (("X", X), ("prototypes", prototypes)):
         if matrix.nnz and matrix.data.min() < 0:
-            raise ValueError(f"expected histograms without negative entries in {name}, got {matrix.data.min()}")
+            raise ValueError(f"{name} must hold histograms without negative entries, got {matrix.data.min()}")
     sums = np.zeros((X.shape[0], prototypes.shape[0]))
     by_feature = prototypes.tocsc()
     _add_minima(X.data, X.indices, X.indptr, by_feature.data, by_feature.indices, by_feature.indptr, sums)
@@ -70,32 +70,32 @@ def to_prototypes(
     The measures are
 
     - "intersection": sum_w min(x_w, p_w);
-    - "cosine": x·p / (|x|_2 |p|_2), 0 where a histogram is empty;
+    - "cosine": x·p / (|x|_2 |p|_2), or 0 if a histogram is empty;
     - "rbf": exp(-gamma |x - p|_2^2).
 
-    Rows are not normalised. An intersection of rows with different sums depends on these sums too.
+    Rows are not normalised, so the intersection also depends on the sums of the rows.
 
     Parameters
     ----------
     X : csr_matrix or array, shape (n_images, n_features)
-        Histograms, at least 0 for "intersection".
+        Histograms, which must be non-negative for "intersection".
     prototypes : csr_matrix or array, shape (n_prototypes, n_features)
-        Histograms, at least 0 for "intersection".
+        Histograms, which must be non-negative for "intersection".
     measure : "intersection", "cosine" or "rbf"
-        See above.
-    gamma : float above 0, or None
-        Width of "rbf". None: 1 / the mean squared distance between two prototypes.
+        Measure of similarity.
+    gamma : float or None
+        Positive coefficient of "rbf". By default it is the inverse of the mean squared distance between two prototypes.
 
     Returns
     -------
     similarities : array, shape (n_images, n_prototypes), float32
-        Identical bits for any number of threads.
+        Bitwise identical for any number of threads.
 
     Raises
     ------
     ValueError
-        If the measure is unknown, an entry is not finite, or negative for "intersection". If gamma is to follow from
-        the prototypes and all of these are equal.
+        If the measure is unknown, if an entry is not finite, or negative for "intersection", or if gamma is needed but
+        not given and all prototypes are equal.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def to_prototypes(
     X, prototypes = _histograms(X, "X"), _histograms(prototypes, "prototypes").astype(np.float64)
     require(
         X.shape[1] == prototypes.shape[1],
-        f"expected X with the prototypes' {prototypes.shape[1]} features, got {X.shape[1]}",
+        f"X must have {prototypes.shape[1]} features, as many as the prototypes, got {X.shape[1]}",
     )
     gamma = _width(prototypes, measure, gamma)
     functions = {"intersection": _intersection, "cosine": cosine_similarity, "rbf": partial(rbf_kernel, gamma=gamma)}
@@ -121,13 +121,13 @@ def to_prototypes(
 
 
 def _histograms(X: sparse.csr_matrix | np.ndarray, name: str) -> sparse.csr_matrix:
-    """X as CSR, each row's features in order and once each. X itself stays as it is."""
+    """Return X in canonical CSR format, that is with sorted indices and without duplicates. X is not changed."""
     require(
         sparse.issparse(X) or np.ndim(X) == 2,
-        f"expected {name} with two axes (images, features), got shape {np.shape(X)}",
+        f"{name} must have two axes (images, features), got shape {np.shape(X)}",
     )
     matrix = sparse.csr_matrix(X)
-    require(matrix.shape[0], f"expected at least one row in {name}, got none")
+    require(matrix.shape[0], f"{name} must have at least one row, got none")
     require(np.isfinite(matrix.data).all(), f"{name} must be finite, got NaN or infinity")
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -136,9 +136,9 @@ def _histograms(X: sparse.csr_matrix | np.ndarray, name: str) -> sparse.csr_matr
 
 
 def _width(prototypes: sparse.csr_matrix, measure: str, gamma: float | None) -> float | None:
-    """The gamma to use: the given one, or the inverse of the mean squared distance between two prototypes."""
+    """Return gamma if it is given, and the inverse of the mean squared distance between two prototypes otherwise."""
     if measure != "rbf":
-        require(gamma is None, f"gamma belongs to the measure rbf, got {gamma} for {measure}")
+        require(gamma is None, f"gamma must be None unless the measure is rbf, got {gamma} for {measure}")
         return None
     if gamma is not None:
         require(0 < gamma < np.inf, f"gamma must be a number above 0, got {gamma}")
@@ -150,7 +150,7 @@ def _width(prototypes: sparse.csr_matrix, measure: str, gamma: float | None) -> 
     mean_squared_distance = 2 * (squares - n * np.square(mean).sum()) / max(n - 1, 1)
     require(
         mean_squared_distance > 1e-12 * squares / n,
-        "prototypes must differ, or gamma be given: their mean squared distance is 0",
+        "prototypes must differ, got a mean squared distance of 0: give gamma",
     )
     return float(1 / mean_squared_distance)
 
@@ -165,27 +165,27 @@ def fit(
     centred: bool = True,
     rng: np.random.Generator,
 ) -> Similarities:
-    """Draw the prototypes from the unlabelled images, and set mean and scale on the training images.
+    """Draw the prototypes from unlabelled images, and compute mean and scale from training images.
 
-    The new features are scaled by one number, so that training images have a mean squared length of 1. Step sizes and
-    radii then mean the same whatever the measure and the number of prototypes, as after `basis.fit`.
+    The new features are scaled by a single number such that the training images have a mean squared length of 1. Step
+    sizes and radii are then comparable between measures and numbers of prototypes, as after `basis.fit`.
 
     Parameters
     ----------
     X : csr_matrix or array, shape (n_candidates, n_features)
         Histograms of the unlabelled images.
     training : csr_matrix or array, shape (n_training, n_features)
-        Histograms of the training images. No other image enters mean or scale.
+        Histograms of the training images. Mean and scale depend on no other image.
     measure : "intersection", "cosine" or "rbf"
-        See `to_prototypes`.
-    gamma : float above 0, or None
-        See `to_prototypes`.
-    n_prototypes : int, from 1 to n_candidates
-        Number of prototypes to draw.
+        Measure of similarity, see `to_prototypes`.
+    n_prototypes : int
+        Number of prototypes to draw, from 1 to n_candidates.
+    gamma : float or None
+        Positive coefficient of "rbf", see `to_prototypes`.
     centred : bool
-        Whether to take off the mean similarities of the training images.
+        Whether to subtract the mean similarities of the training images.
     rng : Generator
-        Source of the draw.
+        Random generator that draws the prototypes.
 
     Returns
     -------
@@ -194,15 +194,16 @@ def fit(
     Raises
     ------
     ValueError
-        As `to_prototypes`, if there are fewer images than prototypes, or if all similarities are equal.
+        If the arguments are invalid for `to_prototypes`, if there are fewer images than prototypes, or if all
+        similarities are equal.
     """
-    # Choice: mean squared length 1.
-    # Choice: centred by default. Similarities are positive. Uncentred features share one large component, nearly equal
-    # for all images, which would use up the length 1 and make nearly all subgradients equal.
-    # Choice: mean and scale of the training images. A prototype's similarity to itself would enter those of X.
+    # Choice: rows have a mean squared length of 1.
+    # Choice: features are centred by default. Similarities are positive, so uncentred features share a large component
+    # that is nearly equal for all images. It would dominate the length of 1 and make nearly all subgradients equal.
+    # Choice: mean and scale come from the training images, because among X the prototypes are similar to themselves.
     X = _histograms(X, "X")
     n = X.shape[0]
-    require(1 <= n_prototypes <= n, f"n_prototypes must be between 1 and {n}, the images there, got {n_prototypes}")
+    require(1 <= n_prototypes <= n, f"n_prototypes must be between 1 and {n}, the number of images, got {n_prototypes}")
     prototypes = X[np.sort(rng.choice(np.arange(n), n_prototypes, replace=False))]
     gamma = _width(prototypes.astype(np.float64), measure, gamma)
     similarities = to_prototypes(training, prototypes, measure=measure, gamma=gamma)
@@ -214,13 +215,13 @@ def fit(
     centred_length = _length(similarities)
     require(
         centred_length > 1e-6 * length,
-        f"expected images whose similarities ({measure}) differ, got {similarities.shape[0]} alike",
+        f"the training images must differ in their similarities ({measure}), got {similarities.shape[0]} equal rows",
     )
     return Similarities(prototypes, measure, gamma, mean, float(1 / centred_length))
 
 
 def _length(rows: np.ndarray) -> np.floating:
-    """Root mean square length of rows, in double precision."""
+    """Return the root mean square length of the rows, computed in double precision."""
     return np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).mean())
 
 

@@ -1,7 +1,8 @@
-"""The way from pictures to features as transformers of scikit-learn.
+"""The steps from pictures to features as scikit-learn transformers.
 
-They call the functions that the pipeline calls, and return the same bits for the same seed. They have a file of their
-own, as scikit-learn takes a second to import, and as an edit of the extractor's file makes all descriptors anew.
+The transformers call the same functions as the pipeline, and return the same bits for the same seed. They are in a
+separate file, because importing scikit-learn takes a second, and because the pipeline computes all descriptors again
+when the file of an extractor changes.
 """
 
 import os
@@ -35,9 +36,9 @@ from jointsparse.schema import (
     whole,
 )
 
-LARGEST_ENTRY = 1e30  # of X for a basis; float32 holds sums of many
-DEEPEST = 20  # levels of a tree in a file
-MOST_BYTES_OF_PICTURE = 400_000_000  # that a model in a file may take to describe one
+LARGEST_ENTRY = 1e30  # limit for the entries of X in SVDBasis, so that float32 sums do not overflow
+DEEPEST = 20  # limit for the levels of a tree in a model file
+MOST_BYTES_OF_PICTURE = 400_000_000  # limit for the memory that a model from a file needs to describe a picture
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -49,20 +50,20 @@ def _generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
-def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
-    """Return what `use` returns for each item of X, which may be any iterable. A ValueError names the item."""
+def _map_items(X: Any, function: Callable[[Any], Any]) -> list[Any]:
+    """Apply a function to each item of X, which may be any iterable. A ValueError is raised again with the item."""
     if isinstance(X, Iterator):
         X = list(X)
     if isinstance(X, str | os.PathLike) or not isinstance(X, Collection) or not len(X):
         raise ValueError(f"X must be a list of at least one picture, or of the descriptors of each, got {X!r}")
     if isinstance(X, np.ndarray) and (X.ndim == 2 or (X.ndim == 3 and X.shape[2] == 3)):
         raise ValueError(
-            f"X must be a list with an item for each picture, got one of shape {X.shape}: give [X] for one"
+            f"X must be a list with one item per picture, got an array of shape {X.shape}: give [X] for one picture"
         )
     results = []
     for i, item in enumerate(X):
         try:
-            results.append(use(item))
+            results.append(function(item))
         except ValueError as error:
             raise ValueError(f"X[{i}]: {error}") from error
     return results
@@ -71,16 +72,16 @@ def _each(X: Any, use: Callable[[Any], Any]) -> list[Any]:
 def _descriptors(item: Any) -> np.ndarray | None:
     """Return the descriptors of a picture, (n_descriptors, length), or None if it has none.
 
-    OpenCV returns None for a picture without keypoints. It returns whole numbers as floats, which become uint8.
+    OpenCV returns None for a picture without keypoints, and whole numbers as floats, which are converted to uint8.
     """
     try:
         descriptors = np.empty(0) if item is None else np.asarray(item)
-    except ValueError:  # for rows of several lengths; NumPy's message would speak of sequences and array elements
+    except ValueError:  # NumPy's message for rows of different lengths would not help here
         descriptors = np.empty(0, object)
     require(
         descriptors.dtype != object,
-        "expected an array of descriptors (n_descriptors, length), got rows of several lengths or other objects: of "
-        "pairs (keypoints, descriptors) give the descriptors",
+        "expected an array of descriptors (n_descriptors, length), got rows of different lengths or other objects: if "
+        "these are pairs (keypoints, descriptors), give only the descriptors",
     )
     if not descriptors.size:
         return None
@@ -92,20 +93,21 @@ def _descriptors(item: Any) -> np.ndarray | None:
 
 
 def _all_descriptors(X: Any) -> list[np.ndarray]:
-    """Return the descriptors of each picture, all of one length. A picture without keypoints has an empty array."""
-    of_pictures = _each(X, _descriptors)
-    lengths = {i: descriptors.shape[1] for i, descriptors in enumerate(of_pictures) if descriptors is not None}
+    """Return an array of descriptors for each picture, all of the same length, and empty for pictures without any."""
+    items = _map_items(X, _descriptors)
+    lengths = {i: descriptors.shape[1] for i, descriptors in enumerate(items) if descriptors is not None}
     require(lengths, "X must hold descriptors, got none")
     first, length = next(iter(lengths.items()))
     for i, other in lengths.items():
         require(
-            other == length, f"X must hold descriptors of one length, got {length} in X[{first}], {other} in X[{i}]"
+            other == length,
+            f"X must hold descriptors of the same length, got {length} in X[{first}] and {other} in X[{i}]",
         )
-    return [np.empty((0, length), np.uint8) if descriptors is None else descriptors for descriptors in of_pictures]
+    return [np.empty((0, length), np.uint8) if descriptors is None else descriptors for descriptors in items]
 
 
 def _require_tree(tree: vocabulary_tree.Tree, sizes: Sizes) -> None:
-    """Raise ValueError unless each node but the root is the child of an earlier node, one level below it."""
+    """Raise ValueError unless every node except the root is the child of an earlier node, one level below it."""
     n_children = tree.n_children.astype(np.int64)
     ends = 1 + np.cumsum(n_children)
     sound = ends[-1] == len(tree.level) and (tree.first_child == np.where(n_children, ends - n_children, 0)).all()
@@ -113,11 +115,11 @@ def _require_tree(tree: vocabulary_tree.Tree, sizes: Sizes) -> None:
         parents = np.repeat(np.arange(len(n_children)), n_children)
         sound = (parents < np.arange(1, len(n_children))).all() and tree.level[0] == 0
         sound = sound and (tree.level[1:] == tree.level[parents] + 1).all()
-    require(sound, "the tree must lead from nodes to nodes of its own, got one with a fault")
+    require(sound, "the nodes of the tree must be numbered level by level, with the children of a node in a row")
     require(tree.depth <= DEEPEST, f"the tree must have at most {DEEPEST} levels, got {tree.depth:,}")
 
 
-# What a model file may hold of a tree and of a basis.
+# Schemas of a tree and of a basis in a model file.
 SINGLE, INT32 = (np.dtype(np.float32),), (np.dtype(np.int32),)
 TREE = {
     "centres": array(SINGLE, "nodes", "in", low=0, high=255),
@@ -132,10 +134,10 @@ BASIS = {
 
 
 class _OfLists(Versioned, TransformerMixin, BaseEstimator):
-    """A transformer whose input has an item for each picture."""
+    """Base class of transformers whose input has one item per picture."""
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
-        """Fit to X, and transform it. X may be an iterator, which is read once."""
+        """Fit to X, and transform X. X may be an iterator, which is read only once."""
         return super().fit_transform(list(X) if isinstance(X, Iterator) else X, y, **options)
 
     def __sklearn_tags__(self) -> Any:
@@ -145,10 +147,11 @@ class _OfLists(Versioned, TransformerMixin, BaseEstimator):
 
 
 class _Extractor(_OfLists):
-    """Local descriptors of pictures, by a module of the room."""
+    """Base class of transformers that compute local descriptors of pictures with a module of `jointsparse.features`."""
 
     extractor: ModuleType
-    bytes_of: tuple[int, int]  # Measured: a pixel, and a descriptor with its path through the deepest tree
+    # Measured memory per pixel, and per descriptor with its path through the deepest tree.
+    bytes_of: tuple[int, int]
 
     _HOLDS: ClassVar = {"step": whole(1), "rootsift": FLAG, "longest_side": whole(1)}
 
@@ -166,44 +169,44 @@ class _Extractor(_OfLists):
         self.longest_side = longest_side
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Return the transformer itself. X and y are not looked at."""
+        """Return the transformer itself. X and y are ignored."""
         return self
 
     def transform(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """Describe each picture.
+        """Compute the descriptors of each picture.
 
         Parameters
         ----------
         X : iterable of pictures
-            Each a path, or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
+            A picture is a path or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
 
         Returns
         -------
         descriptors : list of arrays (n_descriptors, length), uint8
-            For each picture, size by size, each row by row from the top left.
+            Descriptors of each picture, ordered by patch size, then row by row from the top left.
 
         Raises
         ------
         ValueError
-            If a picture or a parameter makes no sense.
+            If a picture or a parameter is invalid.
         """
         require_count(self.longest_side, "longest_side")
         require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
-        return _each(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
+        return _map_items(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
 
     def bytes_of_picture(self) -> int:
-        """Return the memory that describing a picture of `longest_side` takes at most, with the maps of its words."""
+        """Return the most memory that is needed to describe a picture of `longest_side` and to map its words."""
         places = [max(0, self.longest_side - side) // self.step + 1 for side in self.patch_sizes]
-        of_pixel, of_descriptor = self.bytes_of
-        return of_pixel * self.longest_side**2 + of_descriptor * sum(n**2 for n in places)
+        per_pixel, per_descriptor = self.bytes_of
+        return per_pixel * self.longest_side**2 + per_descriptor * sum(n**2 for n in places)
 
     def _require_consistent(self, sizes: Sizes) -> None:
         require(np.ndim(self.patch_sizes) == 1, "patch_sizes must be a list of whole numbers")
         require_grid(self.patch_sizes, self.step)
         require(
             self.bytes_of_picture() <= MOST_BYTES_OF_PICTURE,
-            f"longest_side, step and patch_sizes must be such that a picture takes at most {MOST_BYTES_OF_PICTURE:,} "
-            f"bytes, got {self.bytes_of_picture():,}",
+            f"longest_side, step and patch_sizes must be such that describing a picture takes at most "
+            f"{MOST_BYTES_OF_PICTURE:,} bytes, got {self.bytes_of_picture():,}",
         )
         sizes["out"] = self.extractor.LENGTH
 
@@ -213,7 +216,7 @@ class _Extractor(_OfLists):
         return {"patch_sizes": self.patch_sizes, "step": self.step, "rootsift": self.rootsift}
 
     def grey(self, picture: Any) -> np.ndarray:
-        """Grey levels in [0, 1] of a picture, shrunk to `longest_side`. picture: as in `transform`."""
+        """Return the grey levels in [0, 1] of a picture, shrunk to `longest_side`. picture: as in `transform`."""
         require_extra(type(self).__name__, "PIL")
         from jointsparse.pictures import grey_of, open_grey
 
@@ -232,24 +235,25 @@ class DenseSift(_Extractor):
 
     Parameters
     ----------
-    patch_sizes : sequence of int, pixels, at least 4, default=(16, 24, 32)
-        Sides of the patches. No side of a picture may be shorter, after shrinking.
-    step : int, pixels, at least 1, default=8
-        Distance of neighbouring patches.
+    patch_sizes : sequence of int, default=(16, 24, 32)
+        Sides of the patches in pixels, at least 4. After shrinking, both sides of a picture must be at least as long as
+        the largest patch.
+    step : int, default=8
+        Distance between neighbouring patches in pixels, at least 1.
     rootsift : bool, default=True
-        Whether to take the square roots of the l1-normalised values, instead of l2-normalised values.
-    longest_side : int, pixels, at least 1, default=320
-        Larger pictures are shrunk to it.
+        Whether to return the square roots of l1-normalised values, instead of l2-normalised values.
+    longest_side : int, default=320
+        Longest side of a picture in pixels, at least 1. Larger pictures are shrunk to this size.
 
     See Also
     --------
-    VocabularyTree : Makes histograms of these descriptors.
-    jointsparse.features.dense_sift.describe : The formula.
+    VocabularyTree : Turns these descriptors into histograms.
+    jointsparse.features.dense_sift.describe : Gives the formula.
 
     Notes
     -----
-    Nothing is learnt, so `fit` may be left out. Pictures are opened and shrunk as in the pipeline, which needs
-    `pip install 'jointsparse[pipeline]'`. Descriptors of a picture of 320 x 240 pixels take 0.4 MB.
+    Nothing is learnt, so calling `fit` is not necessary. Pictures are opened and shrunk as in the pipeline, which needs
+    `pip install 'jointsparse[pipeline]'`. The descriptors of a picture of 320 x 240 pixels take 0.4 MB.
 
     References
     ----------
@@ -267,26 +271,26 @@ class DenseSift(_Extractor):
 
 
 class Daisy(_Extractor):
-    """Describe pictures by DAISY: histograms of gradient orientations on rings about the points of a grid.
+    """Describe pictures by DAISY: histograms of gradient orientations on rings around the points of a grid.
 
     Parameters
     ----------
-    patch_sizes : sequence of int, pixels, at least 4, default=(16, 24, 32)
-        Diameters of the outer rings, rounded down to odd ones.
-    step : int, pixels, at least 1, default=8
-        Distance of neighbouring points.
+    patch_sizes : sequence of int, default=(16, 24, 32)
+        Diameters of the outer rings in pixels, at least 4, which are rounded down to odd numbers.
+    step : int, default=8
+        Distance between neighbouring points in pixels, at least 1.
     rootsift : bool, default=True
-        Whether to take the square roots of the l1-normalised values, instead of l2-normalised values.
-    longest_side : int, pixels, at least 1, default=320
-        Larger pictures are shrunk to it.
+        Whether to return the square roots of l1-normalised values, instead of l2-normalised values.
+    longest_side : int, default=320
+        Longest side of a picture in pixels, at least 1. Larger pictures are shrunk to this size.
 
     See Also
     --------
-    DenseSift : Square patches instead of rings.
+    DenseSift : Uses square patches instead of rings.
 
     Notes
     -----
-    As of `DenseSift`. It also takes scikit-image.
+    The notes of `DenseSift` apply. In addition, scikit-image is needed.
 
     References
     ----------
@@ -304,36 +308,37 @@ class Daisy(_Extractor):
 
 
 class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
-    """Turn the descriptors of each picture into a histogram of visual words, the nodes of a vocabulary tree.
+    """Turn the descriptors of each picture into a histogram of visual words, which are the nodes of a vocabulary tree.
 
-    `fit` splits a sample of all descriptors by k-means into `branching` parts, each part again, and so on for `depth`
-    levels. A descriptor counts for one word of each level, on its way to the nearest of the children.
+    `fit` splits a sample of all descriptors by k-means into `branching` parts, splits every part again, and so on for
+    `depth` levels. A descriptor descends from the root to the nearest child at every node, and counts for one word per
+    level.
 
     Parameters
     ----------
-    branching : int, at least 2, default=10
-        Children of a node.
-    depth : int, at least 1, default=4
-        Levels: 10 + 100 + 1000 + 10000 words at most.
-    sample_size : int, at least 1, default=200000
-        Descriptors that the tree is grown from, drawn from those of all pictures. All are taken if there are fewer.
+    branching : int, default=10
+        Number of children of a node, at least 2.
+    depth : int, default=4
+        Number of levels, at least 1. The defaults give at most 10 + 100 + 1000 + 10000 words.
+    sample_size : int, default=200000
+        Number of descriptors from which the tree is grown, drawn from all pictures. If there are fewer, all are used.
     weighting : {"count", "sqrt", "tf-idf"}, default="sqrt"
-        Of a word's count h: h, sqrt(h), or h ln(N / N_w), where N_w of the N fitted pictures hold the word.
+        Whether a word's count h becomes h, sqrt(h) or h ln(N / N_w), where N_w of the N fitted pictures have the word.
     normalise : bool, default=True
-        Whether to give each level of a histogram unit length.
+        Whether to scale each level of a histogram to unit length.
     random_state : int, Generator or None, default=None
-        Draws the sample and begins k-means.
+        Seed or random generator that draws the sample and the initial centres of k-means.
 
     Attributes
     ----------
     tree_ : jointsparse.features.vocabulary_tree.Tree
-        The tree. Word w is its node w + 1.
+        The fitted tree. Word w is node w + 1.
     idf_ : ndarray (n_words,) or None
-        ln(N / N_w), if the weighting is "tf-idf".
+        ln(N / N_w) if the weighting is "tf-idf", and None otherwise.
 
     See Also
     --------
-    DenseSift : Makes descriptors.
+    DenseSift : Computes descriptors.
 
     References
     ----------
@@ -375,10 +380,11 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
 
         Parameters
         ----------
-        X : iterable of arrays (n_descriptors, length), uint8, or floats that are whole numbers from 0 to 255
-            Descriptors of each picture. None or an empty array stands for a picture without any.
+        X : iterable of arrays (n_descriptors, length)
+            Descriptors of each picture, uint8 or floats that are whole numbers from 0 to 255. None or an empty array
+            stands for a picture without descriptors.
         y : None
-            Not looked at.
+            Ignored.
 
         Returns
         -------
@@ -387,7 +393,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
         Raises
         ------
         ValueError
-            If descriptors or parameters make no sense, or if there are too few descriptors to split.
+            If descriptors or parameters are invalid, or if there are too few descriptors to split.
         """
         require_count(self.sample_size, "sample_size")
         vocabulary_tree.require_weighting(self.weighting)
@@ -404,21 +410,22 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
     def _require_consistent(self, sizes: Sizes) -> None:
         n_words, has_idf = self.tree_.n_words, self.idf_ is not None
         require(n_words and sizes.setdefault("out", n_words) == n_words, f"idf_ must have {n_words} numbers")
-        require(has_idf == (self.weighting == "tf-idf"), "idf_ must be there with the weighting tf-idf alone")
-        require(sizes["in"] <= vocabulary_tree.LONGEST, f"descriptors must be short, got {sizes['in']:,} numbers")
+        require(has_idf == (self.weighting == "tf-idf"), "idf_ must be None unless the weighting is tf-idf")
+        longest = vocabulary_tree.LONGEST
+        require(sizes["in"] <= longest, f"descriptors must have at most {longest:,} numbers, got {sizes['in']:,}")
 
     @classmethod
     def from_tree(cls, tree: vocabulary_tree.Tree, idf: np.ndarray | None = None, **parameters: Any) -> Self:
-        """Return a fitted transformer with a tree that was grown before.
+        """Return a fitted transformer with an existing tree.
 
         Parameters
         ----------
         tree : Tree
-            From `vocabulary_tree.grow`.
+            Tree from `vocabulary_tree.grow`.
         idf : array (n_words,) or None
-            From `vocabulary_tree.inverse_frequencies`, for the weighting "tf-idf".
+            Inverse frequencies from `vocabulary_tree.inverse_frequencies`, for the weighting "tf-idf".
         **parameters : any
-            Of the transformer, of which `weighting` and `normalise` matter.
+            Parameters of the transformer. Only `weighting` and `normalise` have an effect.
         """
         self = cls(**parameters)
         vocabulary_tree.require_weighting(self.weighting)
@@ -430,21 +437,21 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
 
         Parameters
         ----------
-        X : iterable of arrays (n_descriptors, length), or None
+        X : iterable of arrays (n_descriptors, length)
             Descriptors of each picture, as in `fit`. A picture without descriptors has a histogram of zeros.
 
         Returns
         -------
         histograms : csr_matrix (n_pictures, n_words), float32
-            The words level by level.
+            Weighted counts, with the words ordered by level.
 
         Raises
         ------
         ValueError
-            If descriptors are not of the tree's length.
+            If the length of the descriptors is not the tree's.
         """
         check_is_fitted(self)
-        counts = self._count(_each(X, _descriptors))
+        counts = self._count(_map_items(X, _descriptors))
         return vocabulary_tree.weigh(
             counts, self.tree_, weighting=self.weighting, normalise=self.normalise, idf=self.idf_
         )
@@ -452,7 +459,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
     def _count(self, X: Sequence[np.ndarray | None]) -> sparse.csr_matrix:
         """Count the words of each picture, (n_pictures, n_words).
 
-        Pictures are counted one by one: together, their descriptors would have to be copied.
+        Pictures are counted one by one, so that descriptors need not be copied into a single array.
         """
         none = np.empty((0, self.tree_.centres.shape[1]), np.uint8)
 
@@ -460,7 +467,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
             descriptors = none if descriptors is None else descriptors
             return vocabulary_tree.encode(self.tree_, descriptors, np.array([len(descriptors)]))
 
-        return sparse.csr_matrix(sparse.vstack(_each(X, count), format="csr"))
+        return sparse.csr_matrix(sparse.vstack(_map_items(X, count), format="csr"))
 
     @property
     def _n_features_out(self) -> int:
@@ -468,35 +475,37 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
 
 
 class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Express samples in a basis in which features are uncorrelated, the first right singular vectors of X.
+    """Transform samples to a basis in which features are uncorrelated: the first right singular vectors of X.
 
-    With X - mean = U diag(s) V^T, the new features of the fitted samples are U diag(s^power), times a number that makes
-    their mean squared length 1. Radii then mean the same whatever the rank.
+    With X - mean = U diag(s) V^T, the new features of the fitted samples are U diag(s^power), scaled such that their
+    mean squared length is 1. Radii are then comparable between ranks.
 
     Parameters
     ----------
-    rank : int, at least 1, or "full", default=1000
-        Number of new features. It must not be above the rank of the data, which "full" stands for.
+    rank : int or "full", default=1000
+        Number of new features, at least 1 and at most the rank of the data. "full" stands for the rank of the data.
     centred : bool, default=True
-        Whether to take off the column means.
-    power : float, at least 0, default=1
-        Power of the singular values in the new features: 1 keeps variances, 0 makes them equal, which whitens.
+        Whether to subtract the column means.
+    power : float, default=1
+        Non-negative power of the singular values in the new features: 1 keeps their variances, and 0 makes them equal,
+        which is called whitening.
     random_state : int, Generator or None, default=None
-        Begins the randomised decomposition, which is taken for a rank below half the shorter side of X.
+        Seed or random generator for the randomised decomposition, which is used if the rank is below half the shorter
+        side of X.
 
     Attributes
     ----------
     basis_ : jointsparse.features.basis.Basis
         Mean, components (n_features, rank), scale and singular values.
     factors_ : ndarray (rank,)
-        Factors that replace the singular values by their power.
+        Factors that replace the singular values by their powers.
     n_features_in_, feature_names_in_ : int, ndarray
-        As in scikit-learn.
+        Number and names of the input features, as in scikit-learn.
 
     Notes
     -----
-    The basis is float32. `transform` returns float64 for float64 X, and float32 for float32. To decompose CSR X, `fit`
-    makes it dense, a few rows at a time if it is large.
+    The basis is float32. `transform` returns float64 for float64 X, and float32 for float32 X. To decompose a CSR
+    matrix, `fit` makes it dense, a few rows at a time if it is large.
 
     References
     ----------
@@ -535,14 +544,14 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decompose X.
+        """Compute the basis from X.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Samples that decide the basis, at least two.
+            At least two samples.
         y : None
-            Not looked at.
+            Ignored.
 
         Returns
         -------
@@ -551,13 +560,13 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Raises
         ------
         ValueError
-            If X or parameters make no sense, or if the rank of the data is too small.
+            If X or parameters are invalid, or if the rank of the data is too small.
         """
         X = self._validated(X, ensure_min_samples=2)
         largest = max(X.max(), -X.min())
         require(
             largest <= LARGEST_ENTRY,
-            f"X must hold numbers from -{LARGEST_ENTRY:g} to {LARGEST_ENTRY:g}, got {largest:g} in size",
+            f"X must hold numbers from -{LARGEST_ENTRY:g} to {LARGEST_ENTRY:g}, got the magnitude {largest:g}",
         )
         if self.rank != "full":
             require_count(self.rank, "rank")
@@ -568,16 +577,16 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     @classmethod
     def from_basis(cls, found: basis.Basis, *, power: float = 1, columns: np.ndarray | None = None) -> Self:
-        """Return a fitted transformer with a basis that was found before.
+        """Return a fitted transformer with an existing basis.
 
         Parameters
         ----------
         found : Basis
-            From `basis.fit`.
-        power : float, at least 0
-            Power of the singular values in the new features.
+            Basis from `basis.fit`.
+        power : float
+            Non-negative power of the singular values in the new features.
         columns : int array or None
-            Which of the new features `transform` returns, in this order. None: all of them.
+            Columns of the new features that `transform` returns, in this order. By default it returns all of them.
         """
         some = slice(None) if columns is None else columns
         self = cls(rank=len(found.singular_values[some]), centred=bool(found.mean.any()), power=power)
@@ -589,7 +598,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the samples in the basis, dense (n_samples, rank). X is as in `fit`, one sample suffices."""
+        """Transform samples to the basis: a dense array (n_samples, rank). X: as in `fit`, with one sample or more."""
         check_is_fitted(self)
         Z = basis.project(self._validated(X, reset=False), self.basis_)
         return (Z * self.factors_).astype(Z.dtype, copy=False)

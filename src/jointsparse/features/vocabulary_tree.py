@@ -1,7 +1,7 @@
-"""Vocabulary tree: words for local descriptors by hierarchical k-means, and histograms over all its levels.
+"""Vocabulary tree: hierarchical k-means quantises local descriptors into words, which are counted on all levels.
 
-Nister, D. and Stewenius, H. (2006), Scalable recognition with a vocabulary tree, CVPR. As a multi-resolution histogram
-in Quattoni, Carreras, Collins and Darrell (2009), Section 6: 10 + 100 + 1000 + 10000 words.
+Nister, D. and Stewenius, H. (2006), Scalable recognition with a vocabulary tree, CVPR. Quattoni, Carreras, Collins and
+Darrell (2009), Section 6, use a multi-resolution histogram of 10 + 100 + 1000 + 10000 words.
 """
 
 import math
@@ -17,26 +17,27 @@ from jointsparse.compiled import njit
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
-IMAGES_ENCODED_AT_ONCE = 32  # of 320 x 240 pixels: 12 MB of descriptors
-IMAGES_AT_ONCE = 1000  # whose histograms are weighted together: numbers for each entry of all would not fit
-MAX_ITER = 50  # of k-means in a node. Measured: 100 reduce the root mean square distance to the leaves by under 0.1 %.
-TOL = 1e-4  # of k-means: the squared distance that all centres move, as a fraction of the features' mean variance
-MOST_STEPS = 128  # in 1, of the centres' grid
-LONGEST = 33_000  # descriptors: their squared distances fit in 32 bits
+IMAGES_ENCODED_AT_ONCE = 32  # block size: 12 MB of descriptors for 320 x 240 pixels
+IMAGES_AT_ONCE = 1000  # block size of the normalisation, whose temporary arrays would be too large for all images
+# Iterations of k-means in a node. Measured: 100 reduce the root mean square distance to the leaves by less than 0.1 %.
+MAX_ITER = 50
+TOL = 1e-4  # k-means stops if all centres together move by this squared distance, relative to the mean variance
+MOST_STEPS = 128  # centres are rounded to multiples of 1 / 128, or coarser if descriptors are long
+LONGEST = 33_000  # longest descriptors whose squared distances fit in 32 bits
 
 Progress = Callable[[int, int], None]
 
 
 class Tree(NamedTuple):
-    """A tree of words as plain arrays, one entry per node, level by level (breadth-first). Node 0 is the root.
+    """Vocabulary tree as plain arrays with one entry per node, in breadth-first order. Node 0 is the root.
 
-    centres: (n_nodes, length) float32, multiples of 1 / 128: distances are whole numbers, which no processor rounds in
-    another order. The root's is not used.
-    first_child: (n_nodes,) int32. The children of a node follow one another from here. 0 for a leaf.
-    n_children: (n_nodes,) int32. 0 for a leaf.
+    centres: (n_nodes, length) float32, multiples of 1 / 128 or of a larger power of two, so that distances are computed
+    exactly, on all processors. The centre of the root is not used.
+    first_child: (n_nodes,) int32. The first child of a node, after which its other children follow. 0 for a leaf.
+    n_children: (n_nodes,) int32. The number of children. 0 for a leaf.
     level: (n_nodes,) int32. 0 for the root, 1 to depth for the words.
 
-    Every node but the root is a word: word w is node w + 1 and column w of a histogram.
+    All nodes except the root are words: word w is node w + 1 and column w of a histogram.
     """
 
     centres: np.ndarray
@@ -62,24 +63,26 @@ def grow(
     seed: int,
     progress: Progress | None = None,
 ) -> Tree:
-    """Split the descriptors by k-means into `branching` parts, each part again, and so on for `depth` levels.
+    """Grow a vocabulary tree: split the descriptors by k-means into `branching` parts, and split every part again.
 
-    In every node: minimise over centres c_1, ..., c_b  sum_x min_k |x - c_k|^2, the sum over the node's descriptors x.
+    In every node, k-means minimises sum_x min_k |x - c_k|^2 over centres c_1, ..., c_b, where the sum runs over the
+    node's descriptors x.
 
     Parameters
     ----------
     descriptors : array, shape (n, length), uint8
-        Sample of the descriptors to quantise later.
-    branching : int, at least 2
-        Children per node. There are fewer where k-means leaves a part empty.
-    depth : int, at least 1
-        Levels below the root.
-    min_points : int, at least 1
-        A node with fewer descriptors, or with fewer distinct ones than `branching`, is a leaf whatever its level.
-    seed : int, at least 0
-        Together with a node's path, decides the node's random state.
+        Sample of the descriptors that will be quantised.
+    branching : int
+        Number of children per node, at least 2. A node has fewer children if k-means leaves a part empty.
+    depth : int
+        Number of levels below the root, at least 1.
+    min_points : int
+        Smallest number of descriptors in a node that is split, at least 1. A node is also a leaf if it has fewer
+        distinct descriptors than `branching`.
+    seed : int
+        Non-negative seed. The random state of a node depends on the seed and the node's path.
     progress : function or None
-        Called as `progress(done, total)` after each node, in descriptors times levels.
+        Called as `progress(done, total)` after every node; both numbers count descriptors times levels.
 
     Returns
     -------
@@ -93,8 +96,8 @@ def grow(
 
     Notes
     -----
-    Source: Nister and Stewenius (2006), Section 3. k-means begins at one greedy k-means++ start (Arthur and
-    Vassilvitskii, SODA 2007) and is exact in integers: the tree is the same, bit by bit, on every processor.
+    Source: Nister and Stewenius (2006), Section 3. k-means has a single start, chosen by greedy k-means++ (Arthur and
+    Vassilvitskii, SODA 2007), and computes in integers, so that the tree has the same bits on every processor.
 
     Examples
     --------
@@ -119,7 +122,7 @@ def grow(
     total, done = len(descriptors) * depth, 0
     root = np.zeros((1, descriptors.shape[1]), np.float32)
     centres, first_child, n_children, level = [root], list[int](), list[int](), list[int]()
-    # Nodes in the order of their numbers: the path of child numbers from the root, and the descriptors there.
+    # Nodes in the order of their numbers: the path from the root as child numbers, and the node's descriptors.
     waiting: deque[tuple[tuple[int, ...], np.ndarray]] = deque([((), descriptors)])
     while waiting:
         path, points = waiting.popleft()
@@ -139,9 +142,9 @@ def grow(
 
 
 def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Centres of a node's children, and the child of each of its points."""
-    points = points.astype(np.int16)  # of which kernels multiply many at once
-    # Centres here are in steps of a grid, 1 / steps, so whole numbers: their products with points are exact.
+    """Return the centres of a node's children, and the child of each point."""
+    points = points.astype(np.int16)  # of which the processor multiplies many at once
+    # Centres are stored as integers, in units of 1 / steps, so that their products with points are exact.
     (n, length), steps = points.shape, _steps(points.shape[1])
     totals, squares = points.sum(axis=0, dtype=np.int64), _distances(points, np.zeros(length, np.int16)).sum()
     variance = (int(squares) - sum(int(total) ** 2 for total in totals) / n) / n / length
@@ -160,10 +163,10 @@ def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int)
 
 
 def _begin(points: np.ndarray, branching: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the first centres, by greedy k-means++.
+    """Return the initial centres, by greedy k-means++.
 
-    Each is the best of a few points, drawn with probabilities in proportion to their squared distances from the nearest
-    centre so far: the one with which the sum of these distances becomes the smallest.
+    For every centre a few points are drawn, with probabilities proportional to their squared distances from the nearest
+    existing centre. The point that reduces the sum of these distances most becomes the next centre.
     """
     centres = [int(rng.integers(len(points)))]
     squares = _distances(points, points[centres[0]])
@@ -178,40 +181,40 @@ def _begin(points: np.ndarray, branching: int, rng: np.random.Generator) -> np.n
 
 
 def _steps(length: int) -> int:
-    """Return how many steps of the centres' grid make 1: a power of two, so that products of vectors fit in 32 bits."""
+    """Return the power of two by which centres are multiplied and rounded, such that dot products fit in 32 bits."""
     return int(min(MOST_STEPS, 2 ** int(math.log2(2**31 / (255 * 255 * length)))))
 
 
 def _on_grid(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Centres in steps of their grid, as the kernels take them, and their squared lengths."""
+    """Return scaled centres as int16, in the form that the kernels take, and their squared lengths."""
     whole = np.rint(centres, out=np.empty(centres.shape, np.int16), casting="unsafe")
     return whole, np.einsum("ij,ij->i", whole, whole, dtype=np.int64)
 
 
 @njit(nogil=True)
 def _distances(points, centre):  # type: ignore[no-untyped-def]
-    """Squared distance of each point to a centre."""
+    """Return the squared distance of each point from a centre."""
     squares = np.empty(len(points), np.int64)
     for i in range(len(points)):
         point, total = points[i], np.int32(0)
         for j in range(len(centre)):
-            apart = np.int32(np.int32(point[j]) - np.int32(centre[j]))
-            total = np.int32(total + np.int32(apart * apart))
+            difference = np.int32(np.int32(point[j]) - np.int32(centre[j]))
+            total = np.int32(total + np.int32(difference * difference))
         squares[i] = total
     return squares
 
 
 @njit(nogil=True)
 def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untyped-def]
-    """Return which of the centres first, …, last - 1 is nearest to x: the one with the largest 2 c . x - |c|^2.
+    """Return which of the centres first, …, last - 1 is nearest to x: the centre with the largest 2 c . x - |c|^2.
 
-    Choice: of equally near centres the first. `centres` count in steps of a grid, `steps` of which make 1; `squares`
-    are their squared lengths. So the scores that are compared are steps^2 times as large.
+    Choice: the first of several nearest centres. centres: integers, scaled by `steps`. squares: the squared lengths of
+    the scaled centres. The scores that are compared are therefore scaled by steps^2.
     """
     nearest, best = first, np.int64(-(2**62))
     for k in range(first, last):
         centre, product = centres[k], np.int32(0)
-        for j in range(len(x)):  # in 32 bits: four times as fast
+        for j in range(len(x)):  # 32 bits are four times as fast as 64
             product = np.int32(product + np.int32(np.int32(centre[j]) * np.int32(x[j])))
         score = 2 * steps * np.int64(product) - squares[k]
         if score > best:
@@ -221,7 +224,7 @@ def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untype
 
 @njit(nogil=True)
 def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ignore[no-untyped-def]
-    """Write the nearest centre of each point to `labels`, and the sum and number of each centre's points."""
+    """Write the nearest centre of each point to `labels`, and write sum and number of each centre's points."""
     sums[:] = 0
     counts[:] = 0
     for i in range(len(points)):
@@ -235,13 +238,13 @@ def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ign
 
 def _has_distinct(points: np.ndarray, n: int) -> bool:
     """Return True if there are at least n distinct rows."""
-    # The first few rows nearly always hold them.
+    # The first few rows nearly always contain n distinct rows.
     return any(len(np.unique(points[:stop], axis=0)) >= n for stop in (10 * n, len(points)))
 
 
 @njit(nogil=True)
 def _descend(centres, squares, steps, first_child, n_children, descriptors, paths):  # type: ignore[no-untyped-def]
-    """Write to `paths` the nodes that each descriptor meets from the root, always going to the nearest child.
+    """Write to `paths` the nodes that each descriptor passes on its way from the root to the nearest child.
 
     Column l - 1 is the node at level l, or -1 below a leaf.
     """
@@ -263,8 +266,9 @@ def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
 
     descriptors: (n, length) uint8.
 
-    Returns the nodes met, (n, depth) int32: column l - 1 is the node at level l, or -1 below an early leaf. Of
-    children equally near, the first is taken. Raises ValueError if the descriptors are not uint8 of the tree's length.
+    Returns the nodes on the paths, (n, depth) int32: column l - 1 is the node at level l, or -1 below an early leaf. If
+    several children are equally near, the first one is taken. Raises ValueError if the descriptors are not uint8 of the
+    tree's length.
 
     Notes
     -----
@@ -279,7 +283,7 @@ def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
     [[2], [1]]
     """
     _require_descriptors(descriptors, tree.centres.shape[1])
-    # Numba compiles anew for read-only arrays, such as memory maps. Only such arrays are copied here.
+    # Numba would compile again for read-only arrays, such as memory maps, so these arrays are copied.
     steps = _steps(tree.centres.shape[1])
     centres, squares = _on_grid(steps * tree.centres)
     first_child = np.require(tree.first_child, np.int32, ["C", "W"])
@@ -290,14 +294,14 @@ def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
 
 
 def encode(tree: Tree, descriptors: np.ndarray, counts_per_image: np.ndarray) -> sparse.csr_matrix:
-    """Count words at all levels, a multi-resolution histogram: H[image, w] descriptors pass through word w.
+    """Count the words on all levels: a multi-resolution histogram H, where H[image, w] descriptors pass through word w.
 
-    descriptors: (n, length) uint8, image after image. They may be memory-mapped: those of a few images are held at a
-    time. counts_per_image: (n_images,) integers that sum to n.
+    descriptors: (n, length) uint8, ordered by image. The array may be memory-mapped, because the descriptors of only a
+    few images are read at a time. counts_per_image: (n_images,) integers that sum to n.
 
-    Returns counts, csr (n_images, n_words) int32. Word w is node w + 1, so that the columns come level by level. In
-    each level a row sums to the image's number of descriptors, less the number that ended in a leaf above.
-    Raises ValueError if the counts do not sum to n, or as `quantise`.
+    Returns counts, csr (n_images, n_words) int32. Word w is node w + 1, so that the columns are ordered by level. The
+    sum of a row over a level is the image's number of descriptors, minus the number that ended in a leaf above. Raises
+    ValueError if the counts do not sum to n, or if the descriptors are not uint8 of the tree's length.
 
     Notes
     -----
@@ -328,14 +332,14 @@ def encode(tree: Tree, descriptors: np.ndarray, counts_per_image: np.ndarray) ->
         counts = counts_per_image[start : start + IMAGES_ENCODED_AT_ONCE]
         paths = quantise(tree, descriptors[ends[start] : ends[start + len(counts)]])
         rows, words = np.repeat(np.arange(len(counts)), counts * paths.shape[1]), paths.ravel() - 1
-        met = words >= 0  # -1 stands below an early leaf
-        ones = np.ones(int(met.sum()), np.int32)
-        blocks.append(sparse.csr_matrix((ones, (rows[met], words[met])), shape=(len(counts), tree.n_words)))
+        is_word = words >= 0  # paths have -1 below an early leaf
+        ones = np.ones(int(is_word.sum()), np.int32)
+        blocks.append(sparse.csr_matrix((ones, (rows[is_word], words[is_word])), shape=(len(counts), tree.n_words)))
     return sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
 
 
 def _normalise_levels(features: sparse.csr_matrix, level: np.ndarray, depth: int) -> None:
-    """Scale, in place, each level's entries of each row to unit l2 norm. `level` holds the level of each column."""
+    """Scale the entries of each row and level to unit l2 norm, in place. level: the level of each column."""
     for start in range(0, features.shape[0], IMAGES_AT_ONCE):
         ends = features.indptr[start : start + IMAGES_AT_ONCE + 1]
         block, row = slice(ends[0], ends[-1]), np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -352,20 +356,20 @@ def weigh(
     normalise: bool = True,
     idf: np.ndarray | None = None,
 ) -> sparse.csr_matrix:
-    """Make features from counts h: weight each word, then divide each level's part v of each row by |v|_2.
+    """Turn counts into features: weight the words, then scale each level of each row to unit l2 norm.
 
     Parameters
     ----------
     counts : csr_matrix, shape (n_images, n_words)
         Counts from `encode`.
     tree : Tree
-        The tree that counted.
+        Tree with which the words were counted.
     weighting : "count", "sqrt" or "tf-idf"
-        h, sqrt(h) or h ln(N / N_w), where N_w of N images hold word w.
+        Whether a count h becomes h, sqrt(h) or h ln(N / N_w), where N_w of N images have the word w.
     normalise : bool
-        Whether to give each level's part of a row unit l2 norm. A part of zeros stays.
+        Whether to scale each level of a row to unit l2 norm. Levels without words stay zero.
     idf : array, shape (n_words,)
-        ln(N / N_w), from `inverse_frequencies`. Only "tf-idf" needs it.
+        ln(N / N_w) from `inverse_frequencies`, which only "tf-idf" needs.
 
     Returns
     -------
@@ -374,7 +378,7 @@ def weigh(
     Raises
     ------
     ValueError
-        If the weighting is unknown, "tf-idf" has no `idf`, or the columns are not the tree's words.
+        If the weighting is unknown, if `idf` is missing for "tf-idf", or if the columns are not the tree's words.
 
     Notes
     -----
@@ -408,12 +412,12 @@ def require_weighting(weighting: object) -> None:
 
 
 def inverse_frequencies(counts: sparse.csr_matrix) -> np.ndarray:
-    """ln(N / N_w), (n_words,) float32: N_w of the N images in `counts` hold word w."""
+    """Return ln(N / N_w), (n_words,) float32, where N_w of the N images in `counts` have the word w."""
     n_images = counts.shape[0]
     require(n_images, "counts must have a row for at least one image, got none")
-    holding = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
-    # Choice: a word that no image holds has weight 0; the formula has no value for it.
-    return np.log(n_images / np.where(holding > 0, holding, n_images)).astype(np.float32)
+    n_having = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
+    # Choice: a word that no image has gets the weight 0, because the formula is not defined for it.
+    return np.log(n_images / np.where(n_having > 0, n_having, n_images)).astype(np.float32)
 
 
 def _require_words(counts: sparse.csr_matrix, tree: Tree) -> None:
