@@ -1,4 +1,4 @@
-"""Arrays that do not belong together are told apart."""
+"""Input checks, fingerprints and the limit on BLAS threads."""
 
 from importlib import import_module
 
@@ -10,22 +10,22 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from jointsparse import checks
 
 
-def test_blas_has_its_threads_again_after_calls_that_overlapped():
-    """Of two that restored what each had found, the last one would restore one thread."""
+def test_overlapping_calls_restore_the_number_of_blas_threads():
+    """If every call restored the number that it had seen at its start, the last call would restore one thread."""
     import_module("scipy.linalg")
     with threadpool_limits(3, user_api="blas"):
-        before = [one["num_threads"] for one in threadpool_info()]
+        before = [library["num_threads"] for library in threadpool_info()]
         first, second = checks.one_thread(), checks.one_thread()
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)
-        assert {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"} == {1}
+        assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {1}
         second.__exit__(None, None, None)
-        assert [one["num_threads"] for one in threadpool_info()] == before and 3 in before
+        assert [library["num_threads"] for library in threadpool_info()] == before and 3 in before
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_rows_are_chosen_where_there_is_one_for_each_sample(form):
+def test_select_returns_the_chosen_rows_and_rejects_another_number_of_rows(form):
     X, chosen = np.arange(6.0).reshape(3, 2), np.array([True, False, True])
     got = checks.select(form(X), chosen)
     np.testing.assert_array_equal(got.toarray() if sparse.issparse(got) else got, X[[0, 2]])
@@ -34,7 +34,7 @@ def test_rows_are_chosen_where_there_is_one_for_each_sample(form):
             checks.select(form(np.ones((n, 2))), chosen, "X")
 
 
-def test_a_fingerprint_is_of_shape_type_and_bits():
+def test_a_fingerprint_depends_on_shape_dtype_and_bits():
     X = np.random.default_rng(0).normal(size=(6, 4))
     spoilt = X.copy()
     spoilt[3, 1] = np.nextafter(spoilt[3, 1], 9)

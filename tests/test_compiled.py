@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: compiled once for each content, and safe."""
+"""The cache of compiled kernels: kernels are compiled once per version of the source, and unsafe files are not run."""
 
 import os
 import pickle
@@ -14,8 +14,8 @@ import pytest
 from jointsparse import compiled
 
 PACKAGE = compiled.PACKAGE
-# Counts compilations of kernels of the library, and tells where they are kept and every bit of sums, whose order the
-# compiler chooses.
+# Prints the cache folder, the number of compilations, and all bits of some sums, because the compiler chooses the order
+# of summation.
 PROGRAM = """
 import numpy as np
 from jointsparse import compiled
@@ -27,7 +27,7 @@ print(compiled.folder(), sum(sum(each.stats.cache_misses.values()) for each in k
 
 
 def run(cache, source=PACKAGE.parent):
-    """Folder and number of compilations in a fresh process, what it wrote to stderr, and its sums."""
+    """Run the program in a fresh process. Return the cache folder, the number of compilations, stderr and the sums."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)},
@@ -41,27 +41,27 @@ def run(cache, source=PACKAGE.parent):
 
 @pytest.fixture(scope="module")
 def compiling(tmp_path_factory):
-    """A cache that holds what the program needs, and what the program said when it compiled."""
+    """A cache with all kernels that the program needs, and the result of the run that filled it."""
     cache = tmp_path_factory.mktemp("cache")
     return cache, run(cache)
 
 
 @pytest.fixture
 def cache(compiling, tmp_path):
-    """A copy of that cache, to be spoiled."""
+    """A copy of the filled cache, which a test may damage."""
     return Path(shutil.copytree(compiling[0], tmp_path / "cache"))
 
 
-def test_a_copy_compiles_nothing_and_agrees_in_every_bit_with_the_process_that_compiled(compiling, tmp_path):
+def test_a_copy_of_the_library_compiles_nothing_and_gives_the_same_bits(compiling, tmp_path):
     shutil.copytree(PACKAGE, tmp_path / "jointsparse", ignore=shutil.ignore_patterns("__pycache__"))
     cache, (_, compiled_first, _, expected) = compiling
-    folder, count, said, sums = run(cache, tmp_path)
-    assert (folder.stat().st_mode & 0o777, count, said, sums) == (0o700, 0, "", expected)
+    folder, count, stderr, sums = run(cache, tmp_path)
+    assert (folder.stat().st_mode & 0o777, count, stderr, sums) == (0o700, 0, "", expected)
     assert compiled_first > 0
 
 
 @pytest.mark.parametrize(("edited", "same"), [("files.py", True), ("norms/l1inf.py", False)])
-def test_an_edit_leads_to_another_cache_if_the_file_has_kernels(tmp_path, monkeypatch, edited, same):
+def test_an_edit_changes_the_cache_folder_if_the_file_has_kernels(tmp_path, monkeypatch, edited, same):
     source = Path(shutil.copytree(PACKAGE, tmp_path / "jointsparse", ignore=shutil.ignore_patterns("__pycache__")))
     monkeypatch.setattr(compiled, "PACKAGE", source)
     before = compiled.folder.__wrapped__()
@@ -71,7 +71,7 @@ def test_an_edit_leads_to_another_cache_if_the_file_has_kernels(tmp_path, monkey
 
 
 def changed(content):
-    """One bit of machine code, names or types is another."""
+    """Flip one bit in the middle of a cached kernel."""
     return content[: len(content) // 2] + bytes([content[len(content) // 2] ^ 4]) + content[len(content) // 2 + 1 :]
 
 
@@ -87,7 +87,7 @@ def test_cut_empty_and_changed_files_are_compiled_again(compiling, cache):
 
 
 class Planted:
-    """Its pickle makes a file when it is read."""
+    """An object whose pickle makes a folder when it is loaded."""
 
     def __init__(self, path):
         self.path = path
@@ -135,7 +135,7 @@ print(before, compiled() - before)
 """
 
 
-def test_nothing_is_left_to_compile_after_a_warmup():
+def test_nothing_is_compiled_after_a_warmup():
     done = subprocess.run([sys.executable, "-c", WARMUP], capture_output=True, text=True, check=True)
     before, more = map(int, done.stdout.split())
     assert (before > 10, more) == (True, 0)

@@ -523,7 +523,7 @@ WRONG_CALLS = [
     ),
     (ALL, lambda new, X, Y: new().fit(X, Y[:, 0]).predict(spoilt(X, np.nan)), NOT_FINITE),
     *(
-        ([*ALL, OnlineJointSparseClassifier], call, f"^X must be a sound {form} matrix, got one with a fault: ")
+        ([*ALL, OnlineJointSparseClassifier], call, f"^X must be a valid {form} matrix, got an invalid one: ")
         for form in ("CSR", "CSC", "COO")
         for call in (
             lambda new, X, Y, form=form: new().fit(beyond(X, form), Y[:, 0]),

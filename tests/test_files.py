@@ -1,4 +1,4 @@
-"""Files of models: what comes back, also in another process, and what is refused."""
+"""Model files: loaded models predict the same, also in another process, and bad files are rejected."""
 
 import json
 import os
@@ -41,21 +41,21 @@ import numpy as np
 from jointsparse import load
 for name, X in pickle.load(open("inputs.pkl", "rb")).items():
     model = load(f"{name}.skops")
-    with open(f"{name}.npy", "wb") as found:
-        np.save(found, np.asarray(getattr(model, "decision_function", model.predict)(X)))
+    with open(f"{name}.npy", "wb") as file:
+        np.save(file, np.asarray(getattr(model, "decision_function", model.predict)(X)))
 """
 
 
 @pytest.fixture(scope="module")
 def models(skops):
-    """Fitted models by name, each with samples."""
+    """Fitted models by name, and samples for each of them."""
     pd, _ = pytest.importorskip("pandas"), pytest.importorskip("PIL")
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 6))
     Y = (X[:, :2] + 0.1 * rng.normal(size=(40, 2)) > 0).astype(int)
     frames = pd.DataFrame(X, columns=list("abcdef")), pd.DataFrame(Y, columns=["cat", "dog"])
     pictures = list(rng.integers(0, 256, (12, 32, 32), dtype=np.uint8))
-    made = {
+    fitted = {
         "classifier": JointSparseClassifier(radius=1.0, warm_start=True).fit(X, Y),
         "names": JointSparseClassifierCV(radii=[0.5, 1.0], cv=2).fit(*frames),
         "regressor": JointSparseRegressor(radius=1.0, norm="l12").fit(X, X[:, :2]),
@@ -65,14 +65,14 @@ def models(skops):
         ),
         **{f"online_{norm}": OnlineJointSparseClassifier(norm, radius=1.0).fit(X, Y) for norm in NORMS},
     }
-    inputs = {name: frames[0] if name == "names" else X for name in made}
+    inputs = {name: frames[0] if name == "names" else X for name in fitted}
     for extractor in (DenseSift(patch_sizes=(8,), step=4), Daisy(patch_sizes=(8,), step=4)):
         chain = make_pipeline(extractor, VocabularyTree(3, 2, random_state=0), SVDBasis(4))
         name = type(extractor).__name__
-        made[name] = make_pipeline(*(step for _, step in chain.steps), JointSparseClassifier(radius=5.0))
-        made[name].fit(pictures, np.arange(12) % 2)
+        fitted[name] = make_pipeline(*(step for _, step in chain.steps), JointSparseClassifier(radius=5.0))
+        fitted[name].fit(pictures, np.arange(12) % 2)
         inputs[name] = pictures
-    return made, inputs
+    return fitted, inputs
 
 
 def decisions(model, X):
@@ -80,60 +80,60 @@ def decisions(model, X):
 
 
 @pytest.mark.parametrize(("kernel", "tol"), [("", 0), ("Prescott", file.CHECK_TOL)])
-def test_another_process_predicts_the_same_to_the_bit_and_on_another_kernel_what_load_allows(
+def test_another_process_predicts_the_same_bits_and_another_blas_kernel_the_same_within_the_tolerance(
     models, tmp_path, kernel, tol
 ):
-    made, inputs = models
-    for name, model in made.items():
+    fitted, inputs = models
+    for name, model in fitted.items():
         save(model, tmp_path / f"{name}.skops")
     (tmp_path / "inputs.pkl").write_bytes(pickle.dumps(inputs))
     variables = {"PYTHONWARNINGS": "error"} | ({"OPENBLAS_CORETYPE": kernel} if kernel else {})
     run_python("-c", PREDICT, cwd=tmp_path, variables=variables)
-    for name, model in made.items():
+    for name, model in fitted.items():
         got, expected = np.load(tmp_path / f"{name}.npy"), decisions(model, inputs[name])
         np.testing.assert_allclose(got, expected, rtol=0, atol=tol * np.abs(expected).max(), err_msg=name)
 
 
 def test_names_parameters_and_further_learning_survive(models, tmp_path):
-    made, inputs = models
-    save(made["names"], tmp_path / "model.skops")
+    fitted, inputs = models
+    save(fitted["names"], tmp_path / "model.skops")
     model = load(tmp_path / "model.skops")
     assert model.predict(inputs["names"]).columns.tolist() == ["cat", "dog"]
-    assert model.get_params() == made["names"].get_params()
-    assert clone(model).fit(inputs["names"], made["names"].predict(inputs["names"])).coef_.shape == (2, 6)
-    save(made["online_l1inf"], tmp_path / "model.skops")
-    one, other = load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(made["online_l1inf"]))
+    assert model.get_params() == fitted["names"].get_params()
+    assert clone(model).fit(inputs["names"], fitted["names"].predict(inputs["names"])).coef_.shape == (2, 6)
+    save(fitted["online_l1inf"], tmp_path / "model.skops")
+    loaded, unpickled = load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(fitted["online_l1inf"]))
     X, Y = inputs["classifier"][:5], np.eye(5, 2, dtype=int)
-    np.testing.assert_array_equal(one.partial_fit(X, Y).coef_, other.partial_fit(X, Y).coef_)
+    np.testing.assert_array_equal(loaded.partial_fit(X, Y).coef_, unpickled.partial_fit(X, Y).coef_)
 
 
 @pytest.mark.usefixtures("skops")
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "message"),
     [
         (JointSparseClassifier(), "model must be a fitted estimator, got JointSparseClassifier"),
         ("model", "model must be a fitted estimator, got"),
         (JointSparseClassifier(radius=1.0, callback=print), "got builtins.print in callback: set such a parameter"),
         (
-            make_pipeline(JointSparseClassifier(radius=1.0, callback=lambda *told: None)),
+            make_pipeline(JointSparseClassifier(radius=1.0, callback=lambda *state: None)),
             "lambda> in jointsparseclassifier__callback: set",
         ),
         (JointSparseClassifier(radius=1.0, class_weight={False: 1, True: 2}), "back changed in class_weight: set"),
     ],
 )
-def test_what_no_file_can_hold_is_refused_before_one_is_written(tmp_path, model, said):
-    if "fitted" not in said:
+def test_models_that_cannot_be_saved_are_rejected_before_a_file_is_written(tmp_path, model, message):
+    if "fitted" not in message:
         model.fit(np.eye(4), np.array([False, True] * 2))
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         save(model, tmp_path / "model.skops")
     assert list(tmp_path.iterdir()) == []
 
 
-# Files that no one should trust
+# Files from an untrusted source
 
 
 class Canary:
-    """Leaves a file behind when it is made from a file."""
+    """An object that leaves a file behind when it is unpickled."""
 
     def __init__(self):
         self.value = 1
@@ -143,14 +143,14 @@ class Canary:
 
 
 @pytest.fixture
-def one(skops, tmp_path, monkeypatch, capsys):
+def model_file(skops, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     save(JointSparseClassifier(radius=1.0).fit(np.eye(4), [0, 1, 0, 1]), "model.skops")
     return Path("model.skops")
 
 
 def rewritten(path, change):
-    """The file with other entries. change: takes and returns a dictionary of them."""
+    """Rewrite the file with other entries. change: function that takes and returns a dictionary of entries."""
     with zipfile.ZipFile(path) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(path, "w") as archive:
@@ -166,15 +166,15 @@ def with_origin(**values):
 
 
 def holding(value):
-    """Make a file of a model with `check_`, as one who knows how `save` writes."""
+    """Make a valid file of another value, or of a model with this `check_`, as an attacker who knows `save` could."""
 
     def change(entries):
         model = value
         if not isinstance(value, list | VocabularyTree):
             model = make_pipeline(JointSparseClassifier(radius=1.0)).fit(np.eye(4), [0, 1, 0, 1])
             model.check_ = value
-        found = file._dumped(model)
-        return found | with_origin(digests=file._digests(found))(entries)
+        dumped = file._dumped(model)
+        return dumped | with_origin(digests=file._digests(dumped))(entries)
 
     return change
 
@@ -186,7 +186,7 @@ def unsound_tree():
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("spoil", "message"),
     [
         (lambda path: path.unlink(), "must be a file that jointsparse.save wrote"),
         (lambda path: (path.unlink(), path.mkdir()), "must be a file that jointsparse.save wrote"),
@@ -201,38 +201,38 @@ def unsound_tree():
         (lambda path: rewritten(path, lambda entries: {file.ORIGIN: b"[]"}), "is damaged, or no model"),
         (lambda path: rewritten(path, with_origin(format=2)), "in a newer format, by jointsparse 1.*: upgrade"),
         (lambda path: rewritten(path, with_origin(versions=None)), "is damaged, or no model of jointsparse"),
-        (lambda path: rewritten(path, holding(Canary())), "must hold estimators of .* alone, got test_files.Canary"),
+        (lambda path: rewritten(path, holding(Canary())), "must hold only estimators of .*, got test_files.Canary"),
         (lambda path: rewritten(path, holding([1, 2])), r"must hold an estimator, got a list"),
         (lambda path: rewritten(path, holding({"X": np.eye(4)})), "check_.first_step must be there, got none"),
         (
             lambda path: rewritten(path, holding({"first_step": 0, "X": np.array(["a.jpg"])})),
             "check_.X must be an array of",
         ),
-        (lambda path: rewritten(path, holding(unsound_tree())), "the tree must lead from nodes to nodes of its own"),
+        (lambda path: rewritten(path, holding(unsound_tree())), "nodes of the tree must be numbered level by level"),
     ],
 )
-def test_a_hostile_file_gets_one_sentence_and_runs_nothing(one, spoil, said):
-    spoil(one)
-    with pytest.raises(ValueError, match=said) as refused:
-        load(one)
-    assert "\n" not in str(refused.value) and str(one) in str(refused.value)
+def test_a_hostile_file_raises_an_error_of_one_line_and_runs_nothing(model_file, spoil, message):
+    spoil(model_file)
+    with pytest.raises(ValueError, match=message) as raised:
+        load(model_file)
+    assert "\n" not in str(raised.value) and str(model_file) in str(raised.value)
     assert not Path("canary").exists()
 
 
-def test_what_unpacks_to_too_much_is_refused_before_it_is_unpacked(one, monkeypatch):
-    rewritten(one, holding({"X": sparse.csr_matrix(np.ones((300, 1000)))}))
+def test_archives_that_unpack_to_too_much_are_rejected_before_they_are_unpacked(model_file, monkeypatch):
+    rewritten(model_file, holding({"X": sparse.csr_matrix(np.ones((300, 1000)))}))
     monkeypatch.setattr(archive, "MOST_BYTES", 10**6)
     with pytest.raises(ValueError, match="which unpack to at most 1,000,000 bytes, got 3,"):
-        load(one)
-    with zipfile.ZipFile(one, "w", zipfile.ZIP_DEFLATED) as packed:
+        load(model_file)
+    with zipfile.ZipFile(model_file, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("zeros", bytes(10**7))
-    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *read: pytest.fail("it was read"))
+    monkeypatch.setattr(zipfile.ZipFile, "read", lambda *args: pytest.fail("the entry was read"))
     with pytest.raises(ValueError, match="none of them compressed, got 10,000,000 bytes in 1"):
-        load(one)
+        load(model_file)
 
 
 @pytest.mark.parametrize("part", ["heaps", "rows", "balls"])
-def test_steps_of_a_hostile_file_stay_in_its_own_memory(part):
+def test_learning_with_a_hostile_iterate_does_not_leave_its_memory(part):
     model = OnlineJointSparseClassifier(radius=1.0).fit(sparse.eye_array(6, format="csr"), [0, 1] * 3)
     array = getattr(model._iterate, part)
     array[...] = np.frombuffer(bytes([0, 0, 0, 1]) * (array.nbytes // 4), array.dtype).reshape(array.shape)
@@ -240,50 +240,48 @@ def test_steps_of_a_hostile_file_stay_in_its_own_memory(part):
         pickle.loads(pickle.dumps(model))
 
 
-def test_the_same_model_makes_the_same_bytes(one, tmp_path):
-    save(load(one), tmp_path / "again.skops")
-    assert (tmp_path / "again.skops").read_bytes() == one.read_bytes()
+def test_the_same_model_gives_the_same_bytes(model_file, tmp_path):
+    save(load(model_file), tmp_path / "again.skops")
+    assert (tmp_path / "again.skops").read_bytes() == model_file.read_bytes()
 
 
-def test_no_cut_and_no_flipped_byte_gives_another_model(one):
-    content, expected = one.read_bytes(), load(one).coef_
+def test_truncated_files_and_changed_bytes_never_give_another_model(model_file):
+    content, expected = model_file.read_bytes(), load(model_file).coef_
     rng = np.random.default_rng(0)
     flips = [(place, bytes([content[place] ^ rng.integers(1, 256)])) for place in rng.choice(len(content), 40)]
     cuts = [content[:end] for end in rng.integers(1, len(content), 8)]
     for bad in cuts + [content[:place] + flipped + content[place + 1 :] for place, flipped in flips]:
-        one.write_bytes(bad)
-        with suppress(ValueError):  # and nothing else, as an AssertionError
-            np.testing.assert_array_equal(load(one).coef_, expected)
+        model_file.write_bytes(bad)
+        with suppress(ValueError):  # any other error, such as an AssertionError, fails the test
+            np.testing.assert_array_equal(load(model_file).coef_, expected)
 
 
 @pytest.mark.parametrize("change", [-0.001, 0.001])
-def test_scores_that_changed_since_are_told(one, change):
+def test_a_model_that_does_not_reproduce_its_scores_is_rejected(model_file, change):
     model = make_pipeline(JointSparseClassifier(radius=1.0)).fit(np.eye(4), [0, 1, 0, 1])
     scores = model.decision_function(np.eye(4))
     model.check_ = {"first_step": 0, "X": np.eye(4), "scores": scores + change * np.abs(scores).max()}
-    save(model, one)
-    with pytest.raises(
-        ValueError, match=r"must give the scores that it gave when it was written, got others by 0\.001"
-    ):
-        load(one)
+    save(model, model_file)
+    with pytest.raises(ValueError, match=r"that it gave when it was written, got a relative difference of 0\.001"):
+        load(model_file)
 
 
 # Versions
 
 
-def test_another_version_of_scikit_learn_is_told(one, monkeypatch):
+def test_a_file_of_another_version_of_scikit_learn_warns(model_file, monkeypatch):
     monkeypatch.setattr("sklearn.__version__", "99.1")
     with pytest.warns(UserWarning, match=r"was written with scikit-learn \S+ \(here 99.1\): predictions"):
-        load(one)
+        load(model_file)
 
 
-def test_another_version_is_told_of_a_file_and_of_a_pickle(one, models, monkeypatch):
+def test_a_file_and_a_pickle_of_another_version_warn(model_file, models, monkeypatch):
     pickles = {name: pickle.dumps(model) for name, model in models[0].items()}
     monkeypatch.setattr(jointsparse, "__version__", "99.1")
-    with pytest.warns(UserWarning, match=r"was written with jointsparse 1.* \(here 99.1\): predictions") as told:
-        load(one)
-    assert len(told) == 1
-    for name, one_pickle in pickles.items():
-        with pytest.warns(UserWarning, match="was written by jointsparse 1.*, and 99.1 reads it") as told:
-            pickle.loads(one_pickle)
-        assert len(told) == {"DenseSift": 4, "Daisy": 4}.get(name, 1)
+    with pytest.warns(UserWarning, match=r"was written with jointsparse 1.* \(here 99.1\): predictions") as caught:
+        load(model_file)
+    assert len(caught) == 1
+    for name, pickled in pickles.items():
+        with pytest.warns(UserWarning, match="was written by jointsparse 1.* and is read by 99.1") as caught:
+            pickle.loads(pickled)
+        assert len(caught) == {"DenseSift": 4, "Daisy": 4}.get(name, 1)

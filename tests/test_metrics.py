@@ -1,4 +1,4 @@
-"""AUC and EER against scikit-learn, hand counts and images drawn again, and sign tests against SciPy."""
+"""AUC and EER agree with scikit-learn, counts by hand and repeated samples; sign tests agree with SciPy."""
 
 import numpy as np
 import oracles
@@ -11,7 +11,7 @@ from jointsparse import metrics
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_auc_is_scikit_learns_and_eer_where_its_roc_curve_meets_the_diagonal(ties, dtype):
+def test_auc_and_eer_agree_with_the_roc_curve_of_scikit_learn(ties, dtype):
     for seed in range(5):
         scores, labels = draw_scores(n=37, seed=seed, ties=ties)
         got = [of(scores.astype(dtype), labels) for of in (metrics.auc, metrics.eer)]
@@ -27,11 +27,11 @@ TWO_OF_FIVE = [True, True, False, False, False]
         pytest.param("auc", [3, 1, 2, 2], [True, False, True, False], (1 + 1 + 1 + 0.5) / 4, id="auc counts pairs"),
         pytest.param("auc", [0] * 5, [True, False, True, False, True], 0.5, id="auc of equal scores"),
         pytest.param("auc", [0, 1, 2], [False] * 3, np.nan, id="auc without positives"),
-        # One positive is above every negative, the other below one of three: rejected 1/2 meets accepted 1/3.
+        # Where the false positive rate is 1/3, the second positive reduces the false negative rate from 1/2 to 0.
         pytest.param("eer", [5, 3, 4, 2, 1], TWO_OF_FIVE, 1 / 3, id="eer"),
         pytest.param("eer", [5, 4, 3, 2, 1], TWO_OF_FIVE, 0, id="eer of a perfect order"),
         pytest.param("eer", [1, 2, 3, 4, 5], TWO_OF_FIVE, 1, id="eer of the reverse order"),
-        # All are accepted together, halfway along the only step.
+        # All samples are accepted together; the rates are equal halfway along this only step.
         pytest.param("eer", [0] * 5, TWO_OF_FIVE, 0.5, id="eer of equal scores"),
         pytest.param("eer", [np.inf] * 2, [True, False], 0.5, id="infinite scores are tied"),
         pytest.param("eer", [0, 1, 2], [False] * 3, np.nan, id="eer without positives"),
@@ -50,7 +50,7 @@ def test_eer_of_undefined_scores_is_undefined():
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_resampled_metrics_are_those_of_repeated_images(ties):
+def test_resampled_metrics_are_those_of_repeated_samples(ties):
     scores, labels = draw_scores(n=25, ties=ties)
     drawn = np.random.default_rng(0).multinomial(25, np.full(25, 1 / 25), 20)
     counts = np.vstack([np.ones(25, int), drawn]).astype(np.int32)
@@ -58,7 +58,7 @@ def test_resampled_metrics_are_those_of_repeated_images(ties):
     for b, count in enumerate(counts):
         some = np.repeat(np.arange(25), count)
         np.testing.assert_allclose(got[:, b], oracles.slow_metrics(scores[some], labels[some]), rtol=1e-12, atol=1e-15)
-    assert np.isnan(got).any()  # the rare task is missing from some
+    assert np.isnan(got).any()  # some resamples hold no positive of the rare task
     np.testing.assert_array_equal(got[:, 0], [metrics.auc(scores, labels), metrics.eer(scores, labels)])
 
 
@@ -74,7 +74,7 @@ def test_sign_test_is_binomtest_on_its_counts():
 
 
 TWO = np.array([[True], [False]])
-# Every pair is won, so wins counts pairs: min(positives, negatives) of each task.
+# Every pair is a win, so the number of wins is the number of pairs: min(positives, negatives), summed over tasks.
 SEVEN = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
 DRAWN, LABELS = draw_scores()
 
@@ -85,7 +85,9 @@ DRAWN, LABELS = draw_scores()
         pytest.param(TWO + 1.0, 2.0 - TWO, TWO, (1, 0), (0.5, 1), id="counts by hand"),
         pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
         pytest.param(TWO + 1.0, TWO * 0.0, TWO, (0, 0), (1, 1), id="a tie of one classifier is no win"),
-        pytest.param(SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each item is in one pair of its task"),
+        pytest.param(
+            SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each sample is in at most one pair of a task"
+        ),
     ],
 )
 def test_sign_test_by_hand(f, g, labels, counts, p):
@@ -95,7 +97,7 @@ def test_sign_test_by_hand(f, g, labels, counts, p):
 
 
 @pytest.mark.parametrize(("p_values", "expected"), [([0.01], 0.02), ([0.01] * 2, 0.04), ([0.01] * 3, 0.04)])
-def test_several_runs_cost_a_factor_of_two(p_values, expected):
+def test_several_runs_double_the_p_value(p_values, expected):
     assert metrics.over_runs(p_values) == pytest.approx(expected)
 
 

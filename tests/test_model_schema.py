@@ -1,4 +1,4 @@
-"""What a model file may hold: each fault in it gets one sentence when it is loaded."""
+"""Model files with invalid content: loading them raises an error of one line."""
 
 import re
 
@@ -20,7 +20,7 @@ NAN = np.nan
 
 
 def with_entry(value, at=0):
-    """A function that puts a value into a copy of an array."""
+    """Return a function that copies an array and sets one entry to a value."""
 
     def changed(array):
         array = array.copy()
@@ -41,7 +41,7 @@ def without_counts(rows):
 
 
 def drawn_beyond():
-    """A generator that reads its next number behind its state."""
+    """Return a generator whose position is outside its state."""
     rng = np.random.RandomState(0)
     state = rng.get_state(legacy=False)
     state["state"]["pos"] = 10**6
@@ -50,7 +50,7 @@ def drawn_beyond():
 
 
 def circle(tree):
-    """Two nodes that are each other's children."""
+    """Return a tree with two nodes that are each other's children."""
     first_child, n_children = tree.first_child.copy(), tree.n_children.copy()
     first_child[:3], n_children[:3] = (1, 2, 1), (1, 1, 1)
     return tree._replace(first_child=first_child, n_children=n_children)
@@ -99,7 +99,7 @@ FAULTS = [
         "A" * 10**6,
         "class_weight must be a number, text or a list of them, got a str of 1,000",
     ),
-    ("classifier", "class_weight", [[[[[[[[1]]]]]]]], "class_weight must hold lists in at most 6 others"),
+    ("classifier", "class_weight", [[[[[[[[1]]]]]]]], "class_weight must hold lists nested at most 6 deep"),
     ("classifier", "callback", lambda _: np.log, "callback must be a number, text or a list of them, got a ufunc"),
     (
         "classifier",
@@ -125,15 +125,15 @@ FAULTS = [
     ("online-sparse", "_iterate.rows", without_counts, "the weights of the online classifier are inconsistent"),
     ("online-sparse", "_iterate.norm", "l1inf", "the weights must be stored for"),
     # The steps of pictures
-    ("daisy", f"{TREE}.level", with_entry(2**31 - 1, -1), "the tree must lead from nodes to nodes of its own"),
-    ("daisy", f"{TREE}.first_child", with_entry(7), "the tree must lead from nodes to nodes of its own"),
-    ("daisy", f"{TREE}.n_children", with_entry(10**9), "the tree must lead from nodes to nodes of its own"),
+    ("daisy", f"{TREE}.level", with_entry(2**31 - 1, -1), "the nodes of the tree must be numbered level by level"),
+    ("daisy", f"{TREE}.first_child", with_entry(7), "the nodes of the tree must be numbered level by level"),
+    ("daisy", f"{TREE}.n_children", with_entry(10**9), "the nodes of the tree must be numbered level by level"),
     ("daisy", f"{TREE}.n_children", with_entry(-1), rf"n_children {NUMBERS}"),
-    ("daisy", TREE, circle, "the tree must lead from nodes to nodes of its own"),
+    ("daisy", TREE, circle, "the nodes of the tree must be numbered level by level"),
     ("daisy", f"{TREE}.centres", with_entry(NAN), rf"tree_.centres {NUMBERS}"),
     ("daisy", f"{TREE}.centres", with_entry(300.0), rf"tree_.centres {NUMBERS}"),
     ("daisy", f"{TREE}.centres", lambda centres: centres[:, :50], "vocabularytree must take the 104 features"),
-    ("daisy", "vocabularytree.idf_", np.ones(9, np.float32), "idf_ must be there with the weighting tf-idf alone"),
+    ("daisy", "vocabularytree.idf_", np.ones(9, np.float32), "idf_ must be None unless the weighting is tf-idf"),
     ("daisy", "vocabularytree.weighting", "count²", "weighting must be one of count, sqrt, tf-idf"),
     ("daisy", f"{BASIS}.mean", with_entry(NAN), rf"basis_.mean {NUMBERS}"),
     ("daisy", f"{BASIS}.scale", np.inf, "basis_.scale must be a finite number of at least 0, got inf"),
@@ -141,7 +141,7 @@ FAULTS = [
     ("daisy", "svdbasis.factors_", longer, rf"factors_ {SHAPE}"),
     ("daisy", "daisy.step", 0, "step must be a whole number from 1"),
     ("daisy", "daisy.patch_sizes", (2,), "each of patch_sizes must be a whole number of at least 4, got 2"),
-    ("daisy", "daisy.longest_side", 10**6, "a picture takes at most 400,000,000 bytes, got 1,"),
+    ("daisy", "daisy.longest_side", 10**6, "describing a picture takes at most 400,000,000 bytes, got 1,"),
     ("daisy", "steps", [], "steps must be a list of pairs, at least one"),
     ("daisy", "memory", "/etc", "memory must be None, got '/etc'"),
 ]
@@ -152,41 +152,46 @@ def path(tmp_path):
     return tmp_path / "model.skops"
 
 
-def refusal(path):
-    with pytest.raises(ValueError, match="is damaged, or no model of jointsparse: ") as refused:
+def message_for(path):
+    """Load an invalid file and return the message of the error."""
+    with pytest.raises(ValueError, match="is damaged, or no model of jointsparse: ") as raised:
         load(path)
-    assert "\n" not in str(refused.value) and str(path) in str(refused.value) and len(str(refused.value)) < 1000
-    return str(refused.value)
+    message = str(raised.value)
+    assert "\n" not in message and str(path) in message and len(message) < 1000
+    return message
 
 
-@pytest.mark.parametrize(("name", "where", "value", "said"), FAULTS)
-def test_a_fault_in_a_model_gets_one_sentence(path, name, where, value, said):
+@pytest.mark.parametrize(("name", "where", "value", "expected"), FAULTS)
+def test_a_fault_in_a_model_gives_an_error_of_one_line(path, name, where, value, expected):
     model = model_of(name)
     put(model, where, value)
     write_model(path, model)
-    assert re.search(said, refusal(path))
+    assert re.search(expected, message_for(path))
 
 
 @pytest.mark.parametrize(
     ("name", "attribute"),
     [
-        *(("classifier", one) for one in ("coef_", "intercept_", "n_features_in_", "tol", "_codes", "norm", "_flat")),
+        *(
+            ("classifier", attribute)
+            for attribute in ("coef_", "intercept_", "n_features_in_", "tol", "_codes", "norm", "_flat")
+        ),
         ("online-sparse", "_iterate"),
         ("search", "scores_"),
     ],
 )
-def test_an_attribute_that_is_gone_is_missed(path, name, attribute):
+def test_a_missing_attribute_is_reported(path, name, attribute):
     model = model_of(name)
     del vars(model)[attribute]
     write_model(path, model)
-    assert f".{attribute} must be there, got none" in refusal(path)
+    assert f".{attribute} must be there, got none" in message_for(path)
 
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "said"),
+    ("attribute", "value", "message"),
     [
         ("mean_", with_entry(NAN), "mean_ must hold finite numbers"),
         ("mean_", longer, "mean_ must have a number for each of 3 features"),
@@ -196,28 +201,26 @@ X = np.random.default_rng(0).normal(size=(12, 3))
         ("transform", "x", "must hold no attribute that hides one of its class, got 'transform'"),
     ],
 )
-def test_steps_of_scikit_learn_hold_finite_numbers_as_long_as_there_are_features(path, attribute, value, said):
+def test_steps_of_scikit_learn_must_hold_finite_numbers_for_all_features(path, attribute, value, message):
     model = make_pipeline(StandardScaler(), JointSparseClassifier(radius=1.0)).fit(X, X[:, 0] > 0)
     put(model, f"standardscaler.{attribute}", value)
     write_model(path, model)
-    assert said in refusal(path)
+    assert message in message_for(path)
 
 
-def test_a_step_takes_what_the_one_before_gives(path):
+def test_a_step_must_take_the_number_of_features_that_the_previous_step_returns(path):
     model = make_pipeline(MinMaxScaler(), StandardScaler(), JointSparseClassifier(radius=1.0)).fit(X, X[:, 0] > 0)
     model.steps[2] = ("last", JointSparseClassifier(radius=1.0).fit(X[:, :2], X[:, 0] > 0))
     write_model(path, model)
-    assert "last must take the 3 features of the step before, got 2" in refusal(path)
+    assert "last must take the 3 features of the step before, got 2" in message_for(path)
 
 
-def test_what_compiled_code_would_follow_anywhere_is_not_made(path):
+def test_estimators_with_pointers_for_compiled_code_are_rejected(path):
     model = make_pipeline(StandardScaler(), RandomForestClassifier(2)).fit(X, X[:, 0] > 0)
-    with pytest.raises(
-        ValueError, match=r"transformers and Pipelines of scikit-learn alone to be saved, got sklearn\.ens"
-    ):
+    with pytest.raises(ValueError, match=r"transformers and Pipelines of scikit-learn to be saved, got sklearn\.ens"):
         save(model, path)
     write_model(path, model)
-    with pytest.raises(ValueError, match=r"must hold estimators of jointsparse, and .* alone, got sklearn\.ensemble"):
+    with pytest.raises(ValueError, match=r"must hold only estimators of jointsparse, and .*, got sklearn\.ensemble"):
         load(path)
 
 
@@ -235,7 +238,7 @@ CELLS = np.array([["a", 1], ["b", NAN], ["a", 2], ["c", 3]] * 3, dtype=object)
         (["passthrough", MinMaxScaler()], X),
     ],
 )
-def test_transformers_of_scikit_learn_come_back(path, steps, samples):
+def test_transformers_of_scikit_learn_can_be_saved_and_loaded(path, steps, samples):
     model = make_pipeline(*steps, JointSparseClassifier(radius=1.0)).fit(samples, [0, 1] * 6)
     save(model, path)
     np.testing.assert_array_equal(load(path).decision_function(samples), model.decision_function(samples))
@@ -254,19 +257,19 @@ def test_transformers_of_scikit_learn_come_back(path, steps, samples):
 @pytest.mark.parametrize(
     "y", [["x", "y"] * 6, ["x", "y", "z"] * 4, np.array(["2020-01-01", "2021-01-01"] * 6, "M8[D]")]
 )
-def test_what_fit_leaves_is_what_load_takes(path, model, y):
+def test_every_fitted_model_can_be_loaded(path, model, y):
     save(model.fit(X, y), path)
     np.testing.assert_array_equal(load(path).predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("name", [path.stem for path in MODELS.glob("*.skops")])
-def test_every_attribute_of_our_classes_is_declared(name):
+def test_every_attribute_of_the_classes_of_jointsparse_is_declared(name):
     model = model_of(name)
     for part in (part for _, part in getattr(model, "steps", [("", model)])):
         assert vars(part).keys() <= declared(part).keys()
 
 
-def test_what_a_user_adds_comes_back(path):
+def test_attributes_that_a_user_adds_are_kept(path):
     model = make_pipeline(StandardScaler().set_output(transform="pandas"), JointSparseClassifier(radius=1.0))
     model.fit(X, X[:, 0] > 0)
     model.card_, model.note_, model[-1].note_ = {"numbers": {"accuracy": 0.9}}, ["mine"], np.arange(3)
@@ -276,11 +279,9 @@ def test_what_a_user_adds_comes_back(path):
     assert (loaded.card_, loaded.note_, loaded[-1].note_.tolist()) == (model.card_, ["mine"], [0, 1, 2])
 
 
-def test_a_model_that_load_would_not_take_is_not_saved(path):
+def test_a_model_that_load_would_reject_is_not_saved(path):
     model = JointSparseClassifier(radius=1.0).fit(X, [0, 1] * 6)
     model.intercept_ = np.array([NAN])
-    with pytest.raises(
-        ValueError, match=r"must hold what load takes to be saved: .*intercept_ must hold finite numbers"
-    ):
+    with pytest.raises(ValueError, match=r"because load would reject the file: .*intercept_ must hold finite numbers"):
         save(model, path)
     assert not path.exists()

@@ -1,4 +1,4 @@
-"""What has moved is still found: old paths warn, and model files that older versions wrote open."""
+"""Old module paths still work, with a warning, and model files of older versions still open."""
 
 import json
 import pickle
@@ -14,13 +14,13 @@ from jointsparse import _moved
 from jointsparse.files import TRUSTED, load
 from jointsparse.learning.fit import Fit
 
-# Written by version 1.0.0rc1, with the decisions or predictions of each model to six digits.
+# Model files written by version 1.0.0rc1, and the decisions or predictions of every model with six digits.
 MODELS = Path(__file__).with_name("models")
 DECISIONS = json.loads((MODELS / "decisions.json").read_text())
 
 
-def samples_of(model: str) -> object:
-    """The samples that the decisions of a model are about."""
+def samples_for(model: str) -> object:
+    """Return the samples from which the stored decisions of a model were computed."""
     if model == "daisy":
         return np.random.default_rng(1).integers(0, 256, (8, 24, 24), dtype=np.uint8)
     if model == "annotator":
@@ -32,31 +32,31 @@ def samples_of(model: str) -> object:
 
 
 @pytest.mark.parametrize("model", DECISIONS)
-def test_a_model_of_an_older_version_opens_with_one_warning_and_decides_as_it_did(model):
+def test_a_model_of_an_older_version_opens_with_one_warning_and_gives_the_same_decisions(model):
     pytest.importorskip("skops")
-    samples = samples_of(model)
+    samples = samples_for(model)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         loaded = load(MODELS / f"{model}.skops")
-    assert [str(one.message).partition(" (here")[0] for one in caught if one.category is DeprecationWarning] == []
-    assert ["jointsparse 1.0.0rc1" in str(one.message) for one in caught] == [True]
+    assert [str(warning.message) for warning in caught if warning.category is DeprecationWarning] == []
+    assert ["jointsparse 1.0.0rc1" in str(warning.message) for warning in caught] == [True]
     got = np.asarray(getattr(loaded, "decision_function", loaded.predict)(samples))
     np.testing.assert_allclose(got, DECISIONS[model], rtol=0, atol=1e-5 * np.abs(DECISIONS[model]).max())
 
 
-def test_the_models_hold_every_type_of_ours_that_a_file_may_hold():
+def test_the_models_hold_every_type_in_trusted():
     held = b"".join(path.read_bytes() for path in MODELS.glob("*.skops")).decode(errors="replace")
     paths = {path: path.rpartition(".") for path in TRUSTED if path != "jointsparse.learning.fit.Fit"}
-    lacking = [path for path, (module, _, name) in paths.items() if f'"{name}"' not in held or module not in held]
-    assert lacking == []
+    missing = [path for path, (module, _, name) in paths.items() if f'"{name}"' not in held or module not in held]
+    assert missing == []
 
 
-def test_fits_of_an_older_version_start_the_next_one():
+def test_a_fit_of_an_older_version_can_be_used_for_a_warm_start():
     pytest.importorskip("skops")
     with pytest.warns(UserWarning, match=r"jointsparse 1\.0\.0rc1"):
         model = load(MODELS / "classifier.skops")
     assert isinstance(model._last_fit, Fit)
-    X = samples_of("classifier")
+    X = samples_for("classifier")
     assert model.fit(X, (X[:, :2] > 0).astype(int)).n_iter_ == 0
 
 
@@ -69,7 +69,7 @@ def test_a_search_of_an_older_version_knows_its_norm(name):
 
 
 @pytest.mark.parametrize("old", [*_moved.MOVED, "kept.annotator", "app.blas", "scores.comparison", "papers.duchi.race"])
-def test_every_name_of_an_old_path_is_found_and_the_warning_says_where(old):
+def test_every_name_of_an_old_path_is_found_and_the_warning_names_the_new_path(old):
     for place in _moved.places_of(old):
         if place == "pictures" or place.startswith("pipeline."):
             pytest.importorskip("PIL" if place == "pictures" else "pandas")
@@ -78,17 +78,17 @@ def test_every_name_of_an_old_path_is_found_and_the_warning_says_where(old):
         assert names
         for name in names:
             with pytest.warns(DeprecationWarning, match=rf"{old}\.{name} has moved: import it from {module.__name__}$"):
-                found = getattr(import_module(f"jointsparse.{old}"), name)
-            assert found is getattr(module, name)
+                imported = getattr(import_module(f"jointsparse.{old}"), name)
+            assert imported is getattr(module, name)
 
 
 @pytest.mark.parametrize("path", ["jointsparse.scores.nothing", "jointsparse.nothing", "jointsparse.norms.nothing"])
-def test_a_path_that_never_was_is_not_found(path):
+def test_a_path_that_never_existed_is_not_found(path):
     with pytest.raises(ModuleNotFoundError, match=f"No module named '{path}'"):
         import_module(path)
 
 
-def test_an_old_path_has_no_other_names_and_warns_in_the_line_that_asks():
+def test_an_old_path_has_no_other_names_and_the_warning_points_to_the_importing_line():
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):
         from jointsparse.scores.sign_test import nothing  # noqa: F401
     with pytest.warns(DeprecationWarning) as caught:

@@ -1,4 +1,4 @@
-"""Files are whole or absent."""
+"""`written` leaves either a complete file or none."""
 
 import os
 import subprocess
@@ -10,8 +10,8 @@ from jointsparse.written import written
 
 
 @pytest.mark.parametrize("before", [{}, {"table.csv": "old"}])
-def test_the_file_appears_when_the_writer_is_done_and_not_when_it_fails(tmp_path, before):
-    def there():
+def test_the_file_appears_when_the_block_ends_and_not_when_it_fails(tmp_path, before):
+    def contents():
         return {path.name: path.read_text() for path in tmp_path.iterdir()}
 
     for name, content in before.items():
@@ -19,14 +19,14 @@ def test_the_file_appears_when_the_writer_is_done_and_not_when_it_fails(tmp_path
     with pytest.raises(KeyError), written(tmp_path / "table.csv") as temporary:
         temporary.write_text("half")
         raise KeyError
-    assert there() == before
+    assert contents() == before
     with written(tmp_path / "table.csv") as temporary:
         temporary.write_text("new")
-        assert temporary.suffix == ".csv" and there() == before | {temporary.name: "new"}
-    assert there() == {"table.csv": "new"}
+        assert temporary.suffix == ".csv" and contents() == before | {temporary.name: "new"}
+    assert contents() == {"table.csv": "new"}
 
 
-def test_leftovers_of_a_killed_process_are_deleted_when_the_file_is_made_and_other_files_stay(tmp_path):
+def test_leftovers_of_a_killed_process_are_deleted_and_other_files_stay(tmp_path):
     pytest.importorskip("psutil")
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass

@@ -1,20 +1,22 @@
 """Jointly sparse multi-task learning: projections, training, and the experiments of two papers.
 
-The library is in front: `norms`, `learning`, `estimators`, `features`, `metrics`, `files` and `pictures`. Behind it,
-`pipeline` runs the papers' experiments, and people's own data, with the library. It needs the extra "pipeline", and so
-do models in files, and pictures.
+The library consists of `norms`, `learning`, `estimators`, `features`, `metrics`, `files` and `pictures`. The package
+`pipeline` uses the library to run the papers' experiments and to analyse a user's own data. `pipeline`, `files` and
+`pictures` need the extra "pipeline".
 
 - [Q09] A. Quattoni, X. Carreras, M. Collins, T. Darrell: An efficient projection for l1,inf regularization, ICML 2009.
 - [Q08] The technical report of [Q09], 2008. [P09] Its poster.
 - [D08] J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra: Efficient projections onto the l1-ball, ICML 2008.
-- theta, mu: the projection of [Q09] clips row i at a level mu_i. Each row that stays non-zero loses the same sum theta.
-- N(theta): the sum of all levels. It falls as theta grows. The solution has N(theta) = radius.
+- theta, mu: the projection of [Q09] clips row i at a level mu_i. Every row that stays non-zero loses the same sum theta
+  of absolute values.
+- N(theta): the sum of all levels mu_i as a function of theta. It falls as theta grows; the solution has
+  N(theta) = radius.
 """
 
 import sys
 from importlib import import_module
 
-TYPE_CHECKING = False  # as in typing, which takes longer to import than the rest
+TYPE_CHECKING = False  # defined here because importing `typing` would take longer than the rest of this module
 if TYPE_CHECKING:
     from jointsparse.estimators import (
         JointSparseClassifier,
@@ -51,20 +53,20 @@ ELSEWHERE = {"explain": "features.explain", "load": "files", "save": "files", "w
 
 
 class OldPaths:
-    """Finds the modules of old paths, which are asked for where Python finds none of that name: see `_moved`."""
+    """Import hook for old module paths. Python asks it only if no module of that name exists: see `_moved`."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> object:
-        """Return how to make the module of an old path, and None for any other name."""
+        """Return the spec of the module at an old path, or None for any other name."""
         is_ours = name.startswith("jointsparse.")
-        return import_module("jointsparse._moved").spec_of(name) if is_ours else None  # which imports more than this
+        return import_module("jointsparse._moved").spec_of(name) if is_ours else None  # imported late: it is slower
 
 
 sys.meta_path.append(OldPaths)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> object:
-    """Return a public name, imported when it is first asked for: scikit-learn takes two seconds."""
+    """Import a public name on first access, because importing scikit-learn takes two seconds."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"jointsparse.{ELSEWHERE.get(name, 'estimators')}"), name)

@@ -1,4 +1,4 @@
-"""`python -m jointsparse`, and the command `jointsparse`: see `pipeline.app`."""
+"""Entry point of `python -m jointsparse` and of the command `jointsparse`: see `pipeline.app`."""
 
 import signal
 import sys
@@ -7,11 +7,11 @@ from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
 
 def run() -> int:
-    """Run the command. Returns its exit status."""
+    """Run the command and return its exit status."""
     end_interrupts_with("error: interrupted\n")
     if sys.platform != "win32":
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # if the reader of a table has read enough
-    from jointsparse.pipeline.app.command_line import main  # after the line above, as imports take a while
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # end quietly when a pager or `head` closes the pipe
+    from jointsparse.pipeline.app.command_line import main  # late, so that Ctrl-C is handled during the slow imports
 
     return main()
 

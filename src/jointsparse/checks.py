@@ -1,4 +1,4 @@
-"""Checks of input with their error messages, and the hold on threads, for all rooms."""
+"""Input checks and their error messages, warnings, and the limit on BLAS threads, for all packages."""
 
 import hashlib
 import sys
@@ -14,22 +14,24 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy  # which loads scipy.sparse when it is used
+import scipy  # scipy.sparse is loaded on first use
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
-Floats = NDArray[Any]  # float64 or float32, as it came
+Floats = NDArray[Any]  # float64 or float32, as passed by the caller
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
-JOINERS = "\u200c\u200d"  # which say whether letters join: in Persian and Hindi, and in emoji
-MOST_SPREAD = 2.0**500  # of weights: their squares must neither overflow nor vanish beside each other
+JOINERS = "\u200c\u200d"  # zero-width characters that decide whether neighbours join: Persian, Hindi, emoji
+MOST_SPREAD = 2.0**500  # largest ratio of two weights: their squares must neither overflow nor underflow
 
 
 class Misfit(ValueError):
-    """Arrays that do not belong together: one of them is from another dataset, run or configuration."""
+    """Error for arrays that do not belong together, because one is from another dataset, run or configuration."""
 
 
 def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
-    """Choose rows of X, dense or CSR. chosen: (n_samples,) bool. Raises Misfit if X has another number of rows.
+    """Return the rows of X, dense or CSR, where `chosen`, (n_samples,) bool, is True.
+
+    Raises Misfit if X does not have one row per entry of `chosen`.
 
     >>> select(np.array([[1, 2], [3, 4]]), np.array([False, True])).tolist()
     [[3, 4]]
@@ -43,7 +45,7 @@ def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
 
 
 def fingerprint(X: Any) -> str:
-    """Text that no other array, dense or CSR, has. It depends on the shape, the type and every bit.
+    """Return a hash of an array, dense or CSR, that depends on its shape, its dtype and every bit of its content.
 
     >>> fingerprint(np.zeros(3)) == fingerprint(np.zeros(3, np.float32))
     False
@@ -55,9 +57,9 @@ def fingerprint(X: Any) -> str:
 
 
 def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
-    """`W` as a C-contiguous float matrix. float64 and float32 are kept, other real numbers become float64.
+    """Return `W` as a C-contiguous float matrix. float64 and float32 are kept, other real dtypes become float64.
 
-    Entries may be NaN or infinite: see `require_finite`.
+    Entries may be NaN or infinite; `require_finite` checks for them.
     """
     array = real_array(W, name)
     if array.ndim != 2:
@@ -66,7 +68,7 @@ def as_matrix(W: ArrayLike, name: str = "W") -> Floats:
 
 
 def as_columns(W: ArrayLike, name: str = "W") -> Floats:
-    """`W` as `as_matrix` returns it, but a vector is accepted as a single column and stays a vector."""
+    """Return `W` like `as_matrix`, but also accept a vector, which stands for a single column and stays a vector."""
     array = real_array(W, name)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must be a vector or a matrix (n_features, n_tasks), got shape {array.shape}")
@@ -74,9 +76,9 @@ def as_columns(W: ArrayLike, name: str = "W") -> Floats:
 
 
 def real_array(W: ArrayLike, name: str) -> Floats:
-    """`W` as a C-contiguous, writable array of float64 or float32. It may be `W` itself."""
+    """Return `W` as a C-contiguous, writable array of float64 or float32. The result may be `W` itself."""
     if type(W) is np.ndarray and W.dtype in FLOATING and W.flags.carray:
-        return W  # the other checks take longer than projecting a small matrix
+        return W  # shortcut, because the checks below take longer than projecting a small matrix
     try:
         array = np.asarray(W)
     except (TypeError, ValueError):
@@ -86,27 +88,27 @@ def real_array(W: ArrayLike, name: str) -> Floats:
     require_unmasked(W, name)
     dtype = np.float32 if array.dtype.kind == "f" and array.dtype.itemsize == 4 else np.float64
     try:
-        # Writable too: Numba would compile every kernel once more for read-only arrays.
+        # "W", because Numba would compile every kernel a second time for read-only arrays.
         return np.require(array, dtype, ["C", "W"]).reshape(array.shape)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}") from None
 
 
 def require_unmasked(array: Any, name: str) -> None:
-    """Raise ValueError for a masked array that hides entries: NumPy reads what is behind the mask."""
-    hides = isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)  # pandas' own arrays have a `_mask`, too
+    """Raise ValueError for a masked array with masked entries, because NumPy would read the values under the mask."""
+    hides = isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)  # pandas' arrays have a `_mask`, too
     require(not hides, f"{name} must hold a number everywhere, got a masked array: fill it")
 
 
 def require_finite(W: Floats, name: str = "W") -> None:
-    """Raise ValueError if an entry of `W` is NaN or infinite, and name the first one."""
+    """Raise ValueError, which names the first bad entry, if an entry of `W` is NaN or infinite."""
     for bad in np.argwhere(~np.isfinite(W)):
         place = tuple(bad.tolist())
         raise ValueError(f"{name} must be finite, got {float(W[place])} at {place}")
 
 
 def as_radius(radius: Any, name: str = "radius") -> float:
-    """`radius` as a float, at least 0; infinity is allowed."""
+    """Return `radius` as a float. Raise ValueError if it is negative or NaN; infinity is allowed."""
     value = _number(radius, name)
     if not value >= 0:
         raise ValueError(f"{name} must be at least 0, got {value}")
@@ -114,14 +116,14 @@ def as_radius(radius: Any, name: str = "radius") -> float:
 
 
 def as_finite(value: Any, name: str) -> float:
-    """`value` as a float, at least 0 and finite."""
+    """Return `value` as a float. Raise ValueError unless it is non-negative and finite."""
     number = as_radius(value, name)
     require(number < np.inf, f"{name} must be finite, got {number}")
     return number
 
 
 def as_positive(value: Any, name: str) -> float:
-    """`value` as a float, above 0 and finite."""
+    """Return `value` as a float. Raise ValueError unless it is positive and finite."""
     number = _number(value, name)
     require(0 < number < np.inf, f"{name} must be above 0 and finite, got {number}")
     return number
@@ -137,7 +139,7 @@ def _number(value: Any, name: str) -> float:
 
 
 def require(holds: object, message: str, error: type[Exception] = ValueError) -> None:
-    """Raise ValueError, or the error of the given type, with this message unless something holds.
+    """Raise an error of the given type with this message unless `holds` is true.
 
     >>> require(2 < 3, "2 must be below 3")
     """
@@ -146,22 +148,18 @@ def require(holds: object, message: str, error: type[Exception] = ValueError) ->
 
 
 def require_count(value: Any, name: str, most: int | None = None, *, least: int = 1) -> None:
-    """Raise ValueError unless `value` is a whole number of at least `least`, and at most `most` if given.
+    """Raise ValueError unless `value` is a whole number from `least` to `most`.
 
     Parameters
     ----------
     value : Any
-        Number to check. True and 2.0 are no whole numbers.
+        Number to check. True and 2.0 do not count as whole numbers.
     name : str
-        Name of the number, for the message.
+        Name of the number in the message.
     most : int or None
-        Largest allowed value.
+        Largest allowed value; None for no upper limit.
     least : int
         Smallest allowed value.
-
-    Raises
-    ------
-    ValueError
     """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     expected = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -170,7 +168,7 @@ def require_count(value: Any, name: str, most: int | None = None, *, least: int 
 
 
 def require_grid(patch_sizes: Any, step: Any = 1) -> None:
-    """Raise ValueError unless patches of these sizes, at least 4 pixels, can lie on a grid of this step."""
+    """Raise ValueError unless all patch sizes are at least 4 pixels and the step of their grid is at least 1 pixel."""
     require(len(patch_sizes), "patch_sizes must hold at least one size, got none")
     for size in patch_sizes:
         require_count(size, "each of patch_sizes", least=4)
@@ -178,7 +176,7 @@ def require_grid(patch_sizes: Any, step: Any = 1) -> None:
 
 
 def require_picture(picture: ArrayLike, smallest: int) -> None:
-    """Raise ValueError unless a picture holds grey levels, (height, width) in [0, 1], and each side is long enough."""
+    """Raise ValueError unless a picture holds grey levels in [0, 1] and both sides have at least `smallest` pixels."""
     grey = np.asarray(picture)
     require(grey.ndim == 2, f"picture must be grey, (height, width), got shape {grey.shape}")
     height, width = grey.shape
@@ -192,7 +190,7 @@ def require_picture(picture: ArrayLike, smallest: int) -> None:
 
 
 def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[np.float64]:
-    """`radius`, one number or one per task, as an array (n_tasks,) of floats that are at least 0."""
+    """Return `radius`, one number or one per task, as an array (n_tasks,) of non-negative floats."""
     if np.ndim(radius) == 0:
         return np.full(n_tasks, as_radius(radius, name))
     radii = real_array(radius, name).astype(np.float64)
@@ -208,20 +206,23 @@ class Groups(NamedTuple):
 
     of_feature: NDArray[np.int64]  # the group of each feature
     order: NDArray[np.int64]  # the features, sorted by group
-    starts: NDArray[np.int64]  # where each group begins in that order
+    starts: NDArray[np.int64]  # the place in `order` where each group begins
 
     def reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Reduce one value per feature to one per group, by `np.add` or `np.maximum`."""
+        """Reduce one value per feature to one value per group, by `np.add` or `np.maximum`."""
         return ufunc.reduceat(values[self.order], self.starts)
 
     def stacked(self, W: Floats) -> Floats | None:
-        """A matrix whose row g holds all entries of group g, if all groups are of one size."""
+        """Return a matrix whose row g holds all entries of group g, or None if W is empty or groups differ in size."""
         sizes = np.diff(self.starts, append=len(self.order))
         return W[self.order].reshape(len(sizes), -1) if W.size and (sizes == sizes[0]).all() else None
 
 
 def as_groups(groups: Any, n_features: int) -> Groups | None:
-    """`groups`, the group number of each feature. Every number from 0 to the largest has a feature. None stays None."""
+    """Return `Groups` made from the group number of each feature, or None if `groups` is None.
+
+    Raises ValueError unless the numbers are 0, 1, 2, … without gaps.
+    """
     if groups is None:
         return None
     expected = f"groups must be one whole number per feature, shape ({n_features},)"
@@ -234,15 +235,15 @@ def as_groups(groups: Any, n_features: int) -> Groups | None:
     order = np.argsort(array, kind="stable")
     numbers, starts = np.unique(array[order], return_index=True)
     for g in np.flatnonzero(numbers != np.arange(len(numbers)))[:1]:
-        raise ValueError(f"groups must be numbered 0, 1, 2, … without gaps, got {numbers[g]} in the place of {g}")
+        raise ValueError(f"groups must be numbered 0, 1, 2, … without gaps, got {numbers[g]} instead of {g}")
     return Groups(array.astype(np.int64), order, starts)
 
 
 def as_weights(weights: ArrayLike, rows: int | Groups) -> NDArray[np.float64]:
-    """`weights`, one positive number per feature or group, as float64."""
+    """Return `weights`, one positive number per feature or group, as float64."""
     array = real_array(weights, "weights").astype(np.float64)
-    each, n = ("group", len(rows.starts)) if isinstance(rows, Groups) else ("feature", rows)
-    require(array.shape == (n,), f"weights must be one per {each}, shape ({n},), got shape {array.shape}")
+    row, n = ("group", len(rows.starts)) if isinstance(rows, Groups) else ("feature", rows)
+    require(array.shape == (n,), f"weights must be one per {row}, shape ({n},), got shape {array.shape}")
     for i in np.flatnonzero(~((array > 0) & (array < np.inf))).tolist():
         raise ValueError(f"weights must be positive and finite, got {array[i]} at ({i},)")
     least, most = array.min(initial=np.inf), array.max(initial=0.0)
@@ -253,52 +254,59 @@ def as_weights(weights: ArrayLike, rows: int | Groups) -> NDArray[np.float64]:
 def as_rows(
     W: Floats, weights: ArrayLike | None, groups: Any, positive: bool = False
 ) -> tuple[Floats, NDArray[np.float64] | None, Groups | None]:
-    """Check what verbs of a norm of all tasks take together.
+    """Check the arguments that the functions of a norm over all tasks have in common.
 
     Parameters
     ----------
     W : array (n_features, n_tasks)
-        As `as_matrix` returns it.
+        Matrix that `as_matrix` returned.
     weights : array (n_features,) or (n_groups,), or None
-        As in `as_weights`.
+        Positive weight of each feature or group.
     groups : array (n_features,) of integers, or None
-        As in `as_groups`.
+        Group number of each feature.
     positive : bool
-        True for max(W, 0) in the place of W.
+        Whether to return max(W, 0) instead of W.
 
     Returns
     -------
-    tuple
-        W, and weights and groups as those two return them.
+    W : array (n_features, n_tasks)
+        W or, if positive, its positive part.
+    weights : array of float64, or None
+        Weights that `as_weights` returned.
+    groups : Groups or None
+        Groups that `as_groups` returned.
     """
     members = as_groups(groups, len(W))
     s = None if weights is None else as_weights(weights, members or len(W))
     if members is not None:
-        require_finite(W)  # before rows are moved, so that the message names the right place
+        require_finite(W)  # before the rows are reordered, so that the message names the right place
     return positive_part(W) if positive else W, s, members
 
 
 def positive_part(W: Floats, name: str = "W") -> Floats:
-    """max(W, 0), a new array. NaN or infinity: ValueError."""
+    """Return max(W, 0) as a new array. Raise ValueError if W has NaN or infinite entries."""
     require_finite(W, name)
     return np.where(W > 0, W, W.dtype.type(0))
 
 
 def as_output(out: Any, W: Floats) -> Floats:
-    """Array that a kernel may write while it reads `W`: `out` if that is safe, else a new one (see `deliver`)."""
+    """Return an array that a kernel may write while it reads `W`: `out` if that is safe, otherwise a new array.
+
+    `deliver` then copies the result from the new array into `out`.
+    """
     if out is None:
         return np.empty_like(W)
     if not isinstance(out, np.ndarray) or out.shape != W.shape or out.dtype != W.dtype:
         got = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"out must be an array {W.dtype} {W.shape}, got {got}")
     require(out.flags.writeable, "out must be writable, got a read-only array")
-    apart = out.flags.owndata and W.flags.owndata  # a quick test, unless one is the other
+    apart = out.flags.owndata and W.flags.owndata  # quick test: two different arrays that own their data are disjoint
     safe = out is W or apart or not np.may_share_memory(out, W) or out.ctypes.data == W.ctypes.data
     return out if out.flags.c_contiguous and safe else np.empty_like(W)
 
 
 def deliver(B: Floats, out: Any) -> Floats:
-    """Return the result `B`, copied into `out` if `out` is given and another array."""
+    """Return the result `B`; if `out` is given and is another array, copy `B` into it and return `out`."""
     if out is None or B is out:
         return B
     out[...] = B
@@ -306,7 +314,7 @@ def deliver(B: Floats, out: Any) -> Floats:
 
 
 def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
-    """`indices`, a vector of integers in 0..n-1, as int64."""
+    """Return `indices`, a vector of integers in 0..n-1, as a contiguous int64 array."""
     where = np.asarray(indices)
     fit = where.ndim == 1 and (where.dtype.kind in "iu" or not where.size)
     require(fit, f"indices must be a vector of integers, got shape {where.shape}, dtype {where.dtype}")
@@ -316,15 +324,16 @@ def as_places(indices: ArrayLike, n: int) -> NDArray[np.int64]:
 
 
 def shortened(value: object) -> str:
-    """Text of a value for a message, in one line of at most 200 characters."""
+    """Return the repr of a value for a message, cut after 200 characters."""
     shown = repr(value)
     return shown if len(shown) <= 200 else f"{shown[:200]} …"
 
 
 def printable(text: str) -> str:
-    r"""Text as a terminal may show it, in one line: what moves the cursor or the order of letters is escaped.
+    r"""Return text that is safe to print on one line of a terminal.
 
-    Letters of all scripts stay, with spaces of any width and the joiners that some scripts need.
+    Characters that move the cursor or change the direction of writing are escaped. Letters of all scripts are kept, and
+    so are spaces of any width and the joiners that some scripts need.
 
     >>> print(printable("caf\u00e9 \u202ecod\x1b[2J"))
     café \u202ecod\x1b[2J
@@ -339,7 +348,7 @@ def _is_shown(sign: str) -> bool:
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and name the line of the user that led here: the first outside of this library and of scikit-learn."""
+    """Warn, and attribute the warning to the user's line: the innermost one outside jointsparse and scikit-learn."""
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in ("jointsparse", "sklearn"):
         level, frame = level + 1, frame.f_back
@@ -347,33 +356,33 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def require_sound(X: Any) -> None:
-    """Raise ValueError if a sparse X names places that it does not have: kernels would read memory that is not its."""
+    """Raise ValueError if a sparse X has indices outside its shape: kernels would read beyond its memory."""
     if scipy.sparse.issparse(X):
         try:
             if X.format == "coo":
-                scipy.sparse.coo_array((X.data, X.coords), shape=X.shape)  # which checks
+                scipy.sparse.coo_array((X.data, X.coords), shape=X.shape)  # the constructor checks the indices
             elif X.format in ("csr", "csc", "bsr"):
                 X.check_format(full_check=True)
         except ValueError as fault:
-            raise ValueError(f"X must be a sound {X.format.upper()} matrix, got one with a fault: {fault}") from None
+            raise ValueError(f"X must be a valid {X.format.upper()} matrix, got an invalid one: {fault}") from None
 
 
 def version() -> str:
-    """The version of jointsparse that runs."""
+    """Return the version of jointsparse that is running."""
     return sys.modules["jointsparse"].__version__
 
 
 class Versioned:
-    """A part of an estimator: what is pickled says which version of jointsparse wrote it, and another one warns.
+    """Mixin of estimators whose pickles record the version of jointsparse; loading with another version warns.
 
-    It also declares what a model file may hold of it, besides its parameters: by attribute in `_HOLDS` (see `schema`),
-    to which each class adds its own.
+    `_HOLDS` declares, by attribute, what a model file may hold for an estimator besides its parameters (see `schema`).
+    Every class adds its own attributes.
     """
 
     _HOLDS: ClassVar[Mapping[str, Any]] = {}
 
     def _require_consistent(self, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless the attributes, which have these sizes, fit each other. Adds sizes that follow."""
+        """Raise ValueError unless attributes of these sizes fit each other. Add the sizes that follow from them."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
@@ -384,27 +393,27 @@ class Versioned:
         wrote = state.pop("_jointsparse_version", "an unknown version")
         if wrote != version():
             warn_user(
-                f"{type(self).__name__} was written by jointsparse {wrote}, and {version()} reads it: "
+                f"{type(self).__name__} was written by jointsparse {wrote} and is read by {version()}: "
                 "predictions may differ"
             )
         super().__setstate__(state)  # type: ignore[misc]
 
 
 def require_extra(module: str, *packages: str) -> None:
-    """Raise ImportError if packages of the extra "pipeline" are missing."""
+    """Raise ImportError if one of these packages, which belong to the extra "pipeline", is missing."""
     if missing := [package for package in packages if find_spec(package) is None]:
         raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[pipeline]'")
 
 
-# The hold on BLAS that calls share: its number of threads is the whole process's.
+# State shared by all calls of `one_thread`, because the number of BLAS threads is a setting of the whole process.
 _HOLD = SimpleNamespace(lock=threading.Lock(), calls=0, limiter=None)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold BLAS at one thread: results then have the same bits on any number of cores.
+    """Limit BLAS to one thread, so that results have the same bits on any number of cores.
 
-    Calls may overlap in threads. The first one takes hold, and the last one lets go.
+    Blocks of several threads may overlap: the first one sets the limit, and the last one removes it.
 
     >>> with one_thread():
     ...     np.ones((2, 3)) @ np.ones(3)
@@ -425,6 +434,6 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Loaded libraries that have threads. To find them takes 20 ms."""
-    import_module("scipy.linalg")  # only loaded libraries can be held, and SciPy brings a BLAS of its own
+    """Return the controller of the loaded libraries that use threads. Finding them takes 20 ms."""
+    import_module("scipy.linalg")  # SciPy brings a BLAS of its own, which can be limited only once it is loaded
     return ThreadpoolController()

@@ -1,11 +1,13 @@
-"""Compile kernels with Numba, once for each content of the library and each user.
+"""Compile kernels with Numba, once per user and per version of the source code.
 
-Numba's own cache lies beside the code and knows a kernel by its folder and its own file. So every copy of the library
-compiles again, and an edit of one file goes unnoticed by kernels of others that call it. Here the folder's name is a
-hash of all files with kernels. It lies in the user's cache folder, or in NUMBA_CACHE_DIR if that is set.
+Numba's own cache lies beside the code and identifies a kernel by its folder and its file. Every copy of the library
+would therefore compile again, and an edit of one file would not recompile kernels in other files that call it. Here the
+name of the cache folder contains a hash of all files with kernels. The folder lies in the user's cache folder, or in
+NUMBA_CACHE_DIR if that is set.
 
-Cached kernels are pickles: whoever writes one can run code. So a folder that is not the user's own, or is open to
-others, is not used. Machine code with a changed bit ends the process, so a checksum stands before each kernel.
+Cached kernels are pickles, so whoever can write one can run code. A folder that belongs to somebody else, or that
+others can open, is therefore not used. A flipped bit in machine code can crash the process, so every cached kernel
+starts with a checksum.
 """
 
 import os
@@ -28,14 +30,14 @@ from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
 
 PACKAGE = Path(__file__).parent
-MARK = b"jointsparse.compiled import njit"  # in every file with kernels
+MARK = b"jointsparse.compiled import njit"  # occurs in every file with kernels
 DIGEST_BYTES = 32
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """`numba.njit` with the cache of this module; takes the same options but `cache`.
+    """Compile a function like `numba.njit`, with the cache of this module. Takes the same options except `cache`.
 
-    A kernel may call kernels of other files of the library, and use their constants.
+    A kernel may call kernels in other files of the library and use their constants.
     """
     if function is None:
         return partial(njit, **options)
@@ -47,7 +49,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 @cache
 def folder() -> Path | None:
-    """Cache folder of this content of the library, None if there cannot be one or it is not safe to use."""
+    """Return the cache folder of this version of the source code, None if it cannot be made or is not safe to use."""
     root = Path(getattr(numba.config, "CACHE_DIR", "") or AppDirs("jointsparse", appauthor=False).user_cache_dir)
     digest = sha256(f"{numba.__version__} {sys.version}".encode())
     for file in sorted(PACKAGE.rglob("*.py")):
@@ -57,13 +59,13 @@ def folder() -> Path | None:
     path = root / f"kernels-{digest.hexdigest()[:16]}"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = path.lstat()
+        info = path.lstat()
     except OSError:
         return None
-    if os.name == "posix" and (not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077):
+    if os.name == "posix" and (not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid() or info.st_mode & 0o077):
         warnings.warn(
             f"the cache of compiled kernels must be a folder that only you can open, got {path} with mode "
-            f"{stat.filemode(found.st_mode)} and owner {found.st_uid}: remove it. Until then every process compiles",
+            f"{stat.filemode(info.st_mode)} and owner {info.st_uid}: remove it. Until then every process compiles",
             stacklevel=2,
         )
         return None
@@ -71,9 +73,9 @@ def folder() -> Path | None:
 
 
 class KernelCache(NullCache):
-    """Numba's cache of one kernel: a file for each signature and processor, which holds a checksum and the kernel.
+    """Numba cache of one kernel. It has one file per signature and processor, with a checksum and the kernel.
 
-    A file that is damaged, or cannot be read or written, costs a compilation and nothing else.
+    If a file is damaged, or cannot be read or written, the kernel is compiled again.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -85,17 +87,17 @@ class KernelCache(NullCache):
         return Path(str(folder())) / f"{self._name}-{kind[:16]}.kernel"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled kernel for this signature, None if it has to be compiled."""
+        """Return the cached kernel for this signature, or None if it has to be compiled."""
         target_context.refresh()
-        with suppress(Exception):  # a pickle of another version may raise anything
+        with suppress(Exception):  # unpickling a kernel of another version may raise anything
             content = self._file(sig, target_context.codegen()).read_bytes()
             if sha256(content[DIGEST_BYTES:]).digest() == content[:DIGEST_BYTES]:
                 return CompileResult._rebuild(target_context, *pickle.loads(content[DIGEST_BYTES:]))
         return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
-        """Store a compiled kernel, unless the disk is full, or the folder gone or not to be written."""
-        if not cres.library.has_dynamic_globals:  # addresses, which are others in another process
+        """Store a compiled kernel. Failures, such as a full disk or a read-only folder, are ignored."""
+        if not cres.library.has_dynamic_globals:  # these hold memory addresses, which differ between processes
             with suppress(Exception):
                 packed = dumps(cres._reduce())
                 self._file(sig, cres.codegen).write_bytes(sha256(packed).digest() + packed)

@@ -1,9 +1,11 @@
-"""Models on disk.
+"""Save fitted models to files, and load them.
 
-The file of a model is read without running anything that it holds, unlike a pickle. It is a ZIP archive of what skops
-writes, with one more entry: who wrote it, and a digest of each other entry. The same model makes the same bytes.
+Unlike a pickle, a model file is read without running code from it. It is a ZIP archive of the entries that skops
+writes and one more entry, which holds the versions that wrote the file and a digest of every other entry. Saving the
+same model twice gives the same bytes.
 
-`load` checks all of it: `schema.archive` sizes and types, and then `schema.models` what each object holds.
+`load` checks the whole file: `schema.archive` checks sizes and types, then `schema.models` checks the content of every
+object.
 """
 
 from __future__ import annotations
@@ -19,22 +21,22 @@ from types import ModuleType
 from typing import IO, Any
 
 import numpy as np
-import scipy  # which loads scipy.sparse when it is used
+import scipy  # scipy.sparse is loaded on first use
 
 from jointsparse.checks import require, require_extra, shortened, version, warn_user
 from jointsparse.schema import archive
 from jointsparse.schema.models import ROOMS, require_model
 from jointsparse.written import written
 
-FORMAT = 1  # of the file; a larger one is refused
+FORMAT = 1  # version of the file format; `load` rejects larger numbers
 ORIGIN, TREE = "jointsparse.json", "schema.json"
-# Addresses in memory, which skops writes into its tree, and names of other entries, which it makes of them.
+# Memory addresses that skops writes into its tree, and names of other entries, which skops derives from addresses.
 ADDRESSES, NAMES = re.compile(rb',\s*"__id__": \d+'), re.compile(rb'(?<="file": ")[^"]+')
-WATCHED = ("jointsparse", "scikit-learn")  # whose other versions are warned of
+WATCHED = ("jointsparse", "scikit-learn")  # `load` warns if another version of these packages wrote the file
 VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 ALLOWED = "estimators of jointsparse, and transformers and Pipelines of scikit-learn"
-CHECK_TOL = 1e-5  # of the scores in `check_`, relative to the largest
-# Types of ours that a file may hold, besides those of NumPy and SciPy that skops trusts by itself, and of `ROOMS`.
+CHECK_TOL = 1e-5  # tolerance of the scores in `check_`, relative to the largest one
+# Types that a file may hold, besides the NumPy and SciPy types that skops trusts by default and the types in `ROOMS`.
 TRUSTED = (
     "jointsparse.estimators.classifier.JointSparseClassifier",
     "jointsparse.estimators.online.OnlineJointSparseClassifier",
@@ -50,7 +52,7 @@ TRUSTED = (
     "jointsparse.learning.lazy.Eager",
     "jointsparse.learning.lazy.Lazy",
     "jointsparse.learning.fit.Fit",
-    "jointsparse.learning.problem.Fit",  # its path up to version 1.0.0rc1
+    "jointsparse.learning.problem.Fit",  # path of Fit up to version 1.0.0rc1
     "jointsparse.learning.solvers.working_set.Round",
     "jointsparse.norms.l1inf.Warm",
     "scipy.sparse._csr.csr_matrix",
@@ -58,24 +60,24 @@ TRUSTED = (
 
 
 class Newer(ValueError):
-    """A file is of a newer format than this version reads. The message is the version that wrote it."""
+    """Error for a file in a newer format than this version can read. The message is the version that wrote the file."""
 
 
 def save(model: Any, path: Any) -> None:
-    """Write a fitted estimator, transformer, or Pipeline of these into a file that `load` reads.
+    """Save a fitted estimator or transformer, or a Pipeline of them, to a file that `load` can read.
 
     Parameters
     ----------
     model : estimator
-        Of jointsparse, or a Pipeline of scikit-learn.
+        Fitted estimator or transformer of jointsparse, or a Pipeline of scikit-learn.
     path : path
-        The file. It is whole or absent, whatever happens meanwhile.
+        File to write. It is written atomically: even after a crash it is either complete or absent.
 
     Raises
     ------
     ValueError
-        If the model is not fitted, or holds what no such file can, as a function. Or if it is larger than files that
-        `load` takes.
+        If the model is not fitted, holds an object that cannot be saved, such as a function, or is larger than `load`
+        accepts.
 
     Examples
     --------
@@ -88,7 +90,7 @@ def save(model: Any, path: Any) -> None:
     array(['no'], dtype='<U3')
     """
     require_extra("jointsparse.save", "skops")
-    from sklearn.utils.validation import check_is_fitted  # here, as it takes a second to import
+    from sklearn.utils.validation import check_is_fitted  # imported here, because importing it takes a second
 
     try:
         check_is_fitted(model)
@@ -96,9 +98,9 @@ def save(model: Any, path: Any) -> None:
         raise ValueError(f"model must be a fitted estimator, got {shortened(model)}: {error}") from None
     if fault := _fault(model):
         names = [name for name, value in model.get_params().items() if _fault(value)]
-        place = f" in {max(names, key=len)}" if names else ""  # the longest is the innermost
+        place = f" in {max(names, key=len)}" if names else ""  # the longest name is the innermost parameter
         raise ValueError(
-            f"model must hold numbers, text and {ALLOWED} alone to be saved, got {fault}{place}: set such a parameter "
+            f"model must hold only numbers, text and {ALLOWED} to be saved, got {fault}{place}: set such a parameter "
             "to None, or to a number"
         )
     entries = _dumped(model)
@@ -107,21 +109,22 @@ def save(model: Any, path: Any) -> None:
     try:
         require_model(_read(io.BytesIO(content)))
     except ValueError as error:
-        raise ValueError(f"model must hold what load takes to be saved: {_in_a_line(error)}") from None
+        raise ValueError(f"model cannot be saved, because load would reject the file: {_in_a_line(error)}") from None
     with written(path) as temporary:
         temporary.write_bytes(content)
 
 
 def load(path: Any) -> Any:
-    """Read a model that `save` wrote.
+    """Load a model that `save` wrote.
 
-    Nothing that the file holds is run, and no class but those of jointsparse, NumPy, SciPy and scikit-learn is made.
-    What it holds is compared with what `save` writes: types, sizes and ranges of numbers, in less than 1 GB of memory.
+    No code in the file is run, and only classes of jointsparse, NumPy, SciPy and scikit-learn are instantiated. The
+    types, sizes and ranges of all values are checked against what `save` writes. Loading needs less than 1 GB of
+    memory.
 
     Parameters
     ----------
     path : path
-        The file.
+        File to read.
 
     Returns
     -------
@@ -130,20 +133,22 @@ def load(path: Any) -> Any:
     Raises
     ------
     ValueError
-        If the file is not there, damaged, newer than this version can read, or holds a foreign type. A kept model must
-        also give the decisions that it gave when it was written, from the features of a few images.
+        If the file is missing or damaged, was written in a newer format than this version can read, or holds a type
+        that is not allowed. Also if the model has an attribute `check_`, which holds the features and scores of a few
+        images, and does not reproduce these scores.
 
     Warns
     -----
     UserWarning
-        If other versions of jointsparse or scikit-learn wrote it.
+        If another version of jointsparse or scikit-learn wrote the file.
     """
     require_extra("jointsparse.load", "skops")
     path = Path(path)
     require(path.is_file(), f"{path} must be a file that jointsparse.save wrote, got none")
     size = path.stat().st_size
     require(size <= archive.MOST_BYTES, f"{path} must hold at most {archive.MOST_BYTES:,} bytes, got {size:,}")
-    with path.open("rb") as file, warnings.catch_warnings(action="ignore"):  # of each part; one sentence says it below
+    # Warnings of the single objects are silenced, because one warning about the whole file follows below.
+    with path.open("rb") as file, warnings.catch_warnings(action="ignore"):
         try:
             versions = _versions_in(file)
             model = _read(file)
@@ -154,28 +159,28 @@ def load(path: Any) -> Any:
                 f"{path} was written in a newer format, by jointsparse {newer}: upgrade jointsparse"
             ) from None
         except archive.Foreign as foreign:
-            raise ValueError(f"{path} must hold {ALLOWED} alone, got {foreign}") from None
-        except Exception as error:  # zipfile, zlib, NumPy and skops raise many kinds on damage
+            raise ValueError(f"{path} must hold only {ALLOWED}, got {foreign}") from None
+        except Exception as error:  # zipfile, zlib, NumPy and skops raise many kinds of errors on damaged files
             raise ValueError(f"{path} is damaged, or no model of jointsparse: {_in_a_line(error)}") from None
     here = _versions()
     if other := [f"{name} {versions[name]} (here {here[name]})" for name in WATCHED if versions[name] != here[name]]:
         warn_user(f"{path} was written with {' and '.join(other)}: predictions may differ")
     require(
         apart <= CHECK_TOL,
-        f"{path} must give the scores that it gave when it was written, got others by {apart:.2g} (relative): "
+        f"{path} must give the scores that it gave when it was written, got a relative difference of {apart:.2g}: "
         f"another version of scipy ({scipy.__version__} here) or scikit-learn may be the reason",
     )
     return model
 
 
 def _in_a_line(error: Exception) -> str:
-    """What an error says, in one line, behind its kind unless it is a ValueError, or one of this package."""
+    """Return an error's message in one line, preceded by its type unless it is ValueError or a type of jointsparse."""
     ours = type(error) is ValueError or type(error).__module__.startswith("jointsparse")
     return " ".join(f"{'' if ours else f'{type(error).__name__}: '}{error}".split())[:400]
 
 
 def _skops() -> ModuleType:
-    """Return the module that reads and writes models, imported where it is used: it takes a second."""
+    """Import `skops.io` on first use, because importing it takes a second."""
     from skops import io as skops_io
 
     return skops_io
@@ -192,7 +197,7 @@ def _digests(entries: dict[str, bytes]) -> dict[str, str]:
 
 
 def _packed(entries: dict[str, bytes]) -> bytes:
-    """An archive of entries, without dates, so that the same entries make the same bytes."""
+    """Return a ZIP archive of these entries, without dates, so that the same entries give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as packed:
         for name, entry in entries.items():
@@ -201,7 +206,7 @@ def _packed(entries: dict[str, bytes]) -> bytes:
 
 
 def _dumped(value: Any) -> dict[str, bytes]:
-    """The entries that skops writes for a value, without addresses and named by their digests."""
+    """Return the entries that skops writes for a value, without memory addresses and named by their digests."""
     with zipfile.ZipFile(io.BytesIO(_skops().dumps(value))) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     tree, digests = ADDRESSES.sub(b"", entries.pop(TREE)), _digests(entries)
@@ -210,31 +215,31 @@ def _dumped(value: Any) -> dict[str, bytes]:
 
 
 def _fault(value: Any) -> str:
-    """The reason why a value cannot be saved, or "". Raises ValueError if it is larger than what `load` takes."""
+    """Return the reason why a value cannot be saved, or "". Raise ValueError if it is larger than `load` accepts."""
     try:
         entries = _dumped(value)
         same = _dumped(_read(io.BytesIO(_packed(entries)))) == entries
-        return "" if same else "what would come back changed"
+        return "" if same else "a value that would come back changed"
     except archive.TooLarge as error:
-        raise ValueError(f"model must be as small as load takes to be saved: {error}") from None
-    except Exception as error:  # of skops, for what it cannot write
+        raise ValueError(f"model is too large to be saved: {error}") from None
+    except Exception as error:  # skops raises many kinds for objects that it cannot write
         return str(error) if isinstance(error, archive.Foreign) else _in_a_line(error)
 
 
 def _read(file: IO[bytes]) -> Any:
-    """What an archive holds, after a look at its sizes and types."""
+    """Check the sizes and types in an archive, and return the object that it holds."""
     with archive.opened(file) as entries:
         archive.require_sound(entries, frozenset(TRUSTED), ROOMS)
     return _skops().load(file, trusted=list(TRUSTED))
 
 
 def _versions_in(file: IO[bytes]) -> dict[str, str]:
-    """The versions that wrote a file. Raises `Newer`, or ValueError if its entries are not those that were written."""
+    """Return the versions that wrote a file. Raise `Newer`, or ValueError if an entry was changed, added or removed."""
     with archive.opened(file) as entries:
         origin = json.loads(entries.read(ORIGIN))
         versions = {name: origin["versions"][name] for name in _versions()}
-        require(all(map(VERSION.fullmatch, versions.values())), "its versions must be numbers, got others")
-        require(type(origin["format"]) is int, "its format must be a whole number, got another")
+        require(all(map(VERSION.fullmatch, versions.values())), "its versions must be version numbers")
+        require(type(origin["format"]) is int, "its format must be a whole number")
         if origin["format"] > FORMAT:
             raise Newer(versions["jointsparse"])
         names = [name for name in entries.namelist() if name != ORIGIN]
@@ -244,11 +249,11 @@ def _versions_in(file: IO[bytes]) -> dict[str, str]:
 
 
 def _apart(model: Any) -> float:
-    """How far the scores of a few images in `check_` are from those that a model was written with (relative)."""
+    """Return the largest relative difference between the scores stored in `check_` and the model's scores now."""
     check: Any = getattr(model, "check_", None)
     if check is None:
         return 0.0
-    with np.errstate(all="ignore"):  # what is not finite is not the same
+    with np.errstate(all="ignore"):  # a difference that is not finite fails the comparison in `load`
         scores = np.asarray(model[check["first_step"] :].decision_function(check["X"]))
         require(scores.shape == check["scores"].shape, f"check_.scores must have the shape {scores.shape}")
         return float(np.abs(scores - check["scores"]).max() / np.abs(check["scores"]).max(initial=1e-300))

@@ -1,4 +1,4 @@
-"""How well scores rank the samples of each task: AUC, equal error rate, precision, their intervals, and tests of both.
+"""Metrics of a ranking per task (AUC, equal error rate, precision), their confidence intervals, and significance tests.
 
 Sources: Quattoni et al. 2009, sec. 6.1 and Table 1; 2008 (report), sec. 5.2.
 """
@@ -10,21 +10,21 @@ from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.compiled import njit
 
-FIRST = 10  # samples ranked highest, whose precision is told
-LEVEL = 0.95  # of the intervals
-SAMPLES_AT_ONCE = 4096  # that are compared with another
+FIRST = 10  # number of top-ranked samples in the precision that `by_rank` computes
+LEVEL = 0.95  # confidence level of the intervals
+SAMPLES_AT_ONCE = 4096  # block size in `nearest`, which limits its memory
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Area under the ROC curve of each task: the fraction of (positive, negative) pairs that are ranked rightly.
+    """Return the area under the ROC curve of each task: the fraction of (positive, negative) pairs ranked correctly.
 
-    scores: (n_samples, n_tasks). labels: the same shape, bool. A task without positives or negatives gets NaN.
-    Source: Quattoni et al. 2009, eq. 20.
+    scores: (n_samples, n_tasks). labels: bool, of the same shape. The AUC of a task without positives or without
+    negatives is NaN. Source: Quattoni et al. 2009, eq. 20.
 
     >>> auc(np.array([[0.1], [0.4], [0.35], [0.8]]), np.array([[False], [False], [True], [True]]))
     array([0.75])
     """
-    # Choice: a tie counts one half, as usual for AUC; the paper's strict inequality would count it as wrong.
+    # Choice: a tied pair counts one half, as usual for AUC; the paper's strict inequality would count it as wrong.
     return resampled(scores, labels, np.ones((1, len(scores)), np.int32))[0, 0]
 
 
@@ -32,9 +32,9 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def _weighted_auc_eer(
     order: np.ndarray, last: np.ndarray, labels: np.ndarray, counts: np.ndarray, auc: np.ndarray, eer: np.ndarray
 ) -> None:
-    """Fill auc and eer (n_resamples,) of one task, where image i counts counts[b, i] times in resample b.
+    """Fill auc and eer, (n_resamples,), of one task. Sample i has multiplicity counts[b, i] in resample b.
 
-    order, last: see `_ranked`. labels: (n_images,) 0 or 1, in that order.
+    order, last: see `_ranked`. labels: 0 or 1, sorted like `order`.
     """
     for b in range(len(counts)):
         positives, negatives = 0, 0
@@ -44,7 +44,7 @@ def _weighted_auc_eer(
         if positives == 0 or negatives == 0:
             auc[b] = eer[b] = np.nan
             continue
-        # below: positives * negatives times (false negative rate - false positive rate); EER is where it meets 0.
+        # below is positives * negatives * (false negative rate - false positive rate). The EER is where it reaches 0.
         twice_area, above, below = 0, 0, positives * negatives
         tied_positives, tied_negatives = 0, 0
         for i in range(len(order)):
@@ -63,9 +63,9 @@ def _weighted_auc_eer(
 
 
 def _ranked(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The samples by decreasing score, and which of them is the last of those with its score.
+    """Return the samples by decreasing score, and for each of them whether it is the last one with its score.
 
-    Only those whose label, (n_samples,), is known: a negative number is none.
+    Samples with a negative label are left out: their label is unknown.
     """
     order = np.argsort(-scores, kind="stable")
     order = order[labels[order] >= 0]
@@ -74,9 +74,10 @@ def _ranked(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """AUC and EER, (2, n_resamples, n_tasks), with sample i counted counts[b, i] times in resample b.
+    """Return AUC and EER, (2, n_resamples, n_tasks), where sample i occurs counts[b, i] times in resample b.
 
-    labels: True or 1, False or 0, and negative where they are unknown: such a sample does not count in its task.
+    labels: True or 1 for positives, False or 0 for negatives, and a negative number where the label is unknown. A
+    sample does not count in the tasks where its label is unknown.
     """
     by_metric = np.full((2, labels.shape[1], len(counts)), np.nan)
     for k in range(labels.shape[1]):
@@ -87,21 +88,22 @@ def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.
 
 
 def resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Counts of n things, (1 + n_resamples, n): once each in the first row, then drawn with replacement."""
+    """Draw bootstrap counts of n items, (1 + n_resamples, n). In the first row every item occurs exactly once."""
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
     return np.concatenate([np.ones((1, n)), drawn], dtype=np.int32, casting="unsafe")
 
 
 def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Precision of the `FIRST` samples, and average precision: (2, n_resamples, n_tasks).
+    """Return the precision of the `FIRST` top-ranked samples, and the average precision: (2, n_resamples, n_tasks).
 
-    scores, labels, counts: as in `resampled`. Samples of equal scores share their place: their order does not matter.
+    scores, labels, counts: as in `resampled`. Samples with equal scores share their rank, so their order does not
+    matter.
 
     >>> scores, labels = np.array([[4.0], [3], [2], [1]]), np.array([[True], [False], [True], [False]])
     >>> by_rank(scores, labels, np.ones((1, 4), int)).round(4).tolist()
     [[[0.5]], [[0.8333]]]
     """
-    found = np.empty((2, len(counts), labels.shape[1]))
+    precision = np.empty((2, len(counts), labels.shape[1]))
     for k in range(labels.shape[1]):
         order, last = _ranked(scores[:, k], labels[:, k])
         begin = np.flatnonzero(np.append(True, last[:-1]))[: len(order)]
@@ -110,22 +112,23 @@ def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.nd
         tied, positives = hits + others, hits.sum(axis=1)
         seen, right = tied.cumsum(axis=1), hits.cumsum(axis=1)
         of_first = np.diff(np.minimum(seen, FIRST), axis=1, prepend=0) / np.maximum(tied, 1)
-        found[0, :, k] = (of_first * hits).sum(axis=1) / tied.sum(axis=1).clip(1, FIRST)
-        found[1, :, k] = (hits * right / np.maximum(seen, 1)).sum(axis=1) / np.maximum(positives, 1)
-    return found
+        precision[0, :, k] = (of_first * hits).sum(axis=1) / tied.sum(axis=1).clip(1, FIRST)
+        precision[1, :, k] = (hits * right / np.maximum(seen, 1)).sum(axis=1) / np.maximum(positives, 1)
+    return precision
 
 
 def with_mean(values: np.ndarray) -> np.ndarray:
-    """Append the mean over tasks, without NaNs, as a last column. values: (n_resamples, n_tasks)."""
+    """Append the mean over tasks, which ignores NaNs, as a last column. values: (n_resamples, n_tasks)."""
     counted = ~np.isnan(values)
     mean = np.where(counted, values, 0).sum(axis=1) / np.where(counted.any(axis=1), counted.sum(axis=1), np.nan)
     return np.column_stack([values, mean])
 
 
 def estimates(values: np.ndarray) -> np.ndarray:
-    """Number and ends of the 95 % interval of each task, and of the mean over tasks: (3, n_tasks + 1).
+    """Return the estimate and both ends of its 95 % bootstrap interval: (3, n_tasks + 1).
 
-    values: (1 + n_resamples, n_tasks), of the samples themselves and of resamples. NaNs are left out.
+    The last column is the mean over tasks. values: (1 + n_resamples, n_tasks), whose first row comes from the original
+    samples and the others from resamples. NaNs are ignored.
     """
     values = with_mean(values)
     ends, some = np.full((2, values.shape[1]), np.nan), ~np.isnan(values[1:]).all(axis=0)
@@ -134,10 +137,12 @@ def estimates(values: np.ndarray) -> np.ndarray:
 
 
 def as_trials(auc: Any, positives: Any, n: Any) -> tuple[Any, Any]:
-    """AUC of n samples as right and wrong outcomes of as many independent trials as have its variance.
+    """Return the numbers of successes and failures in independent trials whose success rate has the AUC's variance.
 
-    Sources: the variance: Hanley and McNeil 1982, as Newcombe 2006 (Stat. Med. 25, p. 559) makes it alike for positives
-    and negatives. An AUC of 0 or 1 has none. So ½ is added to both outcomes before the logit (Gart 1966).
+    auc: AUC over n samples, of which `positives` are positive. The number of trials is chosen such that the variance is
+    the one of Hanley and McNeil 1982, made symmetric in positives and negatives by Newcombe 2006 (Stat. Med. 25,
+    p. 559). That variance is zero for an AUC of 0 or 1, so ½ is added to successes and failures before a logit is taken
+    (Gart 1966).
     """
     alike = (1 - auc) / (2 - auc) + auc / (1 + auc)
     trials = positives * (n - positives) / (1 + (n / 2 - 1) * alike)
@@ -145,79 +150,86 @@ def as_trials(auc: Any, positives: Any, n: Any) -> tuple[Any, Any]:
 
 
 def interval(right: Any, wrong: Any, beside: Any = 0.0) -> tuple[Any, Any]:
-    """Ends of the 95 % interval of right / (right + wrong), on the logit scale. beside: another half width there."""
+    """Return both ends of the 95 % interval of right / (right + wrong), computed on the logit scale.
+
+    beside: half width, on the logit scale, of an independent error that is added in quadrature.
+    """
     half = np.hypot(special.ndtri((1 + LEVEL) / 2) * np.sqrt(1 / right + 1 / wrong), beside)
     return special.expit(np.log(right / wrong) - half), special.expit(np.log(right / wrong) + half)
 
 
 def by_chance(auc: np.ndarray, positives: np.ndarray, n: Any) -> np.ndarray:
-    """The one-sided p-value of each AUC, of a ranking as good by chance, from the Mann-Whitney statistic's variance.
+    """Return the one-sided p-value of each AUC against random ranking, by the normal Mann-Whitney approximation.
 
-    positives: of the n samples. What cannot be tested has 1.
+    positives: number of positives among the n samples. The p-value is 1 where the AUC is NaN.
     """
     precision = np.sqrt(12 * positives * (n - positives) / (n + 1))
     return np.nan_to_num(special.ndtr((0.5 - auc) * precision), nan=1.0)
 
 
 def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Equal error rate of each task: the fraction of positives rejected, where that of negatives accepted is the same.
+    """Return the equal error rate of each task: the false negative rate where it equals the false positive rate.
 
-    A threshold moves from the largest score down. Tied scores are accepted together. Between two thresholds both
-    fractions are interpolated linearly.
+    The threshold moves down from the largest score, and samples with tied scores are accepted together. Between two
+    thresholds both rates are interpolated linearly.
 
-    scores: (n_samples, n_tasks). labels: the same shape, bool. A task without positives or negatives gets NaN.
-    Source: Quattoni et al. 2008 report, sec. 5.2.
+    scores: (n_samples, n_tasks). labels: bool, of the same shape. The rate of a task without positives or without
+    negatives is NaN. Source: Quattoni et al. 2008 report, sec. 5.2.
 
     >>> eer(np.array([[0.1], [0.4], [0.35], [0.8]]), np.array([[False], [False], [True], [True]]))
     array([0.5])
     """
-    # Choice: linear interpolation on the ROC curve; the report does not say how it reads the rate off.
+    # Choice: linear interpolation on the ROC curve; the report does not say how it determines the rate.
     return resampled(scores, labels, np.ones((1, len(scores)), np.int32))[1, 0]
 
 
 def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
-    """The n samples whose scores are nearest, each task in standard deviations. known: (n_samples, n_tasks).
+    """Return the n samples of `known`, (n_samples, n_tasks), whose scores are nearest to `score`, (n_tasks,).
+
+    Distances are Euclidean after every task is divided by its standard deviation in `known`.
 
     >>> nearest(np.array([[0.0, 0], [1, 50], [3, 10]]), np.array([1.0, 10]), 2)
     array([0, 2])
     """
     spread = np.maximum(known.std(axis=0), np.finfo(np.float32).tiny)
-    with np.errstate(over="ignore"):  # by a task without spread
-        apart = [
+    with np.errstate(over="ignore"):  # for tasks whose scores are all equal
+        distances = [
             np.square((known[start : start + SAMPLES_AT_ONCE] - score) / spread).sum(axis=1)
             for start in range(0, len(known), SAMPLES_AT_ONCE)
         ]
-    return np.argsort(np.concatenate(apart), kind="stable")[:n]
+    return np.argsort(np.concatenate(distances), kind="stable")[:n]
 
 
 def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down correction of p-values for the number of tests. NaN is no test.
+    """Correct p-values for multiple testing by Holm's step-down method. NaNs stay NaN and do not count as tests.
 
     >>> holm(np.array([0.01, 0.04, np.nan, 0.03, 0.6, 0.7]))
     array([0.05, 0.12,  nan, 0.12, 1.  , 1.  ])
     """
     order = np.argsort(p, kind="stable")  # NaNs last
-    left = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
-    return np.minimum(1.0, np.maximum.accumulate(p[order] * left))[np.argsort(order)]
+    n_remaining = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
+    return np.minimum(1.0, np.maximum.accumulate(p[order] * n_remaining))[np.argsort(order)]
 
 
 def over_runs(p_values: Any) -> float:
-    """A p-value for all runs and pairings, of each run's median over pairings.
+    """Combine the p-values of all runs, where the p-value of a run is its median over pairings.
 
-    Twice the median of p-values is a p-value, however they depend on each other (Rueschendorf 1982): twice for
-    pairings, and twice for runs. A missing p-value is not a significant one.
+    Twice the median of p-values is a valid p-value, however they depend on each other (Rueschendorf 1982). The median
+    is doubled once for the pairings and, if there are several runs, once more for the runs. A missing p-value counts
+    as 1.
 
     >>> over_runs([0.001, 0.002, 0.5])
     0.008
     """
-    several = 4 if len(p_values) > 1 else 2
-    return min(1.0, several * float(np.median(np.nan_to_num(np.asarray(p_values, float), nan=1.0))))
+    factor = 4 if len(p_values) > 1 else 2
+    return min(1.0, factor * float(np.median(np.nan_to_num(np.asarray(p_values, float), nan=1.0))))
 
 
 class SignTest(NamedTuple):
-    """Pairs that f ranks rightly and g wrongly (wins), the reverse (losses), and the one-sided exact p-values.
+    """Result of a sign test between the scores f and g. Each field is an array with one entry per pairing.
 
-    p: for "f is better"; p_reverse: for "g is better". Each is an array with one entry per pairing.
+    wins counts the pairs that f ranks correctly and g incorrectly, losses the reverse. p and p_reverse are the exact
+    one-sided p-values for "f is better" and for "g is better".
     """
 
     wins: np.ndarray
@@ -228,7 +240,10 @@ class SignTest(NamedTuple):
 
 @njit
 def _shuffled(many: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Begin a shuffle of `many` in each row of `steps`: entry j changes places with the entry steps_j further on."""
+    """Draw entries of `many` without replacement, one sample per row of `steps`, by a partial Fisher-Yates shuffle.
+
+    Step j swaps entry j with entry j + steps[p, j].
+    """
     drawn = np.empty(steps.shape, many.dtype)
     for p in range(steps.shape[0]):
         for j in range(steps.shape[1]):
@@ -241,31 +256,35 @@ def _shuffled(many: np.ndarray, steps: np.ndarray) -> np.ndarray:
 def sign_test(
     f: np.ndarray, g: np.ndarray, labels: np.ndarray, *, n_pairings: int, rng: np.random.Generator
 ) -> SignTest:
-    """Test whether f ranks positives above negatives more often than g, over random pairs, pooled over tasks.
+    """Test whether f ranks positives above negatives more often than g, over random pairs that are pooled over tasks.
 
-    Each positive of a task is paired with a distinct negative of the same task. The smaller side decides how many pairs
-    there are. Of the pairs that exactly one of f and g ranks rightly, wins ~ Bin(wins + losses, ½) if f and g are
-    equally good. Ties count for neither.
+    Each positive of a task is paired with a distinct negative of the same task; the rarer of the two classes decides
+    the number of pairs. A win is a pair that f ranks correctly and g incorrectly, a loss is the reverse, and pairs that
+    either of them ties are dropped. If f and g are equally good, wins ~ Bin(wins + losses, ½).
 
     Parameters
     ----------
     f, g : array, (n_samples, n_tasks)
-        Scores.
+        Scores of the two methods.
     labels : array, (n_samples, n_tasks)
-        True, or 1, for positives and False, or 0, for negatives. Other samples are in no pair.
+        True or 1 for positives, False or 0 for negatives. Samples with other labels are not paired.
     n_pairings : int, at least 1
-        Random pairings to test.
+        Number of random pairings to test.
     rng : Generator
-        Draws the pairings.
+        Random generator that draws the pairings.
+
+    Returns
+    -------
+    SignTest
     """
     wins, losses = np.zeros((2, n_pairings), dtype=int)
     for k in range(labels.shape[1]):
         positives, negatives = np.flatnonzero(labels[:, k] == 1), np.flatnonzero(labels[:, k] == 0)
         few, many = sorted((positives, negatives), key=len)
         drawn = _shuffled(many.copy(), rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few))))
-        left, right = (few, drawn) if few is positives else (drawn, few)
-        f_sign = np.sign(f[left, k] - f[right, k])
-        g_sign = np.sign(g[left, k] - g[right, k])
+        positive, negative = (few, drawn) if few is positives else (drawn, few)
+        f_sign = np.sign(f[positive, k] - f[negative, k])
+        g_sign = np.sign(g[positive, k] - g[negative, k])
         wins += ((f_sign > 0) & (g_sign < 0)).sum(axis=1)
         losses += ((f_sign < 0) & (g_sign > 0)).sum(axis=1)
     # P(Bin(n, 1/2) >= wins) is an incomplete beta function.

@@ -1,4 +1,4 @@
-"""Plug-ins by name: `pick("norms", "l1inf")` is the module `jointsparse.norms.l1inf`."""
+"""Lookup of plug-ins by name: `pick("norms", "l1inf")` returns the module `jointsparse.norms.l1inf`."""
 
 from importlib import import_module
 from types import ModuleType
@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 
 class Room(NamedTuple):
-    """A package whose dictionary of plug-ins is named after the room, and the parameter that takes a plug-in's name."""
+    """A package that holds a dictionary of plug-ins, and the name of the parameter that selects one of them."""
 
     package: str
     parameter: str
 
 
-# By name. `jointsparse.pipeline` adds its own rooms when it is imported.
+# A room's name in capitals is the name of its package's dictionary. `jointsparse.pipeline` adds its own rooms when it
+# is imported.
 ROOMS = {
     "features": Room("jointsparse.features", "extractor"),
     "losses": Room("jointsparse.learning.losses", "loss"),
@@ -22,17 +23,17 @@ ROOMS = {
 
 
 def room(name: str) -> dict[str, ModuleType | str]:
-    """Return the dictionary of a room: `room("norms")` is `jointsparse.norms.NORMS`.
+    """Return the dictionary of a room: `room("norms")` returns `jointsparse.norms.NORMS`.
 
-    Its values are modules, or names of modules where importing all of them would take long.
+    Its values are modules, or names of modules where importing all of them would be slow.
     """
     return getattr(import_module(ROOMS[name].package), name.upper())
 
 
 def pick(room_name: str, name: str) -> ModuleType:
-    """Return the plug-in `name` of a room, a key of ROOMS.
+    """Return the plug-in `name` of a room, where `room_name` is a key of `ROOMS`.
 
-    Raises ValueError with the names of the plug-ins that exist.
+    Raises ValueError, which lists the existing plug-ins, if there is none of this name.
 
     >>> pick("norms", "l1inf").__name__
     'jointsparse.norms.l1inf'
@@ -40,5 +41,5 @@ def pick(room_name: str, name: str) -> ModuleType:
     plug_ins = room(room_name)
     if not isinstance(name, str) or name not in plug_ins:
         raise ValueError(f"{ROOMS[room_name].parameter} must be one of {', '.join(sorted(plug_ins))}, got {name!r}")
-    found = plug_ins[name]
-    return import_module(found) if isinstance(found, str) else found
+    plug_in = plug_ins[name]
+    return import_module(plug_in) if isinstance(plug_in, str) else plug_in

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writing files atomically: a file is either complete or absent."""
 
 import errno
 import glob
@@ -12,9 +12,10 @@ from jointsparse.checks import require_extra
 
 @contextmanager
 def written(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`, which becomes `path` when the block ends without an error.
+    """Yield a temporary path beside `path` and rename it to `path` when the block ends without an error.
 
-    It has the same suffix. Its content is on disk before it is renamed, so that not even a power cut leaves a part.
+    The temporary path has the same suffix. Its content is flushed to disk before the file is renamed, so that not even
+    a power cut leaves a partial file.
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +27,7 @@ def written(path: str | Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.replace(temporary, final)
     except OSError as error:
-        if error.errno is None:  # of a full disk NumPy says "80000 requested and 872 written"
+        if error.errno is None:  # NumPy's error for a full disk: "80000 requested and 872 written"
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(final)) from error
         raise
     finally:
@@ -34,7 +35,7 @@ def written(path: str | Path) -> Iterator[Path]:
 
 
 def _clear_leftovers(final: Path) -> None:
-    """Delete temporary files of processes that were killed while they wrote this file."""
+    """Delete the temporary files of processes that were killed while they were writing this file."""
     leftovers = list(final.parent.glob(f"{glob.escape(f'.{final.stem}.')}*{glob.escape(f'.part{final.suffix}')}"))
     if not leftovers:
         return

@@ -48,7 +48,7 @@ def linked(target):
 
 NO_PICTURE = "^does not open as a picture"
 TOO_MANY = f"{NO_PICTURE}: .* pixels"
-CONVERT = ": save it as a JPEG, or a PNG of 8 bits a level$"
+CONVERT = ": save it as a JPEG, or as a PNG with 8 bits per channel$"
 MADE = {  # by a function
     "pipe.jpg": (os.mkfifo, "^not a regular file$"),
     "device.jpg": (linked("/dev/zero"), "^not a regular file$"),

@@ -1,8 +1,8 @@
-"""What a part of a model file may hold, attribute by attribute: types, shapes and ranges.
+"""Specifications of what the objects in a model file may hold: types, shapes and ranges of their attributes.
 
-A class whose objects stand in files says so in `_HOLDS`, a dictionary of such specifications by attribute, and `load`
-compares. A shape names sizes, such as ("tasks", "in"). The first array with a size of that name decides it, and all
-others must agree. "in" and "out" are the numbers of features that a step takes and gives.
+A class whose objects may be in files declares a specification per attribute in `_HOLDS`, and `load` compares the file
+with it. Shapes consist of named sizes, such as ("tasks", "in"). The first array with a size of some name sets its
+value, and all other arrays must agree. "in" and "out" are the numbers of features that a step takes and returns.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # which loads scipy.sparse when it is used
+import scipy  # scipy.sparse is loaded on first use
 
 from jointsparse.checks import FLOATING, require, require_sound, shortened
 
-MOST_LETTERS = 10_000  # of a text
-MOST_NESTED = 6  # lists in lists
+MOST_LETTERS = 10_000  # longest text
+MOST_NESTED = 6  # deepest nesting of lists
 LARGEST, WHOLE = sys.float_info.max, 2**53
 
 Sizes = dict[str, int]
@@ -27,28 +27,32 @@ FLOATS, INTEGERS = FLOATING, tuple(map(np.dtype, (np.int8, np.int16, np.int32, n
 
 
 class Spec(NamedTuple):
-    """What a value must be. check: raises ValueError, with the value's name, if it is not. optional: may be absent."""
+    """Specification of a value.
+
+    check: function of the value's name, the value and the known sizes, which raises ValueError if the value does not
+    fit. optional: whether the value may be missing.
+    """
 
     check: Callable[[str, Any, Sizes], None]
     optional: bool = False
 
 
 def require_like(values: Mapping[str, Any], specs: Mapping[str, Spec], name: str, sizes: Sizes) -> None:
-    """Raise ValueError unless there is a value for each specification, and fits it, and there is no other.
+    """Raise ValueError unless the values fit their specifications, none is missing, and there are no further values.
 
     Parameters
     ----------
     values : mapping
-        The values by name.
+        Values by name.
     specs : mapping
-        What each must be.
+        Specifications by name.
     name : str
-        Of what has the values, for messages.
+        Name of the object that has the values, for messages.
     sizes : dict
-        Sizes that are known. It is filled with those that the values decide.
+        Known sizes. Sizes that follow from the values are added.
     """
     for unknown in [key for key in values if key not in specs][:1]:
-        raise ValueError(f"{name} must hold {', '.join(specs)} alone, got {shortened(unknown)}, too")
+        raise ValueError(f"{name} must hold only {', '.join(specs)}, got {shortened(unknown)} as well")
     for key, spec in specs.items():
         require(spec.optional or key in values, f"{name}.{key} must be there, got none")
         if key in values:
@@ -56,7 +60,7 @@ def require_like(values: Mapping[str, Any], specs: Mapping[str, Spec], name: str
 
 
 def brief(value: Any) -> str:
-    """A value in a message: arrays by their type and shape, and other large ones by their size."""
+    """Return text that stands for a value in a message: arrays by dtype and shape, other large values by their size."""
     if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
         return f"{value.dtype} of shape {value.shape}"
     if isinstance(value, list | tuple | dict | set) or (isinstance(value, str) and len(value) > MOST_LETTERS):
@@ -66,7 +70,7 @@ def brief(value: Any) -> str:
 
 
 def simple(expected: str, holds: Callable[[Any], object]) -> Spec:
-    """A specification that is a test of the value alone. expected: what passes, in words."""
+    """Return a specification that depends on the value alone. expected: describes valid values in a message."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         require(holds(value), f"{name} must be {expected}, got {brief(value)}")
@@ -75,11 +79,12 @@ def simple(expected: str, holds: Callable[[Any], object]) -> Spec:
 
 
 def optional(spec: Spec) -> Spec:
+    """Return the specification of a value that may be missing."""
     return spec._replace(optional=True)
 
 
 def either(*specs: Spec) -> Spec:
-    """What fits one of the specifications. Messages are those of the last."""
+    """Return the specification of a value that fits one of these. The last specification makes the message."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         for spec in specs[:-1]:
@@ -91,13 +96,13 @@ def either(*specs: Spec) -> Spec:
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, nan: bool = False) -> Spec:
-    """A number of Python, a scalar of NumPy's, or an array of one number without axes. nan: NaN passes."""
+    """Return the specification of a Python number, NumPy scalar or 0-d array. nan: whether NaN is allowed as well."""
     expected = f"a {'finite ' * (high < math.inf)}number{_bounds(low, high)}{' or NaN' * nan}"
 
     def holds(value: Any) -> bool:
         if isinstance(value, np.ndarray) and value.ndim == 0:
             value = value[()]
-        value = float(value) if isinstance(value, np.floating) else value  # else NumPy rounds the bounds
+        value = float(value) if isinstance(value, np.floating) else value  # otherwise NumPy would round the bounds
         return _is_number(value) and bool(low <= value <= high or (nan and value != value))
 
     return simple(expected, holds)
@@ -112,7 +117,7 @@ def one_of(*names: str) -> Spec:
 
 
 def size(size: str, low: int = 1) -> Spec:
-    """A whole number that is one of the sizes."""
+    """Return the specification of a whole number that is the size of this name."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         whole(low).check(name, value, sizes)
@@ -125,18 +130,18 @@ def size(size: str, low: int = 1) -> Spec:
 def array(
     types: Sequence[np.dtype[Any]], *shape: str | int, low: float = -LARGEST, high: float = LARGEST, nan: bool = False
 ) -> Spec:
-    """An array of numbers.
+    """Return the specification of an array of numbers.
 
     Parameters
     ----------
     types : sequence of dtype
-        The types that it may have.
+        Allowed dtypes.
     *shape : str or int
         Names of sizes, or sizes.
     low, high : float
-        Bounds of all entries. They are finite.
+        Finite bounds of all entries.
     nan : bool
-        True if entries may be anything, NaN and infinity, too.
+        Whether entries may have any value, including NaN and infinity.
     """
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
@@ -145,14 +150,14 @@ def array(
             type(value) is np.ndarray and value.dtype in types and _agrees(value.shape, shape, sizes),
             f"{name} must be an array of {kinds}, shape ({wanted}), got {brief(value)}",
         )
-        within = nan or not value.size or (low <= float(value.min()) and float(value.max()) <= high)  # NaN is not
+        within = nan or not value.size or (low <= float(value.min()) and float(value.max()) <= high)  # false for NaN
         require(within, f"{name} must hold finite numbers{_bounds(low, high)}, got others")
 
     return Spec(check)
 
 
 def labels(size: str) -> Spec:
-    """A vector of names: text, numbers, or objects that are either, or tuples of them."""
+    """Return the specification of a vector of names: text, numbers, or objects such as tuples of text and numbers."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         fits = type(value) is np.ndarray and value.dtype.kind in "UOiufbmM" and _agrees(value.shape, (size,), sizes)
@@ -165,7 +170,7 @@ def labels(size: str) -> Spec:
 
 
 def matrix(rows: str, columns: str) -> Spec:
-    """Samples: floating-point numbers in rows, dense or CSR."""
+    """Return the specification of a matrix of floating-point numbers, dense or CSR."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         if not scipy.sparse.issparse(value):
@@ -182,7 +187,7 @@ def matrix(rows: str, columns: str) -> Spec:
 
 
 def list_of(spec: Spec, size: str = "") -> Spec:
-    """A list or tuple, of the named size if one is given."""
+    """Return the specification of a list or tuple whose items fit `spec`. size: name of its length, or "" for any."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         fits = type(value) in (list, tuple) and (not size or _agrees((len(value),), (size,), sizes))
@@ -195,7 +200,7 @@ def list_of(spec: Spec, size: str = "") -> Spec:
 
 
 def alone(spec: Spec) -> Spec:
-    """What must agree with the sizes that are known, but decides none for others."""
+    """Return a specification that compares with known sizes but does not set any."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         spec.check(name, value, sizes.copy())
@@ -204,7 +209,10 @@ def alone(spec: Spec) -> Spec:
 
 
 def mapping(specs: Mapping[str, Spec], others: Spec | None = None) -> Spec:
-    """A dictionary with these keys. others: what the values of further keys must be; None: there are none."""
+    """Return the specification of a dictionary with these keys.
+
+    others: specification of the values of all further keys, or None if there must not be any.
+    """
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         require(type(value) is dict, f"{name} must be a dictionary, got {brief(value)}")
@@ -217,9 +225,10 @@ def mapping(specs: Mapping[str, Spec], others: Spec | None = None) -> Spec:
 
 
 def part(kind: str, specs: Mapping[str, Spec], fits: Callable[[Any, Sizes], None] = lambda value, sizes: None) -> Spec:
-    """An object with these attributes, of the class of this name. fits: raises ValueError if they do not fit together.
+    """Return the specification of an object of the class `kind` with these attributes.
 
-    The name is that behind "jointsparse.", so that who declares a part need not import it.
+    kind: name of the class without "jointsparse.", so that its module need not be imported. fits: function that raises
+    ValueError if the attributes do not fit together.
     """
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
@@ -232,18 +241,18 @@ def part(kind: str, specs: Mapping[str, Spec], fits: Callable[[Any, Sizes], None
 
 
 def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
-    """Numbers, text, arrays, generators of random numbers, and lists, sets and dictionaries of them.
+    """Return the specification of numbers, text, arrays, random generators, and lists, sets and dictionaries of them.
 
     Parameters
     ----------
     others : function
-        Called with a name and a value. Returns True if it is something else that may stand there.
+        Function of a name and a value that returns True if the value is allowed although it is none of the above.
     nan : bool
-        True if arrays may hold NaN and infinity.
+        Whether arrays may hold NaN and infinity.
     """
 
     def check(name: str, value: Any, sizes: Sizes, depth: int = 0) -> None:
-        require(depth <= MOST_NESTED, f"{name} must hold lists in at most {MOST_NESTED} others, got more")
+        require(depth <= MOST_NESTED, f"{name} must hold lists nested at most {MOST_NESTED} deep, got more")
         if scipy.sparse.issparse(value):
             require_sound(value)
             value = value.data
@@ -266,7 +275,7 @@ def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
 
 
 def _is_random(value: Any) -> bool:
-    """Tell whether a value is a generator of random numbers whose compiled code stays in its own memory."""
+    """Return True if the value is a random generator that cannot read beyond its own memory."""
     if isinstance(value, np.random.RandomState):
         state = value.get_state(legacy=False)
         return state["bit_generator"] == "MT19937" and 0 <= state["state"]["pos"] <= len(state["state"]["key"])
@@ -283,7 +292,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Tell whether a value is text, short enough, and without half a character."""
+    """Return True if the value is text that is short enough and has no lone surrogates."""
     if not isinstance(value, str) or len(value) > MOST_LETTERS:
         return False
     return value.isascii() or value.encode(errors="ignore").decode() == value
@@ -295,7 +304,7 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> bool:
-    """Tell whether a shape has these sizes. If so, those that were not known are now."""
+    """Return True if a shape agrees with these sizes, and then add the sizes that were not known."""
     if len(shape) != len(names):
         return False
     known = sizes.copy()
@@ -308,7 +317,7 @@ def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> b
 
 
 def _in_words(names: Sequence[str | int], sizes: Sizes) -> str:
-    """A shape in a message: sizes that are known as numbers, others by their names."""
+    """Return text that stands for a shape in a message: known sizes as numbers, unknown sizes by name."""
     return ", ".join(str(name if isinstance(name, int) else sizes.get(name, name)) for name in names)
 
 

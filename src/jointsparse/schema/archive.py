@@ -1,8 +1,8 @@
-"""The archive that a model file is, looked at before anything is made of it: sizes of entries, arrays and types.
+"""Checks of the archive of a model file before any object is made from it: sizes of entries, arrays, and types.
 
-It is a ZIP archive of what skops writes: a tree of types in `schema.json`, and an entry for each array. Those who make
-files to do harm may write anything. So the directory, the tree and the head of each array are read first, and the
-numbers that they state are compared with the bytes that are there.
+A model file is a ZIP archive of what skops writes: a tree of types in `schema.json`, and one entry per array. Since an
+attacker may write anything, the directory, the tree and the header of every array are read first, and the sizes that
+they state are compared with the bytes that are present.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ import numpy as np
 
 from jointsparse.checks import require, shortened
 
-# Of a file, and of the arrays that it unpacks to. Python with its packages takes 350 MB, reading twice the file, and
-# computing with the model at most three times: together less than 1 GB.
+# Limit for the size of a file, and for the arrays that it unpacks to. Python and its packages take 350 MB, reading
+# takes twice the size of the file, and computing with the model at most three times: together less than 1 GB.
 MOST_BYTES = 200_000_000
-MOST_ENTRIES, BYTES_OF_ENTRY = 10_000, 200  # of the archive, and of each in its directory
+MOST_ENTRIES, BYTES_OF_ENTRY = 10_000, 200  # limits for the entries, and for the bytes per entry in the directory
 MOST_BYTES_OF_TREE, MOST_PARTS, DEEPEST = 2**25, 150_000, 30
-OLDEST_PROTOCOL = 2  # of skops, before which it read trees otherwise
+OLDEST_PROTOCOL = 2  # older protocols of skops read trees differently
 TREE = "schema.json"
-END = struct.Struct("<4s4H2LH")  # of the directory: signature, disks, entries, its bytes and place, bytes of a comment
-# Stands before it where there are more than 65,535 entries or 4 GiB: signature, disk, place of a directory, disks.
+# End of the directory: signature, disks, numbers of entries, bytes and place of the directory, bytes of a comment.
+END = struct.Struct("<4s4H2LH")
+# Precedes the end if there are more than 65,535 entries or 4 GiB: signature, disk, place of a directory, disks.
 LOCATOR, LOCATOR_MARK = struct.Struct("<4sLQL"), b"PK\6\7"
 SEQUENCES = {"ListNode": "builtins.list", "SetNode": "builtins.set", "TupleNode": "builtins.tuple"}
 KEYS = re.compile(r"builtins\.(str|int|float|bool)|numpy\.(bool_?|str_|u?int\d+|float\d+)")  # types of keys
-# Beginnings of types and functions as values, which skops compares with those that it knows.
+# Allowed prefixes of types and functions that are values. skops itself also compares them with the ones that it knows.
 VALUES: Mapping[str, tuple[str, ...]] = {
     "DTypeNode": (),
     "FunctionNode": ("numpy.", "scipy.special."),
@@ -41,15 +42,15 @@ OF_NUMPY = re.compile(r"numpy\.\w+")
 
 
 class Foreign(ValueError):
-    """A tree holds a type that nobody here trusts, which the message names."""
+    """Error for a tree that holds a type which is not trusted. The message is the name of the type."""
 
 
 class TooLarge(ValueError):
-    """An archive takes more memory than `load` may."""
+    """Error for an archive that would take more memory than `load` allows."""
 
 
 def opened(file: IO[bytes], *, compressed: bool = False) -> zipfile.ZipFile:
-    """Open an archive, whose entries may be compressed or not. Raises ValueError if it could fill the memory."""
+    """Open an archive. Raise ValueError if it could fill the memory. compressed: whether entries may be compressed."""
     length = file.seek(0, 2)
     file.seek(max(length - LOCATOR.size - END.size, 0))
     tail = file.read()
@@ -59,7 +60,7 @@ def opened(file: IO[bytes], *, compressed: bool = False) -> zipfile.ZipFile:
     small = directory_bytes <= MOST_ENTRIES * BYTES_OF_ENTRY and not comment and not is_64
     require(
         mark == b"PK\5\6" and small,
-        f"it must end with the directory of at most {MOST_ENTRIES:,} entries, got another end",
+        f"it must end with a directory of at most {MOST_ENTRIES:,} entries, got another end",
     )
     archive = zipfile.ZipFile(file)
     entries = archive.infolist()
@@ -67,7 +68,7 @@ def opened(file: IO[bytes], *, compressed: bool = False) -> zipfile.ZipFile:
     kinds = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) if compressed else (zipfile.ZIP_STORED,)
     require(
         all(entry.compress_type in kinds for entry in entries)
-        and n_bytes <= (MOST_BYTES if compressed else length)  # entries that overlap take more than there is
+        and n_bytes <= (MOST_BYTES if compressed else length)  # overlapping entries exceed the length of the file
         and len({entry.filename for entry in entries}) == len(entries) <= MOST_ENTRIES,
         f"it must hold at most {MOST_ENTRIES:,} entries of different names, "
         f"{f'which unpack to at most {MOST_BYTES:,} bytes' if compressed else 'none of them compressed'}, got "
@@ -77,52 +78,52 @@ def opened(file: IO[bytes], *, compressed: bool = False) -> zipfile.ZipFile:
 
 
 def require_sound(archive: zipfile.ZipFile, trusted: Set[str], rooms: tuple[str, ...]) -> None:
-    """Raise ValueError unless the tree of an archive has known parts alone, and its arrays are as long as they say.
+    """Raise ValueError unless the tree of an archive has only known parts, and all arrays have the length they state.
 
     Parameters
     ----------
     archive : ZipFile
-        From `opened`.
+        Archive from `opened`.
     trusted : set of str
-        Names of the classes whose objects it may hold.
+        Names of the classes whose objects the archive may hold.
     rooms : tuple of str
-        Beginnings of such names.
+        Prefixes of names of further trusted classes.
 
     Raises
     ------
     ValueError
-        In one sentence.
+        If a part, an array or a size is invalid.
     Foreign
-        If it names another class.
+        If the tree names a class that is not trusted.
     """
     n_bytes, lengths = 0, dict[tuple[str, bool, bool], int]()
     for array in _arrays(_tree(archive), trusted, rooms):
         if array not in lengths:
             name, is_sparse, is_scalar = array
-            require(name in archive.NameToInfo, f"it must hold an entry of each array, got none of {shortened(name)}")
+            require(name in archive.NameToInfo, f"it must hold an entry for each array, got none for {shortened(name)}")
             lengths[array] = _bytes_of_sparse(archive, name) if is_sparse else _bytes_of_entry(archive, name, is_scalar)
         n_bytes += lengths[array]
         _require_small("it", "bytes of arrays", n_bytes, MOST_BYTES)
 
 
 def _tree(archive: zipfile.ZipFile) -> Any:
-    """Read the tree of types, after counting its bytes and the parts that will take memory."""
+    """Read the tree of types, after its bytes and its number of parts have been checked."""
     n_bytes = archive.getinfo(TREE).file_size
     _require_small("its tree", "bytes", n_bytes, MOST_BYTES_OF_TREE)
     text = archive.read(TREE)
-    # A part is a dictionary, with one or two lists or dictionaries in it, of at most six entries.
+    # A part is a dictionary of at most six entries, which contains one or two lists or dictionaries.
     n_parts = max((text.count(b"{") + text.count(b"[")) // 3, text.count(b",") // 6)
     _require_small("its tree", "parts", n_parts, MOST_PARTS)
-    require(text.isascii(), "its tree must be ASCII, got other signs")
+    require(text.isascii(), "its tree must be ASCII text, got other characters")
     tree = json.loads(text)
     require(tree["protocol"] >= OLDEST_PROTOCOL, f"its tree must be of protocol {OLDEST_PROTOCOL} of skops or later")
     return tree
 
 
 def _arrays(tree: Any, trusted: Set[str], rooms: tuple[str, ...]) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the name of each array's entry, whether it is a sparse matrix, and whether it must be a scalar.
+    """Yield for each array the name of its entry, whether it is a sparse matrix, and whether it must be a scalar.
 
-    Raises ValueError for what `save` does not write.
+    Raises ValueError if the tree has a part that `save` does not write.
     """
     waiting, n_parts = [(tree, 0)], 0
     while waiting:
@@ -135,7 +136,7 @@ def _arrays(tree: Any, trusted: Set[str], rooms: tuple[str, ...]) -> Iterator[tu
             waiting += [(inner, depth + 1) for inner in _inside(node, loader)] if known else []
         except (AttributeError, KeyError, TypeError):
             known = False
-        require(known, f"its tree must have parts that save writes, got {_kind_of(node)}")
+        require(known, f"its tree must have only parts that save writes, got {_kind_of(node)}")
         if "file" in node:
             yield node["file"], loader == "SparseMatrixNode", kind != "numpy.ndarray"
 
@@ -152,7 +153,7 @@ def _kind_of(node: Any) -> str:
 
 
 def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str], rooms: tuple[str, ...]) -> bool:
-    """Return True if skops makes an object of type `kind` of this part by this loader, and may safely do so.
+    """Return True if skops makes an object of type `kind` from this part with this loader, and if this is safe.
 
     Raises Foreign for a class that is not trusted.
     """
@@ -161,23 +162,23 @@ def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
         case "ObjectNode":
             if kind not in trusted and not kind.startswith(rooms):
                 raise Foreign(shortened(kind).strip("'"))
-            # A sparse matrix is a SparseMatrixNode. As an object it would miss the checks of its constructor.
+            # A sparse matrix must be a SparseMatrixNode, because an ObjectNode skips the checks of its constructor.
             return not kind.startswith("scipy.") and (content is None or content["__loader__"] == "DictNode")
         case "JsonNode":
-            # Numbers and text alone: lists and dictionaries within a text would escape the limits on parts and depth.
+            # Only numbers and text, because lists and dictionaries in a text would evade the limits on parts and depth.
             return isinstance(content, str) and content.lstrip()[:1] not in ("[", "{")
         case "DictNode":
-            # skops calls the type of each key.
+            # The types of the keys must be harmless, because skops calls them.
             keys = node["key_types"]["content"]
             types = [f"{key['__module__']}.{key['__class__']}" for key in keys if key["__loader__"] == "TypeNode"]
             plain = kind in ("builtins.dict", "collections.OrderedDict") and isinstance(content, dict)
             return plain and len(types) == len(keys) == len(node["content"]) and all(map(KEYS.fullmatch, types))
         case "ListNode" | "SetNode" | "TupleNode":
-            # Named tuples have a class of their own.
+            # A named tuple has its own class instead of `tuple`.
             named = loader == "TupleNode" and kind in trusted
             return isinstance(content, list) and (named or kind == SEQUENCES[loader])
         case "NdArrayNode":
-            # An array is an entry of the archive; an array of objects is a list in the tree.
+            # An array of numbers is an entry of the archive, and an array of objects is a list in the tree.
             whole = node["type"] == "numpy" and isinstance(node["file"], str) and content is None
             objects = node["type"] == "json" and isinstance(content, list) and "file" not in node
             return bool(OF_NUMPY.fullmatch(kind)) and (whole or objects)
@@ -197,7 +198,7 @@ def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
 
 
 def _inside(node: Mapping[str, Any], loader: str) -> list[Any]:
-    """Return the parts that a part holds, as skops reads them."""
+    """Return the parts inside a part that skops would read."""
     content = node.get("content")
     match loader:
         case "ListNode" | "SetNode" | "TupleNode":
@@ -224,7 +225,7 @@ def _bytes_of_entry(archive: zipfile.ZipFile, name: str, is_scalar: bool) -> int
 def _bytes_of_sparse(archive: zipfile.ZipFile, name: str) -> int:
     """Return the memory that reading a sparse matrix takes.
 
-    The entry is an archive itself, whose arrays are compressed. It is in memory as a whole, and so are these arrays.
+    The entry is itself an archive of compressed arrays. The archive and the unpacked arrays are in memory together.
     """
     with archive.open(name) as entry, opened(entry, compressed=True) as arrays:
         n_bytes = archive.getinfo(name).file_size
@@ -235,9 +236,9 @@ def _bytes_of_sparse(archive: zipfile.ZipFile, name: str) -> int:
 
 
 def _bytes_of(file: IO[bytes], length: int, name: str, is_scalar: bool = False) -> int:
-    """Return the bytes of an array in NumPy's format from its head, without reading its entries.
+    """Return the number of bytes of an array in NumPy's format, from its header alone.
 
-    Raises ValueError unless the file, of `length` bytes, ends where the array does.
+    Raises ValueError unless the file, which has `length` bytes, ends together with the array.
     """
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"arrays must be of version 1 or 2, got {version}")
@@ -245,5 +246,5 @@ def _bytes_of(file: IO[bytes], length: int, name: str, is_scalar: bool = False) 
     shape, _, dtype = read(file)
     n_bytes = math.prod(shape) * dtype.itemsize
     fits = dtype.itemsize and not dtype.hasobject and file.tell() + n_bytes == length and not (is_scalar and shape)
-    require(fits, f"the array {shortened(name)} must be as long as it says, got {dtype} of {shape} in {length:,} bytes")
+    require(fits, f"the array {shortened(name)} must be as long as stated, got {dtype} of {shape} in {length:,} bytes")
     return n_bytes

@@ -1,8 +1,8 @@
-"""What a whole model in a file may be: a class of ours, or a chain of steps that fit each other.
+"""Checks of a whole model from a file: an estimator of jointsparse, or a Pipeline whose steps fit each other.
 
-Classes of ours declare what they hold (`schema`). Those of scikit-learn are looked at in general: they hold text and
-finite numbers, and nothing that hides a method. What a run keeps with a chain is declared here, as a file may hold it
-wherever it is read; see `pipeline.models.annotator`.
+Classes of jointsparse declare what they hold (see `schema`). Classes of scikit-learn are checked in general: they must
+hold only text and finite numbers, and no attribute that hides a method. The attributes that a run adds to a Pipeline
+are declared here and not in `pipeline.models.annotator`, because model files are also loaded without the pipeline.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from jointsparse.schema import (
     whole,
 )
 
-# Beginnings of the classes of scikit-learn that a file may hold: transformers that are loops over arrays, and chains.
-# Others have parts, such as the nodes of a decision tree, that compiled code follows wherever they point.
+# Prefixes of the scikit-learn classes that a file may hold: transformers that compute with arrays, and Pipelines. Other
+# classes have parts, such as the nodes of a decision tree, that compiled code would follow to any place in memory.
 ROOMS = tuple(
     f"sklearn.{room}."
     for room in (
@@ -49,12 +49,12 @@ ROOMS = tuple(
         *("pipeline", "preprocessing", "random_projection"),
     )
 )
-WITH_NAN = ("sklearn.impute.", "sklearn.preprocessing._encoders.")  # which stands for missing values
-SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")  # whose vectors have a number per feature
-STEPS = re.compile(r"((DenseSift|Daisy) VocabularyTree )?(SVDBasis )?JointSparseClassifierCV")  # of a kept model
-LARGEST_SCORE = 1e15  # Choice: their squares are finite in single precision
-MOST_CHECKED = 1000  # images
-NUMBERS = ("images", "test_images", "auc", "auc_low", "auc_high", "average_precision")  # of each word in a card
+WITH_NAN = ("sklearn.impute.", "sklearn.preprocessing._encoders.")  # classes in which NaN stands for missing values
+SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")  # vectors have one number per feature
+STEPS = re.compile(r"((DenseSift|Daisy) VocabularyTree )?(SVDBasis )?JointSparseClassifierCV")  # steps of a kept model
+LARGEST_SCORE = 1e15  # Choice: squares of scores are finite in single precision
+MOST_CHECKED = 1000  # largest number of images in `check_`
+NUMBERS = ("images", "test_images", "auc", "auc_low", "auc_high", "average_precision")  # numbers per word in a card
 
 
 def _is_json(value: Any) -> bool:
@@ -63,7 +63,7 @@ def _is_json(value: Any) -> bool:
     return False
 
 
-JSON = simple(f"text, numbers and lists of them, of at most {10 * MOST_LETTERS:,} letters", _is_json)
+JSON = simple(f"text, numbers and lists of them, with at most {10 * MOST_LETTERS:,} letters", _is_json)
 NUMBER = either(NOTHING, number(nan=True))
 CARD = {
     "words": list_of(TEXT, "tasks"),
@@ -105,7 +105,7 @@ CHAIN = {
 
 
 def require_model(model: Any) -> None:
-    """Raise ValueError unless a model, as from a file, is what `fit` leaves, in types, sizes and ranges of numbers."""
+    """Raise ValueError unless types, sizes and ranges of a model from a file are such as `fit` produces."""
     from sklearn.base import BaseEstimator
 
     require(isinstance(model, BaseEstimator), f"it must hold an estimator, got {brief(model)}")
@@ -113,7 +113,7 @@ def require_model(model: Any) -> None:
 
 
 def _compare(part: Any, name: str) -> Sizes:
-    """Compare a part of a model with what its class declares, and return its sizes: "in", "out" and others."""
+    """Check a part of a model against the declarations of its class, and return its sizes: "in", "out" and others."""
     from sklearn.pipeline import Pipeline
 
     if not isinstance(part, Versioned):
@@ -125,7 +125,7 @@ def _compare(part: Any, name: str) -> Sizes:
 
 
 def declared(part: Versioned) -> dict[str, Spec]:
-    """What the class of a part declares: its attributes after `fit`, and its parameters."""
+    """Return the specifications that the class of a part declares, for attributes after `fit` and for parameters."""
     specs = dict.fromkeys(_parameters(part), PLAIN)
     for kind in reversed(type(part).__mro__):
         specs |= vars(kind).get("_HOLDS", {})
@@ -137,7 +137,7 @@ def _parameters(part: Any) -> list[str]:
 
 
 def _known(part: Any, name: str, specs: Container[str]) -> dict[str, Any]:
-    """Return the attributes that have a specification. Raise ValueError if others, which users add, may do harm."""
+    """Return the attributes that have a specification. Raise ValueError if others, added by users, may do harm."""
     values = vars(part)
     for key, value in values.items():
         if key not in specs:
@@ -147,74 +147,77 @@ def _known(part: Any, name: str, specs: Container[str]) -> dict[str, Any]:
 
 
 def _require_added(name: str, key: str, value: Any, harmless: bool, spec: Spec) -> None:
-    """Raise ValueError unless an attribute that a class does not declare does no harm."""
+    """Raise ValueError unless an attribute that its class does not declare is harmless."""
     require(harmless, f"{name} must hold no attribute that hides one of its class, got {key!r}")
     require(key == "card_" or key not in KEPT, f"{name} must be a Pipeline to have {key}, got another class")
     (JSON if key == "card_" else spec).check(f"{name}.{key}", value, {})
 
 
 def _compare_chain(chain: Any, name: str) -> Sizes:
-    """Compare the steps of a Pipeline with each other, and what a run keeps with it.
+    """Check that the steps of a Pipeline fit each other, and check the attributes that a run has added to it.
 
-    Returns the sizes of the whole chain, as far as its steps state them: "in", the features that the first step takes,
-    and "out", those that the last one gives.
+    Returns the sizes of the Pipeline as far as its steps have them: "in", the number of features that the first step
+    takes, and "out", the number that the last step returns.
     """
     values = _known(chain, name, CHAIN | KEPT)
     kept = {key: value for key, value in values.items() if key in KEPT}
     require_like({key: value for key, value in values.items() if key in CHAIN}, CHAIN, name, {})
-    of_steps: list[Sizes] = []
-    n_features: int | None = None  # that the last step so far gives
+    step_sizes: list[Sizes] = []
+    n_features: int | None = None  # number of features that the previous step returns
     for step, part in chain.steps:
         TEXT.check(f"each name in {name}.steps", step, {})
         passes = part is None or (isinstance(part, str) and part == "passthrough")
         sizes = {} if passes else _compare(part, step)
         fits = n_features is None or sizes.get("in", n_features) == n_features
         require(fits, f"{step} must take the {n_features} features of the step before, got {sizes.get('in')}")
-        of_steps.append(sizes)
-        if sizes:  # a step that states none, such as "passthrough", counts as one that keeps the number of features
+        step_sizes.append(sizes)
+        if sizes:  # a step without sizes, such as "passthrough", is assumed to keep the number of features
             n_features = sizes.get("out")
     if any(key.startswith("known_") for key in kept):
-        _compare_kept(chain, kept, name, of_steps)
-    else:  # no run has kept the chain: a user may have given it some of the attributes
+        _compare_kept(chain, kept, name, step_sizes)
+    else:  # the Pipeline does not come from a run, but a user may have added some of the attributes
         rows: Sizes = {}
         require_like(kept, OF_USERS, name, rows)
         require(rows.get("rows", 1), "check_.X must have at least 1 row, got none")
-    sizes = {key: n for key, n in of_steps[0].items() if key == "in"}
+    sizes = {key: n for key, n in step_sizes[0].items() if key == "in"}
     return sizes if n_features is None else sizes | {"out": n_features}
 
 
-def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, of_steps: list[Sizes]) -> None:
-    """Raise ValueError unless what a run has kept fits the chain.
+def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, step_sizes: list[Sizes]) -> None:
+    """Raise ValueError unless the attributes that a run has added to a Pipeline fit the Pipeline.
 
-    These are its card, the known images, and the features of a few images with their scores.
+    They are its card, the known images, and the features of a few images with their scores.
     """
     kinds = " ".join(type(part).__name__ for _, part in chain.steps)
-    require(STEPS.fullmatch(kinds), f"{name}.steps must be those of a model that a run keeps, got {kinds[:200]}")
-    from_pictures = len(of_steps) > 2  # two steps make features of them
+    require(STEPS.fullmatch(kinds), f"{name}.steps must be the steps of a model that a run keeps, got {kinds[:200]}")
+    from_pictures = len(step_sizes) > 2  # two more steps turn pictures into features
     classifier, first = chain.steps[-1][1], 2 if from_pictures else 0
     require(hasattr(classifier, "calibration_"), "the classifier must have calibration_, got none")
     as_arrays = not any("_sklearn_output_config" in vars(part) for _, part in chain.steps)
-    require(as_arrays, "steps must give arrays, got another set_output")
-    sizes = {"tasks": of_steps[-1]["tasks"], "in": of_steps[first]["in"]}
+    require(as_arrays, "steps must return arrays, got another set_output")
+    sizes = {"tasks": step_sizes[-1]["tasks"], "in": step_sizes[first]["in"]}
     require_like(kept, KEPT, name, sizes)
-    require(kept["check_"]["first_step"] == first, f"check_.first_step must be {first}, that of the features")
+    require(
+        kept["check_"]["first_step"] == first,
+        f"check_.first_step must be {first}, the first step that takes features, got {kept['check_']['first_step']}",
+    )
     few = 1 <= sizes["rows"] <= MOST_CHECKED
     require(few, f"check_.X must have 1 to {MOST_CHECKED} rows, got {sizes['rows']:,}")
     words, columns, labels = kept["card_"]["words"], kept["columns_"], kept["known_labels_"]
     require(
         list(map(str, classifier.classes_)) == words and len(set(words)) == len(words),
-        "card_.words must be those of the classifier, each once, got others",
+        "card_.words must be the classifier's classes, without duplicates, got others",
     )
-    of_columns = len(columns) in (0, 0 if from_pictures else sizes["in"]) and len(set(columns)) == len(columns)
-    require(of_columns, f"columns_ must name each of {sizes['in']} features once, or none, got {len(columns)}")
+    fits = len(columns) in (0, 0 if from_pictures else sizes["in"]) and len(set(columns)) == len(columns)
+    require(fits, f"columns_ must name each of {sizes['in']} features once, or be empty, got {len(columns)} names")
     both = (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
-    require(both.all(), "known_labels_ must have an image with each word and one without it, got none of some word")
+    require(both.all(), "known_labels_ must have an image with and an image without each word, got a word without one")
 
 
 def _compare_others(part: Any, name: str) -> Sizes:
-    """Compare an estimator of scikit-learn, and return its sizes "in" and "out" as far as they are known.
+    """Check an estimator of scikit-learn, and return its sizes "in" and "out" as far as they are known.
 
-    Its attributes must be plain. Vectors of a scaler must have a number for each feature.
+    Its attributes must be plain values, and vectors of a scaler must have one number per feature.
     """
     path, kind = _path(part), type(part).__name__
     require(path.startswith(ROOMS), f"{name} must be an estimator of jointsparse or scikit-learn, got {brief(part)}")
@@ -232,7 +235,7 @@ def _compare_others(part: Any, name: str) -> Sizes:
     for key in parameters:
         require(key in vars(part), f"{name}.{key} must be there, got none")
     if hasattr(part, "_parameter_constraints"):
-        part._validate_params()  # which scikit-learn does in fit alone
+        part._validate_params()  # because scikit-learn validates parameters only in `fit`
     n = getattr(part, "n_features_in_", None)
     if n is None:
         return {}
