@@ -111,8 +111,8 @@ def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.nd
         hits, others = (np.add.reduceat(side, begin, axis=1) for side in sides)
         tied, positives = hits + others, hits.sum(axis=1)
         seen, right = tied.cumsum(axis=1), hits.cumsum(axis=1)
-        of_first = np.diff(np.minimum(seen, FIRST), axis=1, prepend=0) / np.maximum(tied, 1)
-        precision[0, :, k] = (of_first * hits).sum(axis=1) / tied.sum(axis=1).clip(1, FIRST)
+        share_in_first = np.diff(np.minimum(seen, FIRST), axis=1, prepend=0) / np.maximum(tied, 1)
+        precision[0, :, k] = (share_in_first * hits).sum(axis=1) / tied.sum(axis=1).clip(1, FIRST)
         precision[1, :, k] = (hits * right / np.maximum(seen, 1)).sum(axis=1) / np.maximum(positives, 1)
     return precision
 

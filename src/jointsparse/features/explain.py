@@ -53,7 +53,7 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
 
     Notes
     -----
-    The decomposition is exact. The normalisation of the histogram counts as fixed, although it depends on all patches.
+    The decomposition is exact if the normalisation of the histogram, which depends on all patches, is taken as fixed.
     """
     require_of_pictures(model)
     words = model.card_["words"]

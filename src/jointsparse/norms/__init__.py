@@ -9,7 +9,8 @@ A norm is a module with four functions of a matrix W (n_features, n_tasks), whos
   tasks are added.
 
 With ``positive=True`` the minimisation is restricted to B >= 0. Every norm depends only on |W| and grows with it, so
-the result is that of max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in its bounds.
+this gives the same result as replacing W by max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in its
+bounds.
 
 Six constants state what a norm can do:
 

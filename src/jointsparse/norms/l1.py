@@ -519,7 +519,7 @@ def column_bounds(W, radii):  # type: ignore[no-untyped-def]
 
 @njit
 def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep):  # type: ignore[no-untyped-def]
-    """Take a step of Newton's method in every OPEN column, and return the expected number of columns that need another.
+    """Take a step of Newton's method in every OPEN column, and return how many columns are expected to need more steps.
 
     That number is infinite after a step from a guess. After any other step, theta, rest and n are also set for columns
     that stay OPEN; they are right if n entries stay positive.
