@@ -5,6 +5,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from test_docstrings import FILES, LIBRARY, assert_parameters_are_those_of_the_signature
 
@@ -16,6 +17,11 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "papers").glob("*.md")),
 ]
+
+
+def in_one_line(page: str) -> str:
+    """Return the text of a page without its line breaks."""
+    return " ".join((ROOT / page).read_text().split())
 
 
 def rules() -> dict[str, str]:
@@ -33,7 +39,7 @@ def table() -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "docs/package.md", "docs/start.md", "docs/estimators.md", "docs/library.md"]
+    "page", ["README.md", "docs/index.md", "docs/package.md", "docs/start.md", "docs/estimators.md", "docs/library.md"]
 )
 def test_python_examples(page):
     failed, attempted = doctest.testfile(str(ROOT / page), module_relative=False)
@@ -58,8 +64,50 @@ def test_links_lead_to_files_of_the_checkout(page):
 
 
 def test_the_readme_is_short_and_the_package_describes_itself_without_pictures_formulas_and_links():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 70
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
     assert not re.search(r"!\[|\$\$|\]\(", (ROOT / "docs" / "package.md").read_text())
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_numbers_beside_the_first_picture_are_those_of_its_table(page):
+    table = pd.read_csv(ROOT / "docs" / "shared_features.csv").set_index("norm")
+    used, error = table["features used"], (100 * table["test error"]).round().astype(int)
+    row = table.loc["l1"]
+    text = in_one_line(page)
+    assert f"spread over {used['l1']} features, learnt together with l1,∞ they stay on {used['l1inf']}]" in text
+    for number in (f"{row['tasks']:.0f} tasks", f"{row['relevant features']:.0f} of {row['features']:.0f} features"):
+        assert number in text, number
+    expected = {
+        "README.md": f"(l1) uses {used['l1']} features and misclassifies {error['l1']} % of the test samples. Learning "
+        f"all tasks together (l1,∞) uses {used['l1inf']} features and misclassifies {error['l1inf']} %",
+        "docs/index.md": f"{used['l1inf']} features instead of {used['l1']}, error {error['l1inf']} % instead of "
+        f"{error['l1']} %",
+    }
+    assert expected[page] in text
+
+
+def test_milliseconds_on_the_start_page_are_those_of_the_benchmark():
+    growth = pd.read_csv(ROOT / "docs" / "benchmarks" / "growth.csv").set_index("entries")
+    newton, sort, limit = 1000 * growth.loc[1_000_000, ["newton", "sort", "limit"]].astype(float)
+    assert (
+        f"Projecting 1,000,000 entries takes **{newton:.1f} ms**. The paper's algorithm takes {sort:.0f} ms, one pass "
+        f"through memory {limit:.1f} ms"
+    ) in in_one_line("docs/index.md")
+
+
+def test_durations_of_runs_are_those_of_their_table():
+    runs = pd.read_csv(ROOT / "docs" / "runs.csv").set_index("data")
+    photographs, table = runs.loc["photographs"], runs.loc["table"]
+    minutes, seconds = divmod(int(photographs["seconds"]), 60)
+    size = f"{table['samples']:,.0f} × {table['features']:,.0f} features"
+    assert (
+        f"took {minutes} min {seconds} s and {photographs['mb']:.0f} MB for {photographs['samples']:,.0f} photographs, "
+        f"and {table['seconds'] / 60:.0f} min for a table of {size} with {table['labels']:.0f} labels"
+    ) in in_one_line("docs/questions.md")
+    assert (
+        f"takes {photographs['seconds'] / 60:.0f} minutes for {photographs['samples']:,.0f} photographs, and "
+        f"{table['seconds'] / 60:.0f} minutes for a table of {size}"
+    ) in in_one_line("README.md")
 
 
 def test_every_rule_has_a_row():
