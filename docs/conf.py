@@ -1,7 +1,8 @@
-"""Settings of the site: `make docs` builds it into docs/_build/html, without a network."""
+"""Settings of the site, which `make docs` builds into docs/_build/html without a network."""
 
 import os
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -29,7 +30,7 @@ suppress_warnings = ["myst.header"]  # sections of the demonstrations begin at t
 # Markdown
 myst_enable_extensions = ["dollarmath", "colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
-html_math_renderer = "mathml"  # of site_links: browsers draw it without a script
+html_math_renderer = "mathml"  # of site_links; browsers draw MathML without a script
 
 # Docstrings
 autodoc_typehints = "none"
@@ -40,7 +41,7 @@ numpydoc_show_class_members = False
 site_pages.write_api(Path(__file__).parent / "api")
 site_benchmarks.write_benchmarks(Path(__file__).parent)
 
-# Other projects, if there is a network: SITE_INTERSPHINX=1 make docs
+# Links to other projects, which need a network: SITE_INTERSPHINX=1 make docs
 intersphinx_mapping = {
     name: (url, None)
     for name, url in {
@@ -57,7 +58,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
-    "parallel": True,  # as many examples at once as --jobs says
+    "parallel": True,  # runs as many examples at once as --jobs says
     "download_all_examples": False,
     "show_memory": False,
     "write_computation_times": False,
@@ -69,17 +70,20 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "jointsparse"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
+urls = dict(url.split(", ", 1) for url in metadata("jointsparse").get_all("Project-URL") or [])
+html_context = {"repository": urls.get("Repository", "")}
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
-    "footer_start": ["copyright"],
+    "footer_start": ["cite"],
     "footer_end": [],
     "pygments_light_style": "friendly",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"start": [], "changes": []}
+html_sidebars = {"index": [], "start": [], "questions": [], "changes": []}

@@ -1,6 +1,7 @@
-"""The page of benchmarks, made at each build from the tables that `benchmarks/` wrote into docs/benchmarks/."""
+"""Write the page of benchmarks at each build, from the tables in docs/benchmarks/."""
 
 from pathlib import Path
+from string import Template
 
 import numpy as np
 import pandas as pd
@@ -10,69 +11,119 @@ from matplotlib.figure import Figure
 from jointsparse.pipeline.figures.style import SHEET, canvas
 
 OURS = "jointsparse"
-OVER_OURS = " / ours"  # columns with seconds of a peer over ours end so
+OVER_OURS = " / ours"  # end of the names of columns that hold the seconds of a peer divided by ours
 SEARCH = "JointSparseClassifierCV"
 VECTOR_PEERS = ("numpy sort", "POT simplex", "optax")
 
 
 def write_benchmarks(folder: Path) -> None:
-    """Write benchmarks.md and benchmarks.png."""
+    """Write benchmarks.md from the text in benchmarks/page.txt, and benchmarks.png."""
     tables = {file.stem: pd.read_csv(file) for file in sorted((folder / "benchmarks").glob("*.csv"))}
-    matrices, vectors, fits = (tables[name] for name in ("projections", "l1-dense", "peers-fits"))
-    searches = tables["peers-search"].assign(problem="choice by folds").replace({"learner": {SEARCH: OURS}})
-    parts_of_cells = [_of_matrices(matrices), _of_vectors(vectors), _of_fits(fits), _of_fits(searches)]
-    cells = pd.concat(parts_of_cells, ignore_index=True)
+    race, others, cells = race_cells(tables.pop("race")), tables.pop("race-others"), own_cells(tables)
     draw(cells).savefig(folder / "benchmarks.png", dpi=100)
-    machines = sorted({machine for table in tables.values() for machine in table["machine"]})
-    trained = ~cells["problem"].str.startswith("l1")
-    lost = cells[cells["peer / ours"] < 1].sort_values("peer / ours")
-    radii = " / ".join(f"{radius:g}" for radius in sorted(matrices["radius / norm"].unique()))
-    plain = matrices.query("entries == 'normal' and dtype == 'float64'")
+    values = _of_race(race, others) | _of_ours(cells, tables)
+    values["losses"] = _markdown(losses(cells, race))
+    text = Template((folder / "benchmarks" / "page.txt").read_text()).substitute(values)
+    (folder / "benchmarks.md").write_text(text)
+
+
+def own_cells(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the cases of our own benchmarks: problem, peer, and the seconds of the peer divided by ours."""
+    searches = tables["peers-search"].assign(problem="choice by folds").replace({"learner": {SEARCH: OURS}})
     parts = [
-        "# Benchmarks",
-        "This page is made at each build from the tables in `docs/benchmarks/`. The command `python "
-        "benchmarks/projections.py --out docs/benchmarks` writes them, and so does `benchmarks/peers.py`. All runs "
-        "have one thread. Times are CPU time; those of projections are medians of interleaved rounds in one process.",
-        "\n".join(f"- {machine}" for machine in machines),
-        f"**Projections: ahead in {_share(cells[~trained])} cells. Training: ahead in {_share(cells[trained])}.** A "
-        "cell is a size, a kind of entries, a precision and a radius, or a problem of training:",
-        _markdown(_by_kind(cells)),
-        "![CPU seconds of each peer over ours, a dot for each cell](benchmarks.png)",
-        "## What we lose",
-        _markdown(lost) if len(lost) else "None of these cells.",
-        "## Projection onto the l1,∞ ball",
-        "In units of a pass that reads the matrix and a pass that writes the result. "
-        f"Radii are {radii} of the norm. Below 1: most rows become zero, and are not read again. Float32 takes "
-        f"{_range(matrices['float32 / float64'])} of the time of float64.",
-        *(
-            _markdown(_by_radius(of_one, "cold / limit", ["entries", "dtype"]))
-            for _, of_one in matrices.groupby("dtype")
-        ),
-        "SPAMS has the proximal operator. So a projection searches for its threshold. Seconds over ours, of that "
-        "search and of a single call at the known threshold, which no search can beat, for normal entries in float64. "
-        f"In all cells the search takes {_range(matrices[f'SPAMS search{OVER_OURS}'])} times as long as ours, the call "
-        f"{_range(matrices[f'SPAMS prox{OVER_OURS}'])} times:",
-        _markdown(
-            _by_radius(plain, f"SPAMS search{OVER_OURS}", []).merge(_by_radius(plain, f"SPAMS prox{OVER_OURS}", []))
-        ),
-        _growth(tables["growth"], tables["memory"], tables["trajectories"]["warm / cold"]),
-        "## Projection onto the l1 ball",
-        "Seconds over ours for normal entries, radii as above. The slow ones were measured at "
-        "one radius for 10,000,000 entries.",
-        _markdown(_of_peers(vectors.query("entries == 'normal'"))),
-        _crossovers(tables["l1-sparse"]),
-        "## Training to the same objective",
-        "CPU seconds of the loosest tolerance, of 10⁻¹ to 10⁻⁹, with which the objective is within 10⁻⁴ of the best of "
-        "all. In brackets the distance that was reached: a learner that jumps far below pays for it. Problems are "
-        "samples × features × tasks. An empty cell: the learner does not work with this scikit-learn, or did not come "
-        "so close. With the l1,∞ norm, SPAMS alone trains: see {doc}`gallery/plot_04_certificates`.",
-        _markdown(_with_distance(fits)),
-        "## Choice of the strength by five folds",
-        "Of six strengths, where 10 % of the labels are positive. The peer is one l1 logistic regression for "
-        "each task.",
-        _markdown(tables["peers-search"].drop(columns="machine")),
+        _of_matrices(tables["projections"]),
+        _of_vectors(tables["l1-dense"]),
+        _of_fits(tables["peers-fits"]),
+        _of_fits(searches),
     ]
-    (folder / "benchmarks.md").write_text("\n\n".join(parts) + "\n")
+    return pd.concat(parts, ignore_index=True)
+
+
+def race_cells(race: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases against rebuilt research codes, with the seconds of the best code divided by ours."""
+    sizes = race["d"].map("{:,}".format)
+    sizes = sizes.where(race["ball"] == "l1", sizes + " × " + race["m"].map("{:,}".format))
+    best = race["best_peer"].str.replace(r"\|v\||_O3|_Ofast", "", regex=True)  # without the name of the build
+    return race.assign(size=sizes, best_peer=best, **{"peer / ours": race["best_peer_us"] / race["ours_us"]})
+
+
+def losses(cells: pd.DataFrame, race: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases in which a peer is faster than we are, first those against research codes."""
+    lost = race[race["peer / ours"] < 1]
+    problem = (
+        lost["ball"].replace("l1inf", "l1,∞") + " " + lost["size"] + ", " + lost["distribution"] + ", radius "
+        + lost["alive_or_z"].map("{:g}".format)
+    )  # fmt: skip
+    of_race = pd.DataFrame(
+        {"problem": problem, "peer": lost["best_peer"] + " (rebuilt)", "peer / ours": lost["peer / ours"]}
+    )
+    return pd.concat([of_race, cells[cells["peer / ours"] < 1].sort_values("peer / ours")], ignore_index=True)
+
+
+def _of_race(race: pd.DataFrame, others: pd.DataFrame) -> dict[str, str]:
+    """Return the numbers and tables on research codes."""
+    l1inf, l1 = (race[race["ball"] == ball] for ball in ("l1inf", "l1"))
+    bilevel = others[others["code"].str.contains("bi-level")].iloc[0]
+    columns = {
+        "ball": "ball",
+        "size": "size",
+        "distribution": "entries",
+        "alive_or_z": "rows alive, or radius / norm",
+        "ours_us": "ours",
+        "limit_us": "one pass",
+        "best_peer": "best code",
+        "best_peer_us": "its time",
+    }
+    return {
+        "race_l1inf": _share(l1inf),
+        "race_l1": _share(l1),
+        "spoilt": str(race["wrong_peers"].notna().sum()),
+        "race_radii": " / ".join(f"{radius:g}" for radius in sorted(l1["alive_or_z"].unique())),
+        "race_l1inf_table": _markdown(_race_table(l1inf, "features × tasks")),
+        "race_l1_table": _markdown(_race_table(l1, "entries")),
+        "race_all": _markdown(race[[*columns]].rename(columns=columns)),
+        "others": _markdown(others),
+        **{f"bilevel_{name}": f"{bilevel[name]:.2f}" for name in ("lowest", "highest", "median")},
+    }
+
+
+def _race_table(race: pd.DataFrame, size: str) -> pd.DataFrame:
+    """Return a row for each size and a column for each kind of entries, with the ratios of all radii in a cell."""
+    ratios = race.pivot_table(
+        "peer / ours",
+        "size",
+        "distribution",
+        aggfunc=lambda values: " / ".join(map("{:.1f}".format, values)),
+        sort=False,
+    )
+    return ratios.rename_axis(size).reset_index()
+
+
+def _of_ours(cells: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, str]:
+    """Return the numbers and tables of our own benchmarks."""
+    matrices, vectors = tables["projections"], tables["l1-dense"]
+    plain = matrices.query("entries == 'normal' and dtype == 'float64'")
+    search, prox = f"SPAMS search{OVER_OURS}", f"SPAMS prox{OVER_OURS}"
+    ball = cells["problem"].str.extract(r"^(l1,∞|l1) ", expand=False)
+    by_dtype = [_by_radius(table, "cold / limit", ["entries", "dtype"]) for _, table in matrices.groupby("dtype")]
+    return {
+        "own_l1inf": _share(cells[ball == "l1,∞"]),
+        "own_l1": _share(cells[ball == "l1"]),
+        "own_training": _share(cells[ball.isna()]),
+        "machines": "\n".join(f"- {name}" for name in sorted({name for t in tables.values() for name in t["machine"]})),
+        "kinds": _markdown(_by_kind(cells)),
+        "radii": " / ".join(f"{radius:g}" for radius in sorted(matrices["radius / norm"].unique())),
+        "float32": _range(matrices["float32 / float64"]),
+        "matrices": "\n\n".join(map(_markdown, by_dtype)),
+        "spams_search": _range(matrices[search]),
+        "spams_prox": _range(matrices[prox]),
+        "spams": _markdown(_by_radius(plain, search, []).merge(_by_radius(plain, prox, []))),
+        "vectors": _markdown(_of_peers(vectors.query("entries == 'normal'"))),
+        "crossovers": _crossovers(tables["l1-sparse"]),
+        "fits": _markdown(_with_distance(tables["peers-fits"])),
+        "searches": _markdown(tables["peers-search"].drop(columns="machine")),
+        **_growth(tables["growth"], tables["memory"], tables["trajectories"]["warm / cold"]),
+    }
 
 
 def _of_matrices(table: pd.DataFrame) -> pd.DataFrame:
@@ -96,7 +147,8 @@ def _long(table: pd.DataFrame, what: pd.Series, peers: list[str]) -> pd.DataFram
 
 
 def _range(values: pd.Series) -> str:
-    return f"{values.min():.2g} to {values.max():.2g}"
+    low, high = (f"{value:.2g}" if value < 10 else f"{value:.0f}" for value in (values.min(), values.max()))
+    return f"{low} to {high}"
 
 
 def _problems(fits: pd.DataFrame) -> pd.Series:
@@ -109,17 +161,16 @@ def _seconds(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_distance(fits: pd.DataFrame) -> pd.DataFrame:
-    """Seconds of each learner on each problem, and in brackets how far from the best it ended."""
+    """Return the seconds of each learner on each problem, and in brackets its distance from the best objective."""
     texts = fits["seconds"].map("{:.3g}".format) + " (" + fits["objective / best - 1"].map("{:.0e}".format) + ")"
     shown = fits.assign(problem=_problems(fits), text=texts)[fits["seconds"].notna()]
     return shown.pivot_table("text", "problem", "learner", aggfunc="first").reset_index()
 
 
 def _crossovers(sparse: pd.DataFrame) -> str:
-    """A sentence on how many entries may change until a full projection is faster."""
+    """Return the number of changed entries up to which sparse updates are faster than a projection, by size."""
     most, last = sparse["k"].max(), sparse.groupby("n")["crossover k"].first()
-    counts = [f"{k:.0f} of {n:,}" if np.isfinite(k) else f"more than {most:,} of {n:,}" for n, k in last.items()]
-    return f"While few entries change, `SparseL1Ball` beats our own full projection: up to {', '.join(counts)} entries."
+    return ", ".join(f"{k:.0f} of {n:,}" if np.isfinite(k) else f"more than {most:,} of {n:,}" for n, k in last.items())
 
 
 def _of_fits(fits: pd.DataFrame) -> pd.DataFrame:
@@ -129,7 +180,7 @@ def _of_fits(fits: pd.DataFrame) -> pd.DataFrame:
 
 
 def _kinds(cells: pd.DataFrame) -> pd.Series:
-    """The problem and the peer of each cell, in a few words."""
+    """Return the problem and the peer of each cell, in a few words."""
     problems = cells["problem"].str.extract(r"^((?:squared, |logistic, )?l1(?:,∞|,2)?|choice by folds)", expand=False)
     return problems + " · " + cells["peer"]
 
@@ -139,15 +190,15 @@ def _share(cells: pd.DataFrame) -> str:
 
 
 def _by_kind(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells won and lost, and the median ratio, of each kind."""
+    """Return the number of cases, those in which we are faster, and the median ratio, for each kind of problem."""
     ratios = cells["peer / ours"].groupby(_kinds(cells), sort=False)
-    counts = {"cells": ratios.size(), "ahead": ratios.agg(lambda one: (one > 1).sum())}
+    counts = {"cases": ratios.size(), "we are faster": ratios.agg(lambda values: (values > 1).sum())}
     median = ratios.median().map("{:.3g}".format)
     return pd.DataFrame(counts | {"median of peer / ours": median}).rename_axis("problem · peer").reset_index()
 
 
 def draw(cells: pd.DataFrame) -> Figure:
-    """A row of dots for each peer, right of the line where we are ahead, left of it where we are behind."""
+    """Draw a row of dots for each peer: right of the line we are faster, left of it we are slower."""
     kinds = _kinds(cells)
     names = list(dict.fromkeys(kinds))[::-1]
     with style.context(SHEET):
@@ -158,13 +209,13 @@ def draw(cells: pd.DataFrame) -> Figure:
             look = {"s": size, "color": colour, "marker": marker, "alpha": alpha}
             axes.scatter(cells["peer / ours"][ahead], rows, linewidths=0, **look)
         axes.axvline(1, color="0.35", linewidth=1)
-        axes.set(xscale="log", xlabel="CPU seconds of the peer / ours   (left of 1 we are behind)")
+        axes.set(xscale="log", xlabel="CPU seconds of the peer / ours (left of 1 we are slower)")
         axes.set_yticks(range(len(names)), names)
     return figure
 
 
 def _by_radius(table: pd.DataFrame, column: str, more: list[str]) -> pd.DataFrame:
-    """A row for each shape, the numbers of all radii in one cell, and a column for each kind of entries."""
+    """Return a row for each shape and a column for each kind of entries, with the numbers of all radii in a cell."""
     if column not in table:
         return pd.DataFrame(columns=["features × tasks"])
     kinds = table[more].agg(", ".join, axis=1) if more else column
@@ -175,19 +226,19 @@ def _by_radius(table: pd.DataFrame, column: str, more: list[str]) -> pd.DataFram
     return cells.rename_axis("features × tasks").reset_index()
 
 
-def _growth(grown: pd.DataFrame, memory: pd.DataFrame, warm: pd.Series) -> str:
-    """Sentences on how seconds grow with the entries, on memory, and on warm starts."""
+def _growth(grown: pd.DataFrame, memory: pd.DataFrame, warm: pd.Series) -> dict[str, str]:
+    """Return numbers on the growth of the time with the entries, on memory, and on warm starts."""
     logs = np.log(grown[["entries", "newton", "sort"]])
     slope, sort_slope = (float(np.polyfit(logs["entries"], logs[method], 1)[0]) for method in ("newton", "sort"))
-    low, high = (f"{end:,}" for end in (grown["entries"].min(), grown["entries"].max()))
-    extra = [memory[f"{method}: extra / matrix"].max() for method in ("newton", "sort")]
-    return (
-        f'From {low} to {high} entries seconds grow like entries^{slope:.2f} by `"newton"`, the default, and like '
-        f'entries^{sort_slope:.2f} by `"sort"`, the paper\'s algorithm. Beside matrix and result they take up to '
-        f"{extra[0]:.2f} and {extra[1]:.1f} times the memory of the matrix. On matrices that training "
-        f"projects one after the other a warm start takes {warm.min():.2f} to {warm.max():.2f} of the time of a cold "
-        "one."
-    )
+    return {
+        "low": f"{grown['entries'].min():,}",
+        "high": f"{grown['entries'].max():,}",
+        "slope": f"{slope:.2f}",
+        "sort_slope": f"{sort_slope:.2f}",
+        "newton_memory": f"{memory['newton: extra / matrix'].max():.2f}",
+        "sort_memory": f"{memory['sort: extra / matrix'].max():.1f}",
+        "warm": f"{warm.min():.2f} to {warm.max():.2f}",
+    }
 
 
 def _of_peers(table: pd.DataFrame) -> pd.DataFrame:
@@ -196,9 +247,16 @@ def _of_peers(table: pd.DataFrame) -> pd.DataFrame:
     return cells.rename(index="{:,}".format).rename_axis("entries").reset_index()
 
 
+def _text(value: object) -> str:
+    """Return a cell of a table as text: numbers have three digits."""
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.3g}" if value < 1000 or value != value else f"{float(f'{value:.3g}'):,.0f}"
+
+
 def _markdown(table: pd.DataFrame) -> str:
-    """A table in Markdown."""
-    texts = [[f"{value:.3g}" if isinstance(value, float) else str(value) for value in row] for row in table.to_numpy()]
+    """Return a table in Markdown."""
+    texts = [list(map(_text, row)) for row in table.to_numpy()]
     lines = [
         list(map(str, table)),
         ["---"] * table.shape[1],

@@ -1,7 +1,7 @@
-"""Additions of the site to Markdown: links to lines of code, rules and verdicts, and formulas without a script.
+"""Additions of the site to Sphinx: links to lines of code, rules and verdicts, and formulas that need no script.
 
 In a page, {src}`norms.l1inf.project` links to the line of that function, and {rule}`train_path` to the rule.
-{claim}`auc-order` tells how often a claim holds in docs/results/verdicts.csv. A name that does not exist ends the
+{claim}`auc-order` counts the verdicts on a claim in docs/results/verdicts.csv. A name that does not exist stops the
 build.
 """
 
@@ -27,6 +27,24 @@ import jointsparse
 from jointsparse.pipeline.papers.verdicts import DOES_NOT_HOLD, HOLDS, LEVEL, NOT_TESTED, UNDECIDED
 
 LOGGER = logging.getLogger(__name__)
+BALL = r"\min_B \tfrac12\|B-W\|_F^2 \quad\text{subject to}\quad "
+STEP = r"\min_B \tfrac12\|B-W\|_F^2 + \text{step}\cdot"
+NORMS = {  # of a matrix, or of column l; with the weights s or a, which are 1 by default
+    "l1inf": (r"\sum_i s_i \max_j |%s_{ij}|", r"\max_i \tfrac{1}{s_i} \sum_j |W_{ij}|"),
+    "l12": (r"\sum_i s_i \sqrt{\sum_j %s_{ij}^2}", r"\max_i \tfrac{1}{s_i} \sqrt{\sum_j W_{ij}^2}"),
+    "l1": (r"\sum_i a_i |%s_{il}|", r"\max_i \tfrac{1}{a_i} |W_{il}|"),
+    "l2": (r"\sqrt{\sum_i %s_{il}^2}", r"\sqrt{\sum_i W_{il}^2}"),
+}
+FORMULAS = {  # shown below the first paragraph of a docstring
+    f"jointsparse.norms.{name}.{function}": formula
+    for name, (norm, dual) in NORMS.items()
+    for function, formula in {
+        "project": rf"{BALL}{norm % 'B'} \le \text{{radius}}",
+        "prox": STEP + norm % "B",
+        "norm": norm % "W",
+        "dual_norm": dual,
+    }.items()
+}
 ORDER = (HOLDS, LEVEL, UNDECIDED, DOES_NOT_HOLD, NOT_TESTED)
 
 
@@ -45,14 +63,14 @@ class LinkRole(SphinxRole):
             message = self.inliner.reporter.error(f"{self.name}: {error}", line=self.lineno)
             return [nodes.problematic(self.rawtext, self.rawtext)], [message]
         name = nodes.literal()
-        for part in re.split(r"(?<=[._])(?=[^_])", self.text):  # a line may end after each
+        for part in re.split(r"(?<=[._])(?=[^_])", self.text):  # lines may break here
             name += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")]
         address = f"{up}{page_of(file)}.html#L-{line}"
         return [nodes.reference("", "", name, refuri=address, internal=True)], []
 
 
 def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """A page for each file of the library and of the rules, with an anchor for each line."""
+    """Yield a page for each file of the library and of the rules, with an anchor for each line."""
     formatter = HtmlFormatter(lineanchors="L", linenos="inline", anchorlinenos=True, wrapcode=True)
     for file in [*(ROOT / "src/jointsparse").rglob("*.py"), *(ROOT / "workflow/rules").glob("*.smk")]:
         name = file.relative_to(ROOT).as_posix()
@@ -66,41 +84,47 @@ def _visit_formula(translator: Any, node: nodes.math | nodes.math_block) -> None
     raise nodes.SkipNode
 
 
-def plain(_app: Sphinx, _what: str, _name: str, _obj: object, _options: object, lines: list[str]) -> None:
-    """Make reStructuredText of our docstrings, in which formulas and examples stand as they are.
+def plain(_app: Sphinx, _what: str, name: str, _obj: object, _options: object, lines: list[str]) -> None:
+    """Turn our docstrings into reStructuredText: escape their signs, and add formulas and a heading for examples.
 
-    Signs such as |x| and mu_ are no markup, and "b." begins no list. What stands between two $$ is shown as it is. An
-    example behind sections gets a heading of its own.
+    Signs such as |x| and mu_ are no markup, and "b." begins no list. What stands between two $$ is a formula if it is
+    TeX, and shown as it is otherwise. Examples that follow other sections get a heading.
     """
-    told, formula, heading = [], False, False
-    for line in lines:
+    result: list[str] = []
+    in_formula = heading = False
+    for number, line in enumerate(lines):
         if line.strip() == "$$":
-            formula = not formula
-            told += ["::", ""] if formula else []
-        elif formula:
-            told.append(f"    {line}")
+            in_formula = not in_formula
+            is_tex = any("\\" in later for later in lines[number : number + 5])
+            result += [".. math::" if is_tex else "::", ""] if in_formula else []
+        elif in_formula:
+            result.append(f"    {line}")
         elif line.lstrip().startswith(">>>"):
             if heading and "Examples" not in lines:
-                told += ["Examples", "--------"]
+                result += ["Examples", "--------"]
             heading = False
-            told.append(line)
+            result.append(line)
         else:
             heading = heading or re.fullmatch(r"-{3,}", line) is not None
             parts = re.split(r"(`+[^`]*`+)", re.sub(r"^(\s*(?:- )?[A-Za-z])\.$", r"\1\\.", line))
             parts[::2] = [re.sub(r"(\||(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
-            told.append("".join(parts))
-    lines[:] = told
+            result.append("".join(parts))
+    if name in FORMULAS:
+        end = result.index("") if "" in result else len(result)
+        result[end:end] = ["", ".. math::", "", f"    {FORMULAS[name]}", ""]
+    lines[:] = result
 
 
-def left_out(_app: Sphinx, what: str, name: str, one: object, skip: bool, _options: object) -> bool | None:
-    """Leave out compiled kernels, and what `jointsparse` itself offers where it is told of a module."""
+def left_out(_app: Sphinx, what: str, name: str, value: object, skip: bool, _options: object) -> bool | None:
+    """Return True for members without an entry: kernels, modules, and names that `jointsparse` itself documents."""
     elsewhere = what == "module" and name in jointsparse.__all__
     of_scikit_learn = name in ("set_output", "get_metadata_routing") or re.fullmatch(r"set_\w+_request", name)
-    return True if elsewhere or of_scikit_learn or hasattr(one, "py_func") or isinstance(one, ModuleType) else None
+    is_kernel = hasattr(value, "py_func")
+    return True if elsewhere or of_scikit_learn or is_kernel or isinstance(value, ModuleType) else None
 
 
 def check_links(app: Sphinx, exception: Exception | None) -> None:
-    """Warn of links within the site that lead nowhere, to a page or to a place in it."""
+    """Warn of links within the site to pages, or to places in pages, that do not exist."""
     if exception or app.builder.format != "html":
         return
     texts = {page: page.read_text() for page in Path(app.outdir).rglob("*.html")}
@@ -112,11 +136,11 @@ def check_links(app: Sphinx, exception: Exception | None) -> None:
                 continue
             target = (page.parent / unquote(path.partition("?")[0])).resolve() if path else page
             if not target.exists() or (place and target in places and place not in places[target]):
-                LOGGER.warning("%s: nothing is at %s", page.relative_to(app.outdir), link)
+                LOGGER.warning("%s: the target of the link %s does not exist", page.relative_to(app.outdir), link)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register all of it with Sphinx."""
+    """Register the roles, the formulas and the pages of code with Sphinx."""
     for name in ("src", "rule", "claim"):
         app.add_role(name, LinkRole())
     app.add_html_math_renderer("mathml", (_visit_formula, None), (_visit_formula, None))

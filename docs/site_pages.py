@@ -1,9 +1,10 @@
-"""Pages of the site that are made at each build: one for each name of `jointsparse`, and for each module.
+"""Write the API pages of the site at each build: one page for each name of `jointsparse`, and one for each module.
 
-The library comes first, then the pipeline, which needs the extra.
+The pages of the library come first, then those of the pipeline, which needs the extra.
 """
 
 import ast
+import re
 from collections.abc import Iterable
 from importlib import import_module
 from inspect import cleandoc
@@ -12,6 +13,13 @@ from pathlib import Path
 from jointsparse import __all__ as TOP
 
 SOURCE = Path(__file__).parents[1] / "src/jointsparse"
+FIRST = ("project", "prox", "norm", "dual_norm", "fit", "Warm")  # what people look for on the page of a module
+SEARCH_TERMS = {  # further terms for which the site's search lists a page first
+    "jointsparse.norms.l1": "project onto l1 ball, l1 projection, simplex projection, soft thresholding",
+    "jointsparse.norms.l1inf": "project onto l1inf ball, l1inf projection, proximal operator",
+    "jointsparse.norms.l12": "project onto l12 ball, group lasso projection",
+    "jointsparse.norms.l2": "project onto l2 ball, l2 projection",
+}
 LIBRARY = {  # titles with folders and files of the package, in the order of the page
     "Norms and projections": ("norms",),
     "Training": ("learning",),
@@ -30,24 +38,25 @@ PIPELINE = {
     "Tables and records": ("provenance",),
     "The command": ("app",),
 }
-OF_PIPELINE = """## The pipeline
+PIPELINE_HEAD = """## The pipeline
 
-`jointsparse.pipeline` runs the papers' experiments, and your own data, with the library above. The library imports
-nothing from it. It needs the extra: `pip install 'jointsparse[pipeline]'`. [Stages](../stages.md) says which rule of
+`jointsparse.pipeline` runs the papers' experiments and your own data with the library above, which imports nothing from
+it. It needs the extra `pipeline`: `pip install '.[pipeline]'` in a checkout. [Stages](../stages.md) says which rule of
 the workflow calls which function.
 """
 
 
 def write_api(folder: Path) -> None:
-    """Write the pages of the API, and their index. Files that would not change stay as they are."""
-    wanted = {f"jointsparse.{name}.rst": _page(f"jointsparse.{name}", name, _directive(name)) for name in TOP}
-    parts = ["# API", "", *_contents(f"jointsparse.{name}" for name in TOP), "Names to import from `jointsparse`:", ""]
+    """Write the pages of the API and their index. Files that would not change are left alone."""
+    wanted = {f"jointsparse.{name}.rst": _page_of_name(name) for name in TOP}
+    parts = ["# API", "", *_contents(f"jointsparse.{name}" for name in TOP)]
+    parts += ["The names that can be imported from `jointsparse` itself:", ""]
     parts += _rows(f"jointsparse.{name}" for name in TOP)
-    for folder_of, titles, level in ((SOURCE, LIBRARY, "##"), (SOURCE / "pipeline", PIPELINE, "###")):
-        parts += ["", OF_PIPELINE] if titles is PIPELINE else []
+    for source, titles, level in ((SOURCE, LIBRARY, "##"), (SOURCE / "pipeline", PIPELINE, "###")):
+        parts += ["", PIPELINE_HEAD] if titles is PIPELINE else []
         for title, places in titles.items():
-            names = [name for place in places for name in _modules(folder_of / place)]
-            wanted |= {f"{name}.rst": _page(name, name.removeprefix("jointsparse."), "automodule") for name in names}
+            names = [name for place in places for name in _modules(source / place)]
+            wanted |= {f"{name}.rst": _page_of_module(name) for name in names}
             parts += ["", f"{level} {title}", "", *_contents(names), *_rows(names)]
     wanted["index.md"] = "\n".join(parts) + "\n"
     folder.mkdir(exist_ok=True)
@@ -63,28 +72,57 @@ def _contents(names: Iterable[str]) -> list[str]:
 
 
 def _rows(names: Iterable[str]) -> list[str]:
-    """A table with the first sentence of each docstring."""
-    rows = ["| name | is |", "|---|---|"]
+    """Return a table of the names with the first paragraph of each docstring."""
+    rows = ["| name | description |", "|---|---|"]
     for name in names:
         module, _, last = name.rpartition(".")
-        one = getattr(import_module(module), last) if last in TOP else import_module(name)
-        first = " ".join(cleandoc(one.__doc__).split("\n\n")[0].split()).replace("|", "\\|")
+        documented = getattr(import_module(module), last) if last in TOP else import_module(name)
+        first = " ".join(cleandoc(documented.__doc__).split("\n\n")[0].split()).replace("|", "\\|")
         rows.append(f"| {{doc}}`{name.removeprefix('jointsparse.')} <{name}>` | {first} |")
     return rows
 
 
-def _directive(name: str) -> str:
-    return "autoclass" if name[0].isupper() else "autofunction"
+def _page_of_name(name: str) -> str:
+    """Return the page of a name of `jointsparse`."""
+    options = "   :members:\n   :inherited-members: BaseEstimator\n" if name[0].isupper() else ""
+    directive = "autoclass" if name[0].isupper() else "autofunction"
+    return f"{name}\n{'=' * len(name)}\n\n.. {directive}:: jointsparse.{name}\n{options}"
 
 
-def _page(name: str, title: str, directive: str) -> str:
-    options = "   :members:\n   :inherited-members: BaseEstimator\n" if directive == "autoclass" else "   :members:\n"
-    options = "" if directive == "autofunction" else options
-    return f"{title}\n{'=' * len(title)}\n\n.. {directive}:: {name}\n{options}"
+def _page_of_module(name: str) -> str:
+    """Return the page of a module: what people call first, then the functions that it is built from."""
+    title = name.removeprefix("jointsparse.")
+    parts = [f".. index:: {SEARCH_TERMS[name]}\n"] if name in SEARCH_TERMS else []
+    parts += [f"{title}\n{'=' * len(title)}\n", f".. automodule:: {name}\n"]
+    members = sorted(_members(name), key=lambda member: FIRST.index(member[0]) if member[0] in FIRST else len(FIRST))
+    main = [member for member, value in members if member in FIRST or re.search(r"\n *-----+\n", value.__doc__)]
+    helpers = [member for member, _ in members if member not in main]
+    for member in [*main, *helpers]:
+        if main and helpers and member == helpers[0]:
+            parts.append(".. rubric:: Building blocks\n")
+        is_class = isinstance(getattr(import_module(name), member), type)
+        parts.append(f".. auto{'class' if is_class else 'function'}:: {name}.{member}\n" + "   :members:\n" * is_class)
+    return "\n".join(parts)
+
+
+def _members(name: str) -> list[tuple[str, object]]:
+    """Return the documented public functions and classes of a module, without kernels and names of `jointsparse`."""
+    module = import_module(name)
+    defined = [node.name for node in _definitions(name) if node.name[0] != "_" and node.name not in TOP]
+    values = [(member, getattr(module, member)) for member in defined]
+    return [(member, value) for member, value in values if value.__doc__ and not hasattr(value, "py_func")]
+
+
+def _definitions(name: str) -> list[ast.FunctionDef | ast.ClassDef]:
+    """Return the functions and classes that the file of a module defines."""
+    file = SOURCE.joinpath(*name.split(".")[1:])
+    file = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+    body = ast.parse(file.read_bytes()).body
+    return [node for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
 
 
 def _modules(place: Path) -> list[str]:
-    """The modules of a folder, or of a file, that have a page."""
+    """Return the modules of a folder, or of a file, that have a page."""
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
     return [name for name in map(_dotted, files) if _has_more(name)]
 
@@ -94,10 +132,7 @@ def _dotted(file: Path) -> str:
 
 
 def _has_more(name: str) -> bool:
-    """True for a module with a public function or class that `jointsparse` itself does not offer, or for a room."""
-    file = SOURCE.joinpath(*name.split(".")[1:])
-    if file.is_dir():
+    """Return True for a package, and for a module with public functions that `jointsparse` itself does not offer."""
+    if SOURCE.joinpath(*name.split(".")[1:]).is_dir():
         return True
-    tree = ast.parse(file.with_suffix(".py").read_bytes())
-    found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    return any(name[0] != "_" and name not in TOP for name in found)
+    return any(node.name[0] != "_" and node.name not in TOP for node in _definitions(name))

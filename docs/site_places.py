@@ -1,6 +1,6 @@
-"""Places that the site's links lead to: lines of code, rules of the workflow, and the verdicts on claims.
+"""Targets of the site's links: lines of code, rules of the workflow, and the verdicts on claims.
 
-Nothing here needs Sphinx, so that `tests/pipeline/test_site.py` finds a wrong name without it.
+This module does not import Sphinx, so that `tests/pipeline/test_site.py` can find wrong names without it.
 """
 
 import ast
@@ -16,23 +16,23 @@ ROOT = Path(__file__).parents[1]
 
 
 def place_of_code(name: str) -> tuple[Path, int]:
-    """The file and line of a module, function, class, method or constant, by its name without `jointsparse`."""
+    """Return the file and line of a module, function, class, method or constant. name: without `jointsparse`."""
     parts = name.split(".")
     for n in range(len(parts), 0, -1):
         stem = ROOT.joinpath("src/jointsparse", *parts[:n])
         for file in (stem.with_suffix(".py"), stem / "__init__.py"):
             if file.exists():
                 return file, _line(file, parts[n:])
-    raise LookupError(f"no module of jointsparse has the name {name}")
+    raise LookupError(f"jointsparse has no module {name}")
 
 
 def _line(file: Path, path: list[str]) -> int:
     body, line = _tree(file).body, 1
     for name in path:
-        found = [node for node in body if name in _names(node)]
-        if not found:
+        statements = [node for node in body if name in _names(node)]
+        if not statements:
             raise LookupError(f"{file.relative_to(ROOT)} has no {name}")
-        body, line = getattr(found[0], "body", []), found[0].lineno
+        body, line = getattr(statements[0], "body", []), statements[0].lineno
     return line
 
 
@@ -42,16 +42,17 @@ def _tree(file: Path) -> ast.Module:
 
 
 def _names(node: ast.stmt) -> list[str]:
-    """The names that a statement defines."""
+    """Return the names that a statement defines."""
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", node)]
-    return [getattr(one, "id", getattr(one, "name", "")) for one in targets]
+    return [getattr(target, "id", getattr(target, "name", "")) for target in targets]
 
 
 def place_of_rule(name: str) -> tuple[Path, int]:
-    """The file and line of a rule of the workflow."""
+    """Return the file and line of a rule of the workflow."""
     for file in sorted((ROOT / "workflow/rules").glob("*.smk")):
         for number, line in enumerate(file.read_text().splitlines(), start=1):
-            if line.strip() in (f"rule {name}:", f'f"{name}_{{kind}}"'):  # or those of all kinds of experiments
+            # The second form is that of rules which exist once for each kind of experiment.
+            if line.strip() in (f"rule {name}:", f'f"{name}_{{kind}}"'):
                 return file, number
     raise LookupError(f"the workflow has no rule {name}")
 
@@ -67,5 +68,5 @@ def verdicts() -> dict[str, Counter[str]]:
 
 
 def page_of(file: Path) -> str:
-    """The page of the site that shows a file of code."""
+    """Return the page of the site that shows a file of code."""
     return f"_code/{file.relative_to(ROOT).as_posix().replace('.', '_')}"
