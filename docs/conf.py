@@ -80,7 +80,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
     "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["cite"],
     "footer_end": [],
     "pygments_light_style": "friendly",

@@ -14,11 +14,11 @@ from jointsparse import __all__ as TOP
 
 SOURCE = Path(__file__).parents[1] / "src/jointsparse"
 FIRST = ("project", "prox", "norm", "dual_norm", "fit", "Warm")  # what people look for on the page of a module
-SEARCH_TERMS = {  # further terms for which the site's search lists a page first
-    "jointsparse.norms.l1": "project onto l1 ball, l1 projection, simplex projection, soft thresholding",
-    "jointsparse.norms.l1inf": "project onto l1inf ball, l1inf projection, proximal operator",
-    "jointsparse.norms.l12": "project onto l12 ball, group lasso projection",
-    "jointsparse.norms.l2": "project onto l2 ball, l2 projection",
+SEARCH_TERMS = {  # terms for which the site's search lists a page first; ! marks the main page for a term
+    "jointsparse.norms.l1": "!project onto l1 ball, !l1 projection, !simplex projection, !soft thresholding",
+    "jointsparse.norms.l1inf": "!project onto l1inf ball, !l1inf projection, !proximal operator",
+    "jointsparse.norms.l12": "!project onto l12 ball, !group lasso projection",
+    "jointsparse.norms.l2": "!project onto l2 ball, !l2 projection",
 }
 LIBRARY = {  # titles with folders and files of the package, in the order of the page
     "Norms and projections": ("norms",),
