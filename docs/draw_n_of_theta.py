@@ -1,4 +1,4 @@
-"""Draw n_of_theta.png for algorithms.md: the levels of three rows fall as theta grows."""
+"""Draw n_of_theta.png for algorithms.md: the levels of three rows, and their sum, as functions of theta."""
 
 from pathlib import Path
 
@@ -21,12 +21,12 @@ figure = Figure(figsize=(6.4, 3.8))
 axes = figure.subplots()
 for i, row in enumerate(A):
     axes.plot(thetas, levels[:, i], lw=1.2, label=f"level of row ({', '.join(f'{x:g}' for x in row)})")
-axes.plot(thetas, levels.sum(axis=1), "k", lw=2, label="N(theta), their sum")
+axes.plot(thetas, levels.sum(axis=1), "k", lw=2, label="N(θ), the sum of the levels")
 axes.plot([0, theta, theta], [RADIUS, RADIUS, 0], "k:", lw=1)
-axes.annotate(f"radius {RADIUS:g} → theta {theta:.3g}", (theta, RADIUS), (theta + 0.3, RADIUS + 0.6))
+axes.annotate(f"radius {RADIUS:g}, θ = {theta:.3g}", (theta, RADIUS), (theta + 0.3, RADIUS + 0.6))
 axes.set_xlim(0, 6)
 axes.set_ylim(0)
-axes.set_xlabel("theta: what every surviving row gives up")
-axes.set_ylabel("level of the clipping")
+axes.set_xlabel("θ, the mass that every non-zero row loses")
+axes.set_ylabel("level at which a row is clipped")
 axes.legend(frameon=False, fontsize=8)
 figure.savefig(Path(__file__).with_name("n_of_theta.png"), dpi=110)

@@ -1,6 +1,6 @@
-"""Draw working_set.png for training.md: rows in the working set, and the proven gap, against the products done.
+"""Draw working_set.png for training.md: the size of the working set and the certified gap against the work done.
 
-Features shrink like those of an SVD, and the labels of 30 tasks follow 60 of 1,000 features.
+The features shrink like those of an SVD, and the labels of 30 tasks depend on 60 of 1,000 features.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from jointsparse.learning.solvers import pdhg, working_set
 from jointsparse.norms import l1inf
 from jointsparse.pipeline.figures.style import SHEET
 
-MULTIPLES = {5: "C0", 20: "C1"}  # of the unit of radii
+MULTIPLES = {5: "C0", 20: "C1"}  # of R0, the unit of radii, with their colours
 TOLERANCES = [0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3]
 
 rng = np.random.default_rng(0)
@@ -34,7 +34,7 @@ for multiple, colour in MULTIPLES.items():
     options = {"loss": hinge, "norm": l1inf, "radius": np.array([multiple * unit]), "n_iter": 20_000}
     rounds = working_set.fit(problem, **options, tol=TOLERANCES[-1]).rounds[0]
     n_rows, n_iter, gaps = np.array(rounds).T
-    # Of a round: its iterations on its rows, and one product with all rows.
+    # A round costs its iterations on its rows, and one product with all rows, which is half an iteration.
     work = np.cumsum(0.5 + n_rows / 1000 * np.diff(n_iter, prepend=0))
     left.step(work, n_rows, "o-", where="pre", ms=3, color=colour, label=f"radius {multiple} R0")
     right.loglog(work, gaps, "o-", ms=3, color=colour, label=f"working set, {multiple} R0")
@@ -49,9 +49,9 @@ for multiple, colour in MULTIPLES.items():
     )
 left.set_ylim(0)
 right.set_ylim(5e-4, 20)
-left.set_ylabel("rows in the working set, of 1,000")
-right.set_ylabel("relative gap, proven for all rows")
+left.set_ylabel("rows in the working set (of 1,000)")
+right.set_ylabel("relative gap, certified for all rows")
 for axes in (left, right):
-    axes.set_xlabel("products with X, in iterations over all rows")
+    axes.set_xlabel("products with X, in full-width iterations")
     axes.legend(loc="lower right" if axes is left else "upper right", fontsize=7)
 figure.savefig(Path(__file__).with_name("working_set.png"), dpi=110)

@@ -2,12 +2,12 @@ r"""
 The ball, and what projecting onto it does
 ==========================================
 
-Two tasks have a weight each for feature 1, and one task has a weight for feature 2. So three
-numbers describe W, and both balls can be drawn. The l1,∞ ball,
-:math:`\max(|w_{11}|, |w_{12}|) + |w_{21}| \le 1`, is a double pyramid, and the l1 ball an
+Feature 1 has a weight in each of two tasks, and feature 2 has a weight in one task. Three
+numbers then describe W, so that the balls can be drawn. The l1,∞ ball,
+:math:`\max(|w_{11}|, |w_{12}|) + |w_{21}| \le 1`, is a double pyramid, and the l1 ball is an
 octahedron (Quattoni et al. 2009, eq. 3). Projections of random points gather on edges and
-corners. On the l1,∞ ball feature 1 is 0 in both tasks or used by both. On the l1 ball many
-points use it in one task alone.
+corners. On the l1,∞ ball feature 1 is used either by both tasks or by none. On the l1 ball
+many projections use it in one task only.
 """
 
 import matplotlib.pyplot as plt
@@ -19,11 +19,11 @@ from jointsparse.norms import l1, l1inf
 plt.style.use("jointsparse.pipeline.figures.jointsparse")
 rng = np.random.default_rng(0)
 points = rng.normal(size=(900, 3))
-points *= 1.5 / np.linalg.norm(points, axis=1, keepdims=True)  # all at one distance from 0
+points *= 1.5 / np.linalg.norm(points, axis=1, keepdims=True)  # all at the same distance from 0
 
 # %%
-# Feature 2 has no second task, so W gets a 0 there, which stays 0. For the l1 norm the three
-# weights are one vector.
+# W has a 0 for feature 2 in the second task, and the projection keeps it 0. For the l1 norm
+# the three weights form one vector.
 
 
 def onto_l1inf(point):
@@ -47,7 +47,7 @@ for name, ends in projected.items():
     )
 
 # %%
-# Thin lines lead from some of the points to their projections. Points on the far side of each
+# Thin lines connect some of the points with their projections. Points on the far side of a
 # ball are not drawn.
 
 belts = {

@@ -2,10 +2,10 @@ r"""
 theta and mu: the mass that a row loses, and its level
 ======================================================
 
-Projecting W onto the l1,∞ ball clips row i at a level :math:`\mu_i`, which is 0 for a row
-that becomes zero. All rows that survive lose the same mass :math:`\theta`, and rows with less
-than that become zero (Quattoni et al. 2009, sec. 4). N(θ), the sum of the levels, falls as
-:math:`\theta` grows. The projection is where N(θ) is the radius.
+Projecting W onto the l1,∞ ball clips row i at a level :math:`\mu_i`. The level is 0 for a row
+that becomes zero. All rows that stay non-zero lose the same mass :math:`\theta`, and rows with
+less mass than that become zero (Quattoni et al. 2009, sec. 4). The sum of the levels, N(θ),
+decreases as :math:`\theta` grows. The projection is where N(θ) equals the radius.
 """
 
 import matplotlib.pyplot as plt
@@ -29,13 +29,14 @@ lost = np.abs(W).sum(axis=1) - np.abs(B).sum(axis=1)
 print(f"theta {theta:.4g}, levels {mu.round(3)}, mass lost by each row {lost.round(3)}")
 
 # %%
-# `prox` takes a given mass off every row. So it draws N(θ) without solving for θ.
+# `prox` takes a given mass off every row, so it gives N(θ) for any θ.
 
 thetas = np.linspace(0, 1.02 * l1inf.dual_norm(W), 500)
 levels = np.array([np.abs(l1inf.prox(W, t)).max(axis=1) for t in thetas])
 
 # %%
-# Blue is what stays, hatched what is taken off. The hatched mass of rows 1 to 4 is the same.
+# Blue is the part of a weight that stays, hatched the part that is taken off. Rows 1 to 4 all
+# lose the same hatched mass.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.9), width_ratios=[1.5, 1])
 places = 6.5 * np.arange(len(W))
@@ -77,7 +78,7 @@ left.set(
 )
 left.set_xticks(places + 2, range(1, 6))
 left.grid(axis="x", visible=False)
-left.set_title(f"every row that survives loses θ = {theta:.2f}")
+left.set_title(f"every row that stays non-zero loses θ = {theta:.2f}")
 right.plot(
     thetas, levels.sum(axis=1), color="C0", linewidth=2.4, label="N(θ), the sum of the levels"
 )

@@ -2,10 +2,11 @@
 Features that 30 tasks share
 ============================
 
-All 30 tasks depend on the same 10 of 100 features, with weights of -1 and +1, from 80 samples
-each. l1 looks at one task at a time, and picks other features in each of them. With the joint
-norms a feature is cheaper if another task uses it already, so that tasks agree. l1,∞ suits
-these weights, which are all of one size (Quattoni et al. 2009, sec. 5, draws normal ones).
+All 30 tasks depend on the same 10 of 100 features, with weights of -1 and +1, and have 80
+samples each. l1 fits each task alone and picks different features for each. With the joint
+norms a feature is cheaper if another task already uses it, so the tasks agree on features.
+l1,∞ suits these weights, because they all have the same size. (Quattoni et al. 2009, sec. 5,
+draw normal weights.)
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +24,8 @@ tasks = list(zip(drawn.X_train, drawn.y_train, strict=True))
 order = np.argsort(~drawn.relevant, kind="stable")  # the relevant features on top
 
 # %%
-# A fit with `radius="auto"` tells the data's own unit of radii. Multiples of it can be
-# compared between norms.
+# A fit with `radius="auto"` computes a unit of radii from the data. Multiples of this unit
+# can be compared between norms.
 
 MULTIPLES = (0.25, 0.5, 1, 2)
 NORMS = {"l1": "l1\neach task alone", "l1inf": "l1,∞\njoint", "l12": "l1,2\njoint"}
@@ -59,7 +60,7 @@ for row, (norm, name) in zip(panels, NORMS.items(), strict=True):
 for axes, multiple in zip(panels[-1], MULTIPLES, strict=True):
     axes.set_xlabel(f"task\n\nradius: {multiple:g} × its unit")
 figure.colorbar(
-    image, ax=panels, label="size of a weight, relative to the largest (white: 0)", shrink=0.6
+    image, ax=panels, label="|weight|, relative to the largest (white: 0)", shrink=0.6
 )
 figure.suptitle("above the red line: the 10 features that matter")
 plt.show()

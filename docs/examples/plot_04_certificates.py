@@ -2,11 +2,12 @@ r"""
 Certificates: how far from the optimum a fit can be
 ===================================================
 
-Every fit comes with a relative duality gap: a proof of how far its objective can be from the
-optimum. The default solver ends at a gap of `tol`. The projected subgradient descent of
-Quattoni et al. (2009, sec. 3.3) takes steps of size :math:`\eta_0 / \sqrt t`, and has no such
-end. On tasks drawn as in the paper it is about as quick with the best :math:`\eta_0`, which
-nobody knows beforehand. On features that differ in size, like those of an SVD, it is slower.
+Every fit has a relative duality gap, which proves how far its objective can be from the
+optimum. The default solver stops when the gap reaches `tol`. The projected subgradient method
+of Quattoni et al. (2009, sec. 3.3) takes steps of size :math:`\eta_0 / \sqrt t` and has no
+such stopping rule. On tasks drawn as in the paper it is about as fast with the best
+:math:`\eta_0`, which is not known in advance. On features that differ in size, like those of
+an SVD, it is slower.
 """
 
 import time
@@ -27,17 +28,17 @@ shrinking = drawn.X_train / np.sqrt(np.arange(1, 201, dtype=np.float32))
 shrinking /= np.linalg.norm(shrinking, axis=2, keepdims=True)
 problems = {
     "features of one size": drawn.X_train,
-    "features that shrink, as of an SVD": shrinking,
+    "features that shrink, as in an SVD": shrinking,
 }
 
 # %%
-# The default solver calls `callback` with each certificate, so that one fit draws its whole
-# curve. The subgradient method has a certificate at its end only, and each of its points is a
-# fit of its own.
+# The default solver calls `callback` with each certificate, so one fit gives a whole curve.
+# The subgradient method computes a certificate only at its end, so each of its points is a
+# separate fit.
 
 
 def certified(X, **options):
-    """CPU seconds and gap at each certificate of a fit."""
+    """Return CPU seconds and gap at each certificate of a fit."""
     seen, start = [], time.process_time()
     model = JointSparseClassifier(
         loss="hinge",
@@ -56,10 +57,10 @@ def certified(X, **options):
 
 
 for solver in ("working_set", "subgradient"):
-    certified(drawn.X_train, solver=solver, n_iter=1, tol=10.0)  # loads compiled functions
+    certified(drawn.X_train, solver=solver, n_iter=1, tol=10.0)  # loads the compiled functions
 
 # %%
-# Which step size is the best depends on the features.
+# The best step size depends on the features.
 
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 4.4), sharex=True, sharey=True)
 for axes, (title, X) in zip(panels, problems.items(), strict=True):
@@ -79,10 +80,11 @@ panels[0].legend(loc="upper right")
 plt.show()
 
 # %%
-# SPAMS minimises the losses plus a penalty. All three learners do so here, each point is a
-# run of its own, and the distance is that from the best objective of all. The subgradient has
-# the best of five step sizes. A few iterations of SPAMS take less time than a certified fit,
-# and end further away. `benchmarks/gaps.py` wrote the table, on the machine that is named.
+# SPAMS minimises the loss plus a penalty, so here all three learners solve the penalised
+# problem. Each point is a separate run, and its distance is the distance from the best
+# objective of all runs. The subgradient method uses the best of five step sizes. A few
+# iterations of SPAMS take less time than a certified fit, but end farther from the optimum.
+# `benchmarks/gaps.py` wrote the table on the machine named in the figure.
 
 table = pd.read_csv("gaps.csv")
 looks = {"default solver": "C0o", "subgradient": "C1s--", "SPAMS, FISTA": "C3^:"}
@@ -95,7 +97,7 @@ for axes, (loss, rows) in zip(panels, table.groupby("loss", sort=False), strict=
     n, d, m = rows.iloc[0][["n", "d", "m"]]
     axes.set_title(f"{loss} loss, {n:,} samples × {d:,} features × {m} tasks", fontsize=10)
     axes.set(xscale="log", yscale="log", xlabel="CPU seconds")
-panels[0].set_ylabel("(objective − best) / best\nbelow 1e-9: drawn there")
+panels[0].set_ylabel("(objective − best) / best\n(values below 1e-9 are drawn at 1e-9)")
 panels[0].legend()
 figure.suptitle(table["machine"].iloc[0].split(";")[0], fontsize=8, color="0.35")
 plt.show()

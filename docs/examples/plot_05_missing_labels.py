@@ -2,9 +2,10 @@
 Missing labels
 ==============
 
-Nobody labels every sample for every task. Here ever more labels of 12 tasks are unknown: NaN
-in the matrix of labels. A task alone then has few labels to learn from. The joint norm loses
-less AUC, as the features of one task are those of the others. The tasks are drawn so.
+In practice not every sample is labelled for every task. Here more and more labels of 12 tasks
+are missing; they are NaN in the matrix of labels. A task that is fitted alone then has few
+labels to learn from. The joint norm loses less AUC, because the tasks share their features, as
+they do in these synthetic data.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +28,8 @@ def draw(rng, W, n):
 
 
 # %%
-# Held-out samples choose the radius. Their labels are as rare as those for training.
+# Held-out samples choose the radius. They lack the same share of labels as the training
+# samples.
 
 areas = np.empty((len(NORMS), N_DRAWS, len(UNKNOWN)))
 for seed in range(N_DRAWS):
@@ -45,7 +47,7 @@ for seed in range(N_DRAWS):
             areas[j, seed, i] = task_scores(model, *test).auc.mean()
 
 # %%
-# Unknown labels cost the joint norm little, until few are left.
+# Missing labels cost the joint norm little until few labels are left.
 
 figure, axes = plt.subplots(figsize=(7, 4.2))
 places = np.arange(len(UNKNOWN))
@@ -56,7 +58,7 @@ for norm, runs in zip(NORMS, areas, strict=True):
         places, runs.min(axis=0), runs.max(axis=0), color=look["color"], alpha=0.15, linewidth=0
     )
 axes.set_xticks(places, [f"{share:.0%}\n{N_SAMPLES * (1 - share):.0f}" for share in UNKNOWN])
-axes.set_xlabel("labels that are unknown\nlabels that a task has for training")
+axes.set_xlabel("share of missing labels\nnumber of training labels per task")
 axes.set_ylabel("AUC on test samples, mean over tasks")
 axes.legend(title=f"line: mean of {N_DRAWS} draws; band: their range", title_fontsize=8)
 plt.show()

@@ -3,11 +3,11 @@ Groups: one-hot columns enter and leave together
 ================================================
 
 A categorical variable becomes several columns, one for each category. With `groups` the norm
-takes the columns of a variable as one row, :math:`\sum_g \max_{i \in g, k} |W_{ik}|`. A
-variable is then used with all its categories, or not at all. Without groups single categories
-enter, and a variable is used in part at many radii. A group of more columns gains more from
-chance, so that it enters earlier. A larger weight for it in `feature_weights` makes up for
-that. The two norms have radii of their own, so that the axes differ.
+treats all columns of a variable as one row, :math:`\sum_g \max_{i \in g, k} |W_{ik}|`. The
+model then uses a variable with all its categories or not at all. Without groups single
+categories enter, so that at many radii a variable is used in part. A group with more columns
+gains more by chance and therefore enters earlier; a larger weight in `feature_weights`
+compensates for this. The radii of the two norms are not comparable, so the axes differ.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from jointsparse import JointSparseClassifier
 
 plt.style.use("jointsparse.pipeline.figures.jointsparse")
 N_CATEGORIES = {"colour": 5, "size": 4, "shape": 6, "maker": 8, "region": 5, "month": 12}
-TELLING = ("colour", "shape", "region")  # variables that the labels depend on
+RELEVANT = ("colour", "shape", "region")  # variables that the labels depend on
 
 rng = np.random.default_rng(3)
 table = pd.DataFrame(
@@ -32,14 +32,14 @@ columns = pd.get_dummies(table, prefix="", prefix_sep="", dtype=float)
 columns = columns[[f"{name} {c + 1}" for name, n in N_CATEGORIES.items() for c in range(n)]]
 groups = [name.split()[0] for name in columns]
 effects = np.where(
-    np.isin(groups, TELLING)[:, np.newaxis], rng.normal(size=(len(groups), 6)), 0.0
+    np.isin(groups, RELEVANT)[:, np.newaxis], rng.normal(size=(len(groups), 6)), 0.0
 )
 F = columns.to_numpy() @ effects
 Y = (F + rng.normal(size=F.shape) > np.median(F, axis=0)).astype(int)
 
 # %%
-# `path` fits growing radii. For each of them the picture shows the largest weight that any of
-# the 6 tasks has.
+# `path` fits increasing radii. For each radius and column the picture shows the largest
+# weight over the 6 tasks.
 
 paths = {
     "no groups": JointSparseClassifier(tol=1e-3).path(columns, Y, n_points=25),
@@ -60,8 +60,8 @@ for axes, (title, path) in zip(panels, paths.items(), strict=True):
     axes.set(xscale="log", xlabel="radius", title=title, xlim=edges[[0, -1]])
     axes.grid(visible=False)
 panels[0].invert_yaxis()
-names = [f"{name}{' (telling)' if name in TELLING else ''}" for name in N_CATEGORIES]
+names = [f"{name}{' (relevant)' if name in RELEVANT else ''}" for name in N_CATEGORIES]
 panels[0].set_yticks((starts[1:] + starts[:-1]) / 2, names)
 panels[0].set_ylabel("one-hot columns, by variable")
-figure.colorbar(image, ax=panels, label="largest weight of a column, relative (white: 0)")
+figure.colorbar(image, ax=panels, label="largest |weight| of a column, relative (white: 0)")
 plt.show()

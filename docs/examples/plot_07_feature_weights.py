@@ -1,11 +1,11 @@
 r"""
-Feature weights: sparing what is costly
-=======================================
+Feature weights: avoiding costly features
+=========================================
 
-Features may differ in what they cost to measure. `feature_weights` makes the norm charge a
-feature by its cost, :math:`\sum_i s_i \max_k |W_{ik}|`, so that a model looks for cheap
-features first. Here the features are the pixels of scikit-learn's handwritten digits, and the
-tasks are the ten digits. Pixels far from the centre are made costly.
+Features may differ in what they cost to measure. With `feature_weights` the norm charges each
+feature by its cost, :math:`\sum_i s_i \max_k |W_{ik}|`, so the model prefers cheap features.
+Here the features are the pixels of scikit-learn's handwritten digits, and the tasks are the
+ten digits. Pixels far from the centre are given a high cost.
 """
 
 import matplotlib.pyplot as plt
@@ -22,30 +22,32 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 distance = np.hypot(*(np.indices((8, 8)) - 3.5)).ravel()
 costs = 1 + distance**2  # made up for this example
-SHOWN_AT = 0.85  # part of the test digits
+SHOWN_AT = 0.85  # share of test digits that the fits on the left recognise
 
 # %%
-# A path of radii with each norm, in units of the data: accuracy on test digits, and what the
-# pixels in use cost together.
+# For each norm, fit a path of radii in units that the data suggest. Compute the accuracy on
+# test digits and the total cost of the pixels in use.
 
 paths = {
     "equal weights": JointSparseClassifier(tol=1e-2),
     "weights = costs": JointSparseClassifier(tol=1e-2, feature_weights=costs),
 }
-found = {}
+results = {}
 for name, model in paths.items():
     unit = model.fit(X_train, y_train).radius_
     path = model.path(X_train, y_train, strengths=unit * np.geomspace(0.1, 12, 12))
     used = path.coef.any(axis=1)
     scores = np.einsum("nd,pkd->pnk", X_test, path.coef) + path.intercept[:, np.newaxis]
-    found[name] = used, used @ costs, (scores.argmax(axis=2) == y_test).mean(axis=1)
+    results[name] = used, used @ costs, (scores.argmax(axis=2) == y_test).mean(axis=1)
 
 # %%
-# The ringed points are the first of each path with enough test digits right.
+# Rings mark the first fit of each path that recognises enough test digits.
 
-figure, (seen, spared, axes) = plt.subplots(1, 3, figsize=(10, 3.7), width_ratios=[1, 1, 1.6])
+figure, (plain, weighted, axes) = plt.subplots(
+    1, 3, figsize=(10, 3.7), width_ratios=[1, 1, 1.6]
+)
 for panel, (name, (used, cost, right)), colour, marker in zip(
-    (seen, spared), found.items(), ("C1", "C0"), "so", strict=True
+    (plain, weighted), results.items(), ("C1", "C0"), "so", strict=True
 ):
     first = int(np.argmax(right >= SHOWN_AT))
     panel.imshow(X_train.mean(axis=0).reshape(8, 8), cmap="gray_r", vmax=1.3)

@@ -2,11 +2,11 @@
 Multi-label tags against one-vs-rest, with intervals
 ====================================================
 
-Each of scikit-learn's handwritten digits gets its own tag and others, as "even" or "has a
-loop". A joint norm makes all tags read the same pixels. scikit-learn's one-vs-rest logistic
-regression reads them all. `task_scores` tells the AUC of each tag with its interval, and
-`compare` the difference of two models on the same samples. On most tags the joint model pays
-for its fewer pixels with a little AUC.
+Each of scikit-learn's handwritten digits has its own tag and further tags, such as "even" or
+"has a loop". With a joint norm all tags use the same pixels, whereas scikit-learn's
+one-vs-rest logistic regression uses all pixels. `task_scores` returns the AUC of each tag with
+its interval, and `compare` returns the difference of two models on the same samples. On most
+tags the joint model pays for using fewer pixels with a little AUC.
 """
 
 import matplotlib.pyplot as plt
@@ -34,8 +34,8 @@ X, X_test, Y, Y_test = train_test_split(
 )
 
 # %%
-# Both choose their strength by five folds and mean AUC. `selection="one_standard_error"`
-# prefers fewer pixels.
+# Both models choose their regularisation by the mean AUC over five folds.
+# `selection="one_standard_error"` prefers fewer pixels.
 
 joint = JointSparseClassifierCV(
     radii=[5, 10, 20, 40, 80], selection="one_standard_error", tol=1e-2
@@ -47,7 +47,7 @@ one_vs_rest = GridSearchCV(
 
 scores = pd.DataFrame(task_scores(joint, X_test, Y_test))
 ahead = pd.DataFrame(compare(joint, one_vs_rest, X_test, Y_test))
-print(f"pixels that the joint model reads: {len(joint.selected_features_)} of {X.shape[1]}")
+print(f"pixels that the joint model uses: {len(joint.selected_features_)} of {X.shape[1]}")
 print(
     ahead[["task", "auc_a", "auc_b", "difference", "low", "high"]]
     .round(3)
@@ -55,8 +55,8 @@ print(
 )
 
 # %%
-# Lines are 95 % intervals for new digits. Red: the joint model loses AUC, and the interval
-# does not reach 0.
+# The lines are 95 % intervals over test digits. Red means that the joint model has a lower
+# AUC and that the interval excludes 0.
 
 
 def intervals(axes, table, middle, colours):

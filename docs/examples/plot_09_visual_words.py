@@ -1,14 +1,15 @@
 """
-Visual words, and where in a picture an answer comes from
-=========================================================
+Visual words, and which parts of a picture a decision comes from
+================================================================
 
-Pictures become histograms of visual words, nodes of a tree over SIFT descriptors. A linear
-model learns a task for each texture from them (Quattoni et al. 2009, sec. 6). A decision is a
-sum over words, so that each patch of a picture adds a known part. Spread over pixels, these
-parts are a map that sums to the decision, less the intercept. The model has seen tiles of one
-texture each. In a mosaic of four, three maps are purple on their own texture, and partly on
-others. Brick is told by what it lacks, so that its map is blank there. No decision on the
-whole mosaic is positive, as no texture fills it.
+Pictures become histograms of visual words, the nodes of a tree over SIFT descriptors, and a
+linear model learns a task for each texture from them (Quattoni et al. 2009, sec. 6). A
+decision is a sum over visual words, so every patch of a picture contributes a known part.
+Spread over the pixels, the parts form a map whose sum is the decision without the intercept.
+The model was trained on tiles of a single texture. In a mosaic of four textures, three maps
+are purple on their own texture and on parts of others. Brick is recognised by words that it
+lacks, so its map is blank there. No decision on the whole mosaic is positive, because no
+texture fills it.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,7 @@ textures = {
 }
 tiles, labels = [], []
 for k, texture in enumerate(textures.values()):
-    left_half = texture[:, : texture.shape[1] // 2]  # the mosaic shows the right one
+    left_half = texture[:, : texture.shape[1] // 2]  # the mosaic shows the right half
     height, width = left_half.shape
     for top in range(0, height - 63, 64):
         for left in range(0, width - 63, 64):
@@ -37,8 +38,8 @@ for k, texture in enumerate(textures.values()):
 Y = np.eye(len(textures), dtype=int)[labels]
 
 # %%
-# Three steps of a scikit-learn pipeline: descriptors, words, and a classifier that shares
-# words among tasks.
+# The scikit-learn pipeline has three steps: descriptors, visual words, and a classifier whose
+# tasks share words.
 
 describe, tree = DenseSift(), VocabularyTree(random_state=0)
 model = make_pipeline(describe, tree, JointSparseClassifier(radius=30.0)).fit(tiles, Y)
@@ -47,8 +48,8 @@ print(f"{len(tiles)} tiles, {classifier.n_features_in_} words")
 print(f"{len(classifier.selected_features_)} words in use")
 
 # %%
-# `evidence.parts` tells what each patch adds to each decision, and `evidence.heat` spreads it
-# over pixels.
+# `evidence.parts` computes the contribution of each patch to each decision, and
+# `evidence.heat` spreads the contributions over the pixels.
 
 corners = [texture[-160:, -160:] for texture in textures.values()]
 mosaic = np.vstack([np.hstack(corners[:2]), np.hstack(corners[2:])])
@@ -63,8 +64,8 @@ print("decisions by maps:   ", sums.round(3))
 print("decisions by the model:", model.decision_function([mosaic])[0].round(3))
 
 # %%
-# Purple speaks for a task, orange against it. White lines are the borders of the four
-# textures.
+# Purple areas raise the decision of a task, orange areas lower it. White lines separate the
+# four textures.
 
 figure, panels = plt.subplot_mosaic("MMAB;MMCD", figsize=(9.6, 4.5))
 largest = 1000 * max(np.abs(heat).max() for heat in heats)
@@ -79,6 +80,8 @@ for panel in panels.values():
     panel.axvline(159.5, color="white", linewidth=1.5)
     panel.set_axis_off()
 figure.colorbar(
-    image, ax=[panels[key] for key in "BD"], label="what 1,000 pixels add to the decision"
+    image,
+    ax=[panels[key] for key in "BD"],
+    label="contribution of 1,000 pixels to the decision",
 )
 plt.show()

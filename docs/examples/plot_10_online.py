@@ -1,12 +1,13 @@
 r"""
-Learning from examples that come one by one
-===========================================
+Learning from samples that arrive one by one
+============================================
 
-`OnlineJointSparseClassifier` takes a projected subgradient step for each example. With steps
-of size :math:`\eta_0 / \sqrt t` its regret is at most of order :math:`\sqrt T` (Zinkevich
-2003). The regret is the sum of losses before each step, less that of the best fixed W. For
-sparse examples an l1,∞ step writes only the rows that the example has, the future work of
-Quattoni et al. (2009, sec. 7). So its time hardly depends on the number of features.
+`OnlineJointSparseClassifier` takes a projected subgradient step for each sample. With steps of
+size :math:`\eta_0 / \sqrt t` its regret grows at most like :math:`\sqrt T` (Zinkevich 2003).
+The regret is the sum of the losses before each step minus the loss of the best fixed W. For
+sparse samples an l1,∞ step writes only the rows of the sample's non-zero features, which
+Quattoni et al. (2009, sec. 7) leave to future work. The time of a step therefore hardly
+depends on the number of features.
 """
 
 import time
@@ -26,7 +27,7 @@ def hinge(F, Y):
 
 
 # %%
-# A stream of examples whose labels depend on 5 of 50 features. One label in ten is flipped.
+# A stream of samples whose labels depend on 5 of 50 features. One label in ten is flipped.
 
 rng = np.random.default_rng(0)
 W = np.zeros((50, N_TASKS))
@@ -43,7 +44,7 @@ for t in range(1, len(X)):
     online.partial_fit(X[t : t + 1], Y[t : t + 1])
 
 # %%
-# `fit` certifies the loss of the best fixed W of the first T examples.
+# `fit` computes, with a certificate, the best fixed W for the first T samples.
 
 horizons = np.geomspace(50, 4000, 9).astype(int)
 setting = {"radius": RADIUS, "loss": "hinge", "labels": "signed", "fit_intercept": False}
@@ -53,12 +54,12 @@ for T in horizons:
     regret.append(hinge(F[:T], Y[:T]).sum() - hinge(best.decision_function(X[:T]), Y[:T]).sum())
 
 # %%
-# Sparse examples with about 10 features each, among ever more features. Dense ones of the
-# same numbers write all rows.
+# Sparse samples have about 10 non-zero features each, out of more and more features. The same
+# samples as dense arrays make a step write all rows.
 
 
 def microseconds(n_features, n_samples, dense):
-    """CPU time of a step."""
+    """Return the CPU time of a step."""
     rng = np.random.default_rng(1)
     X = sparse.random_array(
         (n_samples, n_features), density=10 / n_features, rng=rng, format="csr"
@@ -80,7 +81,7 @@ lazy = [microseconds(n_features, 2000, dense=False) for n_features in widths]
 eager = [microseconds(n_features, 50, dense=True) for n_features in widths]
 
 # %%
-# Both axes are logarithmic: a power of T is a line.
+# Both axes are logarithmic, so a power of T is a straight line.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.2))
 left.plot(horizons, regret, "C0o-", label="regret, l1,∞")
@@ -88,14 +89,17 @@ root = regret[-1] * np.sqrt(horizons / horizons[-1])
 left.plot(horizons, root, "k--", linewidth=1, label="√T")
 slope = np.polyfit(np.log(horizons), np.log(regret), 1)[0]
 left.set(
-    xscale="log", yscale="log", xlabel="examples seen, T", ylabel="regret, summed hinge losses"
+    xscale="log",
+    yscale="log",
+    xlabel="number of samples, T",
+    ylabel="regret (sum of hinge losses)",
 )
 left.set_yticks([200, 500, 1000, 2000], ["200", "500", "1,000", "2,000"])
 left.yaxis.set_minor_formatter("")
 left.set_title(f"regret grows like T to the power of {slope:.2f}")
 left.legend()
-right.plot(widths, eager, "C1s--", label="dense example: all rows are written")
-right.plot(widths, lazy, "C0o-", label="sparse example: its rows, about 10, are written")
+right.plot(widths, eager, "C1s--", label="dense sample: all rows are written")
+right.plot(widths, lazy, "C0o-", label="sparse sample: about 10 rows are written")
 right.set(
     xscale="log", yscale="log", xlabel="features (rows of W)", ylabel="CPU time of a step (µs)"
 )

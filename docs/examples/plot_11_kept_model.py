@@ -1,11 +1,11 @@
 """
-A model to keep: save, load, and what a file cannot do
-======================================================
+Saving a model in a file that cannot run code
+=============================================
 
-`save` writes a fitted model, or a Pipeline with one, into a file, and `load` reads the same
-model back. A pickle can run any code when it is read. This file runs nothing: it holds
-numbers, text, and names of classes that `load` knows. Each part has a checksum, so that
-damage is found. A card of text and numbers may travel with the model.
+`save` writes a fitted model, or a Pipeline that contains one, to a file, and `load` reads it
+back. A pickle can run arbitrary code when it is read. These files run nothing: they hold
+numbers, text, and the names of classes that `load` knows. Each part has a checksum, so that
+damage is detected. A card of text and numbers can be stored with the model.
 """
 
 import json
@@ -40,8 +40,8 @@ model.card_ = {
 }
 
 # %%
-# The file is an archive: who wrote it, the shape of the model, and its arrays. The same model
-# makes the same bytes.
+# The file is an archive of the versions that wrote it, the structure of the model, and its
+# arrays. Saving the same model twice gives the same bytes.
 
 folder = Path(tempfile.mkdtemp())
 save(model, folder / "wines.skops")
@@ -54,16 +54,15 @@ with zipfile.ZipFile(folder / "wines.skops") as archive:
         print(f"{entry.file_size:7,} bytes  {entry.filename[:20]}")
 
 # %%
-# The loaded model is the one that was saved, to the bit.
+# The loaded model equals the saved model bit for bit.
 
 loaded = load(folder / "wines.skops")
 print("card:", loaded.card_)
-decisions = [each.decision_function(X_test) for each in (model, loaded)]
+decisions = [fitted.decision_function(X_test) for fitted in (model, loaded)]
 print("same decisions:", np.array_equal(*decisions))
 
 # %%
-# A byte that has changed, and a pickle in the place of a model: both are refused, and nothing
-# is run.
+# `load` refuses a file in which a byte has changed, and a pickle. Nothing in them is run.
 
 content = bytearray(first)
 content[len(content) // 2] ^= 1
@@ -77,7 +76,7 @@ for name in ("changed", "pickle"):
         print(textwrap.fill(str(error).replace(str(folder), "..."), 84))
 
 # %%
-# The weights of both.
+# The weights of both models.
 
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.9), sharey=True)
 for axes, title, shown in zip(panels, ("saved", "loaded"), (model, loaded), strict=True):

@@ -2,13 +2,13 @@
 A mixed table in scikit-learn's GridSearchCV
 ============================================
 
-The estimators are steps of any scikit-learn pipeline. Here a ColumnTransformer scales numbers
-and makes categories one-hot, and GridSearchCV chooses norm and radius by the mean AUC of the
-tasks. The picture shows the scores of the search, and below them the columns that l1,∞
-selects at each radius. l1 has a radius for each task, so that its curve lies further left. At
-the largest radii the three norms are level: with this many flats there is nothing to share.
-The table of flats is drawn: three of its eight variables decide the answers to five
-questions.
+The estimators can be steps of any scikit-learn pipeline. Here a ColumnTransformer scales
+numbers and encodes categories as one-hot columns, and GridSearchCV chooses the norm and the
+radius by the mean AUC of the tasks. The figure shows the scores of the search, and below them
+the columns that l1,∞ selects at each radius. l1 has one radius per task, so its curve lies
+further left. At the largest radii the three norms are level: with this many flats, sharing
+features gains nothing. The table of flats is synthetic; three of its eight variables decide
+the answers to five questions.
 """
 
 import matplotlib.pyplot as plt
@@ -43,12 +43,13 @@ effects = {
     name: rng.normal(size=(flats[name].nunique(), 5)) for name in ("heating", "district")
 }
 F = np.outer((flats["area (m²)"] - 80) / 18, rng.choice([-1, 1], 5)) + rng.normal(size=(n, 5))
-F += sum(of_one[flats[name].astype("category").cat.codes] for name, of_one in effects.items())
+F += sum(effect[flats[name].astype("category").cat.codes] for name, effect in effects.items())
 questions = ["let in a week", "suits a family", "has pets", "draws complaints", "rises in rent"]
 Y = pd.DataFrame((np.median(F, axis=0) < F).astype(int), columns=questions)
 
 # %%
-# The search knows nothing of tasks: a matrix of labels and the scorer "roc_auc" are enough.
+# The search needs to know nothing about tasks: a matrix of labels and the scorer "roc_auc" are
+# enough.
 
 prepare = make_column_transformer(
     (StandardScaler(), numbers),
@@ -68,7 +69,7 @@ print(search.best_params_, f"mean AUC {search.best_score_:.3f}")
 print("selected:", ", ".join(search.best_estimator_[-1].selected_features_))
 
 # %%
-# A fit of each radius on all flats tells which columns enter, and when.
+# A fit on all flats at each radius shows which columns enter, and when.
 
 names = search.best_estimator_["prepare"].get_feature_names_out()
 used = []
@@ -94,5 +95,5 @@ dots = bottom.scatter(radii[places[:, 0]], places[:, 1], s=70, c=size, cmap="vir
 bottom.set_yticks(range(len(names)), names)
 bottom.invert_yaxis()
 bottom.set(xlabel="radius", ylabel="columns, with l1,∞")
-figure.colorbar(dots, ax=bottom, label="largest weight of a column")
+figure.colorbar(dots, ax=bottom, label="largest |weight| of a column")
 plt.show()
