@@ -141,6 +141,17 @@ def load(path: Any) -> Any:
     -----
     UserWarning
         If another version of jointsparse or scikit-learn wrote the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from jointsparse import JointSparseClassifier, load, save
+    >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, f"{folder}/model.skops")
+    ...     loaded = load(f"{folder}/model.skops")
+    >>> loaded.classes_
+    array(['no', 'yes'], dtype='<U3')
     """
     require_extra("jointsparse.load", "skops")
     path = Path(path)

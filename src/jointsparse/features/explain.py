@@ -54,6 +54,17 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     Notes
     -----
     The decomposition is exact if the normalisation of the histogram, which depends on all patches, is taken as fixed.
+
+    Examples
+    --------
+    With the model that `jointsparse run` made of photographs:
+
+    >>> from jointsparse import explain, load
+    >>> model = load("results/photos/model.skops")  # doctest: +SKIP
+    >>> heat = explain(model, "a.jpg", "dog")  # doctest: +SKIP
+    >>> heat.shape  # doctest: +SKIP
+    (240, 320)
+    >>> plt.imshow(heat, cmap="RdBu_r")  # doctest: +SKIP
     """
     require_of_pictures(model)
     words = model.card_["words"]
