@@ -50,10 +50,8 @@ def race_cells(race: pd.DataFrame) -> pd.DataFrame:
 def losses(cells: pd.DataFrame, race: pd.DataFrame) -> pd.DataFrame:
     """Return the cases in which a peer is faster than we are, first those against research codes."""
     lost = race[race["peer / ours"] < 1]
-    problem = (
-        lost["ball"].replace("l1inf", "l1,∞") + " " + lost["size"] + ", " + lost["distribution"] + ", radius "
-        + lost["alive_or_z"].map("{:g}".format)
-    )  # fmt: skip
+    balls, radii = lost["ball"].replace("l1inf", "l1,∞"), lost["alive_or_z"].map("{:g}".format)
+    problem = balls + " projection, " + lost["size"] + ", " + lost["distribution"] + ", radius " + radii
     of_race = pd.DataFrame(
         {"problem": problem, "peer": lost["best_peer"] + " (rebuilt)", "peer / ours": lost["peer / ours"]}
     )

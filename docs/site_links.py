@@ -27,12 +27,12 @@ import jointsparse
 from jointsparse.pipeline.papers.verdicts import DOES_NOT_HOLD, HOLDS, LEVEL, NOT_TESTED, UNDECIDED
 
 LOGGER = logging.getLogger(__name__)
-BALL = r"\min_B \tfrac12\|B-W\|_F^2 \quad\text{subject to}\quad "
-STEP = r"\min_B \tfrac12\|B-W\|_F^2 + \text{step}\cdot"
+BALL = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 \quad\text{subject to}\quad "
+STEP = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 + \text{step}\cdot"
 NORMS = {  # of a matrix, or of column l; with the weights s or a, which are 1 by default
-    "l1inf": (r"\sum_i s_i \max_j |%s_{ij}|", r"\max_i \tfrac{1}{s_i} \sum_j |W_{ij}|"),
+    "l1inf": (r"\sum_i s_i \max_j \lvert %s_{ij} \rvert", r"\max_i \tfrac{1}{s_i} \sum_j \lvert W_{ij} \rvert"),
     "l12": (r"\sum_i s_i \sqrt{\sum_j %s_{ij}^2}", r"\max_i \tfrac{1}{s_i} \sqrt{\sum_j W_{ij}^2}"),
-    "l1": (r"\sum_i a_i |%s_{il}|", r"\max_i \tfrac{1}{a_i} |W_{il}|"),
+    "l1": (r"\sum_i a_i \lvert %s_{il} \rvert", r"\max_i \tfrac{1}{a_i} \lvert W_{il} \rvert"),
     "l2": (r"\sqrt{\sum_i %s_{il}^2}", r"\sqrt{\sum_i W_{il}^2}"),
 }
 FORMULAS = {  # shown below the first paragraph of a docstring

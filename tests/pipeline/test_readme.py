@@ -5,6 +5,7 @@ import re
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from test_docstrings import FILES, LIBRARY, assert_parameters_are_those_of_the_signature
@@ -108,6 +109,25 @@ def test_durations_of_runs_are_those_of_their_table():
         f"takes {photographs['seconds'] / 60:.0f} minutes for {photographs['samples']:,.0f} photographs, and "
         f"{table['seconds'] / 60:.0f} minutes for a table of {size}"
     ) in in_one_line("README.md")
+
+
+def test_numbers_of_many_photographs_are_those_of_their_table():
+    measured = pd.read_csv(ROOT / "docs" / "scale.csv")
+    largest, page = measured[measured["pictures"] == 100_000].set_index("stage"), in_one_line("docs/scale.md")
+    rows = re.findall(r"\| `(\w+)`[^|]*\| ([\d.]+) \| ([\d.]+) \| (\d+) \| ([\d,]*)", page)
+    for stage, seconds, power, mb, disk in rows:
+        ends = measured[measured["stage"] == stage].set_index("pictures")["seconds"]
+        slope = np.log(ends[100_000] / ends[3_000]) / np.log(100_000 / 3_000)
+        row = largest.loc[stage]
+        assert [round(row["seconds"]), round(row["mb"])] == [int(seconds), int(mb)], stage
+        assert f"{slope:.2f}".removeprefix("0") == power and disk in ("", f"{row['disk_mb']:,.0f}"), stage
+    others = largest.drop(index=[stage for stage, *_ in rows])
+    assert (
+        f"no other stage takes more than {np.ceil(others['seconds'].max()):.0f} s or {others['mb'].max():.0f} MB"
+        in page
+    )
+    peak = measured.loc[measured["mb"].idxmax()]
+    assert f"the {peak['mb']:,.0f} MB of `{peak['stage']}` for {peak['pictures']:,} photographs" in page
 
 
 def test_every_rule_has_a_row():

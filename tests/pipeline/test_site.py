@@ -43,3 +43,27 @@ def test_each_claim_stands_on_the_page_of_a_paper():
 def test_each_erratum_stands_once():
     numbers = [int(number) for number in re.findall(r"^:name: erratum-(\d+)$", OF_PAPERS, re.MULTILINE)]
     assert sorted(numbers) == list(range(1, max(numbers) + 1))
+
+
+@pytest.mark.parametrize(
+    ("query", "page"),
+    {
+        "GPU": "questions.md",
+        "torch": "questions.md",
+        "cite": "questions.md",
+        "resume": "questions.md",
+        "install": "start.md",
+        "column norm": "start.md",
+        "photographs": "start.md",
+        "missing labels": "estimators.md",
+        "groups": "estimators.md",
+    }.items(),
+)
+def test_a_page_is_the_main_entry_of_the_index_for_a_query(query, page):
+    # The site's search lists such an entry before all other pages.
+    found = []
+    for file in PAGES:
+        lines = re.findall(r"^```\{index\} (.*)$", file.read_text(), re.MULTILINE)
+        terms = [term.strip() for line in lines for term in line.split(",")]
+        found += [file.name] * (f"!{query}" in terms)
+    assert found == [page]
