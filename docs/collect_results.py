@@ -200,10 +200,10 @@ def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
     for dataset, rows in by_dataset.items():
         text = page.page(rows, f"# The papers' claims: {dataset}")
         (docs / "results" / f"{dataset}.md").write_text(text)
-    lines = [OPENING.format(commits=commits(tables)), *comparisons(tables)]
-    lines += ["## Claims", "", *summary(by_dataset), "", "## Figures", ""]
+    lines = [OPENING.format(commits=commits(tables)), "## Claims", "", *summary(by_dataset), "", "## Figures", ""]
     lines += drawn(docs, REAL, "results/", figures=figures)
     lines += [*finals(tables), *maps(tables), *few_words(tables), *arms(tables)]
+    lines[1:1] = comparisons(tables)
     (docs / "results.md").write_text("\n".join(lines).rstrip() + "\n")
     lines = [DEMONSTRATIONS, *drawn(docs, DRAWN, "", figures=figures)]
     text = page.page(verdicts_of_all[verdicts_of_all["dataset"].isin(DRAWN)], "## The papers' claims")

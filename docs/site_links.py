@@ -27,24 +27,6 @@ import jointsparse
 from jointsparse.pipeline.papers.verdicts import DOES_NOT_HOLD, HOLDS, LEVEL, NOT_TESTED, UNDECIDED
 
 LOGGER = logging.getLogger(__name__)
-BALL = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 \quad\text{subject to}\quad "
-STEP = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 + \text{step}\cdot"
-NORMS = {  # of a matrix, or of column l; with the weights s or a, which are 1 by default
-    "l1inf": (r"\sum_i s_i \max_j \lvert %s_{ij} \rvert", r"\max_i \tfrac{1}{s_i} \sum_j \lvert W_{ij} \rvert"),
-    "l12": (r"\sum_i s_i \sqrt{\sum_j %s_{ij}^2}", r"\max_i \tfrac{1}{s_i} \sqrt{\sum_j W_{ij}^2}"),
-    "l1": (r"\sum_i a_i \lvert %s_{il} \rvert", r"\max_i \tfrac{1}{a_i} \lvert W_{il} \rvert"),
-    "l2": (r"\sqrt{\sum_i %s_{il}^2}", r"\sqrt{\sum_i W_{il}^2}"),
-}
-FORMULAS = {  # shown below the first paragraph of a docstring
-    f"jointsparse.norms.{name}.{function}": formula
-    for name, (norm, dual) in NORMS.items()
-    for function, formula in {
-        "project": rf"{BALL}{norm % 'B'} \le \text{{radius}}",
-        "prox": STEP + norm % "B",
-        "norm": norm % "W",
-        "dual_norm": dual,
-    }.items()
-}
 ORDER = (HOLDS, LEVEL, UNDECIDED, DOES_NOT_HOLD, NOT_TESTED)
 
 
@@ -76,6 +58,26 @@ def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         name = file.relative_to(ROOT).as_posix()
         body = f"<h1>{escape(name)}</h1>{highlight(file.read_text(), PythonLexer(), formatter)}"
         yield page_of(file), {"title": name, "body": body}, "page.html"
+
+
+BALL = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 \quad\text{subject to}\quad "
+STEP = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 + \text{step}\cdot"
+NORMS = {  # of a matrix, or of column l; with the weights s or a, which are 1 by default
+    "l1inf": (r"\sum_i s_i \max_j \lvert %s_{ij} \rvert", r"\max_i \tfrac{1}{s_i} \sum_j \lvert W_{ij} \rvert"),
+    "l12": (r"\sum_i s_i \sqrt{\sum_j %s_{ij}^2}", r"\max_i \tfrac{1}{s_i} \sqrt{\sum_j W_{ij}^2}"),
+    "l1": (r"\sum_i a_i \lvert %s_{il} \rvert", r"\max_i \tfrac{1}{a_i} \lvert W_{il} \rvert"),
+    "l2": (r"\sqrt{\sum_i %s_{il}^2}", r"\sqrt{\sum_i W_{il}^2}"),
+}
+FORMULAS = {  # shown below the first paragraph of a docstring
+    f"jointsparse.norms.{name}.{function}": formula
+    for name, (norm, dual) in NORMS.items()
+    for function, formula in {
+        "project": rf"{BALL}{norm % 'B'} \le \text{{radius}}",
+        "prox": STEP + norm % "B",
+        "norm": norm % "W",
+        "dual_norm": dual,
+    }.items()
+}
 
 
 def _visit_formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
