@@ -70,9 +70,6 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "jointsparse"
 html_static_path = ["_static"]
-templates_path = ["_templates"]
-urls = dict(url.split(", ", 1) for url in metadata("jointsparse").get_all("Project-URL") or [])
-html_context = {"repository": urls.get("Repository", "")}
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -86,4 +83,7 @@ html_theme_options = {
     "pygments_light_style": "friendly",
     "pygments_dark_style": "monokai",
 }
+templates_path = ["_templates"]
+urls = dict(url.split(", ", 1) for url in metadata("jointsparse").get_all("Project-URL") or [])
+html_context = {"repository": urls.get("Repository", "")}
 html_sidebars = {"index": [], "start": [], "questions": [], "changes": []}
