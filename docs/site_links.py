@@ -60,24 +60,29 @@ def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield page_of(file), {"title": name, "body": body}, "page.html"
 
 
-BALL = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 \quad\text{subject to}\quad "
-STEP = r"\min_B \tfrac{1}{2}\|B-W\|_F^2 + \text{step}\cdot"
-NORMS = {  # of a matrix, or of column l; with the weights s or a, which are 1 by default
-    "l1inf": (r"\sum_i s_i \max_j \lvert %s_{ij} \rvert", r"\max_i \tfrac{1}{s_i} \sum_j \lvert W_{ij} \rvert"),
-    "l12": (r"\sum_i s_i \sqrt{\sum_j %s_{ij}^2}", r"\max_i \tfrac{1}{s_i} \sqrt{\sum_j W_{ij}^2}"),
-    "l1": (r"\sum_i a_i \lvert %s_{il} \rvert", r"\max_i \tfrac{1}{a_i} \lvert W_{il} \rvert"),
-    "l2": (r"\sqrt{\sum_i %s_{il}^2}", r"\sqrt{\sum_i W_{il}^2}"),
+NORMS = {  # the norm of B or W, its dual norm, and the index of the task if each task has a norm of its own
+    "l1inf": (r"\sum_i \max_j \lvert %s_{ij} \rvert", r"\max_i \sum_j \lvert W_{ij} \rvert", ""),
+    "l12": (r"\sum_i \sqrt{\sum_j %s_{ij}^2}", r"\max_i \sqrt{\sum_j W_{ij}^2}", ""),
+    "l1": (r"\sum_i \lvert %s_{il} \rvert", r"\max_i \lvert W_{il} \rvert", "l"),
+    "l2": (r"\sqrt{\sum_i %s_{il}^2}", r"\sqrt{\sum_i W_{il}^2}", "l"),
 }
-FORMULAS = {  # shown below the first paragraph of a docstring
-    f"jointsparse.norms.{name}.{function}": formula
-    for name, (norm, dual) in NORMS.items()
-    for function, formula in {
-        "project": rf"{BALL}{norm % 'B'} \le \text{{radius}}",
-        "prox": STEP + norm % "B",
-        "norm": norm % "W",
-        "dual_norm": dual,
-    }.items()
-}
+
+
+def _formulas() -> dict[str, str]:
+    """Return the formulas of the norms by the name of their function, without weights."""
+    distance, formulas = r"\min_B \tfrac{1}{2}\|B-W\|_F^2", {}
+    for name, (norm, dual, task) in NORMS.items():
+        sum_over_tasks, index = (rf"\sum_{task} ", f"_{task}") if task else ("", "")
+        formulas[f"jointsparse.norms.{name}.project"] = (
+            rf"{distance} \quad\text{{subject to}}\quad {norm % 'B'} \le \text{{radius}}{index}"
+        )
+        formulas[f"jointsparse.norms.{name}.prox"] = rf"{distance} + {sum_over_tasks}\text{{step}}{index} {norm % 'B'}"
+        formulas[f"jointsparse.norms.{name}.norm"] = norm % "W"
+        formulas[f"jointsparse.norms.{name}.dual_norm"] = dual
+    return formulas
+
+
+FORMULAS = _formulas()  # shown below the first paragraph of a docstring
 
 
 def _visit_formula(translator: Any, node: nodes.math | nodes.math_block) -> None:
