@@ -435,7 +435,7 @@ def draw_finding(studies: dict[str, pd.DataFrame]) -> Figure:
                         place = {"transform": axes.get_xaxis_transform(), "color": look[row["method"]]["color"]}
                         axes.text(at.n, 0.03, at.features, ha="center", fontsize=8, **place)
             size_axis(axes, chosen["n"], "positive photographs per word (n)")
-            axes.set_title(f"{title}; below: features that l1,∞ uses", fontsize=10)
+            axes.set_title(f"{title}\n(numbers: share of the features that l1,∞ uses)", fontsize=10)
             axes.margins(y=0.12)
         panels[0].set_ylabel("mean test AUC of 30 words")
         legend(figure)

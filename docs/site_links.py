@@ -20,6 +20,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 from site_places import ROOT, page_of, place_of_code, place_of_rule, verdicts
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
@@ -130,6 +131,14 @@ def left_out(_app: Sphinx, what: str, name: str, value: object, skip: bool, _opt
     return True if elsewhere or of_scikit_learn or is_kernel or isinstance(value, ModuleType) else None
 
 
+def pages_with_terms(
+    _app: Sphinx, env: BuildEnvironment, _added: set[str], _changed: set[str], _removed: set[str]
+) -> list[str]:
+    """Return the pages with search terms, for each build to read again: Sphinx would drop their terms otherwise."""
+    entries = env.get_domain("index").entries
+    return [page for page, rows in entries.items() if any(main for _, _, _, main, _ in rows)]
+
+
 def check_links(app: Sphinx, exception: Exception | None) -> None:
     """Warn of links within the site to pages, or to places in pages, that do not exist."""
     if exception or app.builder.format != "html":
@@ -153,6 +162,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_visit_formula, None), (_visit_formula, None))
     app.connect("autodoc-process-docstring", plain, priority=0)
     app.connect("autodoc-skip-member", left_out)
+    app.connect("env-get-outdated", pages_with_terms)
     app.connect("build-finished", check_links)
     app.connect("html-collect-pages", pages_of_code)
     return {"parallel_read_safe": True}
