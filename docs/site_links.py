@@ -71,7 +71,7 @@ NORMS = {  # the norm of B or W, its dual norm, and the index of the task if eac
 
 def _formulas() -> dict[str, str]:
     """Return the formulas of the norms by the name of their function, without weights."""
-    distance, formulas = r"\min_B \tfrac{1}{2}\|B-W\|_F^2", {}
+    distance, formulas = r"\min_B \tfrac{1}{2}{\|B-W\|}_F^2", {}
     for name, (norm, dual, task) in NORMS.items():
         sum_over_tasks, index = (rf"\sum_{task} ", f"_{task}") if task else ("", "")
         formulas[f"jointsparse.norms.{name}.project"] = (
