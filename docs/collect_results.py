@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from jointsparse.pipeline.explorer import findings
 from jointsparse.pipeline.figures.style import SHEET, canvas, in_order, legend, size_axis
 from jointsparse.pipeline.papers import catalogue, page, verdicts
-from jointsparse.pipeline.papers.verdicts import CLAIMS, overall
+from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.pipeline.scores.flags import GAP
 from jointsparse.pipeline.scores.runs import means
 
@@ -200,7 +200,8 @@ def write(docs: Path, readme: Path, *, figures: bool = True) -> None:
     for dataset, rows in by_dataset.items():
         text = page.page(rows, f"# The papers' claims: {dataset}")
         (docs / "results" / f"{dataset}.md").write_text(text)
-    lines = [OPENING.format(commits=commits(tables)), "## Claims", "", *summary(by_dataset), "", "## Figures", ""]
+    claims = page.overview(pd.concat(by_dataset.values()), lambda dataset, name: f"results/{dataset}.md#{name}")
+    lines = [OPENING.format(commits=commits(tables)), "## Claims", "", claims, "## Figures", ""]
     lines += drawn(docs, REAL, "results/", figures=figures)
     lines += [*finals(tables), *maps(tables), *few_words(tables), *arms(tables)]
     lines[1:1] = comparisons(tables)
@@ -225,19 +226,6 @@ def commits(tables: Path) -> str:
             of_studies.setdefault(commit[:7] + commit[40:], set()).add(study)  # "-dirty" stays
     most = sorted(of_studies, key=lambda commit: -len(of_studies[commit]))
     return _joined(f"`{commit}` {len(of_studies[commit])}" for commit in most)
-
-
-def summary(by_dataset: dict[str, pd.DataFrame]) -> list[str]:
-    """A line per claim, a column per dataset: the verdict of each of its studies."""
-    lines = [f"| claim | {' | '.join(f'[{name}](results/{name}.md)' for name in by_dataset)} |"]
-    lines.append(f"|{' --- |' * (len(by_dataset) + 1)}")
-    for claim in pd.concat(by_dataset.values()).drop_duplicates("id").itertuples():
-        cells = [f'<a id="{claim.id}"></a>{claim.claim} {claim.paper}, {claim.place} (`{claim.id}`)']
-        for table in by_dataset.values():
-            of_studies = table[table["id"] == claim.id].groupby("study", sort=False)["verdict"]
-            cells.append("<br>".join(f"{study}: **{overall(all_of)}**" for study, all_of in of_studies))
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
 
 
 def drawn(docs: Path, datasets: tuple[str, ...], prefix: str, *, figures: bool) -> list[str]:

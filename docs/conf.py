@@ -69,8 +69,8 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "jointsparse"
-html_static_path = ["_static"]
-html_css_files = ["site.css"]
+html_static_path = ["_static", "../src/jointsparse/pipeline/papers/claims.css"]
+html_css_files = ["site.css", "claims.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {

@@ -18,17 +18,15 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
-from site_places import ROOT, page_of, place_of_code, place_of_rule, verdicts
+from site_places import ROOT, page_of, place_of_code, place_of_rule, tally, verdicts
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 
 import jointsparse
-from jointsparse.pipeline.papers.verdicts import DOES_NOT_HOLD, HOLDS, LEVEL, NOT_TESTED, UNDECIDED
 
 LOGGER = logging.getLogger(__name__)
-ORDER = (HOLDS, LEVEL, UNDECIDED, DOES_NOT_HOLD, NOT_TESTED)
 
 
 class LinkRole(SphinxRole):
@@ -38,8 +36,7 @@ class LinkRole(SphinxRole):
         up = "../" * self.env.docname.count("/")
         try:
             if self.name == "claim":
-                told = verdicts()[self.text]
-                text = ", ".join(f"{verdict} ({told[verdict]})" for verdict in ORDER if told[verdict]) or NOT_TESTED
+                text = tally(verdicts()[self.text])
                 return [nodes.reference("", text, refuri=f"{up}results.html#{self.text}", internal=True)], []
             file, line = (place_of_rule if self.name == "rule" else place_of_code)(self.text)
         except LookupError as error:
@@ -139,6 +136,13 @@ def pages_with_terms(
     return [page for page, rows in entries.items() if any(main for _, _, _, main, _ in rows)]
 
 
+def link_pages(_app: Sphinx, doctree: nodes.document) -> None:
+    """Let links in raw HTML lead to pages of the site. In Markdown they lead to files, as in a checkout."""
+    for node in doctree.findall(nodes.raw):
+        html = re.sub(r'(href="(?![a-z]+:)[^"#]*)\.md(?=[#"])', r"\1.html", node.astext())
+        node.replace_self(nodes.raw("", html, format=node["format"]))
+
+
 def check_links(app: Sphinx, exception: Exception | None) -> None:
     """Warn of links within the site to pages, or to places in pages, that do not exist."""
     if exception or app.builder.format != "html":
@@ -163,6 +167,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", plain, priority=0)
     app.connect("autodoc-skip-member", left_out)
     app.connect("env-get-outdated", pages_with_terms)
+    app.connect("doctree-read", link_pages)
     app.connect("build-finished", check_links)
     app.connect("html-collect-pages", pages_of_code)
     return {"parallel_read_safe": True}

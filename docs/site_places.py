@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from jointsparse.pipeline.papers.verdicts import CLAIMS, overall
+from jointsparse.pipeline.papers.judging import DEMONSTRATION, NOT_TESTED, VERDICTS
+from jointsparse.pipeline.papers.verdicts import CLAIMS
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,12 +60,25 @@ def place_of_rule(name: str) -> tuple[Path, int]:
 
 @cache
 def verdicts() -> dict[str, Counter[str]]:
-    """By claim, how many studies of the published tables have each verdict."""
+    """Return by claim how many numbers have each verdict, on the datasets that have a page of their own."""
     table = pd.read_csv(ROOT / "docs/results/verdicts.csv")
-    found: dict[str, Counter[str]] = {claim: Counter() for claim in CLAIMS}
-    for (_, _, claim), rows in table.groupby(["dataset", "study", "id"]):
-        found[claim][overall(rows["verdict"])] += 1
-    return found
+    counts: dict[str, Counter[str]] = {claim: Counter() for claim in CLAIMS}
+    for (dataset, claim), rows in table.groupby(["dataset", "id"]):
+        if (ROOT / f"docs/results/{dataset}.md").exists():
+            counts[claim].update(rows["verdict"])
+    return counts
+
+
+def tally(counts: Counter[str]) -> str:
+    """Write counts of verdicts as text.
+
+    >>> tally(Counter({"holds": 13, "level": 1, "not tested": 2}))
+    'holds (13 of 14), level (1)'
+    """
+    tested = [verdict for verdict in VERDICTS if counts[verdict] and verdict not in (NOT_TESTED, DEMONSTRATION)]
+    total = sum(counts[verdict] for verdict in tested)
+    parts = [f"{verdict} ({counts[verdict]}{f' of {total}' * (not place)})" for place, verdict in enumerate(tested)]
+    return ", ".join(parts) or NOT_TESTED
 
 
 def page_of(file: Path) -> str:

@@ -222,7 +222,8 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
             "pipeline/papers/quattoni/claims pipeline/papers/page",
             JUDGED,
         ),
-        ("pipeline/papers/page.md.jinja", {"judge_claims"}),
+        ("pipeline/papers/page.md.jinja pipeline/papers/index.html.jinja", {"judge_claims"}),
+        ("pipeline/papers/claims.html.jinja pipeline/papers/claims.css", JUDGED),
         ("pipeline/papers/quattoni/recovery", {"repeat recovery"}),
         ("pipeline/papers/quattoni/cost", {"measure cost"}),
         ("pipeline/papers/duchi/race", {"repeat race"}),
@@ -231,8 +232,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
         ("pipeline/papers/duchi/digits", {"repeat digits"}),
         ("pipeline/papers/duchi/projection", BALLS),
         (
-            "pipeline/explorer/words pipeline/explorer/findings pipeline/explorer/page.html.jinja "
-            "pipeline/papers/claims.html.jinja",
+            "pipeline/explorer/words pipeline/explorer/findings pipeline/explorer/page.html.jinja",
             {"write_page"},
         ),
         (

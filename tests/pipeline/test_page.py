@@ -1,4 +1,4 @@
-"""The page of claims: what it counts, shows, marks and escapes."""
+"""The pages of claims: what they count, show, mark and escape."""
 
 import re
 
@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from jointsparse.pipeline.papers import page, verdicts
+from jointsparse.pipeline.papers.judging import VERDICTS
 from jointsparse.pipeline.provenance import tables
 
 NASTY = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
@@ -30,29 +31,46 @@ SHOWN = [
         n=None, verdict="not tested", number=np.nan, low=np.nan, high=np.nan, rows=None, number_means="there is no row"
     ),
     row(dataset="two", verdict="does not hold", number_means=MEANS.format("svm-l2"), rows="metric=auc", timed=True),
-    row(id="b", dataset="two", claim=NASTY, low=np.nan, high=np.nan, n=8.0, note=" "),
+    row(id="c", paper="B", dataset="two", claim=NASTY, low=np.nan, high=np.nan, n=8.0, note=" "),
 ]
 SHOWN[3] |= {"note": "made\nup"}
-COUNTS = "holds: 2; level: 0; does not hold: 1; undecided: 0; not tested: 0; demonstration: 1"
 EXPECTED = r"""## A paper
 
-**It is so.** sec. 1 (`a-claim`)
+### b
 
-- one, a\*: **holds** (2 hold, 1 not tested)
-- two, a: **does not hold** (1 does not hold)
+**Another.** sec. 1
+
+- one, a: 1 demonstration
+
+Number: a number (fraction).
+
+| study | n | of | number | interval | verdict | notes |
+| --- | --- | --- | --- | --- | --- | --- |
+| one, a | 40 |  | 2 (1 to 3) | `│···────────o────────` | demonstration |  |
+
+### a-claim
+
+**It is so.** sec. 1
+
+- one, a\*: 2 hold, 1 not tested
+- two, a: 1 does not hold
 
 Number: mean (metric=auc).
 
 | study | n | of | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
-| one, a\* | 40 | against hinge-l1 | 0.125 (0.1 to 0.15) | `··········│····───o──` | holds | over the other; plain |
-| one, a\* | 80 | against svm-l2 | 0.125 (-0.05 to 0.15) | `──────────│───────o──` | holds | over the other |
+| one, a\* | 40 | against l1 | 0.125 (0.1 to 0.15) | `··········│····───o──` | holds | over the other; plain |
+| one, a\* | 80 | against linear SVM | 0.125 (-0.05 to 0.15) | `──────────│───────o──` | holds | over the other |
 | one, a\* |  |  |  |  | not tested | there is no row |
-| two, a | 40 |  | 0.125 (0.1 to 0.15) | `··········│····───o──` | does not hold (timed) | over svm-l2 |
+| two, a | 40 |  | 0.125 (0.1 to 0.15) | `··········│····───o──` | does not hold (timed) | over linear SVM |
 
-**a&#124;b c &lt;script&gt;x&lt;/script&gt; &amp; \`d\` \\&#124; \[e\](f) \*g\* \_h\_** sec. 1 (`b`)
+## B
 
-- two, a: **holds** (1 holds)
+### c
+
+**a&#124;b c &lt;script&gt;x&lt;/script&gt; &amp; \`d\` \\&#124; \[e\](f) \*g\* \_h\_** sec. 1
+
+- two, a: 1 holds
 
 Number: a number (fraction).
 
@@ -60,50 +78,61 @@ Number: a number (fraction).
 | --- | --- | --- | --- | --- | --- | --- |
 | two, a | 8 |  | 0.125 |  | holds |  |
 
-## Demonstrations of A paper
-
-**Another.** sec. 1 (`b`)
-
-- one, a: **demonstration** (1 demonstration)
-
-Number: a number (fraction).
-
-| study | n | of | number | interval | verdict | notes |
-| --- | --- | --- | --- | --- | --- | --- |
-| one, a | 40 |  | 2 (1 to 3) | `···│··───────o───────` | demonstration |  |
-
-## Where the numbers stand
+## Where the numbers come from
 
 | study | table | file | seed | run with | note |
 | --- | --- | --- | --- | --- | --- |
-| one, a\* | chosen | chosen.csv | 20090614 | a.yaml | made up |
+| one, a | chosen | chosen.csv | 20090614 | a.yaml |  |
 | two, a | chosen | chosen.csv | 20090614 | a.yaml |  |
 """
 
 
-def test_the_page_shows_counts_claims_rows_and_where_the_numbers_stand(tmp_path):
+def chips(html):
+    """The text of each chip, by dataset."""
+    found = re.findall(r'(?s)<a class="chip ([a-z-]+)" href="([^"]*)" title="[^"]*">(.*?)<span class="mix"', html)
+    return [(lead, href, " ".join(re.sub(r"<[^>]*>", "", text).split())) for lead, href, text in found]
+
+
+def test_the_page_shows_counts_claims_rows_and_where_the_numbers_come_from(tmp_path):
     table = pd.DataFrame(SHOWN)
     lines = page.page(table).split("\n")
-    assert lines[2] == f"{COUNTS} (each claim once per study)"
+    assert "Verdicts on the numbers of the claims: 3 hold, 1 does not hold, 1 not tested, 1 demonstration." in lines
     assert "\n".join(lines[lines.index("## A paper") :]) == EXPECTED
     assert page.page(table.set_axis([0] * len(table))).split("\n") == lines  # as of tables that are joined
     tables.write_table(table.astype({"n": "Int64"}), tmp_path / "claims.csv")
     assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
 
 
-def test_a_claim_of_a_demonstration_stands_once_also_where_some_of_its_rows_are_not_tested():
-    rows = [row(verdict="demonstration"), row(study="b", verdict="not tested", number=np.nan)]
-    assert page.section(pd.DataFrame(rows), {}).count('id="claim-a-claim"') == 1
+def test_studies_of_one_dataset_are_called_by_their_name_alone():
+    assert "\n- a: 1 holds\n" in page.page(pd.DataFrame([row()]))
+
+
+def test_claims_stand_in_the_order_of_the_papers_under_their_sections():
+    names = ["online-loss", "unknown", "auc-order", "synthetic-error-order"]
+    papers = ["Duchi", "Duchi", "Quattoni", "Quattoni"]
+    text = page.page(pd.DataFrame([row(id=name, paper=paper) for name, paper in zip(names, papers, strict=True)]))
+    headings = re.findall(r"(?m)^##+ .*", text)[:-1]
+    assert headings == [
+        *("## Quattoni: Section 5: synthetic tasks", "### synthetic-error-order"),
+        *("## Quattoni: Section 6.2: image annotation", "### auc-order"),
+        *("## Duchi: Section 7: online learning", "### online-loss", "## Duchi", "### unknown"),
+    ]
+
+
+def test_every_claim_is_in_one_section():
+    titles = [title for claims in (verdicts.quattoni, verdicts.duchi) for title in claims.SECTIONS]
+    names = [name for claims in (verdicts.quattoni, verdicts.duchi) for of in claims.SECTIONS.values() for name in of]
+    assert sorted(names) == sorted(verdicts.CLAIMS) and len(set(titles)) == len(titles)
 
 
 def test_the_rule_of_a_claim_is_printed_from_its_shape_and_limits():
     text = page.page(pd.DataFrame([row(id="features-to-match")]))
-    assert "Where a run never reaches the AUC, the most features that it used count" in text
-    assert "It holds from 2." in text
-    assert "It holds below 0, and is level within ±0.01." in verdicts.rule_of("eer-order")
-    assert all(
-        re.search(r"It holds (above|below|from|up to) [-\d]", verdicts.rule_of(name)) for name in verdicts.CLAIMS
-    )
+    assert " ".join(verdicts.CLAIMS["features-to-match"].shape.__doc__.split()) in text
+    assert "It holds if it is at least 2." in text
+    assert "It holds if it is below 0, and is level within ±0.01." in verdicts.rule_of("eer-order")
+    assert "It holds if it is at least -0.02 and at most 0.02." in verdicts.rule_of("radius-by-validation")
+    limits = re.compile(r"It holds if it is (above|below|at least|at most) [-\d]")
+    assert all(limits.search(verdicts.rule_of(name)) for name in verdicts.CLAIMS)
 
 
 def test_notes_are_not_spoken_of_where_there_are_none():
@@ -113,21 +142,91 @@ def test_notes_are_not_spoken_of_where_there_are_none():
 
 
 def test_the_page_of_no_rows_counts_none():
-    text = page.page(verdicts.judge({}, []).assign(**dict.fromkeys(page.ORIGINS)))
-    assert "holds: 0; level: 0; does not hold: 0; undecided: 0; not tested: 0" in text
-    assert "|" not in text
+    table = verdicts.judge({}, []).assign(**dict.fromkeys(page.ORIGINS))
+    assert "|" not in page.page(table)
+    assert "No claim was judged." in page.document(table)
+    assert page.counts(table) == dict.fromkeys(VERDICTS, 0)
 
 
-def test_html_shows_the_same_with_pictures_of_its_tables():
+def test_a_chip_counts_the_numbers_of_a_dataset_and_leads_to_them():
+    html = page.overview(pd.DataFrame(SHOWN), lambda dataset, name: f"{dataset}.html#{name}")
+    assert chips(html) == [
+        ("demonstration", "one.html#b", "one ◇ 1/1"),
+        ("holds", "one.html#a-claim", "one ✓ 2/2 – 1"),
+        ("does-not-hold", "two.html#a-claim", "two ✗ 1/1"),
+        ("holds", "two.html#c", "two ✓ 1/1"),
+    ]
+    assert 'title="one: 2 hold, 1 not tested"' in html
+    assert html.count('id="a-claim"') == 1
+    assert not re.search(r"(?m)^\s*$|^\s+", html.rstrip()), "Markdown would end the HTML at an empty line"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["holds"] * 13 + ["level"], ("holds", "✓ 13/14 ≈ 1")),
+        (["holds"] * 12 + ["undecided"] * 2, ("holds", "✓ 12/14 ? 2")),
+        (["holds", "does not hold"], ("does-not-hold", "✗ 1/2 ✓ 1")),
+        (["not tested"] * 3 + ["undecided"], ("undecided", "? 1/1 – 3")),
+        (["not tested"] * 2, ("not-tested", "– 2")),
+    ],
+)
+def test_a_chip_begins_with_the_most_frequent_verdict_and_hides_no_other(given, expected):
+    table = pd.DataFrame([row(verdict=verdict) for verdict in given])
+    ((lead, _, text),) = chips(page.overview(table, lambda *_: ""))
+    assert (lead, text.removeprefix("one ")) == expected
+
+
+def strips(*rows):
+    return re.findall(r"(?s)<svg class=\"strip\".*?</svg>", page.overview(pd.DataFrame(rows), lambda *_: ""))
+
+
+def test_a_strip_has_a_mark_for_each_tested_number_and_the_claimed_side_shaded():
+    (strip,) = strips(
+        row(number=0.5, low=0.0, high=1.0, least=0.5, verdict="undecided"),
+        row(number=0.25, low=np.nan, high=np.nan, least=0.5, verdict="does not hold"),
+        row(verdict="not tested", number=np.nan, low=np.nan, high=np.nan, least=-np.inf),
+    )
+    assert re.findall(r'<g class="([a-z-]+)".*?cx="([\d.]+)"', strip) == [
+        ("does-not-hold", "31.5"),
+        ("undecided", "60.0"),
+    ]
+    assert '<path d="M3.0 6.0H117.0"/>' in strip and strip.count("<path d=") == 1  # one has no interval
+    assert '<path class="limit" d="M60.0 0v8"/>' in strip
+    assert '<rect class="zone" x="60.0" width="60.0" height="8"/>' in strip
+
+
+def test_numbers_with_other_limits_have_a_strip_of_their_own_and_ratios_a_logarithmic_scale():
+    ratio = {"number": 10.0, "low": 1.0, "high": 100.0, "least": 10.0}
+    assert len(strips(row(), row(), row(least=-np.inf, most=1.0))) == 2
+    assert 'cx="60.0"' in strips(row(**ratio))[0]
+    assert 'cx="60.0"' not in strips(row(**ratio | {"low": -1.0}))[0]
+    assert "nan" not in strips(row(least=np.nextafter(0.0, 1.0)))[0]
+
+
+def test_html_shows_the_numbers_with_pictures_of_their_tables():
     html = page.section(pd.DataFrame(SHOWN), {("one", "a", "chosen"): ["auc.png"], ("else", "a", "chosen"): ["b.png"]})
-    assert html.count("<details") == 3 and html.count('src="auc.png"') == 2 and "b.png" not in html
+    assert html.count('<details class="claim">') == 3 and html.count('src="auc.png"') == 2 and "b.png" not in html
     assert "a|b\nc &lt;script&gt;x&lt;/script&gt; &amp; `d`" in html
-    assert '<span class="verdict does-not-hold" title="two, a: 1 does not hold">does not hold</span>' in html
-    assert html.count('<li><a class="verdict') == 4 and 'href="#claim-b"' in html and 'id="claim-b"' in html
-    assert "<span>a-claim, two, a: does not hold</span>" in html
-    assert html.count("<svg") == 4 and '<path class="limit" d="M50.0 0v12"/>' in html
-    for text in ("0.125 (-0.05 to 0.15)", "over the other", "against svm-l2"):
+    assert html.count('href="#claim-a-claim"') == 2 and html.count('id="claim-a-claim"') == 1
+    assert '<path class="limit" d="M50.0 0v12"/>' in html
+    for text in ("0.125 (-0.05 to 0.15)", "over the other", "against linear SVM", "<li>two, a: 1 does not hold</li>"):
         assert text in html
+
+
+def test_a_page_of_its_own_has_the_same_lines_and_its_style():
+    html = page.document(pd.DataFrame(SHOWN))
+    assert page.section(pd.DataFrame(SHOWN), {}) in html
+    assert "3 hold, 1 does not hold" in html and ".claims .chip" in html and "<script" not in html
+
+
+def test_each_verdict_and_paper_has_a_filter_with_its_style():
+    style = str(page._style())
+    html = page.overview(pd.DataFrame([row(verdict=v, id=v, paper=v) for v in VERDICTS[:4]]), lambda *_: "")
+    picked = re.findall(r'class="(pick-[a-z0-9-]+)"', html)
+    assert len(picked) == 8 and all(f".{name}:checked" in style for name in picked)
+    n_papers = len({claim.paper for claim in verdicts.CLAIMS.values()})
+    assert f".pick-paper-{n_papers}:checked" in style
 
 
 def test_the_page_needs_the_columns():

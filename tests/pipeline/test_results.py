@@ -1,5 +1,6 @@
 """The results pages, their verdicts and the README's numbers follow from the tables that are committed beside them."""
 
+import re
 import shutil
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results"
 
 
 def test_pages_verdicts_and_numbers_follow_from_the_committed_tables(tmp_path):
@@ -30,3 +32,20 @@ def test_pages_verdicts_and_numbers_follow_from_the_committed_tables(tmp_path):
     assert set(collect.CLAIMS) <= set(got["id"])
     for page in [*pages, readme]:
         assert page.read_text() == (ROOT / page.relative_to(tmp_path)).read_text(), page.name
+
+
+def test_each_count_of_the_overview_is_that_of_the_verdicts_and_links_to_the_claim_on_the_page_of_its_dataset():
+    table = pd.read_csv(RESULTS / "verdicts.csv")
+    text = (ROOT / "docs" / "results.md").read_text()
+    links = re.findall(r'<a class="chip[^"]*" href="(results/[^"#]+\.md)#([^"]+)" title="([^"]*): ([^"]*)">', text)
+    for file, name, dataset, tally in links:
+        assert f"\n### {name}\n" in (ROOT / "docs" / file).read_text()
+        rows = table[(table["dataset"] == dataset) & (table["id"] == name)]
+        n_of = {
+            word: int(n) for n, word in re.findall(r"(\d+) (hold|does not|do not|undecided|level|not tested)", tally)
+        }
+        expected = {"hold": "holds", "do not": "does not hold", "does not": "does not hold"}
+        assert {expected.get(word, word): n for word, n in n_of.items()} == rows["verdict"].value_counts().to_dict()
+    pages = {file.stem for file in RESULTS.glob("*.md")}
+    shown = table[table["dataset"].isin(pages)].groupby(["dataset", "id"]).ngroups
+    assert len(links) == len(set(links)) == shown > 50

@@ -1,3 +1,7 @@
+# What every page with claims is made of, besides the files that its script imports.
+CLAIMS_PAGE = [f"pipeline/papers/{name}" for name in ("claims.html.jinja", "claims.css")]
+
+
 rule write_configs:
     """Write down the settings that each study was run with."""
     output:
@@ -17,13 +21,17 @@ rule write_configs:
 
 
 rule judge_claims:
-    """Judge the papers' claims that the studies test: each gets its number and verdict, on a page and in a table.
+    """Judge the claims that the studies test: write the numbers and verdicts as tables, and pages that show them.
 
-    Verdicts that rest on measured seconds differ each time. Their page and table lie apart.
+    Verdicts that rest on measured seconds differ from run to run, so they have a table and a page of their own. The
+    overview shows all claims.
     """
     input:
         tables=pages.judged_tables,
     output:
+        overview=in_report(
+            "results/claims/{datasets}/index.html", "Claims", "all claims, a line each", caption="claims"
+        ),
         page="results/claims/{datasets}/claims.md",
         table=in_report("results/claims/{datasets}/claims.csv", "Claims", "verdicts"),
         timed_page="results/claims/{datasets}/timings/claims.md",
@@ -35,7 +43,7 @@ rule judge_claims:
     resources:
         **needs,
     params:
-        *code("judge_claims", "pipeline/papers/page.md.jinja"),
+        *code("judge_claims", *CLAIMS_PAGE, "pipeline/papers/page.md.jinja", "pipeline/papers/index.html.jinja"),
         where="studies",
         studies=pages.judged,
     script:

@@ -28,7 +28,7 @@ rule write_page:
             *FRAME,
             "pipeline/explorer/page.html.jinja",
             "pipeline/explorer/maps.html.jinja",
-            "pipeline/papers/claims.html.jinja",
+            *CLAIMS_PAGE,
             datasets=run.loader,
         ),
         where=lambda w: f"datasets.{run.named(w)}",

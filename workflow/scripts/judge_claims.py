@@ -1,4 +1,4 @@
-"""Judge the papers' claims that the studies test: each gets its number and verdict, on a page and in a table."""
+"""Judge the claims that the studies test: write the numbers and verdicts as tables, and pages that show them."""
 
 from pathlib import Path
 
@@ -25,3 +25,5 @@ if __name__ == "__main__":
             write_table(judged[rows], table)
             with written(text) as path:
                 path.write_text(page.page(judged[rows]), encoding="utf-8")
+        with written(snakemake.output.overview) as path:
+            path.write_text(page.document(judged), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The papers' claims and our verdicts on them: one outline, written as a page of Markdown and as HTML."""
+"""The papers' claims and our verdicts on them: one outline, written as Markdown and as HTML."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,46 +11,79 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.checks import require
-from jointsparse.pipeline.papers.judging import DEMONSTRATION, DOES_NOT_HOLD, HOLDS, NOT_TESTED, VERDICTS
-from jointsparse.pipeline.papers.verdicts import CLAIMS, COLUMNS, NOT_JUDGED, overall, rule_of
+from jointsparse.pipeline.papers.judging import (
+    DEMONSTRATION,
+    DOES_NOT_HOLD,
+    HOLDS,
+    LEVEL,
+    NOT_TESTED,
+    UNDECIDED,
+    VERDICTS,
+)
+from jointsparse.pipeline.papers.verdicts import CLAIMS, COLUMNS, NOT_JUDGED, SECTION_OF, rule_of
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `verdicts.judge`
 BAR = 21  # characters
+GLYPHS = {HOLDS: "✓", LEVEL: "≈", DOES_NOT_HOLD: "✗", UNDECIDED: "?", NOT_TESTED: "–", DEMONSTRATION: "◇"}
+STRIP_WIDTH = 120  # pixels, as is the height
+STRIP_HEIGHT = (8, 40)  # least and most
+STRIP_ROW = 3  # height of one number, unless there are too many
+WIDE_SCALE = 10  # positive numbers are drawn on a logarithmic scale if their largest is this many times the smallest
 
-# Signs that Markdown or HTML would not print as they stand.
+# Characters that Markdown or HTML would interpret.
 _ESCAPED = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"} | {character: f"\\{character}" for character in "*_`[]\\~$"}
 )
-_OF_SEVERAL = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold"}
+_PLURALS = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", DEMONSTRATION: "demonstrations"}
+_METHODS = {"hinge-l1inf": "l1,∞", "hinge-l12": "l1,2", "hinge-l1": "l1", "hinge-l2": "l2", "svm-l2": "linear SVM"}
+
+Link = Callable[[str, str], str]  # from a dataset and the name of a claim to the address of the evidence
 
 
 def page(table: pd.DataFrame, heading: str = "# The papers' claims") -> str:
-    """Write verdicts as Markdown: their counts, the verdict of each study on each claim, and the files they rest on.
+    """Write verdicts as Markdown: each claim with its counts, its numbers, and the files they were read from.
 
     table: rows of `verdicts.judge`, of one or more studies, with the columns ORIGINS. source is the file of the table
-    that gave the number, config the file of the study's settings. Studies of datasets with text in a column note are
-    marked. Each claim has one verdict per study (see `verdicts.overall`), which is the one counted. heading: first
-    line. Text is escaped. Raises ValueError if columns are missing.
+    that gave the number, config the file of the study's settings. A column note is optional: studies of datasets with
+    a note are marked. heading: the first line. Text is escaped, and the heading of each claim is its name, so that a
+    link can lead to it. Raises ValueError if columns are missing.
     """
-    return _written("page.md.jinja", _outline(table, {}) | {"heading": heading}, _in_markdown)
+    values = _outline(table, {}) | {"heading": heading, "tally": _tally(table["verdict"])}
+    return _written("page.md.jinja", values, _in_markdown)
+
+
+def overview(table: pd.DataFrame, link: Link) -> markupsafe.Markup:
+    """Write one line of HTML for each claim: its sentence, its counts by dataset, and its intervals.
+
+    table: as in `page`. link: returns the address of the evidence that a claim has on a dataset. The page needs the
+    style sheet `claims.css`. There are no empty lines, so that Markdown can contain it.
+    """
+    html = _written("claims.html.jinja", _outline(table, {}, link) | {"style": "", "evidence": False})
+    return markupsafe.Markup("\n".join(line.strip() for line in html.splitlines() if line.strip()) + "\n")
 
 
 def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence[str]]) -> markupsafe.Markup:
-    """Write verdicts as a part of a page of HTML, in which the rows of a claim open on demand.
+    """Write verdicts as a part of a page of HTML: the lines of `overview`, in which the numbers of a claim open.
 
     table: as in `page`. figures: by dataset, study and table, the pictures that show it. Text is escaped.
     """
-    return markupsafe.Markup(_written("claims.html.jinja", _outline(table, figures), lambda value: value))
+    outline = _outline(table, figures, lambda _, name: f"#claim-{name}")
+    return markupsafe.Markup(_written("claims.html.jinja", outline | {"style": _style(), "evidence": True}))
+
+
+def document(table: pd.DataFrame) -> str:
+    """Write verdicts as a page of HTML of their own, which opens from disk. table: as in `page`."""
+    return _written("index.html.jinja", {"claims": section(table, {}), "tally": _tally(table["verdict"])})
 
 
 def counts(table: pd.DataFrame) -> dict[str, int]:
-    """Count the claims that have each verdict, each claim once per study. table: as in `page`."""
-    by_study = table.groupby(["id", "dataset", "study"])["verdict"].agg(overall).value_counts()
-    return {verdict: int(by_study.get(verdict, 0)) for verdict in VERDICTS}
+    """Count the numbers that have each verdict. table: as in `page`."""
+    by_verdict = table["verdict"].value_counts()
+    return {verdict: int(by_verdict.get(verdict, 0)) for verdict in VERDICTS}
 
 
-def _written(template: str, outline: dict[str, Any], finalize: Callable[[Any], Any]) -> str:
-    """An outline through a template in which every value is escaped. finalize: makes text of each."""
+def _written(template: str, values: dict[str, Any], finalize: Callable[[Any], Any] = lambda value: value) -> str:
+    """Fill a template of this folder. Every value is escaped, after `finalize` has made text of it."""
     environment = jinja2.Environment(
         autoescape=True,
         finalize=finalize,
@@ -59,37 +92,58 @@ def _written(template: str, outline: dict[str, Any], finalize: Callable[[Any], A
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )
-    return environment.from_string(
-        (files("jointsparse.pipeline.papers") / template).read_text(encoding="utf-8")
-    ).render(outline)
+    return environment.from_string(_read(template)).render(values)
+
+
+def _read(name: str) -> str:
+    return (files("jointsparse.pipeline.papers") / name).read_text(encoding="utf-8")
+
+
+def _style() -> markupsafe.Markup:
+    return markupsafe.Markup(_read("claims.css"))
 
 
 def _in_markdown(value: Any) -> markupsafe.Markup:
-    """A value as one line of text that Markdown prints as it stands."""
+    """A value as one line of text that Markdown prints literally."""
     return markupsafe.Markup(" ".join(str(value).split()).translate(_ESCAPED))
 
 
-def _outline(table: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[str, Any]:
-    """All that both pages show, in order: papers with their claims, demonstrations last, and the origin of numbers."""
+# What all pages show
+
+
+def _outline(
+    table: pd.DataFrame, figures: Mapping[Any, Sequence[str]], link: Link = lambda dataset, name: ""
+) -> dict[str, Any]:
+    """Return papers, their sections and claims in the order of CLAIMS, and the files that numbers were read from."""
     missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
     require(not missing, f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     notes = pd.Series(table.get("note"), table.index, dtype=object).fillna("").astype(str).str.strip()
-    demonstration = (table["verdict"] == DEMONSTRATION).groupby([table["id"], table["dataset"]]).transform("any")
-    title = demonstration.map({True: "Demonstrations of ", False: ""}) + table["paper"].astype(str)
-    text = table["dataset"].astype(str) + ", " + table["study"].astype(str) + (notes != "").map({True: "*", False: ""})
+    text = table["study"].astype(str) + (notes != "").map({True: "*", False: ""})
+    if len(set(table["dataset"])) > 1:
+        text = table["dataset"].astype(str) + ", " + text
     shown = table.astype({"n": "Int64"}).astype(object).where(table.notna(), "")
-    shown = shown.assign(note=notes, title=title, text=text, **_drawn(table))
-    shown = pd.concat([shown[~demonstration], shown[demonstration]])
-    papers = [
-        {"title": first["title"], "claims": [_claim(head, cases, figures) for head, cases in _groups(rows, "id")]}
-        for first, rows in _groups(shown, "title")
-    ]
-    origins = [first for first, _ in _groups(shown, "dataset", "study", "table")]
+    shown = shown.assign(note=notes, text=text, section=[SECTION_OF.get(name, "") for name in table["id"]])
+    shown = shown.assign(**_drawn(table)).reset_index(drop=True)
+    places = {name: place for place, name in enumerate(CLAIMS)}
+    shown = shown.iloc[np.argsort([places.get(name, len(places)) for name in shown["id"]], kind="stable")]
+    papers = []
+    for paper, of_paper in _groups(shown, "paper"):
+        sections = [
+            {
+                "title": head["section"],
+                "claims": [_claim(first, rows, figures, link) for first, rows in _groups(of_section, "id")],
+            }
+            for head, of_section in _groups(of_paper, "section")
+        ]
+        papers.append({"title": paper["paper"], "sections": sections})
+    n_claims = {verdict: shown.loc[shown["verdict"] == verdict, "id"].nunique() for verdict in VERDICTS}
     return {
-        "counts": "; ".join(f"{verdict}: {n}" for verdict, n in counts(table).items()),
+        "glyphs": GLYPHS,
+        "n_claims": {verdict: n for verdict, n in n_claims.items() if n},
+        "n_all": shown["id"].nunique(),
         "not_judged": NOT_JUDGED,
         "papers": papers,
-        "origins": origins,
+        "origins": [first for first, _ in _groups(shown, "dataset", "study", "table")],
         "noted": notes.any(),
     }
 
@@ -98,16 +152,16 @@ def _groups(table: pd.DataFrame, *columns: str) -> list[tuple[dict[Any, Any], pd
     return [(rows.iloc[0].to_dict(), rows) for _, rows in table.groupby(list(columns), sort=False)]
 
 
-def _claim(first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequence[str]]) -> dict[str, Any]:
-    """A claim with its verdict by study, and its rows, in which text that all tested ones share stands once.
+def _claim(
+    first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequence[str]], link: Link
+) -> dict[str, Any]:
+    """Return a claim with its counts by dataset and by study, and its numbers.
 
-    what: the number. rows: the rows of tables that gave it. Of each record: own, the rows of its own; notes, the rest
-    of what its number is.
+    what, rows: the parts of `number_means` and `rows` that all tested numbers share. Of each record, own and notes are
+    the parts that differ.
     """
-    studies = [
-        head | {"verdict": overall(cases["verdict"]), "tally": _tally(cases["verdict"])}
-        for head, cases in _groups(rows, "dataset", "study")
-    ]
+    studies = [head | {"tally": _tally(cases["verdict"])} for head, cases in _groups(rows, "dataset", "study")]
+    chips = [_chip(cases) | {"href": link(head["dataset"], first["id"])} for head, cases in _groups(rows, "dataset")]
     records = [record | _parts(record) for record in rows.to_dict("records")]
     tested = [record for record in records if record["verdict"] != NOT_TESTED]
     means, selected = (
@@ -116,41 +170,109 @@ def _claim(first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequ
     )
     for record in records:
         own = (part for part in record["selected"] if part not in selected)
-        record["own"] = ", ".join(part.replace("against=", "against ") for part in own)
-        record["notes"] = "; ".join(part for part in record["means"] if part not in means)
+        record["own"] = _named(", ".join(part.replace("against=", "against ") for part in own))
+        record["notes"] = _named("; ".join(part for part in record["means"] if part not in means))
     pictures = [file for row in records for file in figures.get((row["dataset"], row["study"], row["table"]), ())]
     shared = {
         "rule": rule_of(first["id"]) if first["id"] in CLAIMS else "",
-        "what": "; ".join(means),
+        "what": _named("; ".join(means)),
         "rows": ", ".join(selected),
         "pictures": list(dict.fromkeys(pictures)),
+        "verdicts": [verdict for verdict in VERDICTS if (rows["verdict"] == verdict).any()],
+        "strips": [_strip(limited) for _, limited in _groups(rows[rows["verdict"] != NOT_TESTED], "least", "most")],
     }
-    return first | {"studies": studies, "records": records} | shared
+    return first | {"studies": studies, "chips": chips, "records": records} | shared
 
 
 def _tally(verdicts: pd.Series) -> str:
-    counts = [(verdict, int((verdicts == verdict).sum())) for verdict in VERDICTS]
-    return ", ".join(f"{n} {_OF_SEVERAL.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in counts if n)
+    n_of = [(verdict, int((verdicts == verdict).sum())) for verdict in VERDICTS]
+    return ", ".join(f"{n} {_PLURALS.get(verdict, verdict) if n > 1 else verdict}" for verdict, n in n_of if n)
+
+
+def _chip(cases: pd.DataFrame) -> dict[str, Any]:
+    """Return the counts of a claim on a dataset, the most frequent verdict first; on ties the least favourable one."""
+    n_of = cases["verdict"].value_counts()
+    ranked = (DOES_NOT_HOLD, UNDECIDED, LEVEL, HOLDS, DEMONSTRATION, NOT_TESTED)
+    order = sorted((verdict for verdict in ranked if verdict in n_of), key=lambda verdict: -n_of[verdict])
+    order.sort(key=lambda verdict: verdict == NOT_TESTED)
+    return {
+        "dataset": cases["dataset"].iloc[0],
+        "counts": [{"verdict": verdict, "glyph": GLYPHS[verdict], "n": int(n_of[verdict])} for verdict in order],
+        "tested": int((cases["verdict"] != NOT_TESTED).sum()),
+        "tally": _tally(cases["verdict"]),
+    }
 
 
 def _parts(record: dict[Any, Any]) -> dict[str, list[str]]:
-    """The texts number_means and rows of a record, in parts.
+    """Split the texts `number_means` and `rows` of a record.
 
     means: what the number means, with the compared method called "the other". selected: the rows that gave it, as
     column=value, without n.
     """
     selected = [part for part in record["rows"].split(", ") if part and not part.startswith("n=")]
     means = record["number_means"]
-    # Names with a hyphen, as others are words of the text, too.
+    # Only names with a hyphen, as others may be words of the text, too.
     for other in re.findall(r"against=(\w+-[\w-]*)", record["rows"]):
         means = re.sub(rf"(?<![\w-]){other}(?![\w-])", "the other", means)
     return {"means": means.split("; "), "selected": selected}
 
 
-def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
-    """Numbers with their intervals, as text and as bars, on the scale of all intervals and limits of the claim.
+def _named(text: str) -> str:
+    """Replace the names of methods in tables by those that people use."""
+    names = "|".join(_METHODS)
+    return re.sub(rf"(?<![\w=-])(?:{names})(?![\w-])", lambda match: _METHODS[match[0]], text)
 
-    at: low end, number and high end in hundredths of the scale; nothing without an interval. limits: of the claim. bar:
+
+# Intervals
+
+
+def _strip(rows: pd.DataFrame) -> dict[str, Any]:
+    """Draw all numbers of a claim that share their limits, sorted, each with its interval, in pixels.
+
+    lines: of each number its place, the ends of its interval, its height and its verdict. limits, zone: the claimed
+    limits, and the part of the strip that they claim.
+    """
+    columns = ["low", "number", "high", "least", "most"]
+    values = rows[columns].replace("", np.nan).infer_objects().astype(float).to_numpy()
+    low, high = np.fmin(values[:, 0], values[:, 1]), np.fmax(values[:, 2], values[:, 1])
+    limits = [float(limit) if np.isfinite(limit) else None for limit in values[0, 3:]]
+    ends = np.array([*low, *high, *(limit for limit in limits if limit is not None)])
+    ends = np.where(np.abs(ends) < np.finfo(float).tiny, 0.0, ends)  # "above 0" is the smallest positive number
+    scale = np.log if ends.min() > 0 and ends.max() > WIDE_SCALE * ends.min() else np.asarray
+    left, right = float(scale(ends.min())), float(scale(ends.max()))
+
+    def at(value: float) -> float:
+        place = (float(scale(value)) - left) / (right - left) if right > left else 0.5
+        return round(3 + (STRIP_WIDTH - 6) * place, 1)
+
+    height = min(max(STRIP_ROW * len(rows), STRIP_HEIGHT[0]), STRIP_HEIGHT[1])
+    step = height / len(rows)
+    lines = [
+        {
+            "x": at(values[row, 1]),
+            "ends": [at(low[row]), at(high[row])] if low[row] < high[row] else [],
+            "y": round((place + 0.5) * step, 2),
+            "verdict": rows["verdict"].iloc[row],
+        }
+        for place, row in enumerate(np.argsort(values[:, 1], kind="stable"))
+    ]
+    marks = [None if limit is None else at(0.0 if abs(limit) < np.finfo(float).tiny else limit) for limit in limits]
+    start, end = 0 if marks[0] is None else marks[0], STRIP_WIDTH if marks[1] is None else marks[1]
+    return {
+        "height": height,
+        "width": STRIP_WIDTH,
+        "stroke": round(min(max(0.6 * step, 0.6), 1.4), 2),
+        "lines": lines,
+        "limits": [mark for mark in marks if mark is not None],
+        "zone": [start, round(end - start, 1)],
+        "tally": _tally(rows["verdict"]),
+    }
+
+
+def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
+    """Write numbers with their intervals as text and as bars, on one scale for all numbers of a claim.
+
+    at: low end, number and high end in hundredths of the scale; empty without an interval. limits: of the claim. bar:
     these as text, ``··│··───o───·``. o is the number, ─ its interval, │ a limit.
     """
     values = table[["low", "number", "high", "least", "most"]].astype(float)

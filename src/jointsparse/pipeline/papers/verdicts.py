@@ -1,18 +1,24 @@
 """The verdicts of our tables on the papers' claims.
 
-One rule for all. A claim holds if the whole 95 % interval of its number lies on the claimed side of a threshold. It
-does not hold if the whole interval lies on the other side, also after Holm's correction over the rows of the claim.
-Otherwise two methods are level if the whole interval is nearer to 0 than a margin that stands with the claim, and the
-claim is undecided if not. A number without interval is always undecided. So is a number of fits of which more than a
-fifth are unfinished or at the edge of a grid. A claim about numbers that the tables lack is not tested. Accuracy and
-sparsity on drawn or composed data are a demonstration and have no verdict. A shape's docstring says what is
-special about it, and `rule_of` prints it.
+A claim is about one number or several, and every number gets a verdict by one rule:
 
-The claims are rows of `quattoni.claims` and `duchi.claims`. Their table is `pd.DataFrame(CLAIMS.values(), CLAIMS)`.
-`shapes` computes the numbers, `judging` judges them.
+- It holds if its whole 95 % interval lies on the claimed side of the limit.
+- It does not hold if its whole interval lies on the other side, also after Holm's correction over the numbers of the
+  claim.
+- Otherwise it is level if its whole interval lies within the claim's `level`, a difference that does not matter, and
+  undecided if not.
+- A number without an interval is undecided. So is a number if more than a fifth of its fits are unfinished or lie at
+  the edge of a grid.
+- A claim is not tested where the tables lack its numbers.
+- Accuracy and sparsity on drawn or composed data are a demonstration, without a verdict.
+
+The docstring of a shape states what is special about it, and `rule_of` prints that docstring.
+
+`quattoni.claims` and `duchi.claims` define the claims; `pd.DataFrame(CLAIMS.values(), CLAIMS)` is their table. `shapes`
+computes the numbers, `judging` judges them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,10 +30,7 @@ from jointsparse.pipeline.papers.judging import (
     ABOVE,
     BELOW,
     DEMONSTRATION,
-    DOES_NOT_HOLD,
-    HOLDS,
     LESS,
-    LEVEL,
     MORE,
     NOT_TESTED,
     STEP_TABLES,
@@ -47,9 +50,10 @@ from jointsparse.pipeline.scores.flags import GAP, unfinished
 
 CLAIMS = quattoni.CLAIMS | duchi.CLAIMS
 NOT_JUDGED = duchi.NOT_JUDGED
+SECTION_OF = {name: title for title, names in (quattoni.SECTIONS | duchi.SECTIONS).items() for name in names}
 
-_SAID = {ABOVE: "above 0", BELOW: "below 0", MORE: "above 1", LESS: "below 1"}
-MOST_UNFINISHED = 0.2  # Choice: of the fits that a verdict rests on.
+_LIMITS = {ABOVE: "above 0", BELOW: "below 0", MORE: "above 1", LESS: "below 1"}
+MOST_UNFINISHED = 0.2  # Choice: fraction of the fits that a verdict rests on.
 
 # fmt: off
 COLUMNS = (
@@ -60,18 +64,32 @@ COLUMNS = (
 
 
 def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) -> pd.DataFrame:
-    """Judge some claims: one row per claim, or per size or comparison if the claim is about several.
+    """Judge some claims.
 
-    tables: by name, such as "chosen", "differences", "recovery" or "cost". ids: names of CLAIMS. demonstration: True
-    for drawn or composed data, on which accuracy and sparsity have no verdict.
+    Parameters
+    ----------
+    tables : mapping
+        Tables by name, such as "chosen", "differences", "recovery" or "cost".
+    ids : list of str
+        Names of CLAIMS.
+    demonstration : bool
+        True for drawn or composed data, on which accuracy and sparsity get no verdict.
 
-    Columns: id, paper, place, claim (in our words), n (size or empty), number, low, high, least, most, number_means,
-    verdict, table, rows (those that gave the number), timed. number_means says where the interval comes from, and
-    counts unfinished fits if the claim is about fits.
-    Raises ValueError for an unknown id, with the known ones, and for a table without a column that a claim reads.
+    Returns
+    -------
+    DataFrame
+        A row for each number: one for a claim, or one for each size or comparison that the claim covers. Columns: id,
+        paper, place, claim (its sentence in our words), n (the training size, or empty), number, low and high (its
+        interval), least and most (the claimed limits), number_means (the quantity, the source of its interval, and
+        the number of unfinished fits), verdict, table and rows (where the number comes from), timed.
+
+    Raises
+    ------
+    ValueError
+        If an id is unknown, or a table lacks a column that a claim reads.
     """
     for name in ids:
-        require(name in CLAIMS, f"claims knows {', '.join(CLAIMS)}; got {name!r}")
+        require(name in CLAIMS, f"claims must be among {', '.join(CLAIMS)}; got {name!r}")
     records = [
         _record(name, _beside_its_fits(tables, judgement, demonstration))
         for name in ids
@@ -103,10 +121,10 @@ def _record(name: str, judgement: Judgement) -> dict[str, Any]:
 
 
 def rule_of(name: str) -> str:
-    """The rule of a claim in words, of each of its numbers: what its shape does, and its limits.
+    """Return the rule of a claim in words: for each of its numbers, what the shape computes, and the limits.
 
     >>> rule_of("selection-sparser")
-    'Geometric mean ratio, paired by run. Not tested if both use relevant features only. It holds below 1.'
+    'Geometric mean ratio, paired by run. Not tested if both use relevant features only. It holds if it is below 1.'
     """
     claim = CLAIMS[name]
     return " ".join(dict.fromkeys(map(_rule, (claim, *claim.more))))
@@ -114,29 +132,16 @@ def rule_of(name: str) -> str:
 
 def _rule(claim: Claim) -> str:
     ends = [
-        _SAID.get(end) or f"{word} {end:g}"
-        for end, word in ((claim.least, "from"), (claim.most, "up to"))
+        _LIMITS.get(end) or f"{word} {end:g}"
+        for end, word in ((claim.least, "at least"), (claim.most, "at most"))
         if np.isfinite(end)
     ]
     level = f", and is level within ±{claim.level:g}" * bool(claim.level)
-    return f"{' '.join(str(claim.shape.__doc__).split())} It holds {' '.join(ends)}{level}."
-
-
-def overall(verdicts: Iterable[str]) -> str:
-    """Verdict on a claim of several rows.
-
-    It is the first of "does not hold", "undecided", "level", "holds", "demonstration" that a row has, or "not tested".
-
-    >>> overall(["holds", "not tested", "undecided"])
-    'undecided'
-    """
-    given = set(verdicts)
-    ranked = (DOES_NOT_HOLD, UNDECIDED, LEVEL, HOLDS, DEMONSTRATION)
-    return next((verdict for verdict in ranked if verdict in given), NOT_TESTED)
+    return f"{' '.join(str(claim.shape.__doc__).split())} It holds if it is {' and '.join(ends)}{level}."
 
 
 def _beside_its_fits(tables: Tables, judgement: Judgement, demonstration: bool) -> Judgement:
-    """Say how many of the fits that are compared are unfinished. There is no verdict if too many are."""
+    """Say how many of the compared fits are unfinished. If too many are, the verdict is "undecided"."""
     claim, where = judgement.claim, judgement.where
     if judgement.verdict == NOT_TESTED or not (claim.on_fits or claim.fits in STEP_TABLES):
         return judgement
@@ -149,13 +154,13 @@ def _beside_its_fits(tables: Tables, judgement: Judgement, demonstration: bool) 
     if claim.fits in STEP_TABLES:
         fits = fits.drop_duplicates(["run", *fits.columns.intersection(["form", "radius", "method"])])
         warned = int((fits["warning"].notna() & (fits["warning"] != "")).sum())
-        why = "eta0 at an edge of its grid, or an optimum that is not certified"
+        why = "eta0 at an edge of its grid, or an uncertified optimum"
         judgement = judgement.adding(f"; {warned} of {len(fits)} fits carry a warning ({why})" * bool(warned))
     count = int(unfinished(fits).sum()) if claim.on_fits else 0
     if count:
         judgement = judgement.adding(
-            f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, edge of a grid)"
+            f"; {count} of {len(fits)} fits are unfinished (gap above {100 * GAP:g} %, or at the edge of a grid)"
         )
     if count <= MOST_UNFINISHED * len(fits):
         return judgement
-    return judgement.adding(", too many for a verdict, which finished ones would decide", verdict=UNDECIDED)
+    return judgement.adding(", which is too many for a verdict; finished fits would decide it", verdict=UNDECIDED)

@@ -328,54 +328,55 @@ EER_ROWS: Where = {"metric": "eer", "words": "test words", "average": "plain", "
 SMALL = {"n_samples": pd.Interval(0, SMALL_SAMPLES, closed="left")}
 LARGE = {"n_samples": at_least(SMALL_SAMPLES)}
 
-FOUND = "{} of {{method}} with the radius chosen by validation minus that with the true one (fraction)"
-PRECISION = "precision of {method} minus that of {against} (fraction)"
-FEATURES = "features used by {method} over those used by {against}"
-AUC = "AUC of {method} minus that of {against} (fraction, words not used for validation)"
-EER = "average EER of {method} minus that of {against} (fraction, words not used for validation)"
+FOUND = "{0} of {{method}} with the radius chosen by validation, minus its {0} with the true radius (fraction)"
+PRECISION = "precision of {method} minus precision of {against} (fraction)"
+FEATURES = "number of features used by {method}, divided by the number used by {against}"
+AUC = "AUC of {method} minus AUC of {against} (fraction, words not used for validation)"
+EER = "average EER of {method} minus average EER of {against} (fraction, words not used for validation)"
 
 # fmt: off
 CLAIMS: dict[str, Claim] = {
     # ICML, sec. 5: synthetic tasks
     "synthetic-error-order": Claim(
-        "l1,inf has a lower test error than l1 and than l2 at every training size.",
+        "l1,∞ has a lower test error than l1 and l2 at every training size.",
         ICML, "sec. 5, Fig. 1 top; report: sec. 5.1", "recovery", difference,
         "test error of {method} minus that of {against} (fraction)", "test_error",
         where=TRUE, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "error-order-by-validation": Claim(
-        "With radii chosen by validation, too, l1,inf has the lowest test error at every training size.",
+        "l1,∞ also has the lowest test error at every training size if validation chooses the radii.",
         ICML, "sec. 5, footnote 2", "recovery", difference,
         "test error of {method} minus that of {against} (fraction)", "test_error",
         where=VALIDATED, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "selection-precision": Claim(
-        "l1,inf picks the relevant features with higher precision than l1, at equal recall (our condition).",
+        "At equal recall (our condition), l1,∞ selects the relevant features with higher precision than l1.",
         ICML, "sec. 5, Fig. 1 bottom; report: sec. 5.1", "recovery", precision_at_equal_recall, PRECISION, "precision",
         where=TRUE | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, on_fits=True,
     ),
     "selection-recall": Claim(
-        "l1,inf and l1 both find nearly all relevant features (recall 0.9 or more) even from few samples.",
+        "Both l1,∞ and l1 find nearly all relevant features (a recall of at least 0.9), even from few samples.",
         ICML, "sec. 5, Fig. 1 bottom; report: sec. 5.1", "recovery", mean, "recall of {method} (fraction)", "recall",
         where=TRUE, each={"n": (EVERY,), "method": (JOINT, L1)},
         least=0.9,  # Choice: "high" and "nearly all".
         on_fits=True,
     ),
     "selection-sparser": Claim(
-        "l1,inf returns sparser solutions than l1.",
+        "l1,∞ returns sparser solutions than l1.",
         ICML, "sec. 5; report: sec. 5.1", "recovery", ratio_if_imperfect, FEATURES, "features",
         where=TRUE | {"against": L1}, each={"n": (EVERY,)}, most=LESS, on_fits=True,
     ),
     "selection-by-validation": Claim(
-        "With radii chosen by validation, too, l1,inf is sparser than l1, and more precise at equal recall.",
+        "If validation chooses the radii, l1,∞ is also sparser than l1, and more precise at equal recall.",
         ICML, "sec. 5, footnote 2", "recovery", precision_at_equal_recall, PRECISION, "precision",
         where=VALIDATED | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, on_fits=True,
     ).and_also(shape=ratio_if_imperfect, means=FEATURES, number="features", least=-np.inf, most=LESS),
     "radius-by-validation": Claim(
-        "Radii chosen by validation give very similar results: nearly the test errors, recalls and precisions of the "
-        "true radii.",
+        "Radii chosen by validation give results very similar to those of the true radii: nearly the same test errors, "
+        "recalls and precisions.",
         ICML, "sec. 5, footnote 2", "recovery", difference,
-        "test error of {method} with the radius chosen by validation minus that with the true one (below 0: better)",
+        "test error of {method} with the radius chosen by validation, minus its test error with the true radius (below "
+        "0: better)",
         "test_error", where=VALIDATED | {"against": "true"}, each={"n": (EVERY,), "method": (JOINT, L1, L2)},
         by="radius_rule", least=-0.02, most=0.02,  # Choice: "very similar".
         on_fits=True,
@@ -384,37 +385,39 @@ CLAIMS: dict[str, Claim] = {
     .and_also(number="precision", means=FOUND.format("precision"), each={"n": (EVERY,), "method": (JOINT, L1)}),
     # ICML, sec. 6.2: image annotation
     "auc-order": Claim(
-        "Below 20,000 samples l1,inf has a higher average AUC than l1 and than l2.",
+        "With fewer than 20,000 samples, l1,∞ has a higher average AUC than l1 and l2.",
         ICML, "abstract; sec. 6.2, Fig. 3; sec. 7", "differences", resampled_difference, AUC, "difference",
         where=AUC_ROWS | SMALL, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=ABOVE, level=SIMILAR,
         on_fits=True,
     ),
     "auc-significant": Claim(
-        "Below 20,000 samples l1,inf is significantly better than l1 and than l2 by sign tests.",
+        "With fewer than 20,000 samples, l1,∞ is significantly better than l1 and l2 in sign tests.",
         ICML, "sec. 2, 6.2 and 7, Table 1; poster: Performance Comparison", "significance", significance,
         "p-value of one-sided sign tests, from medians over pairings and over runs", "p_median",
         where={"words": "test words", "method": JOINT} | SMALL, most=SIGNIFICANT, on_fits=True, beside=("differences",),
     ),
     "auc-level-when-large": Claim(
-        "From 20,000 samples on, the methods' average AUCs are about the same.",
-        ICML, "sec. 6.2, Fig. 3; its Table 1 has p = .001 against l2 at 63,408 samples",
+        "With 20,000 or more samples, the average AUCs of the methods are about the same.",
+        ICML, "sec. 6.2, Fig. 3; but Table 1 has p = .001 against l2 at 63,408 samples",
         "differences", resampled_difference, AUC, "difference",
         where=AUC_ROWS | LARGE, each={"n": (EVERY,), "against": (L1, L2_OF_ICML)}, least=-SIMILAR, most=SIMILAR,
         level=SIMILAR, on_fits=True,
     ),
     "auc-at-30-percent": Claim(
-        "With at most 30% of the features l1,inf has a higher average AUC than l1 (read off the figure, without "
-        "sizes).",
+        "With at most 30% of the features, l1,∞ has a higher average AUC than l1 (read off the figure, which gives no "
+        "training sizes).",
         ICML, "sec. 6.2, Fig. 4", "sparsity", difference_of_few,
-        "AUC of {method} minus that of {against} (fraction), both chosen by validation words among fits with at most "
-        f"{FEW_FEATURES:.0%} of the features", "auc_weighted",
+        "AUC of {method} minus AUC of {against} (fraction); validation words choose both fits, among those with at "
+        f"most {FEW_FEATURES:.0%} of the features", "auc_weighted",
         where={"method": JOINT, "against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, on_fits=True,
     ),
     "features-to-match": Claim(
-        "For the AUC that l1,inf has with 30% of the features l1 needs many more of them.",
+        "l1 needs many more features than l1,∞ to reach the AUC that l1,∞ has with 30% of the features.",
         ICML, "sec. 6.2, Fig. 4", "sparsity", features_to_match,
-        "features with which {method} reaches the AUC on validation words that {against} has with at most "
-        f"{FEW_FEATURES:.0%} of all, where these words choose, over those that {{against}} uses", "features",
+        "number of features with which {method} reaches the AUC of {against} on the validation words, divided by the "
+        "number that {against} uses; validation words choose its fit among those with at most "
+        f"{FEW_FEATURES:.0%} of the features",
+        "features",
         where={"method": L1, "against": JOINT}, each={"n": (EVERY,)},
         least=2,  # Choice: times as many features are "many more". The paper has .95 / .3.
         on_fits=True,
@@ -423,23 +426,23 @@ CLAIMS: dict[str, Claim] = {
         "The projected subgradient method converges within 200 iterations on the largest training sets (read off the "
         "figure).",
         ICML, "sec. 6.2, Fig. 2", "convergence", distance_from_optimum,
-        "largest relative distance from the optimum of {method}: at most this (fraction)", "gap",
+        "upper bound on the largest relative distance of {method} from the optimum (fraction)", "gap",
         where={"method": JOINT}, each={"radius": (ANY, CHOSEN)},
         most=0.05,  # Choice: converged is within 5 % of the optimum, relative as certified gaps are.
         beside=("chosen",),
     ),
     "projection-n-log-n": Claim(
-        "Projecting a matrix of x entries takes O(x log x) time, for any number of tasks.",
+        "Projecting a matrix with x entries takes O(x log x) time, whatever the number of tasks.",
         ICML, "abstract, sec. 4.2; report: sec. 4.2", "cost", slope,
         "exponent of x, the number of entries, in the measured seconds / (x log x)", "seconds / (x * log(x))",
         where={"part": "projection size", "method": "sort"}, most=NEARLY_FLAT_SLOPE,
     ).and_also(
         where={"part": "projection tasks"}, number="seconds",
-        means="exponent of the number of tasks in the measured seconds, for as many entries",
+        means="exponent of the number of tasks in the measured seconds, with the number of entries fixed",
     ),
     # The report, sec. 5.2: stories
     "eer-order": Claim(
-        "l1,inf has a lower average EER than l1 and than l2.",
+        "l1,∞ has a lower average EER (equal error rate) than l1 and l2.",
         REPORT, "sec. 5.2, Fig. 3 left", "differences", resampled_difference, EER, "difference",
         where=EER_ROWS, each={"n": (EVERY,), "against": (L1, L2_OF_REPORT)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
@@ -449,7 +452,7 @@ CLAIMS: dict[str, Claim] = {
         where={"method": L1, "against": L2_OF_REPORT}, each={"n": (EVERY,)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "eer-most-topics": Claim(
-        "l1,inf has the lowest EER on all but a few topics, at n = 30.",
+        "With n = 30, l1,∞ has the lowest EER on all but a few topics.",
         REPORT, "sec. 5.2, Fig. 3 right", "by_word", share_of_topics,
         "fraction of topics on which {method} has the lowest EER (mean over runs)", "eer",
         where={"validation_word": False},
@@ -457,31 +460,32 @@ CLAIMS: dict[str, Claim] = {
         on_fits=True,
     ),
     "joint-sparsity": Claim(
-        "l1,inf uses fewer features than l1, at n = 30 or the next size (read off the figure).",
+        "With n = 30, or else the next size tested, l1,∞ uses fewer features than l1 (read off the figure).",
         REPORT, "sec. 5.2, Fig. 4", "chosen", ratio_at_report_size, FEATURES, "features",
         where={"method": JOINT, "against": L1}, most=LESS, on_fits=True,
     ),
     "feature-sharing": Claim(
-        "A feature that l1,inf uses serves more tasks than one that l1 uses.",
+        "A feature used by l1,∞ serves more tasks than a feature used by l1.",
         REPORT, "sec. 5.2, Fig. 4", "weights", tasks_per_feature,
-        "tasks per used feature of {method} minus those of {against} (mean over features with a weight)", "weight",
+        "tasks per used feature of {method} minus tasks per used feature of {against} (mean over features)", "weight",
         where={"method": JOINT, "against": L1}, least=ABOVE, exact=True, on_fits=True,
     ),
     # The report: iterations and seconds
     "iterations-independent-of-samples": Claim(
-        "The number of iterations to a given accuracy does not grow with the number of samples.",
+        "The number of iterations needed for a given accuracy does not grow with the number of samples.",
         REPORT, "sec. 2", "recovery", slope_of_iterations,
-        "exponent of n in the iterations to 1 % accuracy (median over runs)", "iterations",
+        "exponent of n in the number of iterations to an accuracy of 1 % (median over runs)", "iterations",
         where=BY_STEPS, most=0.2,  # Choice: iterations that grow slower than n^0.2 do not depend on n.
     ),
     "convergence-rate": Claim(
         "The projected subgradient method comes within eps of the optimum in O(eps^-2) iterations.",
         REPORT, "sec. 1 and 6; ICML: sec. 3.3", "recovery", rate,
-        "exponent of 1/eps in the iterations to within eps = 10, 3 and 1 % of the optimum, one per run", "iterations",
+        "exponent of 1/eps in the number of iterations until within eps = 10, 3 and 1 % of the optimum, in each run",
+        "iterations",
         where=BY_STEPS, each={"n": (EVERY,)}, most=2,  # report, sec. 6
     ),
     "cost-linear-in-samples": Claim(
-        "The cost of training grows no faster than linearly with the number of samples.",
+        "The cost of training grows at most linearly with the number of samples.",
         REPORT, "abstract, sec. 6", "cost", slope,
         "exponent of the number of samples in the measured seconds", "seconds",
         # Choice: per task; with fewer, the fixed cost of an iteration flattens the slope.
@@ -489,48 +493,86 @@ CLAIMS: dict[str, Claim] = {
         most=1.2,  # Choice: seconds that grow slower than n^1.2 grow linearly.
     ),
     "l1-is-one-task": Claim(
-        "The l1 projection of Duchi et al. is the l1,inf projection of a single task.",
+        "The l1 projection of Duchi et al. is the l1,∞ projection for a single task.",
         ICML, "sec. 2 and 6", "cost", largest,
-        "largest difference between entries of the two projections, over the radius", "difference",
+        "largest difference between entries of the two projections, divided by the radius", "difference",
         where={"part": "one task"}, most=1e-12,  # Choice: both meet the radius to so much.
         exact=True,
     ),
     "projection-non-zero-rows": Claim(
-        "Beyond one scan of the matrix, the cost of a projection depends on the non-zero rows alone.",
+        "Apart from one scan of the matrix, the cost of a projection depends only on the non-zero rows.",
         REPORT, "sec. 4.2", "cost", beyond_scan,
-        "seconds beyond a scan of the dense matrix ({scan:.2g} s) with {few:g} non-zero rows over those with {most:g}",
+        "seconds beyond a scan of the dense matrix ({scan:.2g} s) with {few:g} non-zero rows, divided by the same with "
+        "{most:g} non-zero rows",
         "seconds", where={"part": "projection rows", "against": "scan"}, each={"method": ("sort", "newton")},
         most=FAR_BELOW,
     ),
     "projection-as-cheap-as-l1": Claim(
-        "The cost of an l1,inf projection grows with the number of parameters no faster than that of an l1 projection.",
+        "The cost of an l1,∞ projection grows with the number of parameters no faster than that of an l1 projection.",
         ICML, "sec. 7; poster: contributions", "cost", ratio_slope,
-        "exponent of the number of entries in the measured seconds over those of an l1 projection (at {at:,.0f} the "
-        "ratio is {value:.3g})", "seconds",
+        "exponent of the number of entries in the measured seconds, divided by those of an l1 projection (the ratio is "
+        "{value:.3g} with {at:,.0f} entries)", "seconds",
         # Beside the projection of Duchi et al., Fig. 2. Ours, too: it is the default.
         where={"part": "projection size", "against": "l1 pivot"}, each={"method": ("sort", "newton")},
         most=NEARLY_FLAT_SLOPE,
     ),
     "linear-program-outgrown": Claim(
-        "A general solver of linear programs does not scale: its time grows faster than that of projected "
-        "subgradients.",
+        "A general solver for linear programs does not scale: its time grows faster than the time of the projected "
+        "subgradient method.",
         REPORT, "sec. 2; ICML: sec. 2", "cost", slope_of_programs,
-        "exponent of the number of tasks in the seconds of the program's solver over those of the other (at {at:,.0f} "
-        "the ratio is {value:.3g})", "seconds",
+        "exponent of the number of tasks in the seconds of the linear program's solver, divided by the seconds of the "
+        "subgradient method (the ratio is {value:.3g} with {at:,.0f} tasks)", "seconds",
         where={"part": "tasks", "method": "linear program", "against": "subgradient"}, least=ABOVE,
     ),
     "projection-memory-linear": Claim(
-        "Projecting a matrix of x entries takes O(x) memory.",
+        "Projecting a matrix with x entries takes O(x) memory.",
         ICML, "abstract; sec. 1, 4.2 and 7", "cost", slope,
-        "exponent of x, the number of entries, in the bytes per entry beside matrix and result ({value:.3g} for "
-        "{at:g})", "bytes / x", where={"part": "projection size", "method": "sort"}, most=NEARLY_FLAT_SLOPE,
+        "exponent of x, the number of entries, in the bytes per entry besides the matrix and the result ({value:.3g} "
+        "bytes with {at:g} entries)", "bytes / x",
+        where={"part": "projection size", "method": "sort"}, most=NEARLY_FLAT_SLOPE,
     ),
     # The poster: scenes
     "scene-order": Claim(
-        "On scenes, l1,inf has a higher average AUC than l1 at every training size.",
-        POSTER, "Indoor Scene Recognition, L1 vs L1INF, read off a figure",
+        "On indoor scenes, l1,∞ has a higher average AUC than l1 at every training size.",
+        POSTER, "Indoor Scene Recognition, L1 vs L1INF (read off a figure)",
         "differences", resampled_difference, AUC, "difference",
         where=AUC_ROWS | {"against": L1}, each={"n": (EVERY,)}, least=ABOVE, level=SIMILAR, on_fits=True,
     ),
 }
 # fmt: on
+
+# The sections of the page of claims, each with its claims.
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Section 5: synthetic tasks": (
+        "synthetic-error-order",
+        "error-order-by-validation",
+        "selection-precision",
+        "selection-recall",
+        "selection-sparser",
+        "selection-by-validation",
+        "radius-by-validation",
+    ),
+    "Section 6.2: image annotation": (
+        "auc-order",
+        "auc-significant",
+        "auc-level-when-large",
+        "auc-at-30-percent",
+        "features-to-match",
+        "convergence-200",
+    ),
+    "Sections 2, 4 and 7: projections": (
+        "projection-n-log-n",
+        "l1-is-one-task",
+        "projection-as-cheap-as-l1",
+        "projection-memory-linear",
+    ),
+    "Section 5.2: stories": ("eer-order", "l1-over-l2", "eer-most-topics", "joint-sparsity", "feature-sharing"),
+    "Sections 2, 4 and 6: iterations and time": (
+        "iterations-independent-of-samples",
+        "convergence-rate",
+        "cost-linear-in-samples",
+        "projection-non-zero-rows",
+        "linear-program-outgrown",
+    ),
+    "Indoor scene recognition": ("scene-order",),
+}
