@@ -44,7 +44,7 @@ EXPECTED = r"""## A paper
 
 Number: a number (fraction).
 
-| study | n | of | number | interval | verdict | notes |
+| study | n | case | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
 | one, a | 40 |  | 2 (1 to 3) | `│···────────o────────` | demonstration |  |
 
@@ -57,7 +57,7 @@ Number: a number (fraction).
 
 Number: mean (metric=auc).
 
-| study | n | of | number | interval | verdict | notes |
+| study | n | case | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
 | one, a\* | 40 | against l1 | 0.125 (0.1 to 0.15) | `··········│····───o──` | holds | over the other; plain |
 | one, a\* | 80 | against linear SVM | 0.125 (-0.05 to 0.15) | `──────────│───────o──` | holds | over the other |
@@ -74,7 +74,7 @@ Number: mean (metric=auc).
 
 Number: a number (fraction).
 
-| study | n | of | number | interval | verdict | notes |
+| study | n | case | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
 | two, a | 8 |  | 0.125 |  | holds |  |
 

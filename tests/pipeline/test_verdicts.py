@@ -125,7 +125,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         RECOVERY,
         [("recovery", "n > 0", {"precision": 1.0, "recall": 1.0})],
         {UNTESTED: 7},
-        "both are perfect",
+        "both methods have a precision of 1",
     ),
     "one that is perfect": (
         "selection-precision",
@@ -214,7 +214,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         FLICKR,
         [("significance", "n > 0", {"p_median": 0.9, "p_reverse_median": 0.002})],
         {FAILS: 6},
-        "10 runs; reverse: 0.008, corrected 0.048",
+        "10 runs; reverse direction: 0.008, corrected 0.048",
     ),
     "the reverse is nearly significant": (
         "auc-significant",
@@ -270,7 +270,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         FLICKR,
         [("sparsity", NO_JOINT, {"validation": 0.0})],
         {HOLDS: 5},
-        "in 10 of 10 runs hinge-l1 never reaches it: the most features that it used count",
+        "in 10 of 10 runs hinge-l1 never reaches the AUC, and its largest number of features counts",
     ),
     "l1 never reaches the AUC, with few features": (
         "features-to-match",
@@ -523,14 +523,14 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         RACE,
         [("race", "n == 800", NOT)],
         {UNTESTED: 2},
-        "one size alone with",
+        "only one size with",
     ),
     "no gain where one never gets there": (
         "stochastic-gains-with-dimension",
         RACE,
         [("race", "n == 800 and run == 1 and method == 'stochastic'", {"suboptimality": 0.5})],
         {UNTESTED: 2},
-        "does not get to 0.01 in each run",
+        "does not reach 0.01 in every run",
     ),
     "one dimension has no exponent": (
         "interior-point-quadratic",
@@ -551,14 +551,14 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         RACE,
         [("race", "suboptimality < 0.01", {"suboptimality": 0.011})],
         {UNTESTED: 24},
-        "batch does not get to a suboptimality of 0.01",
+        "batch never reaches a suboptimality of 0.01",
     ),
     "a digit is never reached": (
         "slows-down",
         RACE,
         [("race", "suboptimality < 0.001", {"suboptimality": 0.0011})],
         {HOLDS: 12, UNTESTED: 12},
-        "reached in 0 of 5 runs, in the rest all steps count",
+        "reached in 0 of 5 runs; in the other runs, all steps count",
     ),
     "a digit is never reached, in few steps": (
         "slows-down",
@@ -656,7 +656,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
             ("recovery", f"{JOINT} and n == 10", {"iterations_10": 1, "iterations_3": 150}),
         ],
         {FAILS: 1, UNDECIDED: 6},
-        " of 10 runs do not come within 1 %, and count with what they reach, a lower bound",
+        " of 10 runs do not come within 1 % of the optimum, and give a lower bound",
     ),
     "no rate": (
         "convergence-rate",

@@ -123,8 +123,8 @@ def _record(name: str, judgement: Judgement) -> dict[str, Any]:
 def rule_of(name: str) -> str:
     """Return the rule of a claim in words: for each of its numbers, what the shape computes, and the limits.
 
-    >>> rule_of("selection-sparser")
-    'Geometric mean ratio, paired by run. Not tested if both use relevant features only. It holds if it is below 1.'
+    >>> rule_of("l1-over-l2")
+    'Mean difference, paired by run. It holds if it is below 0, and is level within ±0.01.'
     """
     claim = CLAIMS[name]
     return " ".join(dict.fromkeys(map(_rule, (claim, *claim.more))))

@@ -41,7 +41,7 @@ from jointsparse.pipeline.papers.shapes import (
 
 PAPER = "Duchi et al. 2008"
 
-# Why results of the paper's text have no verdict here.
+# Why some statements of the paper have no verdict.
 NOT_JUDGED = (
     'Duchi et al., sec. 7, call interior-point methods "infeasible or very slow" without a number; the claim '
     "interior-point-quadratic tests how their cost grows.",
@@ -51,20 +51,20 @@ NOT_JUDGED = (
 
 
 def gain(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of the cost ratios of two methods, at the largest size over the smallest, as a geometric mean over runs."""
+    """Cost ratio of two methods at the largest size over their ratio at the smallest, a geometric mean over runs."""
     sizes = rows_with(tables, claim.table, "n", problem=where["problem"])["n"]
     small, large = int(sizes.min()), int(sizes.max())
-    require(small < large, f"table {claim.table} has one size alone with {describe(where)}, n={small}", NotTested)
+    require(small < large, f"table {claim.table} has only one size with {describe(where)}, n={small}", NotTested)
     costs = [costs_to_accuracy(claim, tables, where | {"n": n}) for n in (large, small)]
     never = pd.concat(costs)[["bound", "bound_of_other"]].any(axis=None)
-    require(not never, f"a method does not get to {ACCURACY:g} in each run of n={small} or {large}", NotTested)
+    require(not never, f"a method does not reach {ACCURACY:g} in every run with n={small} or n={large}", NotTested)
     ratios = costs[0]["ratio"] / costs[1]["ratio"]
     judgement = conclude(claim, geometric_mean_over(ratios), where | {"n": (small, large)}, small=small, large=large)
     return [judgement._replace(n=large)]
 
 
 def exponent_of_iteration(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Exponent of the size in the seconds of an iteration, from the smallest to the largest, as a mean over runs."""
+    """Exponent of the size in the seconds per iteration, from the smallest to the largest size, a mean over runs."""
     rows = rows_with(tables, claim.table, "run", "n", "step", "seconds", **where)
     small, large = int(rows["n"].min()), int(rows["n"].max())
     last = rows.groupby(["n", "run"])[["seconds", "step"]].max()
@@ -75,19 +75,20 @@ def exponent_of_iteration(claim: Claim, tables: Tables, where: Where) -> list[Ju
 
 
 def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean over runs. Where a run never gets there all its steps count, a lower bound, which cannot speak
-    against the claim.
+    """Geometric mean over runs. If a run never reaches the digit, all its steps count. This is a lower bound, which
+    cannot contradict the claim.
     """
     runs = {column: where[column] for column in ("problem", "n", "method")}
     rows, digit = rows_with(tables, claim.table, "run", "step", "suboptimality", **runs), where["digit"]
     before, after = (until(rows, "step", 10.0**-digits) for digits in (digit - 1, digit))
     before, after = before[~before["bound"]], after[~before["bound"]]
-    missing = f"{where['method']} does not get to a suboptimality of {10.0 ** (1 - digit):g}"
+    missing = f"{where['method']} never reaches a suboptimality of {10.0 ** (1 - digit):g}"
     require(len(before), missing, NotTested)
-    # Choice: "slows" means against the mean of the digits before; linear convergence takes equally many for each.
+    # Choice: "slow down" means compared with the mean of the digits before. Linear convergence takes equally many steps
+    # for each digit.
     ratios = np.maximum(after["spent"] - before["spent"], 1) / (before["spent"] / (digit - 1))
     judgement = conclude(claim, geometric_mean_over(ratios), where)
-    note = f"; reached in {(~after['bound']).sum()} of {len(after)} runs, in the rest all steps count"
+    note = f"; reached in {(~after['bound']).sum()} of {len(after)} runs; in the other runs, all steps count"
     return [judgement.withheld(DOES_NOT_HOLD).adding(note) if after["bound"].any() else judgement]
 
 
@@ -95,13 +96,15 @@ def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 DIMENSION, UPDATES = {"part": "dimension"}, {"part": "touched", "method": "tree"}
 LARGE = {"x": at_least(10_000)}  # Choice: with fewer entries, the fixed cost of a call flattens the slope of seconds.
-MANY = at_least(1_000_000)  # Choice: of non-zero weights; the paper's bigrams have 1,946,684 dimensions.
-SPARSE = pd.Interval(0, 0.012, closed="both")  # of all features; sec. 7, the unigrams of its stochastic runs
-# Choice: of "on average one-thousand non-zero features" of an example, sec. 1.
+MANY = at_least(1_000_000)  # Choice: number of non-zero weights; the paper's bigrams have 1,946,684 dimensions.
+SPARSE = pd.Interval(
+    0, 0.012, closed="both"
+)  # fraction of all features, as for the unigrams of the stochastic runs in sec. 7
+# Choice: about the "on average one-thousand non-zero features" of an example, sec. 1.
 ABOUT_1000 = pd.Interval(300, 3_000, closed="both")
 PROJECTIONS = ("pivot", "newton")  # the paper's Fig. 2, and ours
 BATCH, SINGLE_OR_FEW = ("batch 25%", "batch 100%"), ("stochastic 1", "stochastic 100")
-# Paper: its coordinate descent, of Friedman et al. (2007), is for least squares.
+# Paper: its coordinate descent, by Friedman et al. (2007), is for least squares.
 TO_INTERIOR = {"method": ("batch", "stochastic", "line-search"), "against": "interior-point"}
 TO_COORDINATE = TO_INTERIOR | {"against": "coordinate-descent", "problem": "squared"}
 STOCHASTIC = {"method": "stochastic", "against": "interior-point"}
@@ -221,7 +224,7 @@ CLAIMS: dict[str, Claim] = {
         "steps for digit {digit} of the suboptimality (fraction of the objective at w = 0), divided by the mean number "
         "of steps for the digits before", "step",
         where={"method": TO_INTERIOR["method"]},
-        each=EACH_SIZE | {"method": (EVERY,), "digit": (3, 4)},  # Choice: the digits that the paper means after 1e-2.
+        each=EACH_SIZE | {"method": (EVERY,), "digit": (3, 4)},  # Choice: the digits that follow the accuracy 1e-2.
         least=MORE,
     ),
     # Sec. 7, Fig. 6 and 7: against exponentiated gradient

@@ -62,16 +62,16 @@ N_ITER = 200  # Quattoni et al. 2009, Fig. 2
 LEAST_OBJECTIVE = 1e-3  # divisor of distances from the optimum, if the objective is smaller; also of the gap
 
 JOINT, L1, L2 = "hinge-l1inf", "hinge-l1", "hinge-l2"
-# Either method is the paper's l2, the nearer one first: the ICML paper trained l2 by SVM-Light, the report by the same
-# projected subgradient method as the others.
+# Both methods stand for the paper's l2, the closer one first: the ICML paper trained l2 with SVM-Light, the report with
+# the same projected subgradient method as the other norms.
 L2_OF_ICML, L2_OF_REPORT = ("svm-l2", L2), (L2, "svm-l2")
 
-# Functions for what has no common shape
+# Shapes that only one claim needs, or a few
 
 
 def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference of precisions, paired by run. Undecided where recalls may differ by more than 0.01, and not
-    tested where they do, or where both use relevant features only.
+    """Mean difference of precisions, paired by run. It is undecided if the recalls may differ by more than 0.01, and
+    not tested if they do, or if both methods use only relevant features.
     """
     recall = difference(claim._replace(number="recall"), tables, where)[0].estimate
     differ = f"recalls differ by {recall.number:+.3f}"
@@ -84,24 +84,24 @@ def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> lis
 
 
 def difference_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference, paired by run. Not tested if both use relevant features only."""
+    """Mean difference, paired by run. It is not tested if both methods use only relevant features."""
     _not_if_perfect(claim, tables, where)
     return difference(claim, tables, where)
 
 
 def ratio_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run. Not tested if both use relevant features only."""
+    """Geometric mean ratio, paired by run. It is not tested if both methods use only relevant features."""
     _not_if_perfect(claim, tables, where)
     return ratio_over_runs(claim, tables, where)
 
 
 def _not_if_perfect(claim: Claim, tables: Tables, where: Where) -> None:
     perfect = all((rows["precision"] == 1).all() for rows in pair(claim, tables, where, "precision"))
-    require(not perfect, "both are perfect: they have a precision of 1 in every run", NotTested)
+    require(not perfect, "both methods have a precision of 1 in every run", NotTested)
 
 
 def ratio_at_report_size(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run, at n = 30 or the next size."""
+    """Geometric mean ratio, paired by run, with n = 30 or else the next size."""
     return ratio_over_runs(claim, tables, _at_report_size(claim, tables, where))
 
 
@@ -110,10 +110,10 @@ def _at_report_size(claim: Claim, tables: Tables, where: Where) -> Where:
 
 
 def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """P-value of all runs and pairings: four times the median over runs of the median over pairings, at most 1. It is
-    judged after Holm's correction over the comparisons below 20,000 samples, and has no interval. It does not hold
-    where the reverse direction is significant, nor, if neither is, where auc-order does not. Else it is level where
-    that is, and undecided where not.
+    """P-value over all runs and pairings: four times the median over runs of the median over pairings, at most 1. It
+    has no interval, and is judged after Holm's correction over the comparisons with fewer than 20,000 samples. It does
+    not hold if the reverse direction is significant. If neither direction is significant, the verdict is that of
+    auc-order if that is "does not hold" or "level", and undecided otherwise.
     """
     rows = rows_with(tables, claim.table, "run", "n", "against", "p", "p_median", "p_reverse_median", **where)
     l2 = [name for name in L2_OF_ICML if name in set(rows["against"])]
@@ -132,21 +132,18 @@ def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     order = {(judgement.where.get("n"), judgement.where.get("against")): judgement.verdict for judgement in orders}
     judgements = []
     for test in tests.itertuples(index=False):
-        # A significant test decides: the claim holds, or, if the test of the reverse is significant, does not hold. If
-        # neither is, the order of AUCs may say that the claim does not hold or that the two are level. What remains is
-        # undecided.
         verdict = order.get((test.n, test.against), UNDECIDED)
         verdict = verdict if verdict in (LEVEL, DOES_NOT_HOLD) else UNDECIDED
         if min(test.corrected, test.reverse_corrected) < SIGNIFICANT:
             verdict = HOLDS if test.corrected < SIGNIFICANT else DOES_NOT_HOLD
         note = (
-            f"; {test.corrected:.2g} after Holm's correction over {len(tests)} comparisons, which decides; tests pool "
-            f"words and are not exact; {test.runs} runs; reverse: {test.p_reverse:.2g}, corrected "
-            f"{test.reverse_corrected:.2g}; the paper's test, one pairing in a run: {test.least:.2g} to "
+            f"; {test.corrected:.2g} after Holm's correction over {len(tests)} comparisons, which decides; the tests "
+            f"pool words and are not exact; {test.runs} runs; reverse direction: {test.p_reverse:.2g}, corrected "
+            f"{test.reverse_corrected:.2g}; with one pairing per run, as in the paper: {test.least:.2g} to "
             f"{test.most:.2g}, below {SIGNIFICANT:g} in {test.alone} runs"
         )
         if verdict == UNDECIDED:
-            note += "; more test samples would decide it, as medians over runs do not shrink"
+            note += "; more test samples would decide it, but more runs would not, as the p-value is a median over runs"
         case = where | {"n": test.n, "against": test.against}
         judgements.append(
             Judgement(claim, Estimate(test.p, np.nan, np.nan, ""), verdict, claim.means + note, case, test.n)
@@ -158,8 +155,8 @@ FIT_COLUMNS = ("run", "features", "validation", "auc_weighted")  # columns of th
 
 
 def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference, paired by run, of the fits with few features that validation words choose for each method. A run
-    in which a method has no such fit has no number; without it the claim cannot hold.
+    """Mean difference, paired by run, of the fits that validation words choose for each method among those with few
+    features. A run in which a method has no such fit gives no number, and then the claim cannot hold.
     """
     sides = pair(claim, tables, where, *FIT_COLUMNS)
     values, against = (_chosen_with_few(rows)[claim.number] for rows in sides)
@@ -168,12 +165,12 @@ def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgem
     if len(differences) == n_runs:
         return [judgement]
     note = f"; in {n_runs - len(differences)} of {n_runs} runs a method has no fit with so few features"
-    return [judgement.withheld(HOLDS, "a path of radii that goes lower would decide it").adding(note)]
+    return [judgement.withheld(HOLDS, "a path with smaller radii would decide it").adding(note)]
 
 
 def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run. Where a run never reaches the AUC, the most features that it used count, a
-    lower bound, which cannot speak against the claim.
+    """Geometric mean ratio, paired by run. If a run never reaches the AUC, the largest number of features that it used
+    counts. This is a lower bound, which cannot contradict the claim.
     """
     l1, joint = pair(claim, tables, where, *FIT_COLUMNS)
     few = _chosen_with_few(joint)
@@ -181,19 +178,19 @@ def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgem
     most = l1[l1["run"].isin(target.index)].groupby("run")["features"].max()
     matching = l1[l1["validation"] >= l1["run"].map(target)].groupby("run")["features"].min().reindex(most.index)
     never = int(matching.isna().sum())
-    # Choice: if no fit of l1 reaches the AUC, its largest number of features counts, a lower bound.
+    # Choice: if no fit of l1 reaches the AUC, its largest number of features counts as a lower bound.
     judgement = conclude(claim, geometric_mean_over(matching.fillna(most) / few["features"]), where)
     if never:
-        note = f"; in {never} of {len(most)} runs {L1} never reaches it: the most features that it used count"
+        note = f"; in {never} of {len(most)} runs {L1} never reaches the AUC, and its largest number of features counts"
         judgement = judgement.withheld(DOES_NOT_HOLD).adding(note)
     if len(few) < n_runs:
         note = f"; in {n_runs - len(few)} of {n_runs} runs {JOINT} has no fit with so few features"
-        judgement = judgement.withheld(HOLDS, "no number of runs would decide it, as some have no number").adding(note)
+        judgement = judgement.withheld(HOLDS, "more runs would not decide it, as some runs have no number").adding(note)
     return [judgement]
 
 
 def _chosen_with_few(rows: pd.DataFrame) -> pd.DataFrame:
-    """By run the fit with few features that has the best AUC on the validation words; the first on ties."""
+    """Return for each run the fit with few features that has the best validation AUC, the first one on ties."""
     few = rows[(rows["features"] <= FEW_FEATURES) & rows["validation"].notna()]
     return few.sort_values("validation", ascending=False, kind="stable").drop_duplicates("run").set_index("run")
 
@@ -202,8 +199,8 @@ ANY, CHOSEN = "any", "as in table chosen"
 
 
 def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Largest relative distance from the optimum on the largest sets. The ends of its interval bound it, by duality and
-    by smaller radii; they are no confidence interval.
+    """Largest relative distance from the optimum on the largest training sets. Its interval consists of bounds, by
+    duality and by smaller radii, and is not a confidence interval.
     """
     rows = rows_with(
         tables, claim.table, "run", "n", "radius", "eta0", "iteration", "objective", "gap", method=where["method"]
@@ -211,31 +208,31 @@ def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Ju
     n = int(rows["n"].max())
     rows = rows[rows["n"] == n]
     fit = rows["eta0"].notna().any() and rows["iteration"].max() <= N_ITER
-    require(fit, f"table {claim.table} must hold at most {N_ITER} iterations of a solver with step sizes", NotTested)
+    require(fit, f"table {claim.table} must have at most {N_ITER} iterations of a solver with step sizes", NotTested)
     fits = rows.groupby(["run", "radius"], as_index=False).agg(gap=("gap", "first"), objective=("objective", "min"))
-    # The optimum falls as the radius grows, so the objective of a smaller radius bounds it from above.
+    # The optimum decreases as the radius grows, so the objective at a smaller radius bounds it from above.
     above = fits["objective"] - fits.groupby("run")["objective"].cummin()
     fits = fits.assign(least=above / np.maximum(fits["objective"], LEAST_OBJECTIVE))
     if where["radius"] == CHOSEN:
         chosen = rows_with(tables, "chosen", "run", "radius", n=n, method=where["method"])[["run", "radius"]]
         fits = fits.merge(chosen, on=["run", "radius"])
     gap = float(fits["gap"].max(skipna=False))
-    # Choice: bounds of the distance from the optimum take the place of a confidence interval.
+    # Choice: bounds on the distance from the optimum stand in for a confidence interval.
     least, origin = float(fits["least"].max()), "bounds by duality and by smaller radii"
     return [conclude(claim, Estimate(gap, least, gap, origin, wants="a smaller gap"), where | {"n": n})]
 
 
 def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Fraction of topics on which a method has the lowest mean over runs, at n = 30 or the next size."""
+    """Fraction of topics on which a method has the lowest mean over runs, with n = 30 or else the next size."""
     where = _at_report_size(claim, tables, where)
     rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
     methods = [first_known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
     values = rows.pivot_table(claim.number, "word", "method", aggfunc="mean").reindex(columns=methods).dropna()
     require(len(values), f"no topic has an EER of {', '.join(methods)} at n={where['n']}", NotTested)
     best = values[JOINT] < values[methods[1:]].min(axis=1)
-    from scipy.stats import binomtest  # here, as it takes half a second to import
+    from scipy.stats import binomtest  # takes half a second to import
 
-    # Choice: topics count as drawn at random and independent of each other.
+    # Choice: topics are treated as independent random draws.
     low, high = binomtest(int(best.sum()), len(best)).proportion_ci(CONFIDENCE, method="wilson")
     origin = f"95 % Wilson interval over {len(best)} topics"
     estimate = Estimate(float(best.mean()), float(low), float(high), origin, wants="more topics")
@@ -243,7 +240,7 @@ def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
 
 
 def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Difference at n = 30 or the next size, a count in one run, which needs no interval."""
+    """Difference with n = 30 or else the next size. It is a count in one run, which needs no interval."""
     rows = rows_with(tables, claim.table, "method", "feature", "weight")
     if "n" in rows:
         where = _at_report_size(claim, tables, where)
@@ -254,8 +251,8 @@ def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm of the median over runs. The smallest sizes are left out if most of their runs never get
-    there; the slope is then an upper bound, which cannot speak against the claim.
+    """Slope of the logarithm of the median over runs. The smallest sizes are left out if most of their runs never reach
+    the accuracy. The slope is then an upper bound, which cannot contradict the claim.
     """
     rows = rows_with(tables, claim.table, "n", "iterations", **where)
     # A run that does not reach the accuracy took more iterations than any run that does.
@@ -263,7 +260,7 @@ def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judg
     never = median.index[np.isinf(median)]
     median = median[~np.isinf(median)]
     left_out = f"at n={', '.join(map(str, never))} most runs do not come within 1 % of the optimum"
-    # The smallest sizes may be left out: they took longer, so that with them the exponent would be smaller.
+    # The smallest sizes may be left out: their runs take longer, so the exponent would be smaller with them.
     require(len(median) and (never < median.index.min()).all(), left_out, NotTested)
     judgement = conclude(claim, slope_of(median.index, np.maximum(median, 1)), where)
     return [judgement.withheld(DOES_NOT_HOLD).adding(f"; left out: {left_out}") if len(never) else judgement]
@@ -273,8 +270,8 @@ ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  #
 
 
 def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean over runs of the slope of logarithms. Where a run never reaches an accuracy, its iterations to the one
-    before count: a lower bound, which cannot speak for the claim.
+    """Mean over runs of the slope between logarithms. If a run never reaches an accuracy, its iterations to the
+    previous accuracy count. This gives a lower bound, which cannot confirm the claim.
     """
     rows = once(rows_with(tables, claim.table, "run", *ACCURACIES, **where), "run")
     iterations = rows[[*ACCURACIES]].astype(float)
@@ -283,14 +280,13 @@ def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     inverse = 1 / np.array([*ACCURACIES.values()])
     reached = iterations.ffill(axis=1).clip(lower=1).to_numpy()
     judgement = conclude(claim, mean_over([slope_of(inverse, iterations).number for iterations in reached]), where)
-    note = f"; {never} of {len(rows)} runs do not come within 1 %, and count with what they reach, a lower bound"
+    note = f"; {never} of {len(rows)} runs do not come within 1 % of the optimum, and give a lower bound"
     return [judgement.withheld(HOLDS).adding(note) if never else judgement]
 
 
 def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of the seconds beyond a scan, with an interval by the scatter of scans.
-
-    A scan takes as long for any number of non-zero rows, so its measurements tell how far one measurement is off.
+    """Ratio of the seconds beyond a scan, with an interval from the scatter of the scans. A scan takes the same time
+    for any number of non-zero rows, so its measurements show the error of a single measurement.
     """
     rows, others = pair(claim, tables, where, "x", "seconds")
     ends = rows.sort_values("x", kind="stable").iloc[[0, -1]]
@@ -303,17 +299,21 @@ def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     require(not few + scatter < 0, reason.format(x_few, "less than the", scan), NotTested)
     require(not most <= scatter, reason.format(x_most, "hardly longer than a", scan), NotTested)
     limits = [(few + sign * half) / (most + towards * half) for sign in (-1, 1) for towards in (-1, 1)]
-    origin = f"95 % interval by the scatter of {len(scans)} scans; timed"
+    origin = f"95 % interval from the scatter of {len(scans)} scans; timed"
     estimate = Estimate(few / most, min(limits), max(limits), origin, wants="more scans")
     return [conclude(claim, estimate, where, few=x_few, most=x_most, scan=scan)]
 
 
 def slope_of_programs(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm of a ratio over that of x."""
+    """Slope of the logarithm of a ratio over the logarithm of x."""
     program, fits = (rows.set_index("x")["objective"] for rows in pair(claim, tables, where, "x", "objective"))
     (judgement,) = ratio_slope(claim, tables, where)
     above = max((fits / program - 1).max(), 0)
-    return [judgement.adding(f"; objectives of the other are at most {above:.1%} above the program's")]
+    return [
+        judgement.adding(
+            f"; the objectives of the other method are at most {above:.1%} above those of the linear program"
+        )
+    ]
 
 
 # The claims
@@ -321,8 +321,9 @@ def slope_of_programs(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 TASKS = {"weights": "normal", "support": "random"}  # the paper's, see `recovery`
 TRUE: Where = {"solver": "working_set", "radius_rule": "true"} | TASKS | {"method": JOINT}  # certified fits decide
 VALIDATED = TRUE | {"radius_rule": "validated"}
-BY_STEPS = TRUE | {"solver": "subgradient"}  # the paper's, where its iterations are counted
-# Of words, AUCs count the ICML paper's way, in which each positive weighs the same (sec. 6.1); EERs the report's (5.2).
+BY_STEPS = TRUE | {"solver": "subgradient"}  # the paper's solver, whose iterations are counted
+# AUCs are averaged over words as in the ICML paper, where each positive has the same weight (sec. 6.1), and EERs as in
+# the report (sec. 5.2).
 AUC_ROWS: Where = {"metric": "auc", "words": "test words", "average": "by positives", "method": JOINT}
 EER_ROWS: Where = {"metric": "eer", "words": "test words", "average": "plain", "method": JOINT}
 SMALL = {"n_samples": pd.Interval(0, SMALL_SAMPLES, closed="left")}
@@ -419,7 +420,7 @@ CLAIMS: dict[str, Claim] = {
         f"{FEW_FEATURES:.0%} of the features",
         "features",
         where={"method": L1, "against": JOINT}, each={"n": (EVERY,)},
-        least=2,  # Choice: times as many features are "many more". The paper has .95 / .3.
+        least=2,  # Choice: twice as many features are "many more". The paper's ratio is .95 / .3.
         on_fits=True,
     ),
     "convergence-200": Claim(
@@ -428,7 +429,7 @@ CLAIMS: dict[str, Claim] = {
         ICML, "sec. 6.2, Fig. 2", "convergence", distance_from_optimum,
         "upper bound on the largest relative distance of {method} from the optimum (fraction)", "gap",
         where={"method": JOINT}, each={"radius": (ANY, CHOSEN)},
-        most=0.05,  # Choice: converged is within 5 % of the optimum, relative as certified gaps are.
+        most=0.05,  # Choice: "converged" means within 5 % of the optimum, relative like the certified gaps.
         beside=("chosen",),
     ),
     "projection-n-log-n": Claim(
@@ -475,7 +476,7 @@ CLAIMS: dict[str, Claim] = {
         "The number of iterations needed for a given accuracy does not grow with the number of samples.",
         REPORT, "sec. 2", "recovery", slope_of_iterations,
         "exponent of n in the number of iterations to an accuracy of 1 % (median over runs)", "iterations",
-        where=BY_STEPS, most=0.2,  # Choice: iterations that grow slower than n^0.2 do not depend on n.
+        where=BY_STEPS, most=0.2,  # Choice: iterations that grow more slowly than n^0.2 count as independent of n.
     ),
     "convergence-rate": Claim(
         "The projected subgradient method comes within eps of the optimum in O(eps^-2) iterations.",
@@ -488,15 +489,15 @@ CLAIMS: dict[str, Claim] = {
         "The cost of training grows at most linearly with the number of samples.",
         REPORT, "abstract, sec. 6", "cost", slope,
         "exponent of the number of samples in the measured seconds", "seconds",
-        # Choice: per task; with fewer, the fixed cost of an iteration flattens the slope.
+        # Choice: samples per task; with fewer, the fixed cost of an iteration flattens the slope.
         where={"part": "training samples", "x": at_least(160)},
-        most=1.2,  # Choice: seconds that grow slower than n^1.2 grow linearly.
+        most=1.2,  # Choice: seconds that grow more slowly than n^1.2 count as linear.
     ),
     "l1-is-one-task": Claim(
         "The l1 projection of Duchi et al. is the l1,∞ projection for a single task.",
         ICML, "sec. 2 and 6", "cost", largest,
         "largest difference between entries of the two projections, divided by the radius", "difference",
-        where={"part": "one task"}, most=1e-12,  # Choice: both meet the radius to so much.
+        where={"part": "one task"}, most=1e-12,  # Choice: both projections meet the radius to this accuracy.
         exact=True,
     ),
     "projection-non-zero-rows": Claim(
@@ -512,7 +513,7 @@ CLAIMS: dict[str, Claim] = {
         ICML, "sec. 7; poster: contributions", "cost", ratio_slope,
         "exponent of the number of entries in the measured seconds, divided by those of an l1 projection (the ratio is "
         "{value:.3g} with {at:,.0f} entries)", "seconds",
-        # Beside the projection of Duchi et al., Fig. 2. Ours, too: it is the default.
+        # Compared with the projection of Duchi et al., Fig. 2. `newton` is our default.
         where={"part": "projection size", "against": "l1 pivot"}, each={"method": ("sort", "newton")},
         most=NEARLY_FLAT_SLOPE,
     ),
