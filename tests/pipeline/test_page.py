@@ -41,8 +41,7 @@ EXPECTED = r"""## A paper
 **Another.** sec. 1
 
 - one, a: 1 demonstration
-
-Number: a number (fraction).
+- Number: a number (fraction).
 
 | study | n | case | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -54,13 +53,13 @@ Number: a number (fraction).
 
 - one, a\*: 2 hold, 1 not tested
 - two, a: 1 does not hold
-
-Number: mean (metric=auc).
+- All numbers: mean.
+- Rows: metric=auc.
 
 | study | n | case | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
-| one, a\* | 40 | against l1 | 0.125 (0.1 to 0.15) | `··········│····───o──` | holds | over the other; plain |
-| one, a\* | 80 | against linear SVM | 0.125 (-0.05 to 0.15) | `──────────│───────o──` | holds | over the other |
+| one, a\* | 40 | against l1 | 0.125 (0.1 to 0.15) | `··········│····───o──` | holds | over the other method; plain |
+| one, a\* | 80 | against linear SVM | 0.125 (-0.05 to 0.15) | `──────────│───────o──` | holds | over the other method |
 | one, a\* |  |  |  |  | not tested | there is no row |
 | two, a | 40 |  | 0.125 (0.1 to 0.15) | `··········│····───o──` | does not hold (timed) | over linear SVM |
 
@@ -71,8 +70,7 @@ Number: mean (metric=auc).
 **a&#124;b c &lt;script&gt;x&lt;/script&gt; &amp; \`d\` \\&#124; \[e\](f) \*g\* \_h\_** sec. 1
 
 - two, a: 1 holds
-
-Number: a number (fraction).
+- Number: a number (fraction).
 
 | study | n | case | number | interval | verdict | notes |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -210,7 +208,12 @@ def test_html_shows_the_numbers_with_pictures_of_their_tables():
     assert "a|b\nc &lt;script&gt;x&lt;/script&gt; &amp; `d`" in html
     assert html.count('href="#claim-a-claim"') == 2 and html.count('id="claim-a-claim"') == 1
     assert '<path class="limit" d="M50.0 0v12"/>' in html
-    for text in ("0.125 (-0.05 to 0.15)", "over the other", "against linear SVM", "<li>two, a: 1 does not hold</li>"):
+    for text in (
+        "0.125 (-0.05 to 0.15)",
+        "over the other method",
+        "against linear SVM",
+        "<li>two, a: 1 does not hold</li>",
+    ):
         assert text in html
 
 

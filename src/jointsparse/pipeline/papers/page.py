@@ -1,4 +1,4 @@
-"""The papers' claims and our verdicts on them: one outline, written as Markdown and as HTML."""
+"""Pages of the papers' claims and our verdicts on them, in Markdown and in HTML."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +23,7 @@ from jointsparse.pipeline.papers.judging import (
 from jointsparse.pipeline.papers.verdicts import CLAIMS, COLUMNS, NOT_JUDGED, SECTION_OF, rule_of
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `verdicts.judge`
+COMPARED = r"against=(\w+-[\w-]*)"  # only names with a hyphen, as other names may be words of the text, too
 BAR = 21  # characters
 GLYPHS = {HOLDS: "✓", LEVEL: "≈", DOES_NOT_HOLD: "✗", UNDECIDED: "?", NOT_TESTED: "–", DEMONSTRATION: "◇"}
 STRIP_WIDTH = 120  # pixels, as is the height
@@ -72,7 +73,7 @@ def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence
 
 
 def document(table: pd.DataFrame) -> str:
-    """Write verdicts as a page of HTML of their own, which opens from disk. table: as in `page`."""
+    """Write verdicts as a complete page of HTML, which opens from disk. table: as in `page`."""
     return _written("index.html.jinja", {"claims": section(table, {}), "tally": _tally(table["verdict"])})
 
 
@@ -104,7 +105,7 @@ def _style() -> markupsafe.Markup:
 
 
 def _in_markdown(value: Any) -> markupsafe.Markup:
-    """A value as one line of text that Markdown prints literally."""
+    """Return a value as one line of text that Markdown prints literally."""
     return markupsafe.Markup(" ".join(str(value).split()).translate(_ESCAPED))
 
 
@@ -157,12 +158,13 @@ def _claim(
 ) -> dict[str, Any]:
     """Return a claim with its counts by dataset and by study, and its numbers.
 
-    what, rows: the parts of `number_means` and `rows` that all tested numbers share. Of each record, own and notes are
-    the parts that differ.
+    what and rows are the parts of the texts `number_means` and `rows` that all tested numbers share; own and notes are
+    the remaining parts of each number.
     """
     studies = [head | {"tally": _tally(cases["verdict"])} for head, cases in _groups(rows, "dataset", "study")]
     chips = [_chip(cases) | {"href": link(head["dataset"], first["id"])} for head, cases in _groups(rows, "dataset")]
-    records = [record | _parts(record) for record in rows.to_dict("records")]
+    others = set(rows["rows"].str.extract(COMPARED, expand=False).dropna())
+    records = [record | _parts(record, rename=len(others) > 1) for record in rows.to_dict("records")]
     tested = [record for record in records if record["verdict"] != NOT_TESTED]
     means, selected = (
         [part for part in (tested[0][key] if tested else []) if all(part in record[key] for record in tested)]
@@ -175,6 +177,7 @@ def _claim(
     pictures = [file for row in records for file in figures.get((row["dataset"], row["study"], row["table"]), ())]
     shared = {
         "rule": rule_of(first["id"]) if first["id"] in CLAIMS else "",
+        "label": "Number" if len(tested) == 1 else "All numbers",
         "what": _named("; ".join(means)),
         "rows": ", ".join(selected),
         "pictures": list(dict.fromkeys(pictures)),
@@ -203,22 +206,21 @@ def _chip(cases: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _parts(record: dict[Any, Any]) -> dict[str, list[str]]:
+def _parts(record: dict[Any, Any], *, rename: bool) -> dict[str, list[str]]:
     """Split the texts `number_means` and `rows` of a record.
 
-    means: what the number means, with the compared method called "the other". selected: the rows that gave it, as
-    column=value, without n.
+    means: what the number means; with `rename`, "the other method" is the name of the method that is compared with.
+    selected: the conditions on the rows that gave the number, except the condition on n.
     """
     selected = [part for part in record["rows"].split(", ") if part and not part.startswith("n=")]
     means = record["number_means"]
-    # Only names with a hyphen, as others may be words of the text, too.
-    for other in re.findall(r"against=(\w+-[\w-]*)", record["rows"]):
-        means = re.sub(rf"(?<![\w-]){other}(?![\w-])", "the other", means)
+    for other in re.findall(COMPARED, record["rows"]) if rename else ():
+        means = re.sub(rf"(?<![\w-]){other}(?![\w-])", "the other method", means)
     return {"means": means.split("; "), "selected": selected}
 
 
 def _named(text: str) -> str:
-    """Replace the names of methods in tables by those that people use."""
+    """Replace the names of methods in tables by the names that people use."""
     names = "|".join(_METHODS)
     return re.sub(rf"(?<![\w=-])(?:{names})(?![\w-])", lambda match: _METHODS[match[0]], text)
 
@@ -229,8 +231,8 @@ def _named(text: str) -> str:
 def _strip(rows: pd.DataFrame) -> dict[str, Any]:
     """Draw all numbers of a claim that share their limits, sorted, each with its interval, in pixels.
 
-    lines: of each number its place, the ends of its interval, its height and its verdict. limits, zone: the claimed
-    limits, and the part of the strip that they claim.
+    lines has the place, the ends of the interval, the height and the verdict of each number. limits are the claimed
+    limits, and zone is the part of the strip between them.
     """
     columns = ["low", "number", "high", "least", "most"]
     values = rows[columns].replace("", np.nan).infer_objects().astype(float).to_numpy()
@@ -272,8 +274,9 @@ def _strip(rows: pd.DataFrame) -> dict[str, Any]:
 def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
     """Write numbers with their intervals as text and as bars, on one scale for all numbers of a claim.
 
-    at: low end, number and high end in hundredths of the scale; empty without an interval. limits: of the claim. bar:
-    these as text, ``··│··───o───·``. o is the number, ─ its interval, │ a limit.
+    at has the low end, the number and the high end in hundredths of the scale, or nothing without an interval; limits
+    has the limits of the claim on this scale. bar shows both as text, ``··│··───o───·``: o is the number, ─ its
+    interval, │ a limit.
     """
     values = table[["low", "number", "high", "least", "most"]].astype(float)
     ends = values.drop(columns="number").where(np.isfinite).groupby(table["id"])

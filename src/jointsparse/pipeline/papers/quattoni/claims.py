@@ -1,4 +1,4 @@
-"""Claims of Quattoni et al. about l1,inf norms over many tasks, in the order of the papers.
+"""Claims of Quattoni et al. about l1,∞ norms over many tasks, in the order of the papers.
 
 Sources: Quattoni et al. 2009 (ICML), its technical report of 2008 and its poster.
 """
@@ -341,13 +341,13 @@ CLAIMS: dict[str, Claim] = {
     "synthetic-error-order": Claim(
         "l1,∞ has a lower test error than l1 and l2 at every training size.",
         ICML, "sec. 5, Fig. 1 top; report: sec. 5.1", "recovery", difference,
-        "test error of {method} minus that of {against} (fraction)", "test_error",
+        "test error of {method} minus test error of {against} (fraction)", "test_error",
         where=TRUE, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "error-order-by-validation": Claim(
         "l1,∞ also has the lowest test error at every training size if validation chooses the radii.",
         ICML, "sec. 5, footnote 2", "recovery", difference,
-        "test error of {method} minus that of {against} (fraction)", "test_error",
+        "test error of {method} minus test error of {against} (fraction)", "test_error",
         where=VALIDATED, each={"n": (EVERY,), "against": (L1, L2)}, most=BELOW, level=SIMILAR, on_fits=True,
     ),
     "selection-precision": Claim(
