@@ -44,9 +44,11 @@ def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_numbe
     claims = {(study, claim) for _, study in STUDIES for claim in CONFIG["studies"][study]["claims"]}
     assert set(zip(judged["study"], judged["id"], strict=True)) == claims
     pages = {timed: (folder / name).read_text() for timed, name in ((False, "claims.md"), (True, "timings/claims.md"))}
+    overview = (folder / "index.html").read_text()
     for row in judged.itertuples():
         assert (project.root / row.config).is_file()
-        assert f"(`{row.id}`)" in pages[row.timed] and f"(`{row.id}`)" not in pages[not row.timed]
+        assert f"\n### {row.id}\n" in pages[row.timed] and f"\n### {row.id}\n" not in pages[not row.timed]
+        assert f'id="claim-{row.id}"' in overview
         assert row.verdict == "not tested" or (project.root / row.source).is_file()
 
 
