@@ -203,6 +203,19 @@ def test_claims_open_on_demand(page):
     assert HOSTILE in details.inner_text()
 
 
+def test_a_count_opens_its_numbers_a_filter_hides_other_claims_and_paper_shows_all(page):
+    page.locator("#claims summary").first.click()
+    assert not page.locator("details.claim table").is_visible()
+    page.locator(".claims .chip").click()
+    assert page.locator("details.claim table").is_visible()
+    page.locator("details.claim summary").click()
+    page.locator(".claims .line").evaluate("line => line.className = 'line has-holds'")
+    page.locator(".claims .pick-undecided").check()
+    assert not page.locator(".claims .line").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator("details.claim table").is_visible()
+
+
 def test_everything_is_reached_by_keyboard(study):
     reached = set()
     for _ in range(90):
