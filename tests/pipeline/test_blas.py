@@ -1,4 +1,4 @@
-"""The BLAS kernel that jobs run."""
+"""The BLAS kernel that jobs choose."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""The command from a folder to its page: what `init` writes, which command lines run, and what is refused."""
+"""The command `jointsparse`: what `init` writes, which Snakemake command `run` starts, and what is refused."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def pictures(folder=""):
     return dict.fromkeys((f"{folder}{name}" for name in NAMES), "")
 
 
-# files of a folder, the loader, its options but root, and what is said first
+# by kind: files of a folder, the loader, its options except root, and the beginning of the output
 KINDS = {
     "captions beside pictures": (
         pictures() | {"captions.csv": CAPTIONS, "notes.txt": "No table."},
@@ -86,7 +86,7 @@ def lay(root, files):
 
 @pytest.mark.parametrize(("root", "name"), [("My data: 1", "My-data-1"), ("collage", "my-collage")])
 @pytest.mark.parametrize(("files", "loader", "options", "said"), KINDS.values(), ids=KINDS)
-def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, loader, options, said, root, name):
+def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, files, loader, options, said, root, name):
     lay(tmp_path / root, files)
     monkeypatch.chdir(tmp_path)
     assert main(["init", root]) == 0
@@ -109,45 +109,45 @@ def test_init_writes_a_config_that_fits(tmp_path, monkeypatch, capsys, files, lo
 @pytest.mark.parametrize(
     ("files", "arguments", "said"),
     [
-        ({}, "init x", "init takes a folder of data, got 'x'"),
+        ({}, "init x", "init expects a folder of data, got 'x'"),
         (
             {"x/a.doc": ""},
             "init x",
-            "init looks in x for pictures with captions.csv (image,caption) or JSON",
+            "init expects x to hold pictures with captions.csv (image,caption) or captions as JSON",
         ),
-        (pictures("x/"), "init x", "pictures in one folder per class, at least two, features (.npy, .npz,"),
+        (pictures("x/"), "init x", "pictures in one folder per class (at least two classes), or features (.npy, .npz,"),
         (
             pictures("x/test/") | pictures("x/train/"),
             "init x",
-            "folders must be classes, got test, train, and names of",
+            "every folder must be a class, but of the folders test, train some are named after splits",
         ),
         (pictures("x/") | {"x/captions.csv": "image,note\n"}, "init x", "that names the columns image,caption"),
         (pictures("x/") | {"x/c.csv": "image,caption\nno.png,A\n"}, "init x", "such as '00.jpg', got 'no.png'"),
         (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must each have 5"),
-        (pictures() | {"captions.csv": CAPTIONS}, "init .", "results must lie outside of the folder of the pictures"),
-        ({"config.yaml": ""}, "init x", "init writes no config.yaml over another, and there is one"),
-        ({}, "run", "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER"),
+        (pictures() | {"captions.csv": CAPTIONS}, "init .", "must not be written into the folder of the pictures"),
+        ({"config.yaml": ""}, "init x", "this folder already has a config.yaml, and init does not overwrite it"),
+        ({}, "run", "this folder has no config.yaml: write one with jointsparse init FOLDER"),
         (
             {},
             "run --quick --dataset d -- -C seed=2",
-            'got it beside dataset="d" quick=True: write these after --config',
+            'this command already sets dataset="d" quick=True: write these settings after your --config',
         ),
-        ({}, "run --unlock", "go behind --: jointsparse run -- --unlock\n"),
+        ({}, "run --unlock", "Write options of Snakemake after --: jointsparse run -- --unlock\n"),
         (
             {},
             "run --quick --config a=1 -n",
-            "no option --config; options of Snakemake go behind --: jointsparse",
+            "no option --config. Write options of Snakemake after --: jointsparse",
         ),
-        ({}, "open", "results must hold the page of a dataset, got none: jointsparse run makes it"),
+        ({}, "open", "results/ has no page of any dataset yet: make it with jointsparse run"),
         (
             {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},
             "report",
-            "a report is of a run that has ended, got none in results: jointsparse run\n",
+            "a report needs a finished run, and results/ has none: start one with jointsparse run\n",
         ),
         ({}, "warmup l3", f"norm must be one of {', '.join(sorted(NORMS))}, got 'l3'"),
     ],
 )
-def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys, files, arguments, said):
+def test_the_error_of_a_command_is_one_line(tmp_path, monkeypatch, capsys, files, arguments, said):
     lay(tmp_path, files)
     monkeypatch.chdir(tmp_path)
     assert main(arguments.split()) == 2
@@ -165,7 +165,7 @@ def test_what_a_command_cannot_do_is_one_sentence(tmp_path, monkeypatch, capsys,
         ("report --dataset d", '--config dataset="d" {} --cores all --report report.html'),
     ],
 )
-def test_a_run_is_one_call_of_snakemake_and_ends_with_its_status(tmp_path, monkeypatch, capsys, arguments, expected):
+def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch, capsys, arguments, expected):
     called, ends = [], subprocess.Popen("false")
     monkeypatch.setattr(subprocess, "Popen", lambda command: called.append(command) or ends)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
@@ -174,7 +174,7 @@ def test_a_run_is_one_call_of_snakemake_and_ends_with_its_status(tmp_path, monke
     assert main(arguments.split()) == 1
     assert called[0][1:3] == ["-P", "-c"] and "snakemake" in called[0][3]
     assert " ".join(called[0][4:]) == expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
-    assert ("A glance" in capsys.readouterr().err) == ("--quick" in arguments)
+    assert ("Quick run" in capsys.readouterr().err) == ("--quick" in arguments)
 
 
 def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys):
@@ -186,7 +186,7 @@ def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys
     assert [Path(line).parent.name for line in capsys.readouterr().out.splitlines()] == ["new", "new", "old", "old"]
 
 
-def test_a_glance_at_an_embedded_dataset_is_planned_over_a_config_of_one_line(tmp_path, monkeypatch, capfd):
+def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     lay(tmp_path, {"config.yaml": "seed: 2\n"})

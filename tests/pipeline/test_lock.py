@@ -1,4 +1,4 @@
-"""The lock that a killed run leaves behind is taken away by the next one, and no other lock is."""
+"""A run removes the lock that a killed run has left behind, and no other lock."""
 
 import io
 import json
@@ -48,8 +48,8 @@ def killed(tmp_path_factory):
 
 @pytest.fixture
 def locked(killed, tmp_path, monkeypatch):
-    """A copy of this folder, where we are."""
-    shutil.copytree(killed, tmp_path / ".snakemake")  # with the times of its files
+    """A copy of this folder as the current folder."""
+    shutil.copytree(killed, tmp_path / ".snakemake")  # keeps the modification times
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -59,14 +59,14 @@ def change(**values):
 
 
 def live(**times):
-    """What marks the process of the tests as the holder. times: those of its beginning that differ."""
+    """Return the record with which the process of the tests is the holder. times: start times to replace."""
     by_clock, since_start = lock._begun(os.getpid())
     begun = {"by_clock": by_clock, "since_start": since_start} | times
     return {"process": os.getpid(), "begun": list(begun.values())}
 
 
-def told():
-    """What the terminal says when Snakemake finds the folder locked."""
+def message():
+    """Return what the terminal shows when Snakemake finds the folder locked."""
     progress, record = Progress(io.StringIO(), str), logging.LogRecord("", logging.ERROR, "", 0, "", None, None)
     record.exception = "LockException"
     progress.handle(record)
@@ -81,47 +81,47 @@ def test_the_lock_of_a_killed_process_is_taken_away(locked):
 @pytest.mark.parametrize(
     ("alter", "said"),
     [
-        (lambda: change(**live()), f"a run is at work in it (process {os.getpid()}). Wait for its end. If"),
-        (lambda: change(**live(by_clock=0)), "If this process is no run: jointsparse run -- --unlock"),
-        (lambda: change(**live(since_start=0)), "If this process is no run: jointsparse run -- --unlock"),
-        (lambda: change(place=["elsewhere", ""]), "a run on elsewhere is at work in it, or was killed. If none"),
-        (lambda: Path(".snakemake/locks/1.output.lock").touch(), "another run is at work in it, or was killed"),
-        (lambda: os.utime(".snakemake/locks/0.input.lock"), "another run is at work in it, or was killed"),  # another
-        (lambda: lock.HOLDER.unlink(), ": jointsparse run -- --unlock (or snakemake --unlock), and then the same"),
-        (lambda: lock.HOLDER.write_text("{"), "another run is at work in it, or was killed"),
-        (lambda: lock.HOLDER.write_text("null"), "another run is at work in it, or was killed"),
+        (lambda: change(**live()), f"a run is at work in it (process {os.getpid()}). Wait until it has finished. If"),
+        (lambda: change(**live(by_clock=0)), "If that process is not a run, run jointsparse run -- --unlock"),
+        (lambda: change(**live(since_start=0)), "If that process is not a run, run jointsparse run -- --unlock"),
+        (lambda: change(place=["elsewhere", ""]), "a run on elsewhere is at work in it or was killed. If no run"),
+        (lambda: Path(".snakemake/locks/1.output.lock").touch(), "another run is at work in it or was killed"),
+        (lambda: os.utime(".snakemake/locks/0.input.lock"), "another run is at work in it or was killed"),
+        (lambda: lock.HOLDER.unlink(), "run jointsparse run -- --unlock (or snakemake --unlock), then repeat"),
+        (lambda: lock.HOLDER.write_text("{"), "another run is at work in it or was killed"),
+        (lambda: lock.HOLDER.write_text("null"), "another run is at work in it or was killed"),
     ],
     ids=[
-        "live",
-        "clock set anew",
-        "clock set elsewhere",
-        "elsewhere",
-        "one more",
-        "another",
-        "unsigned",
-        "cut off",
-        "nothing",
+        "the process is alive",
+        "the clock was changed",
+        "the clock was changed, not on Linux",
+        "another machine",
+        "an additional lock",
+        "a replaced lock",
+        "no record",
+        "a truncated record",
+        "an empty record",
     ],
 )
-def test_in_doubt_a_lock_stays_and_the_sentence_says_whose_it_may_be(locked, alter, said):
+def test_in_doubt_the_lock_stays_and_the_message_says_who_may_hold_it(locked, alter, said):
     alter()
     before = sorted(Path(".snakemake/locks").iterdir())
     assert not lock.release() and sorted(Path(".snakemake/locks").iterdir()) == before
-    assert told().startswith("error: the directory cannot be locked: ") and said in told()
+    assert message().startswith("error: the directory cannot be locked, because ") and said in message()
 
 
-def test_a_process_that_nobody_has_buried_is_dead(locked, monkeypatch):
+def test_a_zombie_process_holds_no_lock(locked, monkeypatch):
     monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
     change(**live())
     assert lock.release()
 
 
-def test_a_process_that_has_got_the_number_of_the_killed_run_does_not_hold_its_lock(locked):
+def test_another_process_with_the_number_of_the_killed_run_does_not_hold_its_lock(locked):
     change(process=os.getpid())
     assert lock.release()
 
 
-def test_a_run_waits_for_a_live_one_and_after_a_kill_unlocks_and_makes_again_what_was_left(
+def test_a_run_refuses_to_start_beside_a_live_run_and_after_a_kill_unlocks_and_remakes_partial_files(
     tmp_path, monkeypatch, capfd
 ):
     workflow, here = tmp_path / "workflow", tmp_path / "here"
@@ -139,11 +139,11 @@ def test_a_run_waits_for_a_live_one_and_after_a_kill_unlocks_and_makes_again_wha
     while run.poll() is None and not (made.exists() and made.stat().st_size):
         time.sleep(0.05)
     assert command_line.main(["run", "--cores", "1"]) == 1
-    assert f"a run is at work in it (process {run.pid}). Wait for its end. If" in capfd.readouterr().err
+    assert f"a run is at work in it (process {run.pid}). Wait until it has" in capfd.readouterr().err
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
     assert made.read_text(encoding="utf-8") == "part\n"
     Path("go").touch()
     assert command_line.main(["run", "--cores", "1"]) == 0
     assert made.read_text(encoding="utf-8") == "whole\n"
-    assert "A run that was killed had left this folder locked. It is unlocked.\n" in capfd.readouterr().err
+    assert "Unlocked this folder, which a killed run had left locked.\n" in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""The manifest: the same bytes for the same results, and every difference from it is found."""
+"""The manifest is the same for the same results, byte by byte, and `verify` finds every difference from it."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from jointsparse.pipeline.provenance import manifest, records
 
 SETTINGS = {"seed": 1, "sizes": [5, 10]}
 TABLES = [f"results/mine/tables/{name}.csv" for name in ("chosen", "words")]
-READ = ["results/index.html", "results/mine/figures", "results/claims/mine/claims.md"]  # by people
-RAW = ["data/images", "data/captions.csv", "data/splits.csv"]  # there is none of the last
+READ = ["results/index.html", "results/mine/figures", "results/claims/mine/claims.md"]  # results that people read
+RAW = ["data/images", "data/captions.csv", "data/splits.csv"]  # the last one does not exist
 N_FILES = 2 + len(TABLES) + len(READ)
 
 
@@ -30,7 +30,7 @@ def root(tmp_path, monkeypatch):
 
 
 def make(root: Path, settings=SETTINGS) -> Path:
-    """Returns the manifest."""
+    """Write raw files, results and a manifest, and return the path of the manifest."""
     (root / "data" / "images" / "a b").mkdir(parents=True)
     for name, content in {"1.jpg": b"one", "a b/é\n2.jpg": b"two"}.items():
         (root / "data" / "images" / name).write_bytes(content)
@@ -45,7 +45,7 @@ def make(root: Path, settings=SETTINGS) -> Path:
 
 
 def job(files=TABLES, inputs=(), raw=()):
-    """Leave the records of a job that made files."""
+    """Write the records of a job that made the files."""
     known = records.read_inputs(inputs)
     records.write(files, known, job="evaluate mine", code=["scores.py 12"], values={}, raw=dict(raw))
 
@@ -57,60 +57,60 @@ def gather(settings=SETTINGS) -> Path:
 
 
 def verified(root, capsys, *arguments):
-    """Exit status and the lines that the command prints."""
+    """Return the exit status of `jointsparse verify` and the lines that it prints."""
     status = main(["verify", str(root / "results/claims/mine/manifest.json"), *arguments])
     return status, capsys.readouterr().out.splitlines()
 
 
-def test_files_that_are_as_recorded_are_counted_from_any_folder(root):
+def test_unchanged_files_are_verified_from_any_folder(root):
     for cwd, path in (
         ("/", root / "results/claims/mine/manifest.json"),
         (root / "results/claims/mine", "manifest.json"),
     ):
         said = run_python("-m", "jointsparse", "verify", path, cwd=cwd)
-        assert said == f"{N_FILES} of {N_FILES} files as recorded\n"
+        assert said == f"{N_FILES} of {N_FILES} files match the manifest\n"
 
 
 def fit_before_a_change_of_raw_files():
-    """Leave tables of jobs that read other raw files before, and these after it."""
+    """Make a fit from old raw files, and a table from this fit and the present raw files."""
     Path("results/mine/W.npz").write_text("fit", encoding="utf-8")
     job(["results/mine/W.npz"], raw={"mine": "0" * 64})
     job(TABLES[:1], inputs=["results/mine/W.npz"], raw={"mine": records.digest(records.checksums(RAW))})
 
 
 OTHER_RAW_FILES = {
-    "of all tables": lambda: Path(RAW[1]).write_text("image,caption\n1.jpg,dog\n", encoding="utf-8"),
-    "of a table": lambda: job(TABLES[:1], raw={"mine": "0" * 64}),
-    "of a table, with a later digest": lambda: job(TABLES[:1], raw={"mine": "f" * 64}),
-    "of a job before": fit_before_a_change_of_raw_files,
+    "all tables": lambda: Path(RAW[1]).write_text("image,caption\n1.jpg,dog\n", encoding="utf-8"),
+    "one table": lambda: job(TABLES[:1], raw={"mine": "0" * 64}),
+    "one table, with a digest that sorts last": lambda: job(TABLES[:1], raw={"mine": "f" * 64}),
+    "an earlier job": fit_before_a_change_of_raw_files,
 }
 
 
 @pytest.mark.parametrize("change", OTHER_RAW_FILES.values(), ids=OTHER_RAW_FILES)
-def test_tables_of_other_raw_files_get_no_manifest(root, change):
+def test_tables_made_from_other_raw_files_get_no_manifest(root, change):
     change()
-    with pytest.raises(ValueError, match=r"^the tables must rest on the files of the dataset mine that are there: run"):
+    with pytest.raises(ValueError, match=r"^the tables must be made from the present raw files of the dataset mine"):
         gather()
 
 
-def test_a_table_that_was_made_again_since_differs_from_the_manifest(root, capsys):
+def test_a_table_that_was_remade_differs_from_the_manifest(root, capsys):
     Path(TABLES[1]).write_bytes(b"words,auc\ndog,0.4\n\n")
     job(TABLES[1:])
     assert verified(root, capsys)[1] == [
         f"differs: {root}/{TABLES[1]}",
-        f"{N_FILES - 1} of {N_FILES} files as recorded",
+        f"{N_FILES - 1} of {N_FILES} files match the manifest",
     ]
 
 
-def test_a_manifest_of_raw_files_that_take_long_to_read_is_verified_by_their_size_and_time(root, monkeypatch, capsys):
+def test_large_raw_files_are_verified_by_size_and_time(root, monkeypatch, capsys):
     monkeypatch.setattr(manifest, "LARGEST_RAW", 1)
     found = records.checksums(RAW, largest=1)
     rewritten(root / "results/claims/mine/manifest.json", lambda kept: kept["inputs"].update(mine=found))
-    assert verified(root, capsys) == (0, [f"{N_FILES} of {N_FILES} files as recorded"])
+    assert verified(root, capsys) == (0, [f"{N_FILES} of {N_FILES} files match the manifest"])
 
 
-def test_versions_and_commits_are_those_of_all_jobs_and_a_mixture_is_said(root, monkeypatch, capsys):
-    """Also of jobs before those that made the tables. A job of an unknown commit does not take that of others."""
+def test_the_manifest_lists_versions_and_commits_of_all_jobs_and_verify_reports_a_mixture(root, monkeypatch, capsys):
+    """Earlier jobs than those that made the tables count, too. An unknown commit stays in the list as "unknown"."""
     Path("results/mine/W.npz").write_text("fit", encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(records.metadata, "version", lambda name: f"of the first job: {name}")
@@ -125,7 +125,7 @@ def test_versions_and_commits_are_those_of_all_jobs_and_a_mixture_is_said(root, 
     assert status == 0 and note in said
 
 
-def test_it_holds_versions_settings_and_checksums_and_is_the_same_wherever_it_lies(root, tmp_path):
+def test_the_manifest_holds_versions_settings_and_checksums_and_does_not_depend_on_its_folder(root, tmp_path):
     text = Path("results/claims/mine/manifest.json").read_text(encoding="utf-8")
     assert text == make(tmp_path / "elsewhere").read_text() and str(tmp_path) not in text
     made = json.loads(text)
@@ -150,18 +150,18 @@ CHANGES = {
     "a picture less": (lambda: Path("data/images/1.jpg").unlink(), f"differs: {RAW[0]}"),
     "a picture more": (lambda: Path("data/images/3.jpg").touch(), f"differs: {RAW[0]}"),
     "pictures of other names": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), f"differs: {RAW[0]}"),
-    "no page": (lambda: Path(READ[0]).unlink(), None),  # it is made again
+    "no page": (lambda: Path(READ[0]).unlink(), None),  # no fault, because a run makes the page again
 }
 
 
 @pytest.mark.parametrize(("change", "said"), CHANGES.values(), ids=CHANGES)
-def test_every_change_is_one_line(root, change, said, capsys):
+def test_verify_prints_one_line_per_change(root, change, said, capsys):
     change()
     status, lines = verified(root, capsys)
     assert (status, lines[:-1]) == ((1, [said.replace(": ", f": {root}/")]) if said else (0, []))
     n = N_FILES - (said is None)
-    assert lines[-1] == f"{n - bool(said)} of {n} files as recorded"
-    # A run that ends compares with the records alone, in another process.
+    assert lines[-1] == f"{n - bool(said)} of {n} files match the manifest"
+    # At its end, a run compares the results only with their records, in another process.
     results = manifest.recorded(Path("results"))
     of_result = {said.partition(": ")[2]: "differs"} if said and said.startswith("differs: results") else {}
     assert manifest.different(results, "results/seen.json") == manifest.different(results) == of_result
@@ -173,7 +173,7 @@ def rewritten(path, change):
     path.write_text(json.dumps(found))
 
 
-def test_names_that_no_file_can_have_are_one_line_each(root, capsys):
+def test_impossible_file_names_are_reported_in_one_line_each(root, capsys):
     strange = dict.fromkeys(("x" * 5000, "two\nlines"), "0")
     rewritten(root / "results/claims/mine/manifest.json", lambda found: found["tables"].update(strange))
     status, lines = verified(root, capsys)
@@ -181,7 +181,7 @@ def test_names_that_no_file_can_have_are_one_line_each(root, capsys):
     assert f"missing or not readable: {root}/two\\nlines" in lines
 
 
-def test_another_version_is_said_and_is_no_difference(root, capsys):
+def test_another_version_is_noted_but_is_no_difference(root, capsys):
     others = {"numpy": ["1.0"], "commit": ["0000"], "scipy's BLAS": ["mkl 1"]}
     rewritten(root / "results/claims/mine/manifest.json", lambda found: found["made_with"].update(others))
     status, lines = verified(root, capsys)
@@ -194,17 +194,17 @@ def test_two_runs_are_compared_by_their_tables(root, tmp_path, capsys):
     for path in (root / "results/claims/mine/manifest.json", other):
         rewritten(path, lambda found: found["made_with"].update(numpy=["1", "2"]))
     mixed = "note: numpy: 1 and 2 in the first, 1 and 2 in the other (a mixture)"
-    same = ["note: settings are not the same", mixed, "2 of 2 files the same in both"]
+    same = ["note: the settings differ", mixed, "2 of 2 files are the same in both manifests"]
     assert verified(root, capsys, "--against", str(other)) == (0, same)
     rewritten(other, lambda found: found["tables"].update({TABLES[1]: "0", "more.csv": "0"}))
     rewritten(root / "results/claims/mine/manifest.json", lambda found: found["tables"].update({"few.csv": "0"}))
     status, lines = verified(root, capsys, "--against", str(other))
     here = root / "results/claims/mine/manifest.json"
     expected = [f"only in {here}: few.csv", f"only in {other}: more.csv", f"differs: {TABLES[1]}"]
-    assert (status, lines[2:]) == (1, [*expected, "1 of 4 files the same in both"])
+    assert (status, lines[2:]) == (1, [*expected, "1 of 4 files are the same in both manifests"])
 
 
-def test_two_runs_are_compared_by_their_raw_files_and_by_what_they_were_made_with(root, tmp_path, capsys):
+def test_a_comparison_of_two_runs_notes_other_raw_files_and_other_versions(root, tmp_path, capsys):
     other = make(tmp_path / "elsewhere")
     rewritten(
         root / "results/claims/mine/manifest.json", lambda found: found["made_with"].update(numpy=["1"], old=["3"])
@@ -212,10 +212,10 @@ def test_two_runs_are_compared_by_their_raw_files_and_by_what_they_were_made_wit
     rewritten(other, lambda found: found["made_with"].update(numpy=["1", "2"]))
     rewritten(other, lambda found: found["inputs"]["mine"].update({RAW[1]: "0"}))
     assert verified(root, capsys, "--against", str(other))[1] == [
-        "note: inputs are not the same",
+        "note: the inputs differ",
         "note: numpy: 1 in the first, 1 and 2 in the other (a mixture)",
         "note: old: 3 in the first, none in the other",
-        "2 of 2 files the same in both",
+        "2 of 2 files are the same in both manifests",
     ]
 
 
@@ -223,22 +223,22 @@ BLOCKS = '"made_with": {"numpy": ["1"]}, "settings": {}'
 NO_MANIFESTS = [
     None,  # no file
     *("", "[]", "null", "{", "[" * 100_000, "{}", '{"made_with": []}'),
-    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{}}}}',  # names no table
+    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{}}}}',  # no table
     f'{{{BLOCKS}, "inputs": {{"mine": 3}}, "tables": {{"a.csv": "0"}}}}',
-    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": {{"sha256": "0"}}}}}}',  # of an older version
+    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": {{"sha256": "0"}}}}}}',  # the format of an older version
     '{"made_with": {"numpy": [{}]}, "settings": {}, "inputs": {}, "tables": {"a.csv": "0"}}',
     '{"made_with": {}, "inputs": {}, "tables": {"a.csv": "0"}}',
-    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": "0"}}',  # cut off
+    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": "0"}}',  # truncated
     str([0] * 1000),
 ]
 
 
 @pytest.mark.parametrize("text", NO_MANIFESTS)
-def test_another_file_than_a_manifest_is_one_line(tmp_path, text, capsys):
+def test_the_error_about_a_file_that_is_not_a_manifest_is_one_line(tmp_path, text, capsys):
     path = tmp_path / "manifest.json"
     if text is not None:
         path.write_text(text)
     assert main(["verify", str(path)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"error: {path} is no manifest, or a damaged one (") and error.count("\n") == 1
+    assert error.startswith(f"error: {path} is not a manifest, or is damaged (") and error.count("\n") == 1
     assert len(error) < len(str(path)) + 300

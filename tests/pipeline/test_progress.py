@@ -1,4 +1,4 @@
-"""What a run says on the terminal, by the events of Snakemake, and in a small workflow that Snakemake runs."""
+"""What a run shows on the terminal, tested with events of Snakemake and with a small workflow."""
 
 import io
 import json
@@ -38,7 +38,7 @@ class Screen(io.StringIO):
 
 
 def send(progress, message="", level=logging.INFO, **values):
-    """Send a message of Snakemake, and return what was written so far."""
+    """Send a message of Snakemake, and return all output so far."""
     record = logging.LogRecord("snakemake", level, "", 0, message, None, None)
     vars(record).update(values)
     progress.handle(record)
@@ -46,7 +46,7 @@ def send(progress, message="", level=logging.INFO, **values):
 
 
 def begun(stream=None, total=2):
-    """A run of some jobs."""
+    """Return the progress of a run that has just started."""
     progress = Progress(stream or io.StringIO(), lambda: "all as recorded")
     send(progress, event="run_info", stats={"all": 1, "a": total - 1, "total": total})
     return progress
@@ -59,7 +59,7 @@ def clock(monkeypatch):
     return now
 
 
-def test_progress_is_a_line_a_minute_where_lines_stay(clock):
+def test_outside_a_terminal_progress_is_a_line_per_minute(clock):
     progress = begun(total=100)
     for done in range(1, 101):
         clock[0] += 6.1
@@ -69,7 +69,7 @@ def test_progress_is_a_line_a_minute_where_lines_stay(clock):
     assert lines == [*(f"{done} of 100 jobs" for done in range(0, 91, 10)), "100 of 100 jobs in 10 min", "a"]
 
 
-def test_a_terminal_has_one_line_that_makes_room_for_messages_and_for_the_last():
+def test_on_a_terminal_messages_and_the_summary_overwrite_the_progress_line():
     progress = begun(Screen())
     send(progress, "Waiting at most 5 seconds", logging.WARNING)
     send(progress, event="progress", done=2, total=2)
@@ -79,7 +79,7 @@ def test_a_terminal_has_one_line_that_makes_room_for_messages_and_for_the_last()
     assert progress.stream.getvalue().split(ERASE) == shown
 
 
-def test_whatever_a_run_ends_with_its_line_of_progress_is_cleared():
+def test_the_progress_line_is_erased_however_a_run_ends():
     progress = begun(Screen())
     progress.close()
     assert progress.stream.getvalue().endswith(ERASE)
@@ -108,14 +108,14 @@ def test_an_interrupt_is_one_line():
         ("Unlocked working directory.", logging.INFO, None, "Unlocked working directory.\n"),
     ],
 )
-def test_the_terminal_shows_what_people_need(message, level, event, written):
+def test_the_terminal_shows_only_messages_that_the_user_needs(message, level, event, written):
     progress = Progress(io.StringIO(), lambda: "all as recorded")
     shown = send(progress, message, level, event=event, job_id=0, jobid=0, rule_name="a", log=[])
     assert shown.startswith(written) and bool(shown) == bool(written)
 
 
 @pytest.mark.parametrize("remote", [False, True])
-def test_a_failed_run_ends_with_the_sentence_of_each_log(tmp_path, remote):
+def test_a_failed_run_ends_with_the_error_message_of_each_log(tmp_path, remote):
     (tmp_path / "a.log").write_text(
         f"{DONE} a begins\nTraceback\n{DONE} error: a: no \x1b[2J\nsrun: error: exit 1\n", encoding="utf-8"
     )
@@ -125,14 +125,14 @@ def test_a_failed_run_ends_with_the_sentence_of_each_log(tmp_path, remote):
         send(progress, event="job_error", rule_name=name, jobid=job, log=[str(tmp_path / f"{name}.log")])
     progress.fail(["all.log"], remote=remote)
     assert progress.stream.getvalue().splitlines()[1:] == [
-        "0 of 2 jobs, 3 failed; all messages are in all.log",
+        "0 of 2 jobs, 3 failed. The complete log is in all.log",
         f"error: a: no \\x1b[2J{f' (its log: {tmp_path}/a.log)' * remote}",
-        "error: b ended without a word, as a job that the system kills does (is there enough memory?); "
+        "error: b ended without a message, as if the system had killed it (is there enough memory?); "
         f"its log: {tmp_path / 'b.log'}",
     ]
 
 
-def test_a_failed_group_has_one_sentence_and_a_job_that_ends_well_when_it_runs_again_none():
+def test_a_failed_group_has_one_message_and_a_job_that_succeeds_at_a_second_try_has_none():
     progress = begun()
     jobs = [{"rule_name": name, "jobid": i, "log": [f"{name}.log"]} for i, name in enumerate("ab")]
     send(progress, event="group_error", groupid="g", job_error_info=jobs, aux_logs=["slurm.log"])
@@ -142,13 +142,13 @@ def test_a_failed_group_has_one_sentence_and_a_job_that_ends_well_when_it_runs_a
     send(progress, event="job_finished", job_id=2)
     progress.fail([], remote=False)
     assert progress.stream.getvalue().splitlines()[1:] == [
-        "0 of 2 jobs, 2 failed; all messages are in .snakemake/log",
-        "error: a or b ended without a word, as a job that the system kills does (is there enough memory?); "
+        "0 of 2 jobs, 2 failed. The complete log is in .snakemake/log",
+        "error: a or b ended without a message, as if the system had killed it (is there enough memory?); "
         "its log: a.log, b.log, slurm.log",
     ]
 
 
-def test_a_run_ends_with_what_was_found_as_text(tmp_path):
+def test_a_run_ends_with_its_findings_and_escapes_control_characters(tmp_path):
     (tmp_path / "mine").mkdir()
     assert last_words(["mine"], tmp_path) == []
     (tmp_path / "mine" / "findings.json").write_text('{"dataset": "mi')
@@ -160,11 +160,11 @@ def test_a_run_ends_with_what_was_found_as_text(tmp_path):
     progress.succeed(last_words(["mine"], tmp_path))
     assert progress.stream.getvalue().splitlines()[-2:] == [
         "mine: 31 of 40 \\x1b[2J.",
-        f"The page with all that was found and 2 warnings: {tmp_path}/mine/index.html",
+        f"The page with all results and 2 warnings: {tmp_path}/mine/index.html",
     ]
 
 
-def test_snakemake_has_the_events_and_attributes_that_we_read(tmp_path):
+def test_snakemake_still_has_the_events_and_attributes_that_progress_reads(tmp_path):
     (tmp_path / "Snakefile").write_text(SNAKEFILE)
 
     def run():
@@ -174,7 +174,7 @@ def test_snakemake_has_the_events_and_attributes_that_we_read(tmp_path):
     first, tally, sentence = run().stderr.splitlines()
     assert (first, tally[:38], sentence) == (
         "0 of 2 jobs",
-        "0 of 2 jobs, 1 failed; all messages ar",
+        "0 of 2 jobs, 1 failed. The complete lo",
         "error: all wrong",
     )
     (tmp_path / "right").touch()

@@ -1,4 +1,4 @@
-"""Records: what is known of files without reading them again, and what each job leaves beside its outputs."""
+"""Records: when files are read again, and which record a job writes beside each of its outputs."""
 
 import json
 import os
@@ -16,7 +16,7 @@ CACHE = "results/raw_files.json"
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A folder of raw files: two pictures, one behind a link, and captions."""
+    """A folder of raw files, in which the test runs: captions and two pictures, of which one is behind a link."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "2.jpg").write_bytes(b"two")
     (tmp_path / "run" / "data" / "images").mkdir(parents=True)
@@ -31,7 +31,7 @@ def raw(largest=records.LARGEST_RAW):
 
 
 def read_again(monkeypatch):
-    """The names of the files that are read to know whether they have changed."""
+    """Return the names of the files that are read again to find out whether they have changed."""
     read = []
     with monkeypatch.context() as patch:
         patch.setattr(records, "_sha256", lambda name, largest: read.append(name) or "0" * 64)
@@ -40,7 +40,7 @@ def read_again(monkeypatch):
 
 
 def replaced_by_an_older_file(path):
-    """Another file of the same size and time, as `cp -p` leaves it."""
+    """Replace a file by another of the same size and time, as `cp -p` does."""
     status = path.stat()
     path.write_bytes(path.read_bytes().swapcase())
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -59,14 +59,14 @@ CHANGES = {
     "renamed": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), "data/images/3.jpg"),
     "gone": (lambda: Path("data/images/1.jpg").unlink(), None),
     "linked elsewhere": (lambda: link_to("data"), None),
-    "pipe": (lambda: os.mkfifo("data/images/pipe.jpg"), None),  # which is not opened
+    "pipe": (lambda: os.mkfifo("data/images/pipe.jpg"), None),  # a pipe is not opened
     "broken link": (lambda: Path("data/images/broken.jpg").symlink_to("nowhere"), None),
     "circle": (lambda: Path("data/images/circle").symlink_to("."), None),
 }
 
 
 @pytest.mark.parametrize(("change", "name"), CHANGES.values(), ids=CHANGES)
-def test_a_change_of_content_or_name_changes_the_checksum_and_only_what_changed_is_read(change, name, monkeypatch):
+def test_a_change_of_content_or_name_changes_the_checksum_and_only_changed_files_are_read(change, name, monkeypatch):
     before = raw()
     assert before["data/captions.csv"] == records.hashlib.sha256(b"image,caption\n").hexdigest()
     assert before.keys() == {"data/images", "data/captions.csv"}
@@ -77,14 +77,14 @@ def test_a_change_of_content_or_name_changes_the_checksum_and_only_what_changed_
 
 
 @pytest.mark.parametrize("name", [".DS_Store", ".3.jpg", ".ipynb_checkpoints/captions.csv"])
-def test_a_hidden_file_is_no_content(name):
+def test_hidden_files_do_not_count(name):
     before, file = raw(), Path("data/images", name)
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(b"three")
     assert raw() == before
 
 
-def test_copied_and_touched_files_are_the_same():
+def test_copied_and_touched_files_keep_their_checksum():
     before = raw()
     shutil.copytree("../elsewhere", "../copy")
     link_to("copy")
@@ -92,18 +92,18 @@ def test_copied_and_touched_files_are_the_same():
     assert raw() == before
 
 
-def test_size_and_time_stand_for_a_file_that_would_take_hours_to_read():
-    found = [raw()]
+def test_the_checksum_of_a_huge_file_covers_only_its_size_and_time():
+    seen = [raw()]
     for time in (1, 2):
         with open("data/images/sparse.jpg", "wb") as file:
-            file.truncate(2**43)  # 8 TiB, of which none is on the disk
+            file.truncate(2**43)  # 8 TiB that take no room on the disk
         os.utime("data/images/sparse.jpg", ns=(time, time))
-        found.append(raw())
-    assert len({one["data/images"] for one in found}) == 3
+        seen.append(raw())
+    assert len({checksums["data/images"] for checksums in seen}) == 3
 
 
 @pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"data/captions.csv": 3}'])
-def test_a_damaged_note_of_what_was_seen_is_made_anew(text):
+def test_a_damaged_cache_is_rewritten(text):
     before, kept = raw(), Path(CACHE).read_bytes()
     Path(CACHE).write_text(text, encoding="utf-8")
     assert raw() == before
@@ -111,7 +111,7 @@ def test_a_damaged_note_of_what_was_seen_is_made_anew(text):
 
 
 def made(name, inputs=(), **values):
-    """Make a file, and leave the record of its job."""
+    """Make a file and the record of its job."""
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     known = records.read_inputs(inputs)
     Path(name).write_text(f"{name} of {known['files']}", encoding="utf-8")
@@ -120,14 +120,14 @@ def made(name, inputs=(), **values):
     return name
 
 
-def test_a_record_holds_what_a_file_was_made_with():
+def test_a_record_holds_inputs_values_code_and_versions_of_a_file():
     read = made("results/a/images.parquet", raw={"mine": "12"})
     made("results/a/W.npz", [read])
     record = json.loads(Path("results/a/records/W.npz.json").read_text(encoding="utf-8"))
     assert record["files"] == records.checksums([read])
     assert (record["job"], record["values"]) == ("make results/a/W.npz", {"rank": 3})
     assert record["code"] == records.digest(["a.py 1"])
-    assert record["raw"] == {"mine": ["12"]}  # of the job before
+    assert record["raw"] == {"mine": ["12"]}  # from the job before
     assert record["made_with"]["numpy"] == [records.metadata.version("numpy")]
     assert any("openblas" in name for name in record["made_with"]["numpy's BLAS"])
 
@@ -152,7 +152,7 @@ def test_a_folder_has_a_record_beside_it():
         records.read_inputs(folders)
 
 
-def test_a_file_that_is_not_as_its_record_says_is_refused_and_a_copy_is_not():
+def test_a_file_that_does_not_match_its_record_is_refused_and_a_touched_file_is_not():
     name = made("results/a/words.csv")
     os.utime(name, (0, 0))
     assert records.read_inputs([name])["files"].keys() == {name}
@@ -169,7 +169,7 @@ def test_a_file_without_a_record_is_refused(spoil):
         records.read_inputs([name])
 
 
-def test_the_commit_is_that_of_the_work_tree_with_a_mark_after_edits(tmp_path, monkeypatch):
+def test_the_commit_is_read_from_the_work_tree_and_marked_after_edits(tmp_path, monkeypatch):
     package = tmp_path / "package"
     package.mkdir()
     monkeypatch.setattr(records, "__file__", str(package / "records.py"))

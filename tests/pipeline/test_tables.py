@@ -1,4 +1,4 @@
-"""Tables and arrays on disk: readers return what was written, and a file is whole or absent."""
+"""Tables and arrays on disk: readers return what was written, and a file is complete or absent."""
 
 import resource
 from typing import NamedTuple
@@ -49,7 +49,7 @@ TABLES = {
     "datasets called by a year": pd.DataFrame({"dataset": ["2024"], "study": ["1e5"]}),
     "no rows": example()[["word"]][:0],
 }
-FILES = {  # what each kind of file holds, what writes and what reads it
+FILES = {  # by file name: the content, the function that writes it, and the function that reads it
     **{
         f"{name}{suffix}": (table, lambda path, table: tables.write_table(table, path), tables.read_table)
         for name, table in TABLES.items()
@@ -76,7 +76,7 @@ FILES = {  # what each kind of file holds, what writes and what reads it
 
 
 def described(value):
-    """A form of any content that can be compared, bit for bit."""
+    """Return any content in a form that can be compared bit for bit."""
     if isinstance(value, dict):
         return {name: described(array) for name, array in value.items()}
     if isinstance(value, pd.DataFrame):
@@ -90,13 +90,13 @@ def described(value):
 
 @pytest.fixture(params=FILES)
 def kept(request, tmp_path):
-    """A file of each kind in turn, and what reads it."""
+    """A file of each kind in turn, and the function that reads it."""
     content, write, read = FILES[request.param]
-    write(tmp_path / "a" / request.param, content)  # in a folder that is made
+    write(tmp_path / "a" / request.param, content)  # creates the folder
     return tmp_path / "a" / request.param, read
 
 
-def test_every_kind_of_file_comes_back_bit_for_bit_and_is_the_same_bytes_again(kept):
+def test_every_kind_of_file_is_read_back_bit_for_bit_and_rewritten_with_the_same_bytes(kept):
     path, read = kept
     content, write, _ = FILES[path.name]
     assert described(read(path)) == described(content)
@@ -105,14 +105,14 @@ def test_every_kind_of_file_comes_back_bit_for_bit_and_is_the_same_bytes_again(k
     assert path.read_bytes() == before
 
 
-def test_a_table_that_was_cut_off_is_named_as_it_ends_with_an_empty_line_which_readers_skip(tmp_path):
+def test_a_truncated_table_is_refused_because_the_empty_line_at_its_end_is_missing(tmp_path):
     path, expected = tmp_path / "table.csv", pd.DataFrame({"n": [1, 2, 3], "auc": [0.5, 0.6, 0.7]})
     tables.write_table(expected, path)
     pd.testing.assert_frame_equal(pd.read_csv(path), expected)
     whole = path.read_bytes()
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
-        with pytest.raises(tables.Damaged, match=r"/table\.csv is damaged \(its end is missing.+: delete it and run"):
+        with pytest.raises(tables.Damaged, match=r"/table\.csv is damaged \(the empty line .+: delete it and run"):
             tables.read_table(path)
 
 
@@ -120,7 +120,7 @@ def test_a_table_that_was_cut_off_is_named_as_it_ends_with_an_empty_line_which_r
 def test_missing_columns_are_named(tmp_path, suffix):
     path = tmp_path / f"file{suffix}"
     tables.write_table(pd.DataFrame({"image": ["a"], "part": ["train"]}), path)
-    with pytest.raises(tables.Damaged, match=r" is damaged \(expected the columns split in it, got image, part\): "):
+    with pytest.raises(tables.Damaged, match=r" is damaged \(it must have the columns split, got image, part\): "):
         tables.read_table(path, "image", "split")
 
 
@@ -135,12 +135,9 @@ def test_pickles_are_neither_written_nor_read(tmp_path):
             read(tmp_path / name)
 
 
-# Whole or absent, as tests/test_written.py tests `written`
-
-
 @pytest.mark.parametrize("kept", ["arrays.npz", "array.npy", "every digit.csv", "every digit.parquet"], indirect=True)
-def test_a_full_disk_is_called_so_and_leaves_all_as_it_was(kept):
-    """Limit files to some bytes, which the system treats alike."""
+def test_a_full_disk_is_an_error_that_leaves_the_old_file_unchanged(kept):
+    """A limit on file sizes stands in for a full disk."""
     path, whole, before = kept[0], kept[0].read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
     content, write, _ = FILES[path.name]
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))

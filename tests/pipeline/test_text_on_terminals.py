@@ -1,4 +1,4 @@
-"""The one way to the terminal: letters of all scripts stay, what moves the cursor or reorders letters is escaped."""
+"""Output to the terminal: letters of all scripts stay, and characters that move the cursor or reorder text do not."""
 
 import io
 
@@ -28,18 +28,18 @@ HOSTILE = "\x1b[2J\u202e\x9b"
         ("\ud800", r"\ud800"),
     ],
 )
-def test_letters_stay_and_what_is_no_letter_is_escaped(text, shown):
+def test_letters_stay_and_control_characters_are_escaped(text, shown):
     assert printable(text) == shown and printable(shown) == shown
 
 
-def test_a_terminal_without_a_letter_gets_its_number():
+def test_letters_that_the_encoding_lacks_are_escaped():
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     terminal.say("é 日本", "a", to=stream)
     assert stream.buffer.getvalue() == b"\\xe9 \\u65e5\\u672c\na\n"
 
 
 @pytest.mark.parametrize("arguments", [["verify", HOSTILE], ["open", "--dataset", HOSTILE], ["init", HOSTILE]])
-def test_errors_of_commands_are_text(tmp_path, monkeypatch, capsys, arguments):
+def test_errors_of_commands_have_no_control_characters(tmp_path, monkeypatch, capsys, arguments):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     err = capsys.readouterr().err

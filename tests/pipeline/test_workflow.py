@@ -68,7 +68,7 @@ def test_the_manifest_names_every_table_of_the_run_and_a_mixture_of_versions_is_
     assert sorted(made_with.loc[made_with["name"] == "numpy", "value"]) == ["0.9", version("numpy")]
     said = [
         r"\d+ of \d+ jobs in \d+ s",
-        r"\d+ results as recorded\.",
+        r"All \d+ results match their records\.",
         "collage: .+",
         "The page .*: results/index.html",
     ]
@@ -103,7 +103,7 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task_and_its_settings_st
 def test_what_was_changed_by_hand_is_named_when_a_run_ends(project):
     with project.edited("results/collage/index.html", "<main>", "<main>Ahead."):
         said = project.run().splitlines()
-    assert "changed after they were made: rm -r results/collage/index.html; then run again" in said
+    assert "changed after they were made. Remove them and run again: rm -r results/collage/index.html" in said
 
 
 def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, tmp_path, monkeypatch):

@@ -1,1 +1,1 @@
-"""The command line, and what jobs set before they start."""
+"""The command line, and settings that every job of the pipeline makes before it starts."""

@@ -1,22 +1,26 @@
 """Choose the BLAS kernel of this processor.
 
-The OpenBLAS in NumPy's wheels takes processors that it does not know for Haswell. On one with AVX-512 a product of
-matrices then takes up to twice as long.
+The OpenBLAS in NumPy's wheels treats processors that it does not know as Haswell. If such a processor has AVX-512,
+matrix products then take up to twice as long as with the SkylakeX kernel.
 """
 
 import os
 from contextlib import suppress
 from pathlib import Path
 
-# What OpenBLAS's kernel of this name is compiled for.
+# Instruction sets that OpenBLAS's SkylakeX kernel is compiled for.
 SKYLAKEX = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
 
 
 def use_best_kernel(cpuinfo: str | Path = "/proc/cpuinfo") -> None:
-    """Set OPENBLAS_CORETYPE to SkylakeX if the processor can run that kernel, for NumPy imported later.
+    """Set OPENBLAS_CORETYPE to SkylakeX if the processor can run that kernel.
 
-    A value that is set already stays, also an empty one. cpuinfo: the file in which Linux describes the processor;
-    nothing happens without it.
+    Call this function before NumPy is imported. If the variable is already set, even to an empty text, it stays.
+
+    Parameters
+    ----------
+    cpuinfo : path
+        File in which Linux describes the processor. If it does not exist, nothing is set.
     """
     with suppress(OSError):
         lines = Path(cpuinfo).read_text(encoding="utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""What the columns of a table of labels and of features hold, by their content and their names."""
+"""Find out from content and names what the columns of tables of labels and features hold."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ from jointsparse.pipeline.datasets.tabular import (
     widths_of,
 )
 
-# What such columns are called, in small letters, by the option that names them.
+# Usual names of columns, in lower case, by the option that names the column.
 CALLED = {
     "index": {"id", "index", "name", "key", "sample", "sample_id", "uid"},
     "split": {"split", "splits", "set", "subset", "partition"},
@@ -51,17 +51,17 @@ CALLED = {
         )
     },
 }
-# What a column that numbers rows is called, with _ before capital letters.
+# Names of columns that number the rows. Before matching, _ is inserted in front of capital letters.
 ROW = re.compile(r"(.*[_ -])?(id|idx|index|row|rowid|key|uid|name|sample|no|nr|number)|unnamed: \d+", re.IGNORECASE)
-DIGITS = re.compile(r"[+-]?[\d.,'\s%]*\d[\d.,'\s%]*")  # of numbers, in the manner of other countries
-OF_LABEL = CALLED["tags"] - {"y", "topic", "topics", "category", "categories"}  # no names of features
+DIGITS = re.compile(r"[+-]?[\d.,'\s%]*\d[\d.,'\s%]*")  # numbers, also with a decimal comma or other separators
+OF_LABEL = CALLED["tags"] - {"y", "topic", "topics", "category", "categories"}  # names that no feature has
 SAID = {"index": "names", "split": "splits", "pictures": "pictures", "text": "text", "tags": "labels"}
-FEWEST_ROWS = 5  # Choice: with a label and without it, among which no feature equals it by chance
-MOST_SHOWN = 3  # labels and columns that a line shows
+FEWEST_ROWS = 5  # Choice: with the label and without it; with fewer, a feature could equal the label by chance
+MOST_SHOWN = 3  # labels or columns listed in a line
 
 
 class Roles(NamedTuple):
-    """What columns are taken for: options of the loader `arrays`, and a line for each file, for people."""
+    """What the columns are taken for: options of the loader `arrays`, and for the user a line on each file."""
 
     options: dict[str, Any]
     lines: list[str]
@@ -77,7 +77,7 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
     features, labels : str, list of str, or mapping
         The files, as the loader `arrays` takes them.
     choices : mapping
-        The columns that the user names, see `config.write`.
+        The user's choices, see `config.write`.
 
     Returns
     -------
@@ -86,30 +86,31 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
     Raises
     ------
     ValueError
-        If several columns may be the one of tags.
+        If several columns could hold the labels, or if rows of features and labels do not match.
     """
     ignored = {composed(name) for name in choices.get("ignore", [])}
     of_labels, of_features = ([root / file for _, file in files_of(option)] for option in (labels, features))
     require_same_rows(of_features, of_labels, ignored, compression_ratio=1e6)
-    options, tasks = _of_labels(of_labels[0], ignored, choices)
+    options, tasks = _label_columns(of_labels[0], ignored, choices)
     columns_of_labels = {name for path in of_labels for name in columns_of(path)}
-    lines, idle = list[str](), ignored & {INDEX}  # which `columns_of` leaves out, so that no loop below finds it
+    # `columns_of` does not list the index, so the loops below would not find it.
+    lines, idle = list[str](), ignored & {INDEX}
     for path in of_labels:
         notes = [f"{len(tasks)} label{'s' * (len(tasks) > 1)} ({_some(tasks)})"] if tasks else []
         named = {option: f"{column}: {SAID[option]}" for option, column in options.items()}
         cells = texts_in([path], options["tags"], 1e6) if options.get("tags") in columns_of(path) else []
         if nothing := sorted(set(cells) & NOTHING - {""}):
-            named["tags"] += f", none where it says {' or '.join(nothing)}"
+            named["tags"] += f" ({' or '.join(nothing)} counts as no label)"
         notes += list(named.values()) or ["labels"] * (not tasks)
         unused = [name for name in columns_of(path) if name not in tasks and name not in options.values()]
-        notes += [f"{_some(unused)}: left out (--text COLUMN shows one on the page)"] if unused else []
+        notes += [f"{_some(unused)}: left out (--text COLUMN shows a column on the page)"] if unused else []
         lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}")
         idle |= set(unused)
     for path in of_features:
         columns = columns_of(path)
         own_columns = [name for name in columns if name not in columns_of_labels]
         unused = _no_features(path, [name for name in own_columns if name not in ignored])
-        if path == of_features[0]:  # once, as it reads the columns of all files
+        if path == of_features[0]:  # only once, because the check reads the columns of all files
             others = [name for name in columns_of_labels if name not in {*tasks, *ignored}]
             _require_order(of_features, of_labels, unused, others)
         unused += [name for name in own_columns if name in ignored]
@@ -118,9 +119,9 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
         called_as_labels = [name for name in unused if name.lower() in OF_LABEL and name not in ignored]
         rest = [name for name in unused if name not in called_as_labels]
         notes += [f"{_some(rest)}: left out"] if rest else []
-        notes += [f"{_some(called_as_labels)}: left out, as labels are called so"] if called_as_labels else []
+        notes += [f"{_some(called_as_labels)}: left out, because labels have such names"] if called_as_labels else []
         in_both = [name for name in columns if name in columns_of_labels]
-        notes += [f"{_some(in_both)}: left out, as {of_labels[0].name} has them"] if in_both else []
+        notes += [f"{_some(in_both)}: left out, because also in {of_labels[0].name}"] if in_both else []
         lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}")
         idle |= set(unused)
     return Roles(options | ({"ignore": sorted(idle)} if idle else {}), lines)
@@ -129,54 +130,57 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
 def _require_order(
     features: Sequence[Path], labels: Sequence[Path], names: Sequence[str], others: Sequence[str]
 ) -> None:
-    """Raise ValueError if features name their rows in one column as labels do in another, but in another order."""
+    """Raise ValueError if a column of the features names the same rows as a column of the labels in another order."""
     of_features, of_labels = (
         {name: texts_in(paths, name, 1e6) for name in columns if all(name in columns_of(path) for path in paths)}
         for paths, columns in ((features, names), (labels, others))
     )
-    for (name, one), (other, two) in product(of_features.items(), of_labels.items()):
-        shared = set(one) & set(two)
-        same = set(one) == set(two) or (2 * len(shared) > len(set(one)) and not any(map(str.isdigit, shared)))
-        once = len(set(one)) == len(one) == len(two)
-        differing = unlike(one, two) if same and once else np.empty(0, int)
+    for (name, first), (other, second) in product(of_features.items(), of_labels.items()):
+        shared = set(first) & set(second)
+        same = set(first) == set(second) or (2 * len(shared) > len(set(first)) and not any(map(str.isdigit, shared)))
+        unique = len(set(first)) == len(first) == len(second)
+        differing = unlike(first, second) if same and unique else np.empty(0, int)
         if differing.size:
             row = differing[0]
             raise ValueError(
-                f"{features[0]} and {labels[0]} must have their rows in one order, got {one[row]!r} as {name!r} and "
-                f"{two[row]!r} as {other!r} in row {row + 1:,}: sort one of them, or leave a column out by --ignore "
-                f"{name!r}"
+                f"{features[0]} and {labels[0]} must have their rows in the same order, but in row {row + 1:,} the "
+                f"column {name!r} of the features holds {first[row]!r} and the column {other!r} of the labels holds "
+                f"{second[row]!r}: sort one of the files, or leave the column out with --ignore {name!r}"
             )
 
 
 def copies_of_labels(X: Any, images: pd.DataFrame, captions: pd.DataFrame) -> list[int]:
-    """Return the columns of features that hold a label, or the class of each sample, in other words or numbers.
+    """Return the columns of the features that repeat a label or the class of each sample in another coding.
 
-    Such a column has one value for all samples with the label and another one for all without it, or one for each
-    class. X, images, captions: as in `Samples`.
+    Such a column has one value for all samples with the label and another value for all samples without it, or a
+    different value for each class. X, images, captions: as in `Samples`.
     """
     row = pd.Series(range(len(images)), images["image"])[captions["image"]].to_numpy()
     known = captions["known"].astype(bool) if "known" in captions else pd.Series(True, captions.index)
     codes, labels = pd.factorize(captions["caption"])
     found = set[int]()
     for code in range(len(labels)):
-        # There are but two groups, so that a column of few values could equal a rare label by chance: see FEWEST_ROWS.
+        # There are only two groups, so a column with few distinct values could equal a rare label by chance.
         has = np.zeros(len(images))
         has[row[(codes == code) & ~known]] = np.nan
         has[row[(codes == code) & known]] = 1
         found.update(_constant_within(X, has, fewest=FEWEST_ROWS))
     if known.all() and len(row) == len(set(row)) == len(images):
-        # In a class with one row every column is constant, so that two rows are the fewest that say something.
+        # Every column is constant within a class of one row, so each class needs at least two rows.
         found.update(_constant_within(X, codes[np.argsort(row)], fewest=2))
     return sorted(found)
 
 
 def _constant_within(X: Any, values: np.ndarray, fewest: int) -> list[int]:
-    """The columns with one value for all rows of a group, and others for other groups, if each has the fewest rows."""
+    """Return the columns that are constant within each group and differ between groups.
+
+    Return none if a group has fewer rows than `fewest`.
+    """
     groups = [np.flatnonzero(values == value) for value in np.unique(values[~np.isnan(values)])]
     found = np.arange(X.shape[1])
     if len(groups) < 2 or min(map(len, groups)) < fewest:
         return []
-    for some in (slice(2), slice(None)):  # two rows of each group exclude nearly all columns
+    for some in (slice(2), slice(None)):  # two rows per group already exclude nearly all columns
         every = len(found) == X.shape[1]
         blocks = [X[group[some]] if every else X[np.ix_(group[some], found)] for group in groups if len(found)]
         dense = [block.toarray() if sparse.issparse(block) else block for block in blocks]
@@ -191,20 +195,22 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_SHOWN]) + ", …" * (len(names) > MOST_SHOWN)
 
 
-def _of_labels(path: Path, ignored: Collection[str], choices: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
-    """The columns of labels by the option that names them, and those that are tasks."""
+def _label_columns(
+    path: Path, ignored: Collection[str], choices: Mapping[str, Any]
+) -> tuple[dict[str, str], list[str]]:
+    """Return the columns of a labels file that options name, by option, and the columns that are tasks."""
     options = {option: composed(choices[option]) for option in SAID if option in choices}
     columns = columns_of(path)
     table = read_columns(path, 1e6) if columns else pa.table({})
     names = [name for name in columns if name not in ignored and name not in options.values()]
-    as_text = read_columns(path, 1e6, columns, columns) if columns else table  # where 007 and 7 are two names
+    as_text = read_columns(path, 1e6, columns, columns) if columns else table  # as text, 007 and 7 are different names
     held = {name: _held(name, table[name], as_text[name]) for name in names}
     splits = [] if "split" in {*options, *held.values()} else CALLED["split"]
     for name in [name for name in names if name.lower() in splits]:
         texts = sorted(set(texts_of(as_text[name])) - {*SPLITS, *ALIASES})
         raise ValueError(
-            f"{path} must hold train, validation, test or unlabelled in the column {name!r}, got {_some(texts)}: "
-            f"write these words, or leave the column out by --ignore {name}",
+            f"{path} must hold only the words train, validation, test or unlabelled in the column {name!r}, got "
+            f"{_some(texts)}: replace the other words, or leave the column out with --ignore {name}",
         )
     for option in SAID:
         found = [name for name in names if held[name] == option]
@@ -216,17 +222,22 @@ def _of_labels(path: Path, ignored: Collection[str], choices: Mapping[str, Any])
     tags = [name for name in names if held[name] == "tags"] or [name for name in names if held[name] == "classes"]
     require(
         tasks or len(tags) == 1 or not names,
-        f"{path} must have a column of 0 and 1 for each label, or one of tags, and {'several' if tags else 'none'} may "
-        f"be that of tags, got {_some(tags or names)}: choose one by --tags COLUMN",
+        f"{path} must have a column of 0 and 1 for each label, or one column that lists the labels, but "
+        f"{'several columns' if tags else 'no column'} could list them, got {_some(tags or names)}: choose one with "
+        "--tags COLUMN",
     )
     return options | ({"tags": tags[0]} if tags and not tasks else {}), tasks
 
 
 def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
-    """What a column holds: "task" for 0 and 1, an option that would name it, "classes" for words that repeat, or ""."""
+    """Return what a column seems to hold.
+
+    "task" for 0 and 1, the name of the option that the column fits, "classes" for repeating words, or "" for anything
+    else.
+    """
     called = {option for option, names in CALLED.items() if name.lower() in names}
     if pa.types.is_nested(column.type):
-        return "tags" if any(isinstance(one, str) for cell in column.to_pylist() for one in cell or ()) else ""
+        return "tags" if any(isinstance(item, str) for cell in column.to_pylist() for item in cell or ()) else ""
     texts = texts_of(column)
     some = {text.lower() for text in texts if text not in NOTHING}
     n_known = sum(text not in NOTHING for text in texts)
@@ -237,7 +248,7 @@ def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
         return "split"
     if "index" in called and len(set(texts_of(as_text))) == n_known == len(texts):
         return "index"
-    pictures = sum(text.lower().endswith(SUFFIXES) and "://" not in text for text in texts)  # no web addresses
+    pictures = sum(text.lower().endswith(SUFFIXES) and "://" not in text for text in texts)  # without web addresses
     if pictures and (pictures == n_known or ("pictures" in called and 2 * pictures >= n_known)):
         return "pictures"
     if "tags" in called and (not numbers or _are_whole(floats_of(column))):
@@ -248,14 +259,14 @@ def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
 
 
 def _are_whole(values: np.ndarray) -> bool:
-    """Whether all numbers that are there, which are not NaN, are whole."""
+    """Return True if all numbers except NaN are whole."""
     return bool((np.isnan(values) | (np.isfinite(values) & (values == np.rint(values)))).all())
 
 
 def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
-    """The columns of a table that hold no numbers, only number its rows, or are called as labels are.
+    """Return the columns that are not features: they hold no numbers, number the rows, or have the name of labels.
 
-    Raises ValueError, with one of them, if no column is left.
+    Raises ValueError if no column of features remains.
     """
     if not columns:
         return []
@@ -271,19 +282,19 @@ def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
         cell = texts[0] if texts else ""
         require(
             is_number(table[name]) or ROW.fullmatch(name) or not all(map(DIGITS.fullmatch, texts)),
-            f"{path} must hold numbers as such, with a decimal point and no other sign, got {table[name].type} such as "
-            f"{cell!r} in the column {name!r}: write numbers, or leave the column out by --ignore {name}",
+            f"{path} must hold numbers with a decimal point and no other separators, got {table[name].type} such as "
+            f"{cell!r} in the column {name!r}: rewrite the numbers, or leave the column out with --ignore {name}",
         )
         require(
             len(unused) < len(columns),
-            f"{path} must have a column of numbers, or of lists of as many numbers in each row, that is no label and "
-            f"numbers no rows, got {name!r} with {table[name].type} such as {shortened(cell)}",
+            f"{path} must have a column of features: numbers, or lists of equally many numbers, but neither labels nor "
+            f"row numbers; got only columns such as {name!r} with {table[name].type} such as {shortened(cell)}",
         )
     return unused
 
 
 def _numbers_rows(name: str, values: np.ndarray) -> bool:
-    """Whether a column is called as one that numbers the rows, and holds whole numbers, each once."""
+    """Return True if a column has the name of row numbers and holds distinct whole numbers."""
     whole = bool((np.isfinite(values) & (values == np.rint(values))).all())
     called = ROW.fullmatch(re.sub("(?<=[a-z])(?=[A-Z])", "_", name.strip()))
     return whole and bool(called and (name.startswith("Unnamed") or len(set(values)) == len(values)))

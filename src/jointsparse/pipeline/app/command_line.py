@@ -1,4 +1,4 @@
-"""The command `jointsparse`: from a folder of data to its page, and what a kept model is good for."""
+"""The command `jointsparse`, which takes a folder of data to a trained model and a page, and uses saved models."""
 
 import argparse
 import json
@@ -18,10 +18,10 @@ from jointsparse.checks import printable, require, require_extra
 from jointsparse.pipeline.app.terminal import ERASE, say
 
 PIPELINE = Path(__file__).parents[1]
-INSTALLED = PIPELINE / "_workflow"  # where a wheel has the files that lie at the top of a checkout
+INSTALLED = PIPELINE / "_workflow"  # where a wheel keeps the files from the top level of a checkout
 WORKFLOW = INSTALLED if INSTALLED.is_dir() else PIPELINE.parents[2]
 
-# Its imports take seconds, which Ctrl-C ends with a line as the rest of a run.
+# Importing Snakemake takes seconds. The hook is set first, so that Ctrl-C prints one line during the imports, too.
 SNAKEMAKE = (
     "from jointsparse.pipeline.app.interrupt import end_interrupts_with; end_interrupts_with('error: interrupted\\n'); "
     "from snakemake.cli import main; main()"
@@ -29,7 +29,7 @@ SNAKEMAKE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command. Returns its exit status: 2 for an error, 1 if something differs or is left out, else 0."""
+    """Run the command and return its exit status: 2 after an error, 1 if files differ or are left out, 0 otherwise."""
     parser = _parser()
     given, unknown = parser.parse_known_args(arguments)
     if unknown and "options" not in given:
@@ -38,11 +38,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         require(
             not unknown,
-            f"jointsparse {given.command} has no option {''.join(unknown[:1])}; options of Snakemake go behind --: "
+            f"jointsparse {given.command} has no option {''.join(unknown[:1])}. Write options of Snakemake after --: "
             f"jointsparse {given.command} -- {shlex.join([*unknown, *vars(given).get('options', [])])}",
         )
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"PIL\.")  # which do not name the file, as the log of checks does
+            # Pillow's warnings do not name the file. The log of the picture check does.
+            warnings.filterwarnings("ignore", module=r"PIL\.")
             status: int = given.run(given)
     except (ImportError, OSError, ValueError) as error:
         say(f"error: {error}", to=sys.stderr)
@@ -58,7 +59,7 @@ def _format_warning(message: Warning | str, *place: Any, **more: Any) -> str:
 
 class _Parser(argparse.ArgumentParser):
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        if message:  # which may repeat names of files
+        if message:  # goes through `say`, because it may contain file names with control characters
             say(message.rstrip("\n"), to=sys.stderr)
         super().exit(status)
 
@@ -80,42 +81,52 @@ def _init(given: argparse.Namespace) -> int:
     from jointsparse.pipeline.app import config
 
     file = Path("config.yaml")
-    require(not file.exists(), "init writes no config.yaml over another, and there is one: run it in another folder")
+    require(
+        not file.exists(),
+        "this folder already has a config.yaml, and init does not overwrite it: run init in another folder",
+    )
     choices = {name: value for name, value in vars(given).items() if name in config.CHOICES}
     seen = config.write(given.folder, file, WORKFLOW / file, choices)
-    say(*seen, "see config.yaml, then jointsparse run")
+    say(*seen, "Wrote config.yaml. Check it, then start the training with: jointsparse run")
     return 0
 
 
 def _snakemake(given: argparse.Namespace) -> int:
-    """Run Snakemake with the workflow of this package, as a process of its own."""
+    """Run the workflow of this package with Snakemake, in a separate process."""
     require_extra(f"jointsparse {given.command}", "snakemake")
     from jointsparse.pipeline.app.lock import release
 
     cores = re.fullmatch(r"all|0*[1-9]\d*", given.cores)
-    require(cores, f"cores must be a whole number of at least 1, or all, got {given.cores!r}")
+    require(cores, f"--cores must be a whole number of at least 1, or all, got {given.cores!r}")
     here = given.dataset or Path("config.yaml").is_file()
-    require(here, "config.yaml must lie in this folder, got none: write one by jointsparse init FOLDER")
-    settings = [f'dataset="{given.dataset}"'] * bool(given.dataset)  # in quotes, as one may be called 2024
+    require(here, "this folder has no config.yaml: write one with jointsparse init FOLDER")
+    # In quotes, because a dataset named 2024 would otherwise be read as a number.
+    settings = [f'dataset="{given.dataset}"'] * bool(given.dataset)
     settings += ["quick=True"] * given.quick + ["compare=True"] * given.compare
     twice = settings and any(re.match("--config(=|$)|-C", option) for option in given.options)
-    require(not twice, f"--config must be given once, got it beside {' '.join(settings)}: write these after --config")
+    require(
+        not twice,
+        f"--config may be given only once, and this command already sets {' '.join(settings)}: write these settings "
+        "after your --config instead",
+    )
     ended = given.command != "report" or any(
         run.parent.name.endswith("-quick") == given.quick
         for run in Path("results/claims").glob(f"{given.dataset or '*'}{'-quick' * given.quick}/manifest.json")
     )
     require(
-        ended, f"a report is of a run that has ended, got none in results: jointsparse run{' --quick' * given.quick}"
+        ended,
+        "a report needs a finished run, and results/ has none: start one with jointsparse run"
+        f"{' --quick' * given.quick}",
     )
-    command = [sys.executable, "-P", "-c", SNAKEMAKE]  # -P: no module of the user's folder
+    command = [sys.executable, "-P", "-c", SNAKEMAKE]  # -P: do not import modules from the user's folder
     options = [*(["--config"] * bool(settings)), *settings, "--snakefile", str(WORKFLOW / "Snakefile")]
     options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
     if given.quick:
-        say("A glance at 500 samples at most.", to=sys.stderr)
+        say("Quick run: uses at most 500 samples.", to=sys.stderr)
     if given.command == "run" and release():
-        say("A run that was killed had left this folder locked. It is unlocked.", to=sys.stderr)
+        say("Unlocked this folder, which a killed run had left locked.", to=sys.stderr)
     with subprocess.Popen([*command, *options, *given.options]) as process:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake has got it, too, and ends its jobs
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake receives Ctrl-C, too, and stops its jobs
         status = process.wait()
     if given.command == "report" and not status:
         say(given.file)
@@ -124,7 +135,11 @@ def _snakemake(given: argparse.Namespace) -> int:
 
 def _open(given: argparse.Namespace) -> int:
     pages = sorted(Path("results").glob(f"{given.dataset or '*'}/index.html"), key=lambda page: page.stat().st_mtime)
-    require(pages, f"results must hold the page of {given.dataset or 'a dataset'}, got none: jointsparse run makes it")
+    require(
+        pages,
+        f"results/ has no page of {f'the dataset {given.dataset}' if given.dataset else 'any dataset'} yet: "
+        "make it with jointsparse run",
+    )
     say(str(pages[-1]))
     webbrowser.open(pages[-1].resolve().as_uri())
     return 0
@@ -147,7 +162,10 @@ def _annotate(given: argparse.Namespace) -> int:
     _require_outside(given)
     limits = {"n_words": given.words, "precision": given.precision}
     of_pictures = is_of_pictures(model)
-    require(of_pictures or not given.html, f"--html is for models of pictures, and {given.model} reads tables")
+    require(
+        of_pictures or not given.html,
+        f"--html works only with models of pictures, and {given.model} is a model of tables: leave --html out",
+    )
     if of_pictures:
         paths, other = annotator.pictures_below(given.pictures)
         progress = _progress if sys.stderr.isatty() else None
@@ -158,7 +176,7 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.csv:
         write_table(table, given.csv)
     else:
-        say(*(_lines_of(table) if len(table) else ["no words"]))
+        say(*(_lines_of(table) if len(table) else ["No words were assigned."]))
     if given.html:
         from jointsparse.pipeline.explorer.annotated import write
 
@@ -170,16 +188,16 @@ def _annotate(given: argparse.Namespace) -> int:
 
 
 def _require_outside(given: argparse.Namespace) -> None:
-    """Raise ValueError where results would be written over pictures, or over what is no file or folder of results."""
+    """Raise ValueError if the options would overwrite an input file or write the page into a folder of pictures."""
     table, page = Path(given.csv or ""), Path(given.html or "page").resolve()
     usual = table.suffix == ".csv" and (table.is_file() or not table.exists())
     usual &= table.resolve() not in [Path(file).resolve() for file in given.pictures]
     usual |= not given.csv
-    require(usual, f"--csv must name a file that ends with .csv, and none that is read, got {str(table)!r}")
+    require(usual, f"--csv must name a file that ends in .csv and is not one of the inputs, got {str(table)!r}")
     known = given.known is None or (given.html and Path(given.known).is_dir())
-    require(known, f"--known must name a folder, for the page of --html, got {given.known!r}")
+    require(known, f"--known must name an existing folder and be used together with --html, got {given.known!r}")
     inside = [folder for folder in given.pictures if given.html and page.is_relative_to(Path(folder).resolve())]
-    require(not inside, f"--html must name a folder outside of the pictures, got {given.html!r} in {inside}")
+    require(not inside, f"--html must name a folder outside the pictures, got {given.html!r}, which is in {inside}")
 
 
 def _progress(done: int, total: int) -> None:
@@ -187,7 +205,7 @@ def _progress(done: int, total: int) -> None:
 
 
 def _lines_of(table: Any) -> list[str]:
-    """The lines of a table, each row in one."""
+    """Return a table as lines of text, one line per row."""
     shown = table.map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
     return str(shown.to_string(index=False, float_format="{:.3f}".format)).split("\n")
 
@@ -211,116 +229,140 @@ def _show(given: argparse.Namespace) -> int:
 
 
 def _verify(given: argparse.Namespace) -> int:
-    from jointsparse.pipeline.provenance import manifest  # needs the extra "pipeline", which --version does not
+    from jointsparse.pipeline.provenance import manifest  # imported here, so that --version works without the extra
 
     checked, differences, notes = (
         manifest.compare(given.manifest, given.against) if given.against else manifest.verify(given.manifest)
     )
-    same = "the same in both" if given.against else "as recorded"
+    same = "are the same in both manifests" if given.against else "match the manifest"
     counted = f"{checked - len(differences)} of {checked} files {same}"
     say(*(f"note: {note}" for note in notes), *differences, counted)
     return 1 if differences else 0
 
 
-OF_FILES = ("features", "labels", "captions")  # of which `init` takes a choice, and columns
-OF_COLUMNS = (
-    ("index", "names of the samples"),
-    ("split", "their splits"),
-    ("pictures", "paths of pictures"),
-    ("text", "text for the page"),
-    ("tags", "lists of labels"),
+OF_FILES = ("features", "labels", "captions")  # options of `init` that choose a file
+OF_COLUMNS = (  # options of `init` that choose a column, and what the column holds
+    ("index", "the names of the samples"),
+    ("split", "the splits of the samples"),
+    ("pictures", "the paths of pictures"),
+    ("text", "a text that the page shows"),
+    ("tags", "the list of labels of each sample"),
 )
-MODEL: dict[str, Any] = {"help": "a file that a run has kept: results/<dataset>/model.skops"}
+MODEL: dict[str, Any] = {"help": "the model file that a run saved: results/<dataset>/model.skops"}
 OF_RUN: dict[str, dict[str, Any]] = {
-    "--dataset": {"metavar": "D", "help": "an entry of datasets (default: that of config.yaml)"},
-    "--quick": {"action": "store_true", "help": "a glance at few samples; results in results/<dataset>-quick"},
-    "--compare": {"action": "store_true", "help": "also compare the norms over sizes of training sets, in two runs"},
-    "--cores": {"metavar": "N", "default": "all", "help": "processes side by side (default: all cores)"},
-    "options": {"nargs": "*", "help": "after --: options of Snakemake, such as -- --dry-run"},
+    "--dataset": {"metavar": "D", "help": "name of the dataset to use (default: the one that config.yaml names)"},
+    "--quick": {
+        "action": "store_true",
+        "help": "use at most 500 samples and write to results/<dataset>-quick",
+    },
+    "--compare": {
+        "action": "store_true",
+        "help": "also compare the norms at several training set sizes, in two runs",
+    },
+    "--cores": {"metavar": "N", "default": "all", "help": "number of processes at a time (default: all cores)"},
+    "options": {"nargs": "*", "help": "options of Snakemake, written after --, for example -- --dry-run"},
 }
-# By name: the function, what it does, more on that, and its arguments.
+# For each command: its function, a summary, further sentences of its help, and its arguments.
 COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[str, dict[str, Any]]]] = {
     "init": (
         _init,
-        "write a config.yaml that fits a folder of data",
-        "Looks at what lies in the folder, and says what it saw. Writes into the current folder, never over a file.",
+        "write a config.yaml for a folder of data",
+        "Looks at the files in the folder, reports what each one was taken for, and writes config.yaml into the "
+        "current folder. Never overwrites a file.",
         {
-            "folder": {"type": Path, "help": "of pictures with captions or in folders, or of features with labels"},
-            **{f"--{name}": {"metavar": "FILE", "help": f"the file of {name}, in the folder"} for name in OF_FILES},
+            "folder": {
+                "type": Path,
+                "help": "a folder of pictures (with a file of captions, or in one folder per class), or of files with "
+                "features and labels",
+            },
+            **{f"--{name}": {"metavar": "FILE", "help": f"the file that holds the {name}"} for name in OF_FILES},
             **{
-                f"--{name}": {"metavar": "COLUMN", "help": f"the column of labels with {said}"}
+                f"--{name}": {"metavar": "COLUMN", "help": f"the column of the labels file that holds {said}"}
                 for name, said in OF_COLUMNS
             },
             "--ignore": {
                 "action": "append",
                 "metavar": "NAME",
-                "help": "a file or a column that is left out; repeatable",
+                "help": "a file or a column to leave out; may be repeated",
             },
         },
     ),
-    "run": (_snakemake, "learn, and end with the page", "Makes what is missing or out of date.", OF_RUN),
+    "run": (
+        _snakemake,
+        "train a model and write its page",
+        "Makes only results that are missing or out of date. Rerun an interrupted run to resume it.",
+        OF_RUN,
+    ),
     "report": (
         _snakemake,
         "write Snakemake's report of a run",
-        "One file with settings, tables and figures.",
-        OF_RUN | {"--file": {"default": "report.html", "help": "the file to write (default report.html)"}},
+        "The report is one HTML file with the settings, tables and figures.",
+        OF_RUN | {"--file": {"default": "report.html", "help": "the file to write (default: report.html)"}},
     ),
     "open": (
         _open,
-        "show a page in the browser",
-        "Prints where it lies.",
-        {"--dataset": {"metavar": "D", "help": "its page (default: the page that was written last)"}},
+        "open the page of a run in the browser",
+        "Also prints the path of the page.",
+        {"--dataset": {"metavar": "D", "help": "the dataset whose page to open (default: the page written last)"}},
     ),
     "warmup": (
         _warmup,
-        "compile what training needs",
-        "So that nobody waits for it later. Takes a minute, once.",
-        {"norms": {"nargs": "*", "metavar": "NORM", "help": "names of norms (default l1inf)"}},
+        "compile the code that training uses",
+        "Later runs then start without waiting for the compiler. Takes about a minute, once.",
+        {"norms": {"nargs": "*", "metavar": "NORM", "help": "names of norms (default: l1inf)"}},
     ),
     "annotate": (
         _annotate,
-        "name what is on photographs, or what rows of a table have",
-        "Prints a table: picture, word, probability, its rank among the known pictures, and whether it is above the "
-        "word's threshold, that of the largest F1 on known pictures. Exit status 1: some pictures were left out.",
+        "annotate new photographs, or the rows of a table, with a saved model",
+        "Prints a table with picture, word, probability, the rank of the probability among the pictures that the model "
+        "knows, and whether it reaches the threshold of the word, which maximises F1 on these pictures. The exit "
+        "status is 1 if some inputs were left out.",
         {
             "model": MODEL,
-            "pictures": {"nargs": "+", "help": "picture files, or folders of them, or tables"},
+            "pictures": {"nargs": "+", "help": "picture files, folders of pictures, or tables of features"},
             "--words": {
                 "type": int,
                 "default": 5,
                 "metavar": "N",
-                "help": "the N most probable words of each (default 5)",
+                "help": "list the N most probable words of each picture (default: 5)",
             },
             "--precision": {
                 "type": float,
                 "metavar": "P",
-                "help": "all words above the lowest threshold at which a fraction P of the known pictures above it "
-                "have the word",
+                "help": "list the words that reach the lowest threshold with a precision of at least P on the pictures "
+                "that the model knows",
             },
-            "--csv": {"metavar": "FILE", "help": "write the table into a file instead"},
-            "--html": {"metavar": "FOLDER", "help": "write a page with pictures and what speaks for each word"},
-            "--known": {"metavar": "FOLDER", "help": "of the pictures that the model knows: the page shows them"},
+            "--csv": {"metavar": "FILE", "help": "write the table into this file instead of printing it"},
+            "--html": {
+                "metavar": "FOLDER",
+                "help": "write a page into this folder that shows the pictures and where the evidence for each word is",
+            },
+            "--known": {
+                "metavar": "FOLDER",
+                "help": "folder of the pictures that the model was fitted on, which the page then shows for comparison",
+            },
         },
     ),
     "show": (
         _show,
-        "show what a kept model is",
-        "Prints its words, its origin, and numbers of each word; a model in Python has all in `card_`.",
+        "show the description of a saved model",
+        "Prints the words of the model, its origin, and the test scores of each word. In Python, the attribute "
+        "`card_` of the model holds all of them.",
         {"model": MODEL},
     ),
     "verify": (
         _verify,
         "compare files with the checksums in a manifest",
-        "Proves that tables come from the inputs that a manifest names, and that no result was changed. Notes versions "
-        "that differ here.",
+        "Checks that the inputs of a run and its tables are the files that the manifest recorded, and lists installed "
+        "versions that differ.",
         {
-            "manifest": {"help": "the file manifest.json; names in it are relative to the folder of the run"},
+            "manifest": {"help": "the file manifest.json; the paths in it are relative to the folder of the run"},
             "--against": {
                 "metavar": "OTHER",
-                "help": "another manifest: compare the tables of the two, read no other file",
+                "help": "compare the tables of two manifests with each other, without reading any other file",
             },
         },
     ),
 }
-SHOWN = ["word", "images", "test_images", "auc", "auc_low", "auc_high", "average_precision"]  # of a model's numbers
-EITHER = {"--words", "--precision"}  # of which a command takes one
+SHOWN = ["word", "images", "test_images", "auc", "auc_low", "auc_high", "average_precision"]  # columns that show prints
+EITHER = {"--words", "--precision"}  # mutually exclusive options

@@ -1,4 +1,4 @@
-"""A config.yaml that fits a folder of data: what lies there, and the settings that read it."""
+"""Write a config.yaml for a folder of data, by finding out what the files in the folder hold."""
 
 import hashlib
 import os
@@ -25,31 +25,49 @@ from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
 from jointsparse.pipeline.tasks import FEWEST_WORDS, SMALLEST_SIZE, choose_words
 from jointsparse.registry import pick
 
-CAPTIONS = (".csv", ".json", ".jsonl", ".parquet", ".tsv", ".txt")  # how names of files end that may hold captions
-# What the name of a file tells of its content, without words for splits and numbers of parts.
+CAPTIONS = (".csv", ".json", ".jsonl", ".parquet", ".tsv", ".txt")  # suffixes of files that may hold captions
+# Patterns that recognise the content of a file by its name, from which splits and part numbers have been removed.
 FEATURES, OF_LABELS, LIBSVM = (
     re.compile(pattern, re.IGNORECASE)
     for pattern in ("feature|embed|vector|^x$", "label|tag|target|^y$", r"\.(libsvm|svmlight|svm)(\.gz|\.bz2)?$")
 )
-# Words for splits in names of files, between other signs than letters, and the numbers of parts at their end.
+# A word for a split in a file name, with no letters next to it.
 OF_SPLIT = re.compile(r"(?<![a-z])(training|train|validation|valid|val|dev|testing|test)(?![a-z])", re.IGNORECASE)
-# And such a word, or a short one, joined to what the file holds, as in Xtrain, X_tr or testlabels.
+# A word or abbreviation for a split that is joined to a word for the content, as in Xtrain, X_tr or testlabels.
 SHORT = {"trn": "train", "tr": "train", "tst": "test", "te": "test"}
 HELD, WORD = "x|y|features?|labels?|embeddings?|targets?|tags?", "|".join([*SPLIT_NAMES, *ALIASES, *SHORT])
 JOINED = re.compile(rf"(?<![a-z])(?:({HELD})[_.-]?({WORD})|({WORD})[_.-]?({HELD}))(?![a-z])", re.IGNORECASE)
-NAMES = re.compile(r"((features?|columns?|x)[-_. ]?)?names\.txt", re.IGNORECASE)  # of a file that names the features
-OF_SVM_SPLIT = re.compile(r"[_.-](tr|t|te)(?=$|\.)", re.IGNORECASE)  # as in the collection of LIBSVM
+NAMES = re.compile(r"((features?|columns?|x)[-_. ]?)?names\.txt", re.IGNORECASE)  # a file with the feature names
+OF_SVM_SPLIT = re.compile(r"[_.-](tr|t|te)(?=$|\.)", re.IGNORECASE)  # splits in the file names of LIBSVM's collection
+# The number of a part at the end of a file name, and perhaps the number of parts, as in features-00000-of-00003.
 PART = re.compile(r"(?:[-_. ]?part)?[-_. ]?(?<=[-_. t])(\d+)(?:[-_. ]?of[-_. ]?(\d+))?$", re.IGNORECASE)
-WITH_CAPTIONS = "captions.csv (image,caption) or JSON with captions as of COCO or Karpathy"
-OF_FILES = ("features", "labels", "captions")  # what the user may choose: files, columns of labels, and what is ignored
-CHOICES = (*OF_FILES, "index", "split", "pictures", "text", "tags", "ignore")
+WITH_CAPTIONS = "captions.csv (image,caption) or captions as JSON in the format of COCO or Karpathy"
+OF_LIBSVM = {  # what a file holds, by the option of the loader `libsvm`
+    "train": "training samples",
+    "validation": "validation samples",
+    "test": "test samples",
+    "topics": "names of the topics",
+    "vocabulary": "names of the features",
+}
+OF_FILES = ("features", "labels", "captions")  # options by which the user chooses a file
+CHOICES = (*OF_FILES, "index", "split", "pictures", "text", "tags", "ignore")  # and columns, and names to ignore
 
 
 class Found(NamedTuple):
-    """What lies in a folder.
+    """The content of a folder.
 
-    loader, options: what reads it. images, captions: what was read. said: a few words on it. lines: what each file was
-    taken for. used: the files that were taken for something.
+    Attributes
+    ----------
+    loader, options
+        The loader that reads the folder, and its options.
+    images, captions
+        The tables that were read, see `datasets.samples`.
+    said
+        A short description of the content.
+    lines
+        For the user: a line on each file, saying what it was taken for.
+    used
+        The files that the loader reads.
     """
 
     loader: str
@@ -62,7 +80,7 @@ class Found(NamedTuple):
 
 
 def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | None = None) -> list[str]:
-    """Write a config.yaml that fits a folder of data.
+    """Write a config.yaml for a folder of data.
 
     Parameters
     ----------
@@ -71,27 +89,29 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     file : path
         The config.yaml to write.
     shipped : path
-        The config.yaml of the workflow, over which this one is laid.
+        The config.yaml of the workflow, whose values the new file overrides.
     choices : mapping, optional
-        By name in `CHOICES` the file or column that holds it; by "ignore" a list of files and columns.
+        The user's choices by the names in `CHOICES`: the file or column to use, and for "ignore" a list of files and
+        columns.
 
     Returns
     -------
     seen : list of str
-        What lies there, for people: a line on all of it, and one on each file.
+        For the user: a line that describes the data, and a line on each file.
 
     Raises
     ------
     ValueError
-        If no loader reads the folder, too little is labelled, or several files fit and none of them is chosen.
+        If no loader can read the folder, if too few samples are labelled, or if several files could be used and the
+        user has not chosen between them.
     """
-    require(root.is_dir(), f"init takes a folder of data, got {str(root)!r}")
+    require(root.is_dir(), f"init expects a folder of data, got {str(root)!r}")
     choices = {key: value for key, value in (choices or {}).items() if value}
     pictures, reasons = list_pictures(root)
     ignored = choices.get("ignore", [])
     others = sorted(set(reasons) - set(ignored))
     lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in others]
-    require(not lacking, f"a file that is chosen must lie in {root}, got {lacking[:1]}")
+    require(not lacking, f"the files named by options must be in {root}, and {''.join(lacking[:1])} is not")
     found = _samples(root, pictures, others, choices)
     if not found:
         _require_forms(root, pictures, others)
@@ -99,7 +119,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     loader, images, captions = found.loader, found.images, found.captions
     _require_choices_used(root, found, choices, reasons)
     with (
-        warnings.catch_warnings(action="ignore"),  # of words that are left out
+        warnings.catch_warnings(action="ignore"),  # warnings about words that are left out
         _in_words_of_samples(root, captions) if loader in ("arrays", "libsvm") else nullcontext(),
     ):
         words, has = choose_words(
@@ -130,13 +150,15 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     )
     file.write_text(text, encoding="utf-8")
     endings = (*CAPTIONS, *KINDS)
-    idle = [one for one in others if (one.lower().endswith(endings) or LIBSVM.search(one)) and one not in found.used]
+    idle = [
+        name for name in others if (name.lower().endswith(endings) or LIBSVM.search(name)) and name not in found.used
+    ]
     last = [f"not used: {', '.join(idle[:10])}{', …' * (len(idle) > 10)}"] if idle else []
     return [said, *(f"  {line}" for line in [*found.lines, *last])]
 
 
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
-    """Raise ValueError if a choice of the user would change nothing. others: files that are no pictures."""
+    """Raise ValueError if a choice of the user would have no effect. others: the files that are not pictures."""
     takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore"}}.get(found.loader, {"ignore"})
     tables = [file for option in ("features", "labels") for _, file in files_of(found.options.get(option, []))]
     columns = list(dict.fromkeys(name for file in tables for name in columns_of(root / file)))
@@ -146,47 +168,49 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
     known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""
     require(
         not idle,
-        f"{root} is read as {found.said}, where {', '.join(idle)} would change nothing: leave it out{known}",
+        f"{root} is read as {found.said}, and {', '.join(idle)} has no effect there: leave it out{known}",
     )
 
 
 def _require_forms(root: Path, pictures: Collection[str], others: Sequence[str]) -> None:
-    """Raise ValueError if files hold data by their names, but in a form that is not read, or in one table.
+    """Raise ValueError if files seem to hold data in an unknown format, or features and labels in one table.
 
-    others: the files that are no pictures, without those that the user ignores.
+    others: the files that are neither pictures nor ignored by the user.
     """
     stems = {file: PurePosixPath(file).name.partition(".")[0] for file in others}
     of_captions = [file for file, stem in stems.items() if "caption" in stem.lower()]
     if of_captions and not any(file.lower().endswith(CAPTIONS) for file in of_captions):
         raise ValueError(
-            f"captions must be in a file {', '.join(CAPTIONS)}, got {root / of_captions[0]}: write it as one of these"
+            f"captions must be in a file of type {', '.join(CAPTIONS)}, got {root / of_captions[0]}: convert it to one "
+            "of these types"
         )
     names = {} if pictures else {file: _place(stem).stem for file, stem in stems.items() if file not in of_captions}
     for file, name in names.items():
         require(
             file.lower().endswith(KINDS) or not (FEATURES.search(name) or OF_LABELS.search(name)),
-            f"features and labels must be in files {', '.join(KINDS)}, got {root / file}: write it as one of these",
+            f"features and labels must be in files of type {', '.join(KINDS)}, got {root / file}: convert it to one of "
+            "these types",
         )
     tables = [file for file in names if file.lower().endswith(KINDS) and file != "splits.csv"]
     require(
         not tables,
-        f"features and labels must be in files of their own, such as features.csv and labels.csv, got "
-        f"{', '.join(tables[:5])}: split the table in two, or name both by --features FILE --labels FILE",
+        f"features and labels must be in separate files, such as features.csv and labels.csv, got "
+        f"{', '.join(tables[:5])}: split the table in two, or name the files with --features FILE --labels FILE",
     )
 
 
 @contextmanager
 def _in_words_of_samples(root: Path, captions: pd.DataFrame) -> Iterator[None]:
-    """Say of samples that too few labels can be learnt, in the words of tables."""
+    """Replace an error about too few words by one that speaks of labels and samples, as tables do."""
     try:
         yield
     except ValueError:
         known = captions[captions["known"].astype(bool)] if "known" in captions else captions
-        got = ", ".join(f"{name!r} of {n:,}" for name, n in known["caption"].value_counts().head(3).items())
+        got = ", ".join(f"{name!r} with {n:,} samples" for name, n in known["caption"].value_counts().head(3).items())
         raise ValueError(
-            f"the tables of {root} must hold at least {FEWEST_WORDS} labels, each with {SMALLEST_SIZE} training "
-            f"samples and a test sample that have it and as many that have it not, got {got or 'none'}: add samples "
-            "or labels (one label of yes and no may be two classes, in a column of text)"
+            f"the tables in {root} must hold at least {FEWEST_WORDS} labels, each with at least {SMALLEST_SIZE} "
+            "training samples and one test sample that have the label, and as many that do not have it, got "
+            f"{got or 'none'}: add samples or labels (write a single yes/no label as two classes in a column of text)"
         ) from None
 
 
@@ -195,9 +219,9 @@ def _stem(file: str, *, svm: bool = False) -> str:
 
 
 class _Place(NamedTuple):
-    """What the name of a file says of its place among others.
+    """The place of a file in a dataset that consists of several files, as its name gives it.
 
-    stem: the name without split and number. split, part: the split and the number of the part; None if it names none.
+    stem: the name without split and part number. split, part: the split and the part number, None if the name has none.
     """
 
     stem: str
@@ -223,9 +247,10 @@ def _place(file: str, *, svm: bool = False) -> _Place:
 
 
 def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
-    """The file of an option, or the files where they are splits or parts of one table.
+    """Return the file for an option, or several files if they are the splits or parts of one table.
 
-    A file of the folder itself comes before one in a folder below it. Raises ValueError where several files fit.
+    Files in a subfolder are considered only if no file in a folder above it fits. Raises ValueError if several files
+    fit that are not splits or parts of one table.
     """
     depth = min(file.count("/") for file in files)
     top = [file for file in files if file.count("/") == depth]
@@ -241,53 +266,53 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
     in_parts = any(len(parts) > 1 for parts in by_split.values())
     numbered = all(place.part is not None for place in places.values())
     distinct = len(set(places.values())) == len(places)
-    all_or_none_named = None not in splits or splits == {None}  # after splits
+    all_or_none_named = None not in splits or splits == {None}  # either every file names a split or none does
     of_one_table = len(stems) == 1 and distinct and all_or_none_named and (not in_parts or (numbered and not svm))
-    choice = f"choose one by --{option} FILE, or " if option in OF_FILES else ""
+    choice = f"choose one with --{option} FILE, or " if option in OF_FILES else ""
     require(
         of_one_table,
-        f"{'samples' if svm else option} must be in one file, or in files named after splits or numbers, and several "
-        f"may hold them, got {', '.join(top)}: {choice}leave some out by --ignore FILE",
+        f"{'samples' if svm else option} must be in one file, or in files named after splits or part numbers, but "
+        f"several files could hold them: {', '.join(top)}. To continue, {choice}leave some out with --ignore FILE",
     )
     by_split = {split: sorted(parts, key=lambda file: places[file].part or 0) for split, parts in by_split.items()}
     for parts in by_split.values():
         _require_all_parts(parts, option, svm=svm)
     whole = {split: parts if len(parts) > 1 else parts[0] for split, parts in by_split.items()}
-    return whole[None] if None in whole else _tested({key: whole[key] for key in SPLIT_NAMES if key in whole})
+    return whole[None] if None in whole else _with_test({key: whole[key] for key in SPLIT_NAMES if key in whole})
 
 
 def _require_all_parts(files: Sequence[str], option: str, *, svm: bool) -> None:
-    """Raise ValueError unless the numbers of parts count from 0 or 1, up to the one that their names may tell."""
+    """Raise ValueError unless the parts are numbered from 0 or 1 without a gap, up to the number in their names."""
     parts = [part for file in files if (part := PART.search(PurePosixPath(_stem(file, svm=svm)).name))]
     numbers, totals = sorted(int(part[1]) for part in parts), [int(part[2]) for part in parts if part[2]]
     total = max(totals, default=len(parts))
     require(
         numbers in (list(range(total)), list(range(1, total + 1))) or (len(files) == 1 and not totals),
-        f"the parts of {option} must count from 0 or 1 without a gap, up to their number, got {', '.join(files)}: put "
-        "the others beside them, or write the numbers of these anew",
+        f"the parts of {option} must be numbered from 0 or 1 without a gap, got {', '.join(files)}: add the missing "
+        "parts, or renumber the files",
     )
 
 
-def _tested(by_split: dict[Any, Any]) -> dict[Any, Any]:
-    """Files by split. Those of validation are for the test if none are, as often only these are given out."""
-    only_these = by_split.keys() == {"train", "validation"}
-    return {"train": by_split["train"], "test": by_split["validation"]} if only_these else by_split
+def _with_test(by_split: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the files by split, using validation as test if there is no test split, as many datasets publish none."""
+    without_test = by_split.keys() == {"train", "validation"}
+    return {"train": by_split["train"], "test": by_split["validation"]} if without_test else by_split
 
 
 def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found | None:
-    """Samples in files of libsvm, or files of features beside files of labels."""
-    svm = [one for one in others if LIBSVM.search(one)]
-    stems = {one: _place(PurePosixPath(one).name).stem for one in others if one.lower().endswith(KINDS)}
-    labels = [choices["labels"]] if "labels" in choices else [one for one in stems if OF_LABELS.search(stems[one])]
-    named = [one for one in stems if FEATURES.search(stems[one]) and one not in labels]
-    features = named or [one for one in stems if one not in labels and not one.lower().endswith(".csv")]
+    """Return the samples in libsvm files, or in files of features and labels; None if there are no such files."""
+    svm = [name for name in others if LIBSVM.search(name)]
+    stems = {name: _place(PurePosixPath(name).name).stem for name in others if name.lower().endswith(KINDS)}
+    labels = [choices["labels"]] if "labels" in choices else [name for name in stems if OF_LABELS.search(stems[name])]
+    named = [name for name in stems if FEATURES.search(stems[name]) and name not in labels]
+    features = named or [name for name in stems if name not in labels and not name.lower().endswith(".csv")]
     features = [choices["features"]] if "features" in choices else features
-    labels = labels or [one for one in stems if one not in features and not pictures]
+    labels = labels or [name for name in stems if name not in features and not pictures]
     if svm and not choices.keys() & {"features", "labels"}:
         parts = files_of(_chosen(svm, "train", svm=True))
         options: dict[str, Any] = {split or "train": file for split, file in parts}
         options |= {key: f"{key}.txt" for key in ("topics", "vocabulary") if f"{key}.txt" in others}
-        loader, lines = "libsvm", [f"{file}: samples, {split}" for split, file in options.items()]
+        loader, lines = "libsvm", [f"{file}: {OF_LIBSVM[option]}" for option, file in options.items()]
         used = set(options.values())
     elif features and labels:
         loader = "arrays"
@@ -295,7 +320,7 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices
         roles = roles_of(root, of_features, of_labels, choices)
         options = {"features": of_features, "labels": of_labels, **roles.options}
         lines = roles.lines
-        if names := [one for one in others if NAMES.fullmatch(PurePosixPath(one).name)]:
+        if names := [name for name in others if NAMES.fullmatch(PurePosixPath(name).name)]:
             options["names"] = _chosen(names, "names of features")
             lines.append(f"{options['names']}: names of the features")
         used = {file for key in ("features", "labels", "names") for _, file in files_of(options.get(key, []))}
@@ -308,27 +333,27 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices
         copied = [names[i] if names else f"column {i + 1}" for i in copies]
         if set(copied) <= set(columns_of(root / first)) and "names" not in options:
             found = _samples(root, pictures, others, {**choices, "ignore": [*choices.get("ignore", []), *copied]})
-            lines.append(f"{first}: {', '.join(copied)}: left out, as they are copies of labels")
+            lines.append(f"{first}: {', '.join(copied)}: left out, because they copy labels")
             return found and found._replace(lines=[*found.lines, lines[-1]])
-        lines.append(f"{first}: {', '.join(copied)}: copies of labels? If so, leave them out of the file")
+        lines.append(f"{first}: {', '.join(copied)}: seem to copy labels; if they do, remove them from the file")
     n, d = read.X.shape
     return Found(loader, options, read.images, read.captions, f"{n:,} samples with {d:,} features", lines, used)
 
 
 def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found:
-    """Photographs with captions in a file, or in one folder per class."""
+    """Return the photographs, which have captions in a file or lie in one folder per class."""
     file, folder = _captioned(root, pictures, others, choices)
     require(
         not Path.cwd().is_relative_to((root / folder).resolve()),
-        f"results must lie outside of the folder of the pictures, {root / folder}: run init elsewhere",
+        f"results must not be written into the folder of the pictures, {root / folder}: run init in another folder",
     )
     names = [name.removeprefix(f"{folder}/") for name in pictures if folder == "." or name.startswith(f"{folder}/")]
     captions, table, source = read_tables(root, folder, names, file or None)
     of_splits = [] if table is not None else _named_after_splits(names)
     require(
         not of_splits,
-        f"pictures lie in folders that are named after splits, got {', '.join(of_splits)}, and no table says which "
-        "picture is of which split: write image,split into splits.csv",
+        f"some folders of pictures are named after splits ({', '.join(of_splits)}), but no table gives the split of "
+        "each picture: write splits.csv with the columns image,split",
     )
     splits, _ = assign_splits(
         names, table, split_names=SPLIT_NAMES, fractions=FRACTIONS, validation_fraction=0.2, seed=0, source=source
@@ -342,11 +367,14 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
     lines = [f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in of_captions]
     if table is not None:
         n_placed = len(set(table["image"]) & set(names))
-        require(n_placed, f"{source} must name pictures, such as {names[0]!r}, got {table['image'].min()!r}")
-        lines.append(f"{source}: the splits of {n_placed:,} of {len(names):,} pictures")
+        require(
+            n_placed,
+            f"{source} must name the pictures as they are stored, such as {names[0]!r}, got {table['image'].min()!r}",
+        )
+        lines.append(f"{source}: splits of {n_placed:,} of {len(names):,} pictures")
     outside = sorted(set(pictures) - {name if folder == "." else f"{folder}/{name}" for name in names})
     if outside:
-        lines.append(f"not used: {len(outside):,} pictures outside of {folder}, such as {outside[0]}")
+        lines.append(f"not used: {len(outside):,} pictures outside {folder}, such as {outside[0]}")
     lines += [] if file else _in_two_classes(root / folder, names)
     captions = captions.loc[captions["image"].isin(splits), ["image", "caption"]]
     loader, used = "photos" if file else "scenes", {*of_captions, "splits.csv"}
@@ -356,7 +384,10 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
 def _captioned(
     root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]
 ) -> tuple[Files, str]:
-    """The files of captions, and the folder of the pictures; no file, and the folder of the classes."""
+    """Return the files of captions and the folder of the pictures.
+
+    Without captions, the file is "" and the folder is the one that holds the folders of the classes.
+    """
     tables, faults = dict[str, pd.DataFrame](), dict[str, str]()
     for file in [choices["captions"]] if "captions" in choices else others:
         if "captions" in choices or (file.lower().endswith(CAPTIONS) and file != "splits.csv"):
@@ -373,7 +404,7 @@ def _captioned(
     if tables and pictures and not fitting:
         file, table = next(iter(tables.items()))
         some = table["image"].min()
-        raise ValueError(f"{root / file} must name pictures of {root}, such as {pictures[0]!r}, got {some!r}")
+        raise ValueError(f"{root / file} must name pictures in {root}, such as {pictures[0]!r}, got {some!r}")
     if not fitting:
         return "", _above_classes(root, pictures, others, list(faults.values()))
     depth = min(file.count("/") for file in fitting)
@@ -383,11 +414,11 @@ def _captioned(
             image = contradiction(tables[other], tables[file])
             require(
                 not image,
-                f"captions must not contradict each other, and {other} and {file} give {image!r} other ones: choose "
-                "one by --captions FILE, or leave one out by --ignore FILE",
+                f"{other} and {file} give different captions for {image!r}: choose one of the two files with "
+                "--captions FILE, or leave one out with --ignore FILE",
             )
-        rows = {one: set(map(tuple, tables[one][["image", "caption", "split"]].to_numpy())) for one in (*top, file)}
-        if not any(rows[file] <= rows[one] for one in top):
+        rows = {name: set(map(tuple, tables[name][["image", "caption", "split"]].to_numpy())) for name in (*top, file)}
+        if not any(rows[file] <= rows[name] for name in top):
             top.append(file)
     folder = _folder_of(set(pictures), pd.concat([tables[file] for file in top]))
     places = {file: _place(file) for file in top}
@@ -395,49 +426,49 @@ def _captioned(
     by_split = len({place.stem for place in places.values()}) == 1 and None not in splits and "train" in splits
     by_split = by_split and not any((tables[file]["split"] != "").any() for file in top)
     if by_split and len(splits) == len(top) > 1:
-        return _tested({split: file for split in SPLIT_NAMES for file in top if places[file].split == split}), folder
+        return _with_test({split: file for split in SPLIT_NAMES for file in top if places[file].split == split}), folder
     return (top[0] if len(top) == 1 else top), folder
 
 
 def _folder_of(pictures: Collection[str], captions: pd.DataFrame) -> str:
-    """The folder to which all names in captions are relative, or the one above these."""
+    """Return the folder to which the names in captions are relative, or the common parent of several such folders."""
     pairs = set(captions[["image", "name"]].itertuples(index=False, name=None))
     folders = {"/".join(image.split("/")[: -1 - name.count("/")]) for image, name in pairs if image in pictures}
     return Path(os.path.commonpath(folders)).as_posix()
 
 
 def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], faults: Sequence[str]) -> str:
-    """The folder that holds those of the classes."""
+    """Return the folder that holds the folders of the classes."""
     folder = Path(os.path.commonpath([os.path.dirname(name) for name in pictures] or [""])).as_posix()
     names = [Path(name).relative_to(folder).as_posix() for name in pictures]
     require(
         names and all("/" in name for name in names),
-        f"init looks in {root} for pictures with {WITH_CAPTIONS}, pictures in one folder per class, at least two, "
-        "features (.npy, .npz, .parquet or .csv) beside labels, and libsvm files, got "
+        f"init expects {root} to hold pictures with {WITH_CAPTIONS}, or pictures in one folder per class (at least two "
+        "classes), or features (.npy, .npz, .parquet or .csv) and labels, or libsvm files, got "
         f"{', '.join([*others[:3], *pictures[:3]]) or 'no file'}{''.join(f' ({fault})' for fault in faults[:1])}",
     )
     classes = {name.split("/")[0] for name in names}
-    of_splits = sorted(one for one in classes if _split_in(one))
-    # A folder named like a split is taken for a class if it holds pictures and no folders, two other classes stand
-    # beside it, and no folder of another split does.
+    of_splits = sorted(name for name in classes if _split_in(name))
+    # A folder that is named like a split counts as a class if it holds only pictures, if there are at least two other
+    # classes beside it, and if no folder is named after another split.
     deep = [name for name in names if name.split("/")[0] in of_splits and name.count("/") > 1]
     require(
         not of_splits or not (deep or len(classes) - len(of_splits) < 2 or _named_after_splits(names)),
-        f"folders must be classes, got {', '.join(sorted(classes)[:9])}, and names of splits among them "
-        f"({', '.join(of_splits[:9])}): put all pictures of a class into one folder, and image,split into splits.csv, "
-        "run init on the folder of one split, or rename it if it is a class",
+        f"every folder must be a class, but of the folders {', '.join(sorted(classes)[:9])} some are named after "
+        f"splits ({', '.join(of_splits[:9])}): put all pictures of a class into one folder and write splits.csv with "
+        "the columns image,split, or run init on the folder of one split, or rename a folder that is a class",
     )
     return folder
 
 
 def _split_in(folder: str) -> str | None:
-    """The split that a folder is named after, if any, also in names such as TrainingSet and testdata."""
-    found = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
-    return ALIASES.get(found[1].lower(), found[1].lower()) if found else None
+    """Return the split that a folder is named after, also in names such as TrainingSet and testdata; None without."""
+    word = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
+    return ALIASES.get(word[1].lower(), word[1].lower()) if word else None
 
 
 def _named_after_splits(names: Iterable[str]) -> list[str]:
-    """The folders that are named after splits, where there are those of two splits side by side or below such ones."""
+    """Return the folders named after splits, at levels of the tree where folders of at least two splits occur."""
     places = {(depth, folder) for name in names for depth, folder in enumerate(name.split("/")[:-1])}
     split_of = {place: split for place in sorted(places) if (split := _split_in(place[1]))}
     splits = {depth: {split for place, split in split_of.items() if place[0] == depth} for depth, _ in split_of}
@@ -445,7 +476,7 @@ def _named_after_splits(names: Iterable[str]) -> list[str]:
 
 
 def _in_two_classes(folder: Path, names: Sequence[str]) -> list[str]:
-    """A line on pictures with the same bytes in two classes."""
+    """Return a line on pictures that are in two classes with the same bytes, or no line if there are none."""
     by_size = dict[int, list[str]]()
     for name in names:
         with suppress(OSError):
@@ -457,7 +488,7 @@ def _in_two_classes(folder: Path, names: Sequence[str]) -> list[str]:
             other = first.setdefault(hashlib.file_digest(file, "sha256").digest(), name)
             again += [(other, name)] * (other.split("/")[0] != name.split("/")[0])
     return [
-        f"{len(again):,} pictures have the same bytes as one in another class, such as {one} and {other}: each pair "
-        "counts as one picture of both classes"
-        for one, other in again[:1]
+        f"{len(again):,} pictures have the same bytes as a picture in another class, such as {name} and {other}: each "
+        "pair counts as one picture of both classes"
+        for name, other in again[:1]
     ]

@@ -1,16 +1,19 @@
-"""One line after Ctrl-C, in the place of a traceback."""
+"""Print one line after Ctrl-C instead of a traceback."""
 
 import sys
 from types import TracebackType
 
 
 def end_interrupts_with(line: str) -> None:
-    """Let an interrupt end this process with a line. A job has none, as the run that it belongs to says it once."""
+    """End this process with the given line if it is interrupted.
 
-    def said(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    Jobs pass an empty line, because the run that started them reports the interrupt once.
+    """
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
             sys.stderr.write(line)
         else:
             sys.__excepthook__(kind, error, trace)
 
-    sys.excepthook = said
+    sys.excepthook = hook

@@ -1,4 +1,4 @@
-"""Whose is the lock of a folder: of a run that is at work there, or of one that was killed."""
+"""Tell whether a locked folder belongs to a run that is still at work or to a run that was killed."""
 
 import json
 import os
@@ -10,24 +10,29 @@ from typing import Any
 
 from jointsparse.written import written
 
-HOLDER = Path(".snakemake/holder.json")  # of the locks, as the run itself has left word
-SECONDS = 2.0  # to which the beginning of a process is known
-UNLOCK = "jointsparse run -- --unlock (or snakemake --unlock), and then the same command"
+HOLDER = Path(".snakemake/holder.json")  # a run records here that it holds the locks of the folder
+SECONDS = 2.0  # accuracy of the start time of a process
+UNLOCK = "run jointsparse run -- --unlock (or snakemake --unlock), then repeat your command"
 
 
 def sign() -> None:
-    """Leave word that the locks of the current folder are of this process."""
-    with suppress(OSError), written(HOLDER) as file:  # without it, people unlock by hand
+    """Record that this process holds the locks of the current folder."""
+    with suppress(OSError), written(HOLDER) as file:  # if this fails, the user has to unlock the folder by hand
         mine = {"process": os.getpid(), "begun": _begun(os.getpid()), "place": _place()}
         text = json.dumps(mine | {"locks": _locks()})
         file.write_text(text, encoding="utf-8")
 
 
 def release() -> bool:
-    """Unlock the current folder if a run has locked it that was killed on this machine. Returns True if it was so.
+    """Unlock the current folder if its locks were left by a run that was killed on this machine.
 
-    In all doubt the folder stays locked: if not all locks are those that the run has signed, if they are of another
-    machine or container, and if the process may live.
+    In case of doubt the folder stays locked: if the locks are not exactly those that the run recorded, if the run was
+    on another machine or in another container, or if its process may still be alive.
+
+    Returns
+    -------
+    bool
+        True if the folder was unlocked.
     """
     holder = _holder()
     if not holder or holder["place"] != _place() or _lives(holder):
@@ -38,20 +43,22 @@ def release() -> bool:
 
 
 def sentence() -> str:
-    """Say who holds the lock of the current folder, as far as it is known, and what to do."""
+    """Return a message that says who holds the lock of the current folder, as far as is known, and what to do."""
     holder = _holder()
     if holder and holder["place"] == _place() and _lives(holder):
         return (
-            f"the directory cannot be locked: a run is at work in it (process {holder['process']}). Wait for its end. "
-            f"If this process is no run: {UNLOCK}"
+            f"the directory cannot be locked, because a run is at work in it (process {holder['process']}). Wait until "
+            f"it has finished. If that process is not a run, {UNLOCK}"
         )
     who = f"a run on {holder['place'][0]}" if holder else "another run"
-    return f"the directory cannot be locked: {who} is at work in it, or was killed. If none is at work: {UNLOCK}"
+    return (
+        f"the directory cannot be locked, because {who} is at work in it or was killed. If no run is at work, {UNLOCK}"
+    )
 
 
 def _holder() -> dict[str, Any] | None:
-    """The process that has signed the locks, its place, and the files; None if they are not those that it signed."""
-    with suppress(OSError, ValueError, LookupError, TypeError):  # not there, or not whole
+    """Return the record of the process that holds the locks, or None if it does not match the present locks."""
+    with suppress(OSError, ValueError, LookupError, TypeError):  # the record is missing or incomplete
         holder: dict[str, Any] = json.loads(HOLDER.read_text(encoding="utf-8"))
         if holder["locks"] and holder["locks"] == _locks():
             return holder
@@ -59,19 +66,22 @@ def _holder() -> dict[str, Any] | None:
 
 
 def _locks() -> dict[str, int]:
-    """The files by which Snakemake locks the current folder, and when each was written, in nanoseconds."""
+    """Return Snakemake's lock files in the current folder with their modification times in nanoseconds."""
     return {str(file): file.stat().st_mtime_ns for file in Path(".snakemake/locks").glob("*.lock")}
 
 
 def _place() -> list[str]:
-    """The machine, and the container, in which numbers of processes mean something."""
-    container = Path("/proc/self/ns/pid")  # of Linux
+    """Return the machine and the container, within which process numbers are unique."""
+    container = Path("/proc/self/ns/pid")  # exists only on Linux
     return [platform.node(), os.readlink(container) if os.path.lexists(container) else ""]
 
 
 def _lives(holder: Mapping[str, Any]) -> bool:
-    """Whether the process that has signed may be at work. After a kill, another one may have got its number."""
-    import psutil  # of the extra, which the rest of the command can do without
+    """Return True if the recorded process may still be running.
+
+    The start times are compared as well, because another process may have got the number of a killed process.
+    """
+    import psutil  # comes with an optional extra, which the other commands do not need
 
     try:
         if psutil.Process(holder["process"]).status() == psutil.STATUS_ZOMBIE:
@@ -85,9 +95,9 @@ def _lives(holder: Mapping[str, Any]) -> bool:
 
 
 def _begun(process: int) -> list[float]:
-    """When a process began, in seconds: by the clock, and since the machine was started.
+    """Return the start time of a process in seconds: by the clock, and relative to the boot of the machine.
 
-    One of the two stays the same when the clock is set anew: on Linux the second one, elsewhere the first.
+    When the clock is changed, one of the two numbers stays the same: on Linux the second, elsewhere the first.
     """
     import psutil
 

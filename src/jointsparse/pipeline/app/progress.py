@@ -1,4 +1,4 @@
-"""What a run writes to the terminal in the place of Snakemake's messages: progress, warnings, and last words."""
+"""Show the progress, warnings and results of a run on the terminal, in place of Snakemake's own messages."""
 
 import json
 import logging
@@ -17,28 +17,28 @@ from jointsparse.pipeline.app import lock
 from jointsparse.pipeline.app.terminal import ERASE, say
 from jointsparse.pipeline.provenance import manifest
 
-SECONDS_BETWEEN_LINES = 60  # where lines stay, that is not on a terminal
-UNSAID = "error: {} ended without a word, as a job that the system kills does (is there enough memory?); its log: {}"
-# How messages begin that say no more than the sentence of a failed job, or nothing that people need.
+SECONDS_BETWEEN_LINES = 60  # between progress lines in a file or pipe, where a line cannot be overwritten
+UNSAID = "error: {} ended without a message, as if the system had killed it (is there enough memory?); its log: {}"
+# Beginnings of messages to hide, because they repeat the message of a failed job or are of no use to the user.
 HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not", "Cannot restore", "Restored")
 
 
 class Progress(logging.Handler):
-    """Handler of Snakemake's messages that writes a line of progress, warnings and errors, and a run's last words.
+    """Logging handler that writes a progress line, warnings and errors, and a summary at the end of a run.
 
-    It reads the events of Snakemake's interface for logger plug-ins. It is no plug-in itself, because plug-ins get
-    their events in another thread, too late for the last words to come last.
+    It reads the events of Snakemake's interface for logger plug-ins. It is not a plug-in itself, because plug-ins
+    receive their events in another thread, so that the summary would not be the last output.
 
     Parameters
     ----------
     stream : file
-        The terminal, or what stands in its place.
+        The terminal, or the file or pipe to write to.
     without_jobs : function
         Returns the last line of a run that has nothing to do.
     dry : bool
-        True for a run that only says what it would do.
+        True for a dry run.
     silent : bool
-        True if another handler writes the messages of the run. The last words are written all the same.
+        True if another handler writes the messages of the run. The summary is written in any case.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class Progress(logging.Handler):
     ) -> None:
         super().__init__()
         self.stream, self.without_jobs, self.dry, self.silent = stream, without_jobs, dry, silent
-        self.rules = set[str]()  # of the jobs to run
-        self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: its rule, or those of its group, and the logs
+        self.rules = set[str]()  # the rules of the jobs to run
+        self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: its rule or the rules of its group, and logs
         self.done = self.total = 0
         self.begun, self.written = time.monotonic(), float("-inf")
 
     def emit(self, record: logging.LogRecord) -> None:
         message, values = record.getMessage(), vars(record)
         match values.get("event"):
-            case LogEvent.RUN_INFO if not self.rules:  # a dry run has it twice
+            case LogEvent.RUN_INFO if not self.rules:  # a dry run sends this event twice
                 self.rules = {*values["stats"]} - {"total"}
                 if self.dry:
                     self._write(*message.strip().split("\n"))
@@ -64,7 +64,7 @@ class Progress(logging.Handler):
                 self._count(values["done"], values["total"])
             case LogEvent.JOB_FINISHED:
                 self.failed.pop(values["job_id"], None)
-            case LogEvent.JOB_ERROR if not values.get("indent"):  # else it is one of a group
+            case LogEvent.JOB_ERROR if not values.get("indent"):  # jobs of a group are indented and come as GROUP_ERROR
                 self.failed[values["jobid"]] = values["rule_name"], values["log"]
             case LogEvent.GROUP_ERROR:
                 jobs = values["job_error_info"]
@@ -75,7 +75,7 @@ class Progress(logging.Handler):
                 self._pass_on(message, record.levelno, values.get("exception"))
 
     def _pass_on(self, message: str, level: int, exception: str | None) -> None:
-        """Write a message of Snakemake if people need it, or a sentence in its place."""
+        """Write a message of Snakemake if the user needs it, in some cases in other words."""
         if message.startswith("Nothing to be done"):
             self._write(message, *([] if self.dry else [self.without_jobs()]))
         elif message.startswith("Terminating processes on user request"):
@@ -87,7 +87,7 @@ class Progress(logging.Handler):
             self._write(*message.split("\n"))
 
     def _count(self, done: int, total: int) -> None:
-        """Bring the line of progress up to date: on a terminal in its place, else once a minute."""
+        """Update the progress line: overwrite it on a terminal, otherwise write a new line once a minute."""
         self.done, self.total = done, total
         if self.silent:
             return
@@ -102,7 +102,7 @@ class Progress(logging.Handler):
         return f"{jobs}, {len(self.failed)} failed" if self.failed else jobs
 
     def _write(self, *lines: str, always: bool = False) -> None:
-        """Write lines in the place of the line of progress."""
+        """Write lines, overwriting the progress line."""
         if always or not self.silent:
             self._clear()
             say(*lines, to=self.stream)
@@ -112,12 +112,12 @@ class Progress(logging.Handler):
             print(ERASE, end="", file=self.stream, flush=True)
 
     def close(self) -> None:
-        """Leave no line of progress behind, whatever the run ends with."""
+        """Erase the progress line, however the run has ended."""
         self._clear()
         super().close()
 
     def succeed(self, found: Iterable[str]) -> None:
-        """End a run with what was found."""
+        """Write the summary of a run that succeeded. found: lines on its results."""
         if self.total:
             seconds = time.monotonic() - self.begun
             took = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
@@ -125,25 +125,25 @@ class Progress(logging.Handler):
             self.total = 0
 
     def fail(self, logs: Sequence[str], *, remote: bool) -> None:
-        """End a run with a sentence for each failed job.
+        """Write the summary of a run that failed, with a sentence for each failed job.
 
-        logs: the files that have all messages. remote: True if jobs ran elsewhere, so that their logs are named, too.
+        logs: the log files of the whole run. remote: True if jobs ran on other machines, so that their logs are named.
         """
         if self.total:
             sentences = dict.fromkeys(_sentence(*job, remote) for job in self.failed.values())
-            all_messages = f"{self._line()}; all messages are in {', '.join(logs) or '.snakemake/log'}"
+            all_messages = f"{self._line()}. The complete log is in {', '.join(logs) or '.snakemake/log'}"
             self._write(all_messages, *sentences, always=True)
             self.total = 0
 
 
 def _hidden(message: str) -> bool:
-    """Whether a warning or error says nothing that people need."""
-    killed = "died with" in message and "SIGINT" not in message  # a job that has said nothing of it
+    """Return True if the user does not need to see a warning or error."""
+    killed = "died with" in message and "SIGINT" not in message  # a killed job could not report its own end
     return message.startswith(HIDDEN) and not killed
 
 
 def _sentence(rule: str, logs: Sequence[str], remote: bool) -> str:
-    """The last sentence that a failed job has left in one of its logs."""
+    """Return the last error message in the logs of a failed job."""
     texts = [Path(log).read_text(encoding="utf-8", errors="replace") for log in logs if Path(log).is_file()]
     said = [line for text in texts for line in text.splitlines() if line[:1].isdigit() and " error: " in line]
     if not said:
@@ -153,17 +153,17 @@ def _sentence(rule: str, logs: Sequence[str], remote: bool) -> str:
 
 
 def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
-    """Hand the messages of a run to `Progress`.
+    """Let `Progress` handle the messages of a run.
 
-    Snakemake's own handler or a logger plug-in writes them if the user asks for all of them, or names a plug-in.
-    `Progress` then writes the last words alone.
+    If the user asks for verbose output or names a logger plug-in, Snakemake's own handler or the plug-in writes the
+    messages, and `Progress` writes only the summary.
     """
     settings = workflow.output_settings
     own = next((handler for handler in logger.handlers if handler.name == "DefaultStreamHandler"), None)
     silent = own is None or settings.verbose or settings.printshellcmds or settings.debug_dag
     stream = own.stream if isinstance(own, logging.StreamHandler) else sys.stderr
     progress = Progress(stream, without_jobs, dry=settings.dryrun, silent=silent)
-    if workflow.is_main_process:  # not one that it starts for a job
+    if workflow.is_main_process:  # not in the processes that Snakemake starts for jobs
         logger.addHandler(progress)
         if own and not silent:
             for option in own.filters:  # --quiet
@@ -173,18 +173,18 @@ def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
 
 
 def verified(results: Path) -> str:
-    """Say whether the results are as the jobs have left them, or what to remove so that they are made again."""
+    """Return a message that the results are unchanged, or a command that removes the changed results."""
     recorded = manifest.recorded(results)
     changed = manifest.different(recorded, cache=results / "records" / "seen.json")
     if changed:
-        return f"changed after they were made: rm -r {shlex.join(changed)}; then run again"
-    return f"{len(recorded)} results as recorded."
+        return f"Some results were changed after they were made. Remove them and run again: rm -r {shlex.join(changed)}"
+    return f"All {len(recorded)} results match their records."
 
 
 def last_words(datasets: Sequence[str], results: Path) -> list[str]:
-    """Say in two lines what a run has found, and where its page is, with the number of warnings.
+    """Return a line on the results of a run, and a line with the path of its page and the number of warnings.
 
-    Files that are not there, or damaged, are passed over: a run may have been asked for a part.
+    Missing and damaged files are skipped, because a run may have been asked for only a part of the results.
     """
     findings = []
     for name in datasets:
@@ -194,4 +194,4 @@ def last_words(datasets: Sequence[str], results: Path) -> list[str]:
     page = results / (f"{datasets[0]}/index.html" if len(datasets) == 1 else "index.html")
     n_warnings = sum(finding["warnings"] for finding in findings)
     warned = f" and {n_warnings} warning{'s' if n_warnings > 1 else ''}" if n_warnings else ""
-    return [*lines, f"The page with all that was found{warned}: {page}"] if page.is_file() else lines
+    return [*lines, f"The page with all results{warned}: {page}"] if page.is_file() else lines

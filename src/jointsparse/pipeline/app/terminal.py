@@ -1,17 +1,18 @@
-"""The terminal: the one way of all commands to it."""
+"""Output to the terminal. All commands print through this module."""
 
 import sys
 from typing import TextIO
 
 from jointsparse.checks import printable
 
-ERASE = "\r\x1b[2K"  # the last line of a terminal
+ERASE = "\r\x1b[2K"  # erases the current line of a terminal
 
 
 def say(*lines: str, to: TextIO | None = None) -> None:
-    """Print lines, by default to stdout. All that a command prints comes through here.
+    """Print lines, by default to stdout, with control characters escaped.
 
-    Words, names and errors may come from anywhere, see `checks.printable`. Letters that it does not have are escaped.
+    Words, file names and error messages may contain any character, see `checks.printable`. Characters that the
+    encoding of the stream lacks are escaped as well.
     """
     stream = sys.stdout if to is None else to
     encoding = stream.encoding or "utf-8"

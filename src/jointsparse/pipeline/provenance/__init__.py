@@ -1,1 +1,1 @@
-"""One trail: tables on disk, records of where files come from, and the manifest that gathers these."""
+"""Tables on disk, records of how each file was made, and the manifest that gathers the records."""

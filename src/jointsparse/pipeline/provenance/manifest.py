@@ -1,8 +1,8 @@
-"""The manifest of results: what they were made with, and checksums of every raw file and of every table.
+"""The manifest of a run: the versions and settings that it used, and checksums of all raw files and tables.
 
-It gathers the records that the jobs have left. The same results of the same code on the same kind of machine have the
-same manifest, byte by byte. It holds no times, and names are relative to the folder of the run, which holds `results`,
-with the manifest two folders below.
+The manifest gathers the records of the jobs. The same code on the same kind of machine writes the same manifest, byte
+by byte, because it holds no times. Paths are relative to the folder of the run, which holds the folder `results`. The
+manifest itself is `results/claims/<dataset>/manifest.json`.
 """
 
 import json
@@ -19,7 +19,7 @@ from jointsparse.pipeline.provenance.records import LARGEST_RAW, Checksums, Seve
 
 CHECKSUMS = {"type": "object", "additionalProperties": {"type": "string"}}
 VERSIONS = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
-SCHEMA = {  # of a manifest
+SCHEMA = {  # JSON schema of a manifest
     "type": "object",
     "properties": {
         "made_with": VERSIONS,
@@ -32,42 +32,62 @@ SCHEMA = {  # of a manifest
 
 
 def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The manifest of some tables.
+    """Return the manifest of the given tables.
 
     Parameters
     ----------
     tables : paths
-        CSV files with records.
+        CSV files that have records.
     raw : mapping
         By dataset, the checksums of its raw files and folders, see `records.checksums`.
-    settings : mapping, as JSON knows it
-        The values that the tables were made with.
+    settings : mapping
+        The settings that the tables were made with, as JSON values.
 
     Returns
     -------
     manifest : dict
-        made_with: versions and properties of the machine, of all jobs that the tables rest on, as lists: a list of
-        several is a mixture. settings. inputs: SHA-256 of the raw files by dataset. tables: SHA-256.
+        made_with: versions and properties of the machine, for all jobs behind the tables. Each value is a list, with
+        several items if the jobs differ. settings: as given. inputs: SHA-256 checksums of the raw files by dataset.
+        tables: SHA-256 checksums of the tables.
 
     Raises
     ------
     Damaged
-        For a table without a record, or that is not as its record says.
+        If a table has no record or does not match its record.
     ValueError
-        If the tables do not rest on these raw files.
+        If the tables were made from other raw files.
     """
     known = records.read_inputs(tables)
     for name, digests in known["raw"].items():
         if digests != [records.digest(raw[name])]:
-            raise ValueError(f"the tables must rest on the files of the dataset {name} that are there: run again")
+            raise ValueError(
+                f"the tables must be made from the present raw files of the dataset {name}, which have changed: run "
+                "again"
+            )
     return {"made_with": known["made_with"], "settings": settings, "inputs": raw, "tables": known["files"]}
 
 
 def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
-    """Compare the raw files and tables that a manifest names with their checksums, and all results with their records.
+    """Compare files with the checksums in a manifest, and all results with their records.
 
-    Returns the number of files, a line for each that differs, and notes. These list mixtures of versions, and versions
-    and properties of the machine that differ here. Raises ValueError for another file than a manifest.
+    Parameters
+    ----------
+    path : path
+        The manifest. It names the raw files and the tables to compare.
+
+    Returns
+    -------
+    checked : int
+        Number of files that were compared.
+    differences : list of str
+        A line for each file that differs or is missing.
+    notes : list of str
+        A line for each version or property of the machine that differs here or that differed between jobs.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a manifest.
     """
     manifest, root = _read(path), os.path.normpath(Path(path, *[os.pardir] * 4))
     raw = Checksums()
@@ -81,37 +101,43 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
 
 
 def _below(root: str, checksums: Checksums) -> Checksums:
-    """Checksums by whole names, of files whose names are relative to a folder."""
+    """Return checksums with full paths, from checksums with paths relative to a folder."""
     return {str(Path(root, name)): checksum for name, checksum in checksums.items()}
 
 
 def recorded(results: Path) -> Checksums:
-    """The checksums in the records of all results below a folder. What was deleted is made again or not needed."""
+    """Return the recorded checksums of all results below a folder, except deleted ones, which are no defect."""
     files = (record.parent.parent / record.stem for record in results.rglob("records/*.json"))
     known = {str(file): records.read(file) for file in files if file.exists()}
     return {name: record["sha256"] for name, record in known.items() if "sha256" in record}
 
 
 def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> dict[str, str]:
-    """The files that have not the checksum expected, each with its fault. cache, largest: see `records.checksums`."""
+    """Return the files that do not have the expected checksum, each with the reason: differs, or missing.
+
+    cache, largest: see `records.checksums`.
+    """
     here = records.checksums(expected, cache, largest)
     wrong = [name for name in sorted(expected) if here.get(name) != expected[name]]
     return {name: "differs" if here.get(name) else "missing or not readable" for name in wrong}
 
 
 def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[str]]:
-    """Compare the tables of two manifests, bit by bit. Returns as `verify`; the notes list what else differs."""
+    """Compare the tables of two manifests by their checksums.
+
+    Returns the same values as `verify`. The notes list differences in settings, inputs and versions.
+    """
     first, second = _read(path), _read(other)
-    one, two = first["tables"], second["tables"]
-    differences = [f"only in {path if name in one else other}: {name}" for name in sorted(one.keys() ^ two.keys())]
-    differences += [f"differs: {name}" for name in sorted(one.keys() & two.keys()) if one[name] != two[name]]
-    notes = [f"{kind} are not the same" for kind in ("settings", "inputs") if first[kind] != second[kind]]
+    ours, theirs = first["tables"], second["tables"]
+    differences = [f"only in {path if name in ours else other}: {name}" for name in sorted(ours.keys() ^ theirs.keys())]
+    differences += [f"differs: {name}" for name in sorted(ours.keys() & theirs.keys()) if ours[name] != theirs[name]]
+    notes = [f"the {kind} differ" for kind in ("settings", "inputs") if first[kind] != second[kind]]
     notes += _notes_on_versions(first["made_with"], second["made_with"], "{} in the first, {} in the other")
-    return len(one.keys() | two.keys()), differences, notes
+    return len(ours.keys() | theirs.keys()), differences, notes
 
 
 def _notes_on_versions(first: Several, second: Several, words: str) -> list[str]:
-    """A note for each mixture, and for each version and property of the machine that differs."""
+    """Return a note for each version or machine property that differs between the two or has several values."""
     notes = []
     for name, values in sorted(first.items()):
         values_of_second = second.get(name, ["none"])
@@ -122,14 +148,14 @@ def _notes_on_versions(first: Several, second: Several, words: str) -> list[str]
 
 
 def _read(path: str | Path) -> dict[str, Any]:
-    """Read a manifest. Raises ValueError for any other file."""
-    from jsonschema import ValidationError, validate  # here, as it takes a while
+    """Read a manifest. Raises ValueError if the file is not a manifest."""
+    from jsonschema import ValidationError, validate  # imported here, because the import is slow
 
     try:
         manifest: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
         validate(manifest, SCHEMA)
     except (OSError, ValueError, RecursionError, ValidationError) as error:
         why = getattr(error, "strerror", None) or getattr(error, "message", None) or error
-        short = shorten(str(why), 200, placeholder=" …")  # as it may repeat the file
-        raise ValueError(f"{path} is no manifest, or a damaged one ({short})") from None
+        short = shorten(str(why), 200, placeholder=" …")  # the reason may repeat the whole file
+        raise ValueError(f"{path} is not a manifest, or is damaged ({short})") from None
     return manifest

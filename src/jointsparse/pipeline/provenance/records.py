@@ -1,9 +1,10 @@
-"""Records of where results come from, and the one checksum of every file.
+"""Records of how results were made, and the checksums of files.
 
-A job leaves a record of each file or folder that it makes, in the folder `records` beside it. This says what it was
-made with, and has the checksums of the result and of what was read for it. It also holds what the records of the files
-read say, back to the raw files. So the record of a table is enough to say where it comes from, also when the files in
-between are deleted. A job refuses a file that has no record, or is not as its record says.
+A job writes a record of each file or folder that it makes, into the folder `records` beside the result. The record
+holds versions and settings, and the checksums of the result and of the files that the job read. It also takes over the
+versions and the raw files from the records of the files read. So the record of a table is enough to say how the table
+was made, even when the intermediate files have been deleted. A job refuses to read a file that has no record or does
+not match its record.
 """
 
 import hashlib
@@ -38,27 +39,27 @@ PACKAGES = {
     "sklearn": "scikit-learn",
     "snowballstemmer": "snowballstemmer",
 }
-COMMIT = "JOINTSPARSE_COMMIT"  # environment variable: the commit of the code, for jobs
-LARGEST_RAW = 2**30  # bytes: size and time stand for the content of a larger raw file, as no picture may be larger
+COMMIT = "JOINTSPARSE_COMMIT"  # environment variable that tells jobs the commit of the code
+LARGEST_RAW = 2**30  # bytes; larger raw files are compared by size and time only. No picture may be larger
 
-Checksums = dict[str, str | None]  # by name; None for what is no regular file, or may not be read
-Several = dict[str, list[str]]  # by name, values of which more than one is a mixture
+Checksums = dict[str, str | None]  # by path; None if it is not a regular file or cannot be read
+Several = dict[str, list[str]]  # by name, the distinct values; more than one if jobs differed
 
 
 def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, largest: float = math.inf) -> Checksums:
-    """SHA-256 of each file, and one of the names and contents of all files below each folder.
+    """Return the SHA-256 checksum of each file, and of the names and contents of all files below each folder.
 
-    Nothing is returned for what is not there. Files that look as they did when `cache` was written, by inode, size and
-    times, are not read again.
+    Paths that do not exist are left out. A file whose inode, size and times have not changed since `cache` was written
+    is not read again.
 
     Parameters
     ----------
     paths : paths
         Files and folders.
     cache : path or None
-        JSON file of what was found last time, written anew if that can be done. None: every file is read.
+        JSON file with the checksums of the last call, rewritten if its folder is writable. None: read every file.
     largest : number
-        Bytes of a file. Size and time stand for the content of a larger one.
+        Size in bytes above which a file is not read: the checksum then covers only its size and time.
     """
     known, seen, result = read_json(cache) if cache else {}, {}, Checksums()
     for path in map(str, paths):
@@ -70,16 +71,17 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
         if os.path.lexists(path):
             result[path] = below["."] if below.keys() == {"."} else digest(below)
     if cache and seen != known:
-        with suppress(OSError):  # a folder that may not be written to
+        with suppress(OSError):  # the folder may be read-only
             write_json(cache, seen)
     return result
 
 
 def files_below(path: Any) -> Iterator[str]:
-    """A file itself, or every file below a folder in a fixed order.
+    """Yield the path itself if it is a file, or every file below a folder in a fixed order.
 
-    Links are followed, but a folder that is met again is not entered: it stands as one entry, ending in a slash.
-    Hidden files are no data: systems and editors write them, and a run stamps a folder with one after its job.
+    Links are followed. A folder that was already visited is not entered again, but yielded as a path that ends in a
+    slash. Hidden files are skipped, because they are no data: systems and editors write them, and Snakemake puts one
+    with a time stamp into each folder that a job has made.
     """
     if os.path.lexists(path) and not os.path.isdir(path):
         yield path
@@ -94,16 +96,16 @@ def files_below(path: Any) -> Iterator[str]:
 
 
 def look(name: str) -> str:
-    """A text that changes with the content of a file, made without reading it. "" if it is none that may be read."""
+    """Return a text from inode, size and times that changes with the content of a file; "" for an unreadable file."""
     if not (os.path.isfile(name) and os.access(name, os.R_OK)):
         return ""
     status = os.stat(name)
-    # The time of change also sees a file replaced by one of the same size and time.
+    # ctime also reveals that a file was replaced by another of the same size and modification time.
     return f"{name} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def _sha256(name: str, largest: float) -> str:
-    """SHA-256 of a file, or of the size and time of one that would take long to read. It may be sparse, of any size."""
+    """Return the SHA-256 checksum of a file, or of size and time if it has more than `largest` bytes."""
     status = os.stat(name)
     if status.st_size > largest:
         return digest([status.st_size, status.st_mtime_ns])
@@ -112,29 +114,41 @@ def _sha256(name: str, largest: float) -> str:
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of a value of JSON."""
+    """Return the SHA-256 checksum of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write a value of JSON, the same bytes for the same value."""
+    """Write a JSON value, with the same bytes for the same value."""
     with written(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """The mapping in a file of JSON; an empty one if there is none."""
+    """Return the mapping in a JSON file, or an empty dictionary if the file is missing or damaged."""
     with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(Path(path).read_bytes()))
     return {}
 
 
 def read_inputs(files: Iterable[str | Path]) -> dict[str, Any]:
-    """Look at the files that a job is going to read, and at their records.
+    """Check the files that a job is going to read against their records.
 
-    Returns the part of a record that says what was read. files: checksums. raw: digests of the raw files by dataset,
-    and made_with: see `environment`, of all jobs before this one. Raises Damaged for a file that has no record, or is
-    not as the job that made it has left it.
+    Parameters
+    ----------
+    files : paths
+        The files.
+
+    Returns
+    -------
+    inputs : dict
+        The part of the job's record that describes its inputs. files: checksums of the files. raw: digests of the raw
+        files by dataset. made_with: values of `environment`. The last two cover all jobs before this one.
+
+    Raises
+    ------
+    Damaged
+        If a file has no record or does not match its record.
     """
     known: dict[str, Any] = {"files": checksums(files), "raw": {}, "made_with": {}}
     for name, checksum in known["files"].items():
@@ -156,22 +170,22 @@ def write(
     values: Mapping[str, Any],
     raw: Mapping[str, str],
 ) -> None:
-    """Write the record of each file that a job has made.
+    """Write a record for each file that a job has made.
 
     Parameters
     ----------
     files : paths
-        Files and folders.
+        Files and folders that the job has made.
     inputs : mapping
-        What the job has read, see `read_inputs`.
+        Result of `read_inputs` for the files that the job has read.
     job : str
-        Its name.
+        Name of the job.
     code : lines
-        The files of code that decide its numbers, each with a hash of its content.
+        The source files that affect the numbers of the job, each with a hash of its content.
     values : mapping
-        The values of the configuration that it used.
+        The values of the configuration that the job used.
     raw : mapping
-        Digest by dataset of the checksums of the raw files that it read.
+        By dataset, the digest of the checksums of the raw files that the job read.
     """
     _add(inputs["raw"], {name: [checksum] for name, checksum in raw.items()})
     _add(inputs["made_with"], {name: [value] for name, value in environment().items()})
@@ -181,7 +195,7 @@ def write(
 
 
 def read(file: str | Path) -> dict[str, Any]:
-    """The record of a file; an empty one if there is none, or a damaged one."""
+    """Return the record of a file, or an empty dictionary if the record is missing or damaged."""
     return read_json(_record_file(file))
 
 
@@ -190,21 +204,21 @@ def _record_file(file: str | Path) -> Path:
 
 
 def _add(several: Several, more: Mapping[str, Iterable[str]]) -> None:
-    """Add more values by name, each once and sorted."""
+    """Add values to the sorted lists of distinct values, by name."""
     for name, values in more.items():
         several[name] = sorted({*several.get(name, ()), *values})
 
 
 def environment(*, whole: bool = False) -> dict[str, str]:
-    """Versions, and properties of the machine, that may change a number, of what this process has loaded.
+    """Return the versions of packages and the properties of the machine that may affect numerical results.
 
-    whole: True for all that a job may load.
+    whole: True for all packages that a job may load, False for only those that this process has loaded.
     """
     from threadpoolctl import threadpool_info
 
     if whole:
         import llvmlite.binding  # noqa: F401
-        import scipy.linalg  # noqa: F401, so that its BLAS is loaded
+        import scipy.linalg  # noqa: F401, which loads SciPy's BLAS
     versions = {
         "python": platform.python_version(),
         "jointsparse": __version__,
@@ -217,7 +231,7 @@ def environment(*, whole: bool = False) -> dict[str, str]:
             versions |= {package: metadata.version(package)} if whole or module in sys.modules else {}
     if "llvmlite.binding" in sys.modules:
         versions["processor"] = sys.modules["llvmlite.binding"].get_host_cpu_name()
-    # Wheels of NumPy and SciPy keep theirs in these folders.
+    # The folders in which the wheels of NumPy and SciPy keep their BLAS.
     owners = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}
     for library in threadpool_info():
         if library["user_api"] == "blas":
@@ -225,14 +239,15 @@ def environment(*, whole: bool = False) -> dict[str, str]:
             owner = owners.get(Path(library["filepath"]).parent.name, "BLAS")
             versions[owner] = " ".join(map(str, parts)).strip()
     if "numpy's BLAS" in versions:
-        versions.pop("BLAS", None)  # of another package
+        versions.pop("BLAS", None)  # belongs to another package
     return versions
 
 
 def commit() -> str:
-    """The commit of the git work tree that tracks this file, "" if there is none. It ends with -dirty after edits."""
+    """Return the commit of the git work tree that tracks this file, with the suffix -dirty after edits; "" if none."""
     git = partial(subprocess.run, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     with suppress(OSError, subprocess.CalledProcessError):
-        git(["git", "ls-files", "--error-unmatch", Path(__file__).name])  # fails for a copy inside another work tree
+        # This fails for a copy of the package inside the work tree of another project.
+        git(["git", "ls-files", "--error-unmatch", Path(__file__).name])
         return git(["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]).stdout.strip()
     return ""
