@@ -1,4 +1,4 @@
-"""Small folders of photographs, made on the spot, and ways to read them."""
+"""Functions that make small folders of photographs and read them."""
 
 import os
 import warnings
@@ -33,15 +33,15 @@ def read_album(root: Path, **options: Any) -> Photographs:
 def verdicts_here(
     paths: Sequence[Path], smallest_side: int, longest_side: int
 ) -> Generator[tuple[str, str], None, None]:
-    """`verdicts` without a process of its own and its limits: to start one takes a quarter of a second."""
+    """Replace `verdicts`, without a separate process, which would take a quarter of a second to start."""
     for path in paths:
         with warnings.catch_warnings(action="ignore"):
-            found = picture_check.check_picture(path, smallest_side, longest_side)
-        yield found[:2]
+            reason, digest, _ = picture_check.check_picture(path, smallest_side, longest_side)
+        yield reason, digest
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, owner: Any, function: str, name: str, code: int) -> None:
-    """Let a function fail for files of a name."""
+    """Make a function fail for files with the given name."""
     permitted = getattr(owner, function)
 
     def fail(path: Any, *arguments: Any, **options: Any) -> Any:

@@ -10,7 +10,7 @@ from jointsparse.pipeline.datasets.samples import Samples
 
 
 def make_samples(X: sparse.csr_matrix, labels: Sequence[str], n_test: int) -> Samples:
-    """Samples with a label each, or none (""); the last n_test are for testing, the one before for validation."""
+    """Return samples with one label or none ("") each: the last n_test for testing, the one before for validation."""
     names = [f"sample {i}" for i in range(len(labels))]
     split = ["train"] * (len(names) - n_test - 1) + ["validation"] + ["test"] * n_test
     captions = pd.DataFrame({"image": names, "caption": labels})
@@ -19,7 +19,7 @@ def make_samples(X: sparse.csr_matrix, labels: Sequence[str], n_test: int) -> Sa
 
 
 def labelled_samples(n_samples=180, n_features=25, *, n_test=60, density=0.2, names=("grain", "tea"), seed=0):
-    """Samples whose label, one of two names, follows a few features; X, y of -1 and +1, and the `Samples` of both."""
+    """Draw samples with one of two labels that depends on a few features; return X, y (-1 or +1) and the `Samples`."""
     rng = np.random.default_rng(seed)
     X = sparse.random(n_samples, n_features, density=density, rng=rng, format="csr", data_rvs=rng.standard_normal)
     w = np.where(np.arange(n_features) % 5 == 0, rng.normal(size=n_features), 0.0)

@@ -1,4 +1,4 @@
-"""Features that a user brings: what is read, what is refused in one sentence, and labels that are unknown."""
+"""Features and labels in files of the user: formats that are read, errors, and unknown labels."""
 
 import io
 import json
@@ -56,16 +56,16 @@ LABELS = {
 
 
 def read(folder, features="x.npy", labels="y.csv", files=(), **options):
-    """Read files of these names, all for training."""
+    """Write and read the files with these names, with all samples for training."""
     for name, content in (FEATURES | LABELS | dict(files)).items():
         (folder / name).write_bytes(content)
     return arrays.read(folder, features=features, labels=labels, **{"fractions": {"train": 1.0}} | options)
 
 
 @pytest.mark.parametrize(
-    ("features", "labels"), [(one, "y.csv") for one in FEATURES] + [("x.npy", one) for one in LABELS]
+    ("features", "labels"), [(name, "y.csv") for name in FEATURES] + [("x.npy", name) for name in LABELS]
 )
-def test_files_of_every_kind_hold_the_same(tmp_path, features, labels):
+def test_every_format_gives_the_same_samples(tmp_path, features, labels):
     samples = read(tmp_path, features, labels)
     np.testing.assert_array_equal(samples.X.toarray() if sparse.issparse(samples.X) else samples.X, X, strict=True)
     assert arrays.feature_names(tmp_path, features=features) == (
@@ -79,7 +79,7 @@ def test_files_of_every_kind_hold_the_same(tmp_path, features, labels):
         assert captions[~captions["known"]].iloc[:, :2].to_numpy().tolist() == [["row 6", "dog"], ["row 8", "cat"]]
 
 
-def test_tags_may_be_numbers_each_of_its_own(tmp_path):
+def test_large_numbers_stay_distinct_as_tags(tmp_path):
     large = pd.array([0, 2**53, 2**53 + 1, None] * 2, dtype="Int64")
     lists = [[0], [2**53, None], [2**53 + 1], None] * 2
     for tags in (large, lists):
@@ -90,7 +90,7 @@ def test_tags_may_be_numbers_each_of_its_own(tmp_path):
 
 
 BOTH = {"bär", 'it\'s "a"'}
-LISTS = {  # cells, and the labels that they list
+LISTS = {  # by form: a cell, and the labels that it lists
     "JSON": (json.dumps(["bär", 'it\'s "a"', None]), BOTH),
     "Python": (str(["bär", 'it\'s "a"', None]), BOTH),
     "NumPy": (str(np.array(["bär", 'it\'s "a"', None], dtype=object)), BOTH),
@@ -99,16 +99,16 @@ LISTS = {  # cells, and the labels that they list
     "frozenset": (repr(frozenset(BOTH)), BOTH),
     "empty": ("set()", set()),
     "in brackets": ("('bär')", {"bär"}),
-    "words for nothing in quotes": (str(["null model", "nan bread", float("nan")]), {"null model", "nan bread"}),
+    "missing values inside words": (str(["null model", "nan bread", float("nan")]), {"null model", "nan bread"}),
     "backslash": (str(["a\\b"]), {"a\\b"}),
     "numbers": (str([1.0, np.int64(2)]), {"1", "2"}),
-    "no list": ("a (b); set(c)", {"a (b)", "set(c)"}),
+    "not a list": ("a (b); set(c)", {"a (b)", "set(c)"}),
     "invisible": ("big\u00a0c\u200bat;big cat", {"big cat"}),
 }
 
 
 @pytest.mark.parametrize("form", LISTS)
-def test_the_text_of_a_list_is_its_items(tmp_path, form):
+def test_a_list_written_as_text_is_read_as_its_items(tmp_path, form):
     cell, expected = LISTS[form]
     table = pd.DataFrame({"tags": [cell, *["dog"] * 7]}).to_csv(index=False).encode()
     captions = read(tmp_path, labels="tags.csv", files={"tags.csv": table}, tags="tags").captions
@@ -116,9 +116,9 @@ def test_the_text_of_a_list_is_its_items(tmp_path, form):
 
 
 @pytest.mark.parametrize("cell", [str({"a": 1}), str([["a"]]), "[a, b]", r"['a\d']", "['a', b]"])
-def test_what_is_no_list_of_tags_is_one_sentence(tmp_path, cell):
+def test_a_malformed_list_of_tags_is_refused(tmp_path, cell):
     table = pd.DataFrame({"tags": [cell, *["dog"] * 7]}).to_csv(index=False).encode()
-    with pytest.raises(ValueError, match=r"must hold tags, or a list of them, in each cell, got .*: write"):
+    with pytest.raises(ValueError, match=r"must hold tags or a list of tags in each cell, got .*: write"):
         read(tmp_path, labels="tags.csv", files={"tags.csv": table}, tags="tags")
 
 
@@ -137,13 +137,13 @@ def test_what_is_no_list_of_tags_is_one_sentence(tmp_path, cell):
         ("tags.npy", of(np.save, np.array([b"1", b"2", b"3", b"nan", b"None", b"", b"3", b"2"]))),
     ],
 )
-def test_a_class_has_one_name_however_it_is_written_and_nothing_is_no_class(tmp_path, name, content, tags):
+def test_all_spellings_of_a_number_name_the_same_class_and_a_missing_value_is_no_class(tmp_path, name, content, tags):
     tags = "label 1" if tags and name.endswith(".npy") else tags
     captions = read(tmp_path, labels=name, files={name: content}, tags=tags).captions
     assert captions["caption"].tolist() == ["1", "2", "3", "3", "2"]
 
 
-def test_words_for_nothing_are_unknown_among_truths(tmp_path):
+def test_missing_values_among_truth_values_are_unknown_labels(tmp_path):
     table = b"cat,dog\nTRUE,1\nfalse,0\nNone,NA\nn/a,1.0\n1,0\n1,0\n1,0\n0,0\n"
     captions = read(tmp_path, labels="t.csv", files={"t.csv": table}).captions
     assert captions[~captions["known"]].iloc[:, :2].to_numpy().tolist() == [
@@ -157,7 +157,7 @@ IDS = pd.DataFrame({"id": [f"{i:02}" for i in range(8)], "note": list("abcdefgh"
 
 
 @pytest.mark.parametrize("options", [{"index": "id", "ignore": ["note"]}, {"ignore": ["id"], "text": "note"}])
-def test_a_column_that_features_and_labels_share_is_the_same_in_each_row(tmp_path, options):
+def test_a_column_that_features_and_labels_share_must_be_the_same_in_each_row(tmp_path, options):
     features = NAMED.join(IDS).to_csv(index=False).encode()
     for rows in (IDS, IDS[::-1].reset_index(drop=True), IDS.replace({"00": "0"})):
         files = {"x.csv": features, "y.csv": TABLE.join(rows).to_csv(index=False).encode()}
@@ -214,7 +214,7 @@ def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
 
 CSV = "a,b.c,é\n1,2,3\n4,{},6\n"
 HEAD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 3), }"
-WRONG = {  # by what is said: features, or labels
+WRONG = {  # by message: name and content of a file of features or labels
     "must hold a number in each row of each column, got 1 missing in column 'b.c' (1 such": (
         "x.csv",
         CSV.format("").encode(),
@@ -228,26 +228,26 @@ WRONG = {  # by what is said: features, or labels
     "got large_string in column 'é'": ("x.parquet", NAMED.assign(é="x").to_parquet()),
     "Object arrays cannot": ("x.npz", of(np.savez, X.astype(object))),
     "Python objects in dtype": ("x.npy", of(np.save, X.astype(object))),
-    "x.npy must be a whole .npy file": ("x.npy", pickle.dumps(X)),
-    "x.npz must be a whole .npz file": ("x.npz", FEATURES["sparse.npz"][:-9]),
-    "x.parquet must be a whole .parquet file": ("x.parquet", FEATURES["x.parquet"][:-9]),
-    "got a fault: ValueError": ("x.npy", b"\x93NUMPY\x01\x00v\x00" + HEAD.ljust(117).encode() + b"\n"),
+    "x.npy must be a valid .npy file": ("x.npy", pickle.dumps(X)),
+    "x.npz must be a valid .npz file": ("x.npz", FEATURES["sparse.npz"][:-9]),
+    "x.parquet must be a valid .parquet file": ("x.parquet", FEATURES["x.parquet"][:-9]),
+    "but reading it failed: ValueError": ("x.npy", b"\x93NUMPY\x01\x00v\x00" + HEAD.ljust(117).encode() + b"\n"),
     "must be UTF-8 text, got byte 0xe9 in line 1": ("x.csv", "a,é\n1,2\n".encode("latin-1")),
-    "numbers are names only if they count on": ("x.csv", b"5,3,7\n1,2,3\n"),
-    "got 'sea' as the name of a column that holds 'sea', too": ("y.csv", b"sea\ncat\nsea\n"),
+    "numbers are accepted as names only if consecutive": ("x.csv", b"5,3,7\n1,2,3\n"),
+    "because the column 'sea' also holds 'sea'": ("y.csv", b"sea\ncat\nsea\n"),
     "must begin with a header, got the comment '# made by hand'": ("y.csv", b"# made by hand\ncat,dog\n1,0\n"),
     "y.csv must be UTF-8 text, got byte 0xe4 in line 3": ("y.csv", "tags\ncat\nB\u00e4r\n".encode("latin-1")),
     "y.csv must be UTF-8 text, got byte 0xff in line 1": ("y.csv", "tags\ncat\n".encode("utf-16")),
-    "must have a header with a name of its own for each column, got ['a']": ("x.csv", b"a,a\n1,2\n"),
+    "must have a header with a different name for each column, got ['a']": ("x.csv", b"a,a\n1,2\n"),
     "got [''] (pandas writes": ("x.csv", NAMED.to_csv().encode()),
     "must unpack to at most 200 times its size": ("x.npz", of(np.savez_compressed, np.zeros((500, 500)))),
     "Expected 2 columns, got 3": ("x.csv", b"a,b\n1,2,3\n"),
-    "numbers in rows and columns, got shape (8,) of float32": ("x.npy", of(np.save, X[:, 0])),
-    "must end with .npy, .npz, .parquet or .csv, got '.txt'": ("x.txt", b"1 2"),
-    "y.csv must have a row for each of the 7 rows of": ("x.npy", of(np.save, X[:7])),
+    "must hold a matrix of numbers, got an array of shape (8,) and type float32": ("x.npy", of(np.save, X[:, 0])),
+    "must end in .npy, .npz, .parquet or .csv, got '.txt'": ("x.txt", b"1 2"),
+    "y.csv must have 7 rows, one for each row of": ("x.npy", of(np.save, X[:7])),
     "got 2 in row 3 of 'cat'": ("y.csv", TABLE.assign(cat=range(8)).to_csv(index=False).encode()),
-    "nothing in each column of a task, got 'maybe' in row 1 of 'dog'": ("y.csv", b"cat,dog\n1,maybe\n"),
-    "must have a column for each task, or one of tags, got neither": ("y.npy", of(np.save, Y[:, :0])),
+    "an empty cell in each column of a task, got 'maybe' in row 1 of 'dog'": ("y.csv", b"cat,dog\n1,maybe\n"),
+    "must have a column for each task, or a column of tags, got neither": ("y.npy", of(np.save, Y[:, :0])),
     "text or whole numbers as tags, got 9007199254740992.0": (
         "y.parquet",
         pd.DataFrame({"t": 8 * [[2.0**53]]}).to_parquet(),
@@ -256,14 +256,14 @@ WRONG = {  # by what is said: features, or labels
 
 
 @pytest.mark.parametrize("said", WRONG)
-def test_a_wrong_file_gets_one_sentence(tmp_path, said):
+def test_the_error_about_a_wrong_file_says_what_is_wrong(tmp_path, said):
     name, content = WRONG[said]
     with pytest.raises(ValueError) as error:
         read(tmp_path, files={name: content}, **{"labels" if name.startswith("y") else "features": name})
     assert said in str(error.value)
 
 
-def test_a_sample_with_an_unknown_label_does_not_count_in_its_task():
+def test_a_sample_with_an_unknown_label_does_not_count_for_that_task():
     rng = np.random.default_rng(1)
     scores, labels = rng.normal(size=(60, 2)), rng.integers(-1, 2, (60, 2)).astype(np.int8)
     known = np.flatnonzero(labels[:, 0] >= 0)
@@ -302,7 +302,7 @@ def test_unknown_labels_are_in_no_training_set():
 
 @pytest.fixture(scope="module")
 def kept():
-    """A kept model of four features, the features that it knows, and their labels, some unknown."""
+    """A saved model of four features, the features that it was fitted on, and their labels, some of them unknown."""
     rng = np.random.default_rng(2)
     features = rng.normal(size=(120, 4)).astype(np.float32)
     has = features[:, :2] + 0.5 * rng.normal(size=(120, 2)) > 0
@@ -314,7 +314,7 @@ def kept():
     return annotator.with_check(model, features), features, labels, numbers
 
 
-def test_a_final_fit_learns_from_known_labels_alone(kept):
+def test_a_final_fit_learns_only_from_known_labels(kept):
     model, features, labels, numbers = kept
     answers = JointSparseClassifierCV("l1inf", cv=final.N_FOLDS).fit(features, np.where(labels < 0, np.nan, labels))
     np.testing.assert_allclose(model[-1].coef_, answers.coef_)
@@ -326,7 +326,7 @@ def test_a_final_fit_learns_from_known_labels_alone(kept):
     np.testing.assert_allclose(model[-1].calibration_[0], calibration, rtol=1e-4)  # known scores are float32
 
 
-def test_a_kept_model_names_the_rows_of_a_table(kept, tmp_path):
+def test_a_saved_model_annotates_the_rows_of_a_table(kept, tmp_path):
     model, features, _, _ = kept
     table = pd.DataFrame(features, columns=list("abcd"))[list("dacb")].assign(more="text")
     np.save(tmp_path / "new.npy", features)
@@ -344,6 +344,6 @@ def test_a_kept_model_names_the_rows_of_a_table(kept, tmp_path):
     terms, weights = np.append(features[:1], [[1]], axis=1), np.vstack([model[-1].coef_.T, model[-1].intercept_])
     atol = (rounding(terms, weights) * abs(model[-1].calibration_[:, 0]) / 4).max()
     np.testing.assert_allclose(got["probability"][:2], sorted(first, reverse=True), rtol=0, atol=atol)
-    for name, said in (("few.parquet", r"got no columns \['b', 'd'\]"), ("many.npy", "must have 4 features, .* got 5")):
+    for name, said in (("few.parquet", r"lacks the columns \['b', 'd'\]"), ("many.npy", "must have 4 .*, got 5")):
         with pytest.raises(ValueError, match=said):
             annotator.annotate_rows(model, [tmp_path / name])

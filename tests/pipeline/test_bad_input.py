@@ -1,4 +1,4 @@
-"""Bad input of a run: it ends at once with one clear line, and loses nothing."""
+"""Bad input ends a run at once with one clear line."""
 
 import csv
 import os
@@ -33,7 +33,7 @@ def mine(tmp_path: Path) -> Project:
     return made
 
 
-def test_no_name_of_a_picture_reaches_a_shell_and_bad_captions_end_the_run_with_one_line(mine):
+def test_names_of_pictures_never_reach_a_shell_and_bad_captions_end_the_run_with_one_line(mine):
     images, captions = mine.root / "mine" / "images", mine.root / "mine" / "captions.csv"
     for i, name in enumerate(NAMES):
         (images / f"{i:03}.jpg").rename(images / name)
@@ -70,7 +70,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("make", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_in_the_config_ends_a_run_before_any_job(mine, make, message):
+def test_an_error_in_the_config_ends_a_run_before_any_job(mine, make, message):
     make(mine.root)
     done = mine.snakemake("reproduce-all", overlays=("mine.yaml",))
     assert done.returncode != 0 and done.stderr.splitlines()[-1].startswith(f"error: {message}")

@@ -1,4 +1,4 @@
-"""Files of captions: tables with any of three delimiters, JSON of two forms, and clear errors."""
+"""Files of captions: tables with any of three separators, JSON in two formats, and clear errors."""
 
 import json
 from functools import reduce
@@ -27,7 +27,7 @@ KARPATHY = {
 
 
 def read(tmp_path, name, content):
-    """The captions in a file of this content."""
+    """Write a file with this content, and return its captions."""
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode("utf-8-sig"))
     return sorted(captions.read(path)[["image", "caption"]].itertuples(index=False, name=None))
@@ -35,7 +35,7 @@ def read(tmp_path, name, content):
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("header", ["image,caption", '"image","caption"', "\ufeffimage,caption,note"])
-def test_the_header_says_which_sign_stands_between_fields(tmp_path, delimiter, header):
+def test_the_header_decides_the_separator(tmp_path, delimiter, header):
     quoted = [[f'"{field.replace(chr(34), 2 * chr(34))}"' for field in row] for row in ROWS]
     lines = [header.replace(",", delimiter), *(delimiter.join(row + [""] * header.count("note")) for row in quoted)]
     assert read(tmp_path, "captions.csv", "\r\n".join(lines).encode()) == sorted(ROWS)
@@ -47,7 +47,7 @@ def test_captions_may_be_json(tmp_path, name, content):
     assert read(tmp_path, name, content) == sorted(ROWS)
 
 
-def test_a_caption_without_picture_is_listed_with_the_name_of_its_file(album):
+def test_a_caption_without_picture_is_listed_and_its_file_is_named(album):
     images = [{"id": i, "file_name": f"{i:03}.jpg"} for i in range(13)]
     (album / "all.json").write_text(
         json.dumps({"images": images, "annotations": [{"image_id": i, "caption": "A dog."} for i in range(13)]})
@@ -58,7 +58,7 @@ def test_a_caption_without_picture_is_listed_with_the_name_of_its_file(album):
 
 
 def changed(content, *path, value=None):
-    """A copy of what a file holds with one value replaced, or taken away."""
+    """Return a copy of the content of a file in which a value is replaced or removed."""
     copy = json.loads(json.dumps(content))
     *above, key = path
     block = reduce(getitem, above, copy)
@@ -74,9 +74,9 @@ def changed(content, *path, value=None):
         (
             "a.csv",
             b"image;caption\na.jpg;A dog; a cat.\n",
-            "a.csv line 2: expected 2 fields .* with a semicolon goes in",
+            "a.csv line 2: expected 2 fields .* contains a semicolon in",
         ),
-        ("a.csv", b"image\tcaption\na.jpg\n", "a.csv line 2: expected 2 fields .* with a tab goes in .* got 'a.jpg'"),
+        ("a.csv", b"image\tcaption\na.jpg\n", "a.csv line 2: expected 2 fields .* contains a tab in .* got 'a.jpg'"),
         ("a.csv", b"image/caption\n", r"a.csv must begin with a header line .* got 'image/caption'"),
         ("a.csv", b"", "a.csv must begin with a header line that names the columns image,caption, .* got ''"),
         (
@@ -105,7 +105,7 @@ def changed(content, *path, value=None):
             r"captions: images\[1\].id must be a whole number, got nothing",
         ),
         ("a.json", changed(COCO, "images", 1, "id", value=True), r"images\[1\].id must be a whole number, got True"),
-        ("a.json", changed(COCO, "images", 1, "id", value=7), r"images\[1\].id must be of one image, got 7 again"),
+        ("a.json", changed(COCO, "images", 1, "id", value=7), r"images\[1\].id must be unique, got 7 again"),
         ("a.json", changed(COCO, "images", 0, "file_name"), r"images\[0\].file_name must be text, got nothing"),
         ("a.json", changed(COCO, "annotations", value={}), "captions: annotations must be a list, got {}"),
         ("a.json", changed(COCO, "annotations", 2, "image_id", value=8), r"\[2\].image_id must be the id of .* got 8"),
@@ -134,6 +134,6 @@ def changed(content, *path, value=None):
         ),
     ],
 )
-def test_a_bad_file_is_one_clear_error_with_its_line_or_key(tmp_path, name, content, said):
+def test_the_error_about_a_bad_file_names_the_line_or_key(tmp_path, name, content, said):
     with pytest.raises(ValueError, match=rf"\A[^\n]*{said}[^\n]*\Z"):
         read(tmp_path, name, content)

@@ -1,4 +1,4 @@
-"""Pictures are checked in processes of their own. Some errors are a picture's fault, others are the machine's."""
+"""Pictures are checked in separate processes. Some errors are due to the picture, others to the machine."""
 
 import errno
 import json
@@ -34,7 +34,7 @@ def check(root, names):
 
 
 def jpeg_of_many_scans(n=3000):
-    """A progressive JPEG of 25 million pixels that refines the last bit of each three thousand times."""
+    """Return a progressive JPEG of 25 million pixels that refines the last bit of every pixel n times."""
     file = BytesIO()
     Image.new("L", (5000, 5000)).save(file, "JPEG", progressive=True)
     data = file.getvalue()
@@ -42,9 +42,9 @@ def jpeg_of_many_scans(n=3000):
     return data[:last] + n * data[last:-2] + data[-2:]
 
 
-def test_small_files_that_take_a_minute_are_listed_and_the_others_are_read(album, monkeypatch):
+def test_small_files_that_take_a_minute_are_listed_and_all_others_are_read(album, monkeypatch):
     monkeypatch.setattr(checker, "MOST_SECONDS", 0.3)
-    slow = {"005 slow": jpeg_of_many_scans(), "zzz slow": jpeg_of_many_scans(3001)}  # in the middle, and the last
+    slow = {"005 slow": jpeg_of_many_scans(), "zzz slow": jpeg_of_many_scans(3001)}  # one in the middle, one at the end
     for name, data in slow.items():
         assert len(data) < 600_000
         (album / "images" / name).write_bytes(data)
@@ -52,7 +52,7 @@ def test_small_files_that_take_a_minute_are_listed_and_the_others_are_read(album
     assert check(album, names_in(album)) == dict.fromkeys(slow, expected)
 
 
-def test_two_processes_say_of_each_picture_what_one_does(album, monkeypatch):
+def test_two_processes_give_the_same_results_as_one(album, monkeypatch):
     (album / "images" / "004.jpg").write_bytes(b"text")
     names = names_in(album)
     expected = folder.check_pictures(album / "images", names, 32, 320)
@@ -67,7 +67,7 @@ def test_two_processes_say_of_each_picture_what_one_does(album, monkeypatch):
 # Processes that end
 
 
-def test_a_decoder_that_crashes_is_the_fault_of_its_picture_and_any_other_end_an_error():
+def test_a_crash_of_the_decoder_is_due_to_the_picture_and_any_other_end_is_an_error():
     for name in ("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"):
         said = checker._reason_of_end(-getattr(signal, name), Path("a"))
         assert said == f"does not open as a picture: the decoder crashed ({name})"
@@ -78,9 +78,9 @@ def test_a_decoder_that_crashes_is_the_fault_of_its_picture_and_any_other_end_an
             checker._reason_of_end(status, Path("a"))
 
 
-def test_no_process_is_left_behind_when_the_reading_is_interrupted(album, monkeypatch):
+def test_no_process_stays_behind_when_the_reading_is_interrupted(album, monkeypatch):
     monkeypatch.setattr(folder, "PICTURES_PER_PROCESS", 1)
-    before, begun = psutil.Process().children(), []  # joblib leaves some after other tests
+    before, begun = psutil.Process().children(), []  # other tests may have left processes of joblib
 
     def interrupt(done, total):
         if done == 2:
@@ -127,7 +127,7 @@ def test_a_process_ends_when_its_parent_is_killed(album):
     ],
 )
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM])
-def test_error_of_the_machine_leaves_no_picture_and_no_folder_out(
+def test_an_error_of_the_machine_is_raised_instead_of_leaving_out_the_picture_or_folder(
     album, monkeypatch, owner, function, name, read, code
 ):
     (album / "images" / "deep").mkdir()
@@ -136,8 +136,8 @@ def test_error_of_the_machine_leaves_no_picture_and_no_folder_out(
         read(album / "images" / name)
 
 
-def test_damage_is_a_picture_s_fault_if_there_was_memory_to_decode_it(album, monkeypatch):
-    """Decoders in C say "broken data stream" of both."""
+def test_damage_is_due_to_the_picture_if_there_was_enough_memory_to_decode_it(album, monkeypatch):
+    """Decoders in C report "broken data stream" for damage and for lack of memory."""
     path = album / "images" / "003.jpg"
     path.write_bytes(path.read_bytes()[:1500])
     reason, _, n_bytes = picture_check.check_picture(path, 32, 320)
@@ -145,21 +145,21 @@ def test_damage_is_a_picture_s_fault_if_there_was_memory_to_decode_it(album, mon
     assert n_bytes == 48 * 64 * picture_check.BYTES_PER_PIXEL
     monkeypatch.setattr(checker, "_has_room", lambda n_bytes: False)
     with pytest.raises(
-        picture_check.MachineError, match=r"003\.jpg could not be read: decoding it may take 1 MiB, and there is less"
+        picture_check.MachineError, match=r"003\.jpg could not be read: decoding it may take 1 MiB, more memory than is"
     ):
         check(album, names_in(album))
 
 
-def test_room_is_what_the_system_grants():
+def test_has_room_asks_the_system_for_memory():
     assert checker._has_room(2**20) and not checker._has_room(2**60)
 
 
-def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
-    program = album / "program.py"  # says so of the fourth picture
+def test_an_error_of_the_machine_ends_the_reading(album, monkeypatch):
+    program = album / "program.py"  # reports an error of the machine for the fourth picture
     program.write_text("""print('["", "", 0, "", ""]\\n' * 3 + '["", "", 0, "no disk", ""]')""")
     monkeypatch.setattr(picture_check, "__file__", str(program))
     with pytest.raises(
-        picture_check.MachineError, match=r"003\.jpg could not be read: no disk\. The file may be in good order"
+        picture_check.MachineError, match=r"003\.jpg could not be read: no disk\. The file itself may be fine"
     ):
         check(album, names_in(album))
 
@@ -171,7 +171,7 @@ def test_error_of_the_machine_ends_the_reading(album, monkeypatch):
         (errno.EACCES, ValueError, "003.jpg could be read when the dataset was"),
     ],
 )
-def test_error_of_the_machine_in_a_later_stage_is_not_told_as_damage(album, monkeypatch, code, error, said):
+def test_an_error_of_the_machine_in_a_later_stage_is_not_reported_as_damage(album, monkeypatch, code, error, said):
     failing(monkeypatch, Path, "open", "003.jpg", code)
     with pytest.raises(error, match=said):
         describing._grey("003.jpg", "", SimpleNamespace(loader="photos", options={"root": album}, longest_side=320))
@@ -189,8 +189,8 @@ picture_check.main(32, 320, 20)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 @pytest.mark.parametrize(("ours", "machines"), [(300, 10_000), (3072, 300)])
-def test_lack_of_memory_is_the_fault_of_a_picture_if_the_machine_has_enough(tmp_path, ours, machines):
-    """A picture of 25 million pixels takes 400 MiB."""
+def test_lack_of_memory_is_due_to_the_picture_if_the_limit_on_memory_was_reached(tmp_path, ours, machines):
+    """The test picture of 25 million pixels takes 400 MiB."""
     Image.new("L", (5000, 5000)).save(tmp_path / "large.png")
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(ours * 2**20), str(machines * 2**20)],

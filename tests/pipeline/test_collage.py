@@ -1,4 +1,4 @@
-"""Facts about the embedded dataset."""
+"""Facts about the built-in dataset of composed photographs."""
 
 import re
 from collections import Counter
@@ -25,17 +25,17 @@ def names(numbers):
 
 
 @pytest.mark.parametrize("number", NUMBERS)
-def test_seed_and_number_alone_decide_the_pixels(number):
+def test_the_pixels_depend_only_on_seed_and_number(number):
     (name,) = names([number])
     first = collage.photograph(name, seed=3)
-    other = collage.photograph(name, seed=4)  # painted in between
+    other = collage.photograph(name, seed=4)  # must not affect the next photograph
     np.testing.assert_array_equal(collage.photograph(name, seed=3), first)
     assert first.shape != other.shape or (first != other).any()
 
 
-def test_seed_and_number_alone_decide_captions_and_splits(default):
+def test_captions_and_splits_depend_only_on_seed_and_number(default):
     again, few, other = (collage.read(**options) for options in ({}, {"n_images": 20}, {"seed": 1}))
-    assert all(one.equals(same) for one, same in zip(default, again, strict=True))
+    assert all(table.equals(same) for table, same in zip(default, again, strict=True))
     expected = default.captions[default.captions["image"].isin(names(range(20)))]
     assert few.captions["caption"].tolist() == expected["caption"].tolist()
     assert not other.captions.equals(default.captions)
@@ -53,7 +53,7 @@ def test_a_photograph_is_in_colour_and_varies_around_320_by_240():
 
 @pytest.mark.parametrize("longest_side", [320, 160, 61])
 @pytest.mark.parametrize("name", names(NUMBERS))
-def test_a_picture_is_the_grey_photograph_shrunk(name, longest_side):
+def test_a_picture_is_the_photograph_in_grey_and_shrunk(name, longest_side):
     got, photograph = collage.picture(name, longest_side=longest_side), collage.photograph(name)
     assert got.dtype == np.float32 and got.ndim == 2
     assert got.min() >= 0 and got.max() <= 1
@@ -61,12 +61,12 @@ def test_a_picture_is_the_grey_photograph_shrunk(name, longest_side):
     assert got.mean() == pytest.approx(photograph.mean() / 255, abs=0.1)
 
 
-def test_pictures_sit_in_their_splits(default):
+def test_splits_have_their_sizes(default):
     assert default.images["image"].tolist() == names(range(1800))
     assert default.images["split"].value_counts().to_dict() == {"train": 1080, "validation": 360, "test": 360}
 
 
-def test_three_to_five_sentences_tell_of_each_picture(default):
+def test_each_picture_has_three_to_five_sentences(default):
     rows = default.captions["image"].value_counts()
     assert (set(rows.index), set(rows)) == (set(default.images["image"]), {3, 4, 5})
     for caption in default.captions["caption"]:
@@ -76,7 +76,7 @@ def test_three_to_five_sentences_tell_of_each_picture(default):
         assert default.captions["caption"].str.contains(pattern).any()
 
 
-def test_words_are_frequent_enough_to_learn_and_some_of_them_have_no_cause(default):
+def test_words_are_frequent_enough_to_learn_and_some_have_no_visual_cause(default):
     words = default.captions["caption"].str.lower().str.findall("[a-z]{3,}")
     of_images = words.groupby(default.captions["image"]).agg(lambda lists: set().union(*lists) - ENGLISH_STOP_WORDS)
     training = default.images["image"][default.images["split"] == "train"]
@@ -89,7 +89,7 @@ def test_words_are_frequent_enough_to_learn_and_some_of_them_have_no_cause(defau
     assert len(NO_CAUSE & set(frequent)) >= 5
 
 
-def test_things_ground_and_back_tell_nothing_of_each_other(default):
+def test_objects_ground_and_background_are_independent(default):
     every = [plans.plan_of(number, 0) for number in range(1800)]
     shown = {
         cause: np.array([cause in plan.causes for plan in every])
@@ -110,7 +110,7 @@ def test_things_ground_and_back_tell_nothing_of_each_other(default):
             (collage.photograph, {"image": image}, "image must be a name such as 'collage_00042', got")
             for image in ("collage_1", "collage_00042.png", "cat", "collage_000042", "")
         ),
-        (collage.read, {"n_images": 0}, "must hold at least one usable .* got none of 0 usable ones"),
+        (collage.read, {"n_images": 0}, "must have at least one usable .* got 0 usable images or samples"),
         (collage.read, {"seed": -1}, "seed must be at least 0, got -1"),
         (
             collage.read,
@@ -119,6 +119,6 @@ def test_things_ground_and_back_tell_nothing_of_each_other(default):
         ),
     ],
 )
-def test_unknown_names_and_options_that_make_no_sense_are_refused(call, options, expected):
+def test_unknown_names_and_wrong_options_are_refused(call, options, expected):
     with pytest.raises(ValueError, match=expected):
         call(**options)

@@ -1,4 +1,4 @@
-"""scikit-learn's digits: all images, each with its label, and splits from the seed alone."""
+"""scikit-learn's digits: all images with their labels, and splits that depend only on the seed."""
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 from jointsparse.pipeline.datasets import digits
 
 
-def test_images_and_labels_are_those_of_scikit_learn():
+def test_images_and_labels_are_the_same_as_in_scikit_learn():
     pixels, labels = load_digits(return_X_y=True)
     samples = digits.read()
     np.testing.assert_array_equal(samples.X.toarray() * 16, pixels.astype(np.float32), strict=True)
@@ -16,7 +16,7 @@ def test_images_and_labels_are_those_of_scikit_learn():
     assert samples.left_out.empty
 
 
-def test_splits_have_their_fractions_and_follow_the_seed():
+def test_splits_have_their_fractions_and_depend_on_the_seed():
     first, again, other = (digits.read(fractions={"train": 0.5, "test": 0.5}, seed=seed).images for seed in (1, 1, 2))
     assert first["split"].value_counts().to_dict() == {"train": 898, "test": 899}
     assert first.equals(again) and not first.equals(other)

@@ -1,4 +1,4 @@
-"""What decoders write to the standard error is part of the reason, and goes into the log with the picture's name."""
+"""Messages that decoders write to the standard error become part of the reason, and are logged with the picture."""
 
 import logging
 import struct
@@ -24,13 +24,13 @@ def tiff(compression, damage=slice(0)):
 
 
 def with_a_long_tag():
-    """A picture in good order, but for a note (tag 270) that would be longer than the file. Pillow passes over it."""
+    """Return a valid picture whose description (tag 270) claims to be longer than the file. Pillow ignores it."""
     file = BytesIO()
     NOISE.convert("L").save(file, "TIFF", tiffinfo={270: "A note."})
     return file.getvalue().replace(struct.pack("<HHI", 270, 2, 8), struct.pack("<HHI", 270, 2, 10**6))
 
 
-def test_warnings_of_decoders_go_to_the_log_with_the_name_of_the_picture(tmp_path, capfd, caplog):
+def test_warnings_of_decoders_are_logged_with_the_name_of_the_picture(tmp_path, capfd, caplog):
     caplog.set_level(logging.INFO)
     (tmp_path / "a.tif").write_bytes(with_a_long_tag())
     ((reason, _),) = checker.verdicts([tmp_path / "a.tif"], 32, 320)
@@ -38,7 +38,7 @@ def test_warnings_of_decoders_go_to_the_log_with_the_name_of_the_picture(tmp_pat
     assert caplog.messages == [f"{tmp_path / 'a.tif'}: Tag data larger than file. Skipping tag 270"]
 
 
-def test_annotate_leaves_them_to_the_log(tmp_path, monkeypatch, capsys):
+def test_annotate_does_not_print_warnings_of_decoders(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_model(tmp_path / "model.skops", model_of("annotator"))
     (tmp_path / "a.tif").write_bytes(with_a_long_tag())
@@ -47,10 +47,10 @@ def test_annotate_leaves_them_to_the_log(tmp_path, monkeypatch, capsys):
     assert "a.tif" in out and not err
 
 
-def test_words_of_decoders_are_told_with_the_name_of_the_picture_and_of_no_other(tmp_path, capfd, caplog):
+def test_errors_of_decoders_are_reported_for_the_right_picture(tmp_path, capfd, caplog):
     caplog.set_level(logging.INFO)
     pictures = {
-        "fax": tiff("group4", slice(100, 110)),  # Pillow shows it, with other pixels
+        "fax": tiff("group4", slice(100, 110)),  # Pillow decodes it with wrong pixels
         "good fax": tiff("group4"),
         "packed": tiff("tiff_adobe_deflate", slice(200, 230)),
         "good": tiff("tiff_adobe_deflate"),
@@ -66,6 +66,6 @@ def test_words_of_decoders_are_told_with_the_name_of_the_picture_and_of_no_other
     assert reasons["good fax"] == reasons["good"] == ""
     assert reasons["fax"].startswith("does not open as a picture: Fax4Decode: ")
     assert reasons["packed"].startswith("does not open as a picture: decoder error -2 (ZIPDecode: ")
-    assert reasons["text"] == reasons["seven levels"]  # without words of a picture before
+    assert reasons["text"] == reasons["seven levels"]  # without the messages about an earlier picture
     assert {line.split(": ")[0] for line in caplog.messages} == {str(tmp_path / name) for name in ("fax", "packed")}
     assert capfd.readouterr().err == ""

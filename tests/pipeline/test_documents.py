@@ -1,4 +1,4 @@
-"""Generated documents: drawn as their head says, from the seed alone, and without looking at the test part."""
+"""Generated documents follow their description, depend only on the seed, and do not use test documents for weights."""
 
 import re
 
@@ -20,11 +20,11 @@ def labels_of(samples, n_topics):
     ).to_numpy(dtype=bool)
 
 
-def test_seed_alone_decides():
+def test_documents_depend_only_on_the_seed():
     first, again, other = (documents.read(**SMALL, seed=seed) for seed in (1, 1, 2))
     assert fingerprint(first.X) == fingerprint(again.X)
-    assert all(one.equals(same) for one, same in zip(first[:3], again[:3], strict=True))
-    assert not any(one.equals(different) for one, different in zip(first[:2], other[:2], strict=True))
+    assert all(table.equals(same) for table, same in zip(first[:3], again[:3], strict=True))
+    assert not any(table.equals(different) for table, different in zip(first[:2], other[:2], strict=True))
 
 
 def test_shapes_names_and_splits():
@@ -39,7 +39,7 @@ def test_shapes_names_and_splits():
     assert default.X.data.min() > 0
 
 
-def test_topics_are_of_falling_size_and_the_rarest_fills_forty_training_documents():
+def test_topics_decrease_in_size_and_the_rarest_has_forty_training_documents():
     samples = documents.read(seed=1)
     labels = labels_of(samples, 40)
     np.testing.assert_array_equal(labels.sum(axis=0), np.rint(1500 / np.arange(1, 41) ** 0.75))
@@ -47,7 +47,7 @@ def test_topics_are_of_falling_size_and_the_rarest_fills_forty_training_document
     assert {0, 1, 2, 3, 4} <= set(labels.sum(axis=1))
 
 
-def test_words_are_weighed_by_training_documents_alone():
+def test_the_weights_of_words_depend_only_on_training_documents():
     counts = sparse.random(40, 30, density=0.1, rng=0, format="csr", dtype=np.float32)
     counts.data = np.ceil(3 * counts.data)
     is_training = np.arange(40) < 25
@@ -60,7 +60,7 @@ def test_words_are_weighed_by_training_documents_alone():
     np.testing.assert_allclose(got, expected / np.where(lengths, lengths, 1), rtol=1e-6)
 
 
-def test_background_follows_its_law():
+def test_the_background_follows_zipfs_law():
     rng = np.random.default_rng(0)
     n_features = 50
     pool = np.arange(10)
@@ -103,7 +103,7 @@ def test_each_topic_uses_a_third_to_two_thirds_of_the_pool():
         ({"n_features": 1_500_000}, (300, 1_500_000)),
     ],
 )
-def test_corners_are_drawn_and_more_blocks_than_one(monkeypatch, options, shape):
+def test_extreme_sizes_are_drawn_in_several_blocks(monkeypatch, options, shape):
     monkeypatch.setattr(documents, "DOCUMENTS_AT_ONCE", 70)
     X = documents.read(**(SMALL | options)).X
     assert (X.shape, X.nnz < 100 * len(X.indptr)) == (shape, True)
@@ -122,14 +122,14 @@ def test_corners_are_drawn_and_more_blocks_than_one(monkeypatch, options, shape)
         ({"n_telling": 1001}, "n_telling must be a whole number from 1 to 1000, got 1001"),
         ({"length": 0}, "length must be above 0 and finite, got 0.0"),
         ({"length": float("nan")}, "length must be above 0 and finite, got nan"),
-        ({"telling": -0.1}, "telling and noise must be at least 0, and at most 1 together, got -0.1 and 0.05"),
-        ({"telling": 0.7, "noise": 0.4}, "at most 1 together, got 0.7 and 0.4"),
-        ({"noise": -0.1}, "at most 1 together, got 0.15 and -0.1"),
-        ({"noise": float("nan")}, "at most 1 together, got 0.15 and nan"),
+        ({"telling": -0.1}, "telling and noise must be at least 0, and their sum at most 1, got -0.1 and 0.05"),
+        ({"telling": 0.7, "noise": 0.4}, "their sum at most 1, got 0.7 and 0.4"),
+        ({"noise": -0.1}, "their sum at most 1, got 0.15 and -0.1"),
+        ({"noise": float("nan")}, "their sum at most 1, got 0.15 and nan"),
         ({"fractions": {"train": 0.5}}, "fractions must be at least 0 and add up to 1"),
-        ({"fractions": {"test": 1.0}}, "must hold at least one usable training image or sample, got none of 300"),
+        ({"fractions": {"test": 1.0}}, "must have at least one usable training image or sample, got 300 usable"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(options, expected):
+def test_wrong_options_are_refused(options, expected):
     with pytest.raises(ValueError, match=re.escape(expected)):
         documents.read(**(SMALL | options))

@@ -1,4 +1,4 @@
-"""Folders of photographs: the pictures and captions that are used, the reasons for the rest, and clear errors."""
+"""Folders of photographs: which pictures and captions are used, why others are left out, and clear errors."""
 
 import shutil
 
@@ -13,7 +13,7 @@ from jointsparse.pipeline.datasets.splits import draw_splits
 pytestmark = pytest.mark.usefixtures("checked_here")
 
 
-def test_good_album_is_used_whole(album):
+def test_a_good_album_is_used_completely(album):
     images, captions, left_out = read_album(album)
     assert (len(images), len(captions), len(left_out)) == (12, 24, 0)
     assert captions["caption"].iloc[1] == 'A cat, or "kitten", on grass.'
@@ -40,11 +40,11 @@ def test_options_decide_the_splits(album):
     assert given.value_counts().to_dict() == {"train": 2, "validation": 2, "test": 8}
 
 
-def test_what_cannot_be_used_is_listed_with_the_reason(album):
+def test_unusable_pictures_and_captions_are_listed_with_the_reason(album):
     images, captions = album / "images", album / "captions.csv"
     lines = [line for line in captions.read_text().splitlines() if not line.startswith("004")]
     more = ["004.jpg, ", "ghost.jpg,A ghost.", *(f"{name},A dog." for name in ("copy.jpg", "low.png", "long.png"))]
-    captions.write_text("\n".join([*lines, *more]))  # a blank caption is none
+    captions.write_text("\n".join([*lines, *more]))  # a blank caption does not count
     (images / "notes.doc").touch()
     for name, size in {"mute.png": (64, 64), "low.png": (200, 31), "long.png": (3200, 100)}.items():
         Image.new("RGB", size).save(images / name)
@@ -56,20 +56,20 @@ def test_what_cannot_be_used_is_listed_with_the_reason(album):
         "low.png": "too small: 200 x 31 pixels, the shorter side must be at least 32",
         "long.png": "too small: 320 x 10 pixels, the shorter side must be at least 32",  # after shrinking
         "ghost.jpg": "captions.csv names an image that is not there",
-        **dict.fromkeys(["004.jpg", "mute.png", "000 copy.jpg"], "no caption"),  # takes nothing from its original
+        **dict.fromkeys(["004.jpg", "mute.png", "000 copy.jpg"], "no caption"),  # the copy gets none from 000.jpg
         "copy.jpg": "same bytes as 000.jpg, which gets its captions, too",
     }
 
 
-def test_of_equal_pictures_the_labelled_one_stays(album):
-    shutil.copy(album / "images" / "000.jpg", album / "images" / "00.jpg")  # which comes first by its name
+def test_of_equal_pictures_the_labelled_picture_is_kept(album):
+    shutil.copy(album / "images" / "000.jpg", album / "images" / "00.jpg")  # its name sorts first
     rows = [f"{i:03}.jpg,{'test' if i % 3 else 'train'}\n" for i in range(12)]
     (album / "splits.csv").write_text("image,split\n00.jpg,unlabelled\n" + "".join(rows))
     read = read_album(album)
     assert read.left_out["item"].tolist() == ["00.jpg"] and "000.jpg" in read.images["image"].tolist()
 
 
-def test_rows_that_say_nothing_new_are_listed_and_change_nothing(album):
+def test_repeated_rows_are_listed_and_have_no_effect(album):
     (album / "splits.csv").write_text("image,split\n" + "".join(f"{i:03}.jpg,train\n" for i in range(12)))
     before = read_album(album)
     for file, row in (("splits.csv", "003.jpg,train\n"), ("captions.csv", "001.jpg,A dog number 1.\n")):
@@ -92,17 +92,17 @@ def test_rows_that_say_nothing_new_are_listed_and_change_nothing(album):
         ),
     ],
 )
-def test_what_is_missing_is_said(tmp_path, album, missing, expected):
+def test_the_error_about_a_missing_file_or_folder_names_it(tmp_path, album, missing, expected):
     for path in list(tmp_path.glob(missing)):
         path.rename(tmp_path / f"away {path.name}")
     with pytest.raises(ValueError, match=expected):
         read_album(album)
 
 
-def test_an_album_without_training_images_is_one_clear_error(album):
+def test_an_album_without_training_images_is_refused(album):
     (album / "splits.csv").write_text("\n".join(["image,split,note", *(f"{i:03}.jpg,test,x" for i in range(11))]))
     with pytest.raises(
-        ValueError, match=r"usable training image or sample, got none of 11 .* because: \('011.jpg', 'in no split of"
+        ValueError, match=r"usable training image or sample, got 11 .* because: \('011.jpg', 'in no split of"
     ):
         read_album(album)
 
@@ -123,5 +123,5 @@ def test_folder_names_are_the_captions_of_scenes(tmp_path):
     captions = scenes.read(root, smallest_side=32).captions
     assert captions["caption"].value_counts().to_dict() == {"Tall Building": 3, "Coast": 3}
     shutil.copy(root / "images" / "Coast" / "005.jpg", root / "images")
-    with pytest.raises(ValueError, match=r"must lie in one folder per class .* got '005.jpg'"):
+    with pytest.raises(ValueError, match=r"must be in one folder per class .* got '005.jpg'"):
         scenes.read(root, smallest_side=32)

@@ -1,4 +1,4 @@
-"""Hostile pictures, names, links and tables are read right or listed with the reason. Nothing hangs, nothing is run."""
+"""Hostile pictures, names, links and tables are read correctly or listed with the reason, and nothing hangs or runs."""
 
 import errno
 import os
@@ -37,7 +37,7 @@ def caption(root, *names):
 
 
 def hole(path):
-    """A file of gigabytes, none of them on disk."""
+    """Make a sparse file of many gigabytes that takes no room on disk."""
     path.touch()
     os.truncate(path, 2**40)
 
@@ -78,7 +78,7 @@ LISTED = {
 
 @pytest.fixture(scope="module")
 def left_out(tmp_path_factory):
-    """The reason of each of these files, which lie beside twelve pictures in good order."""
+    """The reasons for each of these files, which lie beside twelve good pictures."""
     root = make_album(tmp_path_factory.mktemp("listed") / "album", 12)
     shutil.copytree(PICTURES / "listed", root / "images", dirs_exist_ok=True)
     for name, (make, _) in MADE.items():
@@ -92,18 +92,18 @@ def left_out(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", [*MADE, *(path.name for path in READABLE if path.parent.name == "listed")])
-def test_file_that_cannot_be_read_is_listed_with_the_reason(left_out, name):
+def test_a_file_that_cannot_be_read_is_listed_with_the_reason(left_out, name):
     assert re.search(MADE[name][1] if name in MADE else LISTED[name], left_out[name])
 
 
-def test_heic_is_listed_with_the_package_that_it_takes(monkeypatch):
+def test_the_reason_for_heic_names_the_package_that_it_needs(monkeypatch):
     monkeypatch.setattr(picture_check, "FORMATS", ("JPEG", "PNG"))
-    expected = "does not open as a picture: none of JPEG, PNG; HEIC takes the package pi-heif"
+    expected = "does not open as a picture: none of JPEG, PNG; HEIC needs the package pi-heif"
     assert picture_check.check_picture(PICTURES / "ramp-turned" / "camera.heic", 32, 320)[0] == expected
 
 
 @pytest.mark.parametrize(("name", "head"), [(b"zTXt", b"a\0\0"), (b"iTXt", b"a\0\1\0\0\0"), (b"iCCP", b"a\0\0")])
-def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(tmp_path, name, head):
+def test_text_in_a_picture_that_unpacks_to_too_much_does_no_harm(tmp_path, name, head):
     Image.fromarray(RAMP).save(tmp_path / "text.png")
     data, body = (tmp_path / "text.png").read_bytes(), head + zlib.compress(bytes(100_000_000), 1)
     chunk = struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
@@ -120,7 +120,7 @@ def test_text_in_a_picture_that_unpacks_to_more_than_it_may_hurts_nothing(tmp_pa
         (os, "listdir", "closed", "cannot be read: Permission denied"),
     ],
 )
-def test_file_or_folder_that_may_not_be_read_is_listed(album, monkeypatch, owner, function, name, expected):
+def test_a_file_or_folder_without_permission_to_read_is_listed(album, monkeypatch, owner, function, name, expected):
     (album / "images" / "closed").mkdir()
     failing(monkeypatch, owner, function, name, errno.EACCES)
     assert [name, expected] in read_album(album).left_out.to_numpy().tolist()
@@ -130,15 +130,15 @@ def test_file_or_folder_that_may_not_be_read_is_listed(album, monkeypatch, owner
 
 
 @pytest.mark.parametrize("path", [path for path in READABLE if path.parent.name != "listed"], ids=str)
-def test_picture_of_an_unusual_kind_is_in_order(path):
-    """What is read of it, tests/test_pictures.py says."""
+def test_a_picture_of_an_unusual_kind_is_accepted(path):
+    """tests/test_pictures.py tests the pixels that are read."""
     assert picture_check.check_picture(path, 32, 320)[0] == ""
 
 
 # Names and links
 
 
-def test_suffix_says_nothing_of_the_kind_and_a_name_that_is_not_utf8_is_listed(tmp_path):
+def test_the_suffix_does_not_decide_the_format_and_a_name_that_is_not_utf8_is_listed(tmp_path):
     names = [f"a{suffix.upper()}" for suffix in folder.SUFFIXES]
     for name in (*names, os.fsdecode(b"caf\xe9.jpg")):
         Image.fromarray(RAMP).save(tmp_path / name, "PNG")
@@ -146,7 +146,7 @@ def test_suffix_says_nothing_of_the_kind_and_a_name_that_is_not_utf8_is_listed(t
     assert folder.check_pictures(tmp_path, names, smallest_side=32, longest_side=320)[0] == {}
 
 
-def test_names_are_kept_exactly_in_every_table(tmp_path):
+def test_unusual_names_are_unchanged_in_every_table(tmp_path):
     plain = ["a\nb", "a\rb", "a;=1", "=1+1", "'=1", "-x", "@x", '"q"', "{w}", "ü$(x);`y`"]
     names = [f"{name}.jpg" for name in (*plain, *(unicodedata.normalize(form, "é") for form in ("NFC", "NFD")))]
     root = make_album(tmp_path / "album", len(names))
@@ -162,7 +162,7 @@ def test_names_are_kept_exactly_in_every_table(tmp_path):
         assert read_table(tmp_path / f"table{suffix}").equals(table)
 
 
-def test_captions_open_nothing_but_the_pictures_that_were_found(album, monkeypatch):
+def test_names_in_captions_open_no_file_outside_the_folder(album, monkeypatch):
     Image.fromarray(RAMP).save(album / "secret.jpg")
     (album / "images" / "sub").mkdir()
     names = ["../secret.jpg", "./000.jpg", "sub/../000.jpg", "images/000.jpg", "000.jpg/", str(album / "secret.jpg")]
@@ -175,7 +175,7 @@ def test_captions_open_nothing_but_the_pictures_that_were_found(album, monkeypat
     assert {path.parent for path in opened} == {album, album / "images"}
 
 
-def test_folders_are_read_once_whatever_links_to_them(album, tmp_path):
+def test_a_folder_is_read_once_even_if_links_lead_to_it(album, tmp_path):
     images, outside = album / "images", tmp_path / "outside"
     (images / "deep" / "real").mkdir(parents=True)
     outside.mkdir()
@@ -196,7 +196,7 @@ def test_folders_are_read_once_whatever_links_to_them(album, tmp_path):
 @pytest.mark.parametrize(
     ("make", "file"), [(os.mkfifo, "captions.csv"), (os.mkfifo, "splits.csv"), (linked("nowhere.csv"), "splits.csv")]
 )
-def test_pipe_or_broken_link_instead_of_a_table_is_an_error(album, make, file):
+def test_a_pipe_or_broken_link_instead_of_a_table_is_an_error(album, make, file):
     (album / file).unlink(missing_ok=True)
     make(album / file)
     with pytest.raises(ValueError, match="must hold a file " + re.escape(file)):
@@ -204,7 +204,7 @@ def test_pipe_or_broken_link_instead_of_a_table_is_an_error(album, make, file):
 
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1+1", "@A1", "\ta", "\ra", "＝1", "'=1", "''=1"])
-def test_no_cell_of_a_csv_is_a_formula_and_all_come_back(tmp_path, cell):
+def test_no_cell_of_a_csv_file_is_a_formula_and_all_texts_are_read_back(tmp_path, cell):
     table = pd.DataFrame({"word": [cell, "plain"], "auc": [-0.5, 0.1 + 0.2]})
     write_table(table, tmp_path / "table.csv")
     written = pd.read_csv(tmp_path / "table.csv", dtype=str, lineterminator="\n")
@@ -212,8 +212,8 @@ def test_no_cell_of_a_csv_is_a_formula_and_all_come_back(tmp_path, cell):
     pd.testing.assert_frame_equal(read_table(tmp_path / "table.csv"), table)
 
 
-def test_no_part_of_a_cell_is_one_where_other_letters_end_cells(tmp_path):
-    """In any column, of a program that ends cells at any of these signs and knows no quotes."""
+def test_no_part_of_a_cell_is_a_formula_in_programs_with_other_separators(tmp_path):
+    """Some programs end cells at any of these characters and ignore quotes."""
     texts = ["".join(some) for n in range(1, 5) for some in product("a'=-,;\t\r\n \"", repeat=n)]
     table = pd.DataFrame({"number": 1.5, "word": texts, "file": texts[::-1]})
     write_table(table, tmp_path / "table.csv")
@@ -221,7 +221,7 @@ def test_no_part_of_a_cell_is_one_where_other_letters_end_cells(tmp_path):
     pd.testing.assert_frame_equal(read_table(tmp_path / "table.csv"), table)
 
 
-# Calls that no code here makes
+# Dangerous calls
 
 
 def code():
@@ -240,14 +240,14 @@ def test_no_shell_or_other_program_is_run_and_no_pickle_is_read():
         r"pickle\.load|read_pickle|allow_pickle=True|yaml\.load\(",
         re.MULTILINE,
     )
-    # The manifest asks git for the commit, and pictures are checked by a process, with arguments that no data enter.
-    # The command starts Snakemake, with arguments of its own command line, in no shell.
-    # Numba's cache of kernels is pickles: see there. Pandas evaluates expressions of claims and stated costs alone.
+    # The records ask git for the commit, and pictures are checked by another process. No data become arguments of these
+    # programs. The command starts Snakemake with the arguments of its own command line, without a shell. Numba's cache
+    # of kernels consists of pickles, see `compiled`. Pandas evaluates only expressions of claims and of stated costs.
     allowed = {"records.py", "checker.py", "compiled.py", "judging.py", "shapes.py", "figures.py", "command_line.py"}
     assert {file.name for file, text in code().items() if found.search(text)} == allowed
 
 
-def test_no_wildcard_is_a_name_from_the_data():
+def test_no_wildcard_takes_a_name_from_the_data():
     paths = [path for text in code().values() for path in re.findall(r"\b(?:results|timings|logs)/[^\s\"]*", text)]
     names = {name for path in paths for name in re.findall(r"\{(\w+)\}", path)}
     of_config = "dataset datasets study kind shard shards run method loss norm"

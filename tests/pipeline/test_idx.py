@@ -1,4 +1,4 @@
-"""Files in the idx format: known numbers, and a clear error for every wrong file."""
+"""Files in the idx format are read correctly, and every wrong file is refused with a clear error."""
 
 import gzip
 import re
@@ -26,7 +26,7 @@ GOOD = {
 
 
 def read(folder, content=GOOD, packing="", **options):
-    """Read the four files, as `GOOD` has them but for those in `content`."""
+    """Read the four files in `GOOD`, some of them replaced by those in `content`."""
     names = {part: f"{part}{packing}" for part in GOOD}
     for part, data in (GOOD | content).items():
         (folder / names[part]).write_bytes(PACK[packing](data))
@@ -48,7 +48,7 @@ def test_good_files_give_known_numbers(tmp_path, packing):
     ]
 
 
-def test_validation_images_come_from_training_ones_and_are_the_same_again(tmp_path):
+def test_validation_images_are_drawn_from_training_images_and_depend_on_the_seed(tmp_path):
     content = {"train_images": file((40, 2, 3), [1] * 240), "train_labels": file((40,), [1] * 40)}
     first, again, other = (read(tmp_path, content, validation_fraction=0.25, seed=seed).images for seed in (3, 3, 4))
     assert first["split"].value_counts().to_dict() == {"train": 30, "validation": 10, "test": 1}
@@ -56,36 +56,36 @@ def test_validation_images_come_from_training_ones_and_are_the_same_again(tmp_pa
     assert first["image"].tolist() == [f"train:{i}" for i in range(1, 41)] + ["test:1"]
 
 
-BYTES = "must hold dimensions of at least 1, and "
+BYTES = "must have dimensions of at least 1 and hold "
 
 
 @pytest.mark.parametrize(
     ("part", "data", "expected"),
     [
-        ("train_images", b"", "as idx files do, got nothing"),
-        ("train_images", b"\0\0\x08", "as idx files do, got 00 00 08"),
-        ("train_images", b"\0\1\x08\3", "must begin with two zero bytes, 08 for numbers of one byte, "),
+        ("train_images", b"", "and the number of dimensions, got nothing"),
+        ("train_images", b"\0\0\x08", "and the number of dimensions, got 00 00 08"),
+        ("train_images", b"\0\1\x08\3", "must be an idx file of unsigned bytes, which begins with the bytes 00 00 08"),
         ("train_images", b"\0\0\x0a\3" + bytes(12), "got 00 00 0a"),
-        ("train_images", b"\0\0\x08\0", f"{BYTES}5 bytes, as they say, got () in 4"),
-        ("train_images", b"\0\0\x08\3" + bytes(11), f"{BYTES}16 bytes, as they say, got (0, 0, 0) in 15"),
-        ("train_images", file((4, 0, 3), []), f"{BYTES}16 bytes, as they say, got (4, 0, 3) in 16"),
+        ("train_images", b"\0\0\x08\0", f"{BYTES}5 bytes to match them, got dimensions () and 4 bytes"),
+        ("train_images", b"\0\0\x08\3" + bytes(11), f"{BYTES}16 bytes to match them, got dimensions (0, 0, 0) and 15"),
+        ("train_images", file((4, 0, 3), []), f"{BYTES}16 bytes to match them, got dimensions (4, 0, 3) and 16"),
         (
             "train_images",
             file((4,), [1] * 4),
-            "must have at least two dimensions, those of images, got shape (4,",
+            "must hold images, in at least two dimensions, got shape (4,",
         ),
-        ("train_images", GOOD["train_images"] + b"\0", f"{BYTES}40 bytes, as they say, got (4, 2, 3) in 41"),
-        ("train_images", GOOD["train_images"][:-1], f"{BYTES}40 bytes, as they say, got (4, 2, 3) in 39"),
-        ("train_images", gzip.compress(b"", mtime=0), "got 1f 8b 08 00 (the name of a packed file ends in .gz)"),
-        # No memory is taken for numbers that are announced and not there.
-        ("train_images", b"\0\0\x08\3" + struct.pack(">3I", 4, 2**16, 2**16), f"{BYTES}17,179,869,200 bytes, as"),
-        ("train_labels", GOOD["train_labels"][:-2], f"{BYTES}12 bytes, as they say, got (4,) in 10"),
+        ("train_images", GOOD["train_images"] + b"\0", f"{BYTES}40 bytes to match them, got dimensions (4, 2, 3) and"),
+        ("train_images", GOOD["train_images"][:-1], "got dimensions (4, 2, 3) and 39 bytes"),
+        ("train_images", gzip.compress(b"", mtime=0), "got 1f 8b 08 00 (the name of a gzip file must end in .gz)"),
+        # The header announces more numbers than the file holds. No memory is allocated for them.
+        ("train_images", b"\0\0\x08\3" + struct.pack(">3I", 4, 2**16, 2**16), f"{BYTES}17,179,869,200 bytes to"),
+        ("train_labels", GOOD["train_labels"][:-2], f"{BYTES}12 bytes to match them, got dimensions (4,) and 10"),
         ("train_labels", file((4, 1), [1] * 4), "must hold a label for each of the 4 images of "),
         ("train_labels", file((3,), [1] * 3), "must hold a label for each of the 4 images of "),
-        ("test_images", file((1, 3, 2), [1] * 6), "must hold images of shape (2, 3), as "),
+        ("test_images", file((1, 3, 2), [1] * 6), "must hold images of shape (2, 3) like "),
     ],
 )
-def test_wrong_file_is_named(tmp_path, part, data, expected):
+def test_the_error_about_a_wrong_file_names_the_file(tmp_path, part, data, expected):
     begin, rest = re.escape(f"{tmp_path / part} must "), re.escape(expected)
     with pytest.raises(ValueError, match=f"^(?={begin}).*{rest}") as error:
         read(tmp_path, {part: data})
@@ -93,14 +93,14 @@ def test_wrong_file_is_named(tmp_path, part, data, expected):
 
 
 @pytest.mark.parametrize("part", GOOD)
-def test_missing_file_is_named_with_its_option(tmp_path, part):
+def test_the_error_about_a_missing_file_names_the_file_and_its_option(tmp_path, part):
     read(tmp_path)
     (tmp_path / part).unlink()
     with pytest.raises(ValueError, match=rf"root must hold the file '{part}' \(option {part}\), got none at"):
         idx.read(tmp_path, **dict(zip(GOOD, GOOD, strict=True)))
 
 
-def test_a_small_file_of_many_numbers_is_read_only_if_asked_for(tmp_path):
+def test_a_highly_compressed_file_is_read_only_with_a_larger_ratio(tmp_path):
     n = 70_000
     content = {"train_images": file((n, 2, 3), bytes(6 * n)), "train_labels": file((n,), bytes(n))}
     with pytest.raises(ValueError, match=r"train_images.gz must unpack to at most 200 times its \d+ bytes, got more"):

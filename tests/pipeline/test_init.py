@@ -201,7 +201,7 @@ def test_a_file_in_the_folder_itself_comes_before_a_file_in_a_subfolder(tmp_path
         ),
         (
             {"train_labels.npy": Y[:40].to_numpy(), "test_labels.npy": Y[40:].to_numpy()},
-            "files of the same splits, got",
+            "files for the same splits, got",
         ),
     ],
 )
@@ -213,7 +213,7 @@ def test_the_error_about_labels_that_cannot_be_read_says_why(tmp_path, monkeypat
 def test_an_archive_of_two_arrays_is_refused(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     np.savez(tmp_path / "data" / "features.npz", X=X, y=Y)
-    with pytest.raises(ValueError, match="must hold one array, got X, y: save one alone"):
+    with pytest.raises(ValueError, match="must hold a single array, got X, y: save one array"):
         init(tmp_path, monkeypatch, {"labels.csv": Y})
 
 

@@ -1,4 +1,4 @@
-"""Files in the text format of LIBSVM: what scikit-learn reads, and a clear error for every wrong line."""
+"""Files in the text format of LIBSVM: the same numbers as scikit-learn, and a clear error for every wrong line."""
 
 import bz2
 import gzip
@@ -16,7 +16,7 @@ PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0), ".bz2
 
 
 def read(folder, content, name="data", **options):
-    """Everything is training data, so that rows stay what they are."""
+    """Read a file as training data only, so that the rows keep their order."""
     (folder / name).write_bytes(content)
     return libsvm.read(folder, train=name, **({"fractions": {"train": 1.0}} | options))
 
@@ -27,7 +27,7 @@ def labels_of(samples):
 
 
 @pytest.mark.parametrize("packing", PACK)
-def test_good_file_gives_known_numbers(tmp_path, packing):
+def test_a_good_file_gives_known_numbers(tmp_path, packing):
     samples = read(tmp_path, PACK[packing](GOOD), f"data{packing}")
     expected = [[0.5, 0, 0, -0.2, 0], [0, 1, 0, 0, 0], [0.25, 0, 3, 0, 1000], [0, 0, 0, 0, 0], [0, 0, 0, 0, 7]]
     np.testing.assert_array_equal(samples.X.toarray(), np.array(expected, dtype=np.float32), strict=True)
@@ -37,10 +37,10 @@ def test_good_file_gives_known_numbers(tmp_path, packing):
 
 
 @pytest.mark.parametrize("index_base", [0, 1])
-def test_what_scikit_learn_writes_is_read(tmp_path, index_base):
+def test_files_that_scikit_learn_writes_are_read(tmp_path, index_base):
     rng = np.random.default_rng(index_base)
     X = sparse.random(60, 40, density=0.2, rng=rng, format="lil")
-    X[0, 39] = X[1, 0] = 1e-30  # both ends are there
+    X[0, 39] = X[1, 0] = 1e-30  # the first and the last feature occur
     Y = (rng.random((60, 7)) < 0.2).astype(int)
     path = tmp_path / "plain"
     dump_svmlight_file(X.tocsr(), Y, str(path), zero_based=not index_base, multilabel=True, comment="made by a test")
@@ -59,29 +59,29 @@ def test_what_scikit_learn_writes_is_read(tmp_path, index_base):
         (b"2.99999999999999999999 1:0.5", "got ['2.99999999999999999999']"),
         (b"1e-999999999999999999 1:0.5", "got ['1e-999999999999999999']"),
         (b"1e-9999999999999999999 1:0.5", "got ['1e-9999999999999999999']"),
-        (b"3,,4 1:0.5", "whole numbers such as 3,17 as labels, or a space, and features such as 12:0.5"),
-        (b"nan 1:0.5", "got b'nan 1:0.5': b'nan' is in no number"),
-        (b"\xef\xbb\xbf3 1:0.5", r"b'\xef\xbb\xbf' is in no number"),
-        (b"3 qid:4 1:0.5", "b'qid' is in no number"),
+        (b"3,,4 1:0.5", "expected labels such as 3,17 or a space, then features such as 12:0.5 with increasing"),
+        (b"nan 1:0.5", "got b'nan 1:0.5': b'nan' cannot be part of a number"),
+        (b"\xef\xbb\xbf3 1:0.5", r"b'\xef\xbb\xbf' cannot be part of a number"),
+        (b"3 qid:4 1:0.5", "b'qid' cannot be part of a number"),
         (b"3 1:0.5 2", "got b'3 1:0.5 2'"),
         (b"3 1:0.5 :2", "got b'3 1:0.5 :2'"),
-        (b"3 1:0.5 2:1_0", "b'_' is in no number"),
-        (b"3 1:1\r2:1", r"b'\r' is in no number"),
-        (b"3 1:1e39", "indices from 1 to 2147483647 and values that float32 can hold, got 1:inf"),
-        (b"3 0:0.5 2:1", "indices from 1 that increase, got b'3 0:0.5 2:1'"),
-        (b"3 1:1 2147483648:1", "indices from 1 that increase"),
-        (b"3 1:1 4:1 4:1", "indices from 1 that increase"),
-        (b"3 1:" + b"1" * 10**5 + b"x", "b'x' is in no number"),
+        (b"3 1:0.5 2:1_0", "b'_' cannot be part of a number"),
+        (b"3 1:1\r2:1", r"b'\r' cannot be part of a number"),
+        (b"3 1:1e39", "indices from 1 to 2147483647 and values that are finite in float32, got 1:inf"),
+        (b"3 0:0.5 2:1", "increasing indices from 1, got b'3 0:0.5 2:1'"),
+        (b"3 1:1 2147483648:1", "increasing indices from 1"),
+        (b"3 1:1 4:1 4:1", "increasing indices from 1"),
+        (b"3 1:" + b"1" * 10**5 + b"x", "b'x' cannot be part of a number"),
     ],
 )
-def test_wrong_line_is_named(tmp_path, line, expected):
+def test_the_error_about_a_wrong_line_names_the_line(tmp_path, line, expected):
     begin, rest = re.escape(f"{tmp_path / 'data'} line 6: expected "), re.escape(expected)
     with pytest.raises(ValueError, match=f"^(?={begin}).*{rest}") as error:
         read(tmp_path, GOOD + line + b"\n" + GOOD)
     assert len(str(error.value)) < len(str(tmp_path)) + 400
 
 
-def test_samples_are_named_by_line_and_lines_without_sample_are_listed(tmp_path):
+def test_samples_are_named_by_line_and_empty_lines_are_listed(tmp_path):
     samples = read(tmp_path, b"# a header\n+3 1:1 9:-0.0\n\n \t \n 2:1\r\n1.0,5,01 1:1\n   # only a comment\n")
     by_name = dict(zip(samples.images["image"], labels_of(samples), strict=True))
     assert by_name == {"train:2": {"3"}, "train:5": set(), "train:6": {"1", "5"}}
@@ -89,7 +89,7 @@ def test_samples_are_named_by_line_and_lines_without_sample_are_listed(tmp_path)
     assert (samples.X.shape, samples.X.nnz) == ((3, 9), 3)
 
 
-def test_labels_are_told_apart_that_floats_would_round(tmp_path):
+def test_large_labels_are_not_rounded(tmp_path):
     samples = read(
         tmp_path, b"9007199254740992 1:1\n9007199254740993,9007199254740992.0 1:1\n-9223372036854775807 1:1\n"
     )
@@ -100,7 +100,7 @@ def test_labels_are_told_apart_that_floats_would_round(tmp_path):
     assert labels_of(named) == [{"tea"}, {"corn"}]
 
 
-def test_topics_name_the_labels(tmp_path):
+def test_the_file_of_topics_names_the_labels(tmp_path):
     (tmp_path / "topics.txt").write_text("3 corn 10 5\n\n17\tblé extra\n-1 nothing\n0 zero\n", encoding="utf-8")
     samples = read(tmp_path, GOOD, topics="topics.txt")
     assert labels_of(samples) == [{"corn", "blé"}, set(), {"blé"}, {"corn"}, {"nothing", "zero"}]
@@ -108,7 +108,7 @@ def test_topics_name_the_labels(tmp_path):
 
 @pytest.fixture
 def three(tmp_path):
-    """Files of 100, 10 and 20 samples; the last reaches to feature 9."""
+    """Files with 100, 10 and 20 samples, of which only the last file has feature 9."""
     for name, n, last in (("train", 100, 5), ("validation", 10, 5), ("test", 20, 9)):
         (tmp_path / name).write_text("".join(f"{i % 3} 1:{i + 1} {last}:1\n" for i in range(n)))
     return tmp_path
@@ -124,7 +124,7 @@ def three(tmp_path):
         ({"fractions": {"test": 0.5, "train": 0.5}}, {"train": 50, "test": 50}),
     ],
 )
-def test_files_become_splits_and_the_seed_draws_the_rest(three, options, counts):
+def test_files_become_splits_and_the_seed_draws_the_other_splits(three, options, counts):
     samples, again, other = (libsvm.read(three, train="train", seed=seed, **options) for seed in (1, 1, 2))
     assert samples.images["split"].value_counts().to_dict() == counts
     assert samples.images.equals(again.images) and other.images.equals(samples.images) == ("validation" in options)
@@ -149,22 +149,25 @@ FILES = {
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"train": "good", "topics": "few"}, "good line 1: expected labels that few names, got [3, 17]"),
-        ({"topics": "no-name"}, "no-name line 2: expected a label's number and its name, each once, got '17"),
-        ({"topics": "no-number"}, "no-number line 1: expected a label's number"),
-        ({"topics": "number-twice"}, "number-twice line 2: expected a label's number and its name, each once"),
-        ({"topics": "name-twice"}, "name-twice line 2: expected a label's number and its name, each once"),
+        ({"train": "good", "topics": "few"}, "good line 1: few must name all labels, got [3, 17]"),
+        (
+            {"topics": "no-name"},
+            "no-name line 2: expected the number and the name of a label that no other line has, got '17",
+        ),
+        ({"topics": "no-number"}, "no-number line 1: expected the number and the name of a label"),
+        ({"topics": "number-twice"}, "number-twice line 2: expected the number and the name of a label"),
+        ({"topics": "name-twice"}, "name-twice line 2: expected the number and the name of a label"),
         ({"topics": "latin"}, "latin must be UTF-8 text, got byte 0xff in line 2"),
         ({"train": "nowhere"}, "root must hold the file 'nowhere' (option train), got none at"),
         ({"topics": "nowhere"}, "root must hold the file 'nowhere' (option topics)"),
-        ({"validation": "validation"}, "test must name a file where validation does"),
+        ({"validation": "validation"}, "test must name a file if validation does"),
         ({"index_base": 2}, "index_base must be 0 or 1, got 2"),
-        ({"fractions": {"test": 1.0}}, "must hold at least one usable training image or sample, got none of 100"),
+        ({"fractions": {"test": 1.0}}, "must have at least one usable training image or sample, got 100 usable"),
         ({"train": "empty"}, "empty must hold at least one sample with features, got none"),
         ({"train": "bomb.bz2"}, "bomb.bz2 must unpack to at most 200 times its "),
     ],
 )
-def test_options_and_topics_that_make_no_sense_are_refused(three, options, expected):
+def test_wrong_options_and_topics_are_refused(three, options, expected):
     for name, content in FILES.items():
         (three / name).write_bytes(content)
     with pytest.raises(ValueError, match=re.escape(expected)):

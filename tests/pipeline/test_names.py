@@ -1,4 +1,4 @@
-"""Names of files: what is never data, both forms of Unicode, and files by split."""
+"""Names of files: which files are never data, names in both forms of Unicode, and files by split."""
 
 import shutil
 import unicodedata
@@ -13,7 +13,7 @@ CAFE = {form: unicodedata.normalize(form, "café.png") for form in ("NFC", "NFD"
 
 
 def lay(root, files):
-    """Make pictures, each of its own bytes unless two have the same number."""
+    """Make pictures, which have the same bytes if they have the same number."""
     for name, number in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.random.default_rng(number).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(root / name)
@@ -35,7 +35,7 @@ def lay(root, files):
         *("FOUND.000", "_vti_cnf", "CVS", "@__thumb", "_thumbs", "$Trash"),
     ],
 )
-def test_what_systems_leave_behind_is_no_class_and_takes_no_picture(tmp_path, checked_here, place):
+def test_folders_that_systems_leave_behind_are_ignored(tmp_path, checked_here, place):
     real = {f"{name}/{i}.png": 10 * k + i for k, name in enumerate(("cat", "dog")) for i in range(6)}
     lay(tmp_path, real | {f"{place}/0.png": 0, f"cat/{place}/5.png": 5, "dog/._3.png": 13})
     read = scenes.read(tmp_path, images=".", smallest_side=8)
@@ -44,7 +44,7 @@ def test_what_systems_leave_behind_is_no_class_and_takes_no_picture(tmp_path, ch
 
 
 @pytest.mark.parametrize("name", ["Thumbs.db", "desktop.ini", "Icon\r", "~$labels.xlsx", "labels.csv~", "a.part", ".x"])
-def test_a_file_that_is_left_behind_is_no_data_in_any_folder(name):
+def test_files_that_systems_leave_behind_are_no_data_in_any_folder(name):
     assert names.is_no_data(name) and names.is_no_data(f"a/{name}") and not names.is_no_data(f"a/b{name[1:-1]}c.csv")
 
 
@@ -60,19 +60,19 @@ def test_names_match_in_either_form_of_unicode(tmp_path, checked_here, of_file, 
     assert read.left_out.empty and dict(read.captions.to_numpy())[CAFE[of_file]] == "A cup."
 
 
-def test_two_files_whose_names_differ_in_form_alone_are_two(tmp_path):
+def test_two_files_whose_names_differ_only_in_their_unicode_form_stay_distinct(tmp_path):
     find = names.finder(CAFE.values())
     assert {find(name) for name in CAFE.values()} == set(CAFE.values())
 
 
-def test_a_name_in_a_table_means_the_only_file_whose_path_ends_with_it():
+def test_a_name_in_a_table_refers_to_the_only_file_whose_path_ends_with_it():
     find = names.finder(["a/x.png", "a/y.png", "b/y.png"])
     assert [find(name) for name in ("x.png", "a/x.png", "y.png", "b/y.png", "z.png")] == [
         *("a/x.png", "a/x.png", "y.png", "b/y.png", "z.png")
     ]
 
 
-def test_captions_of_equal_pictures_are_joined_and_the_other_name_is_listed(tmp_path, checked_here):
+def test_captions_of_equal_pictures_are_joined_and_the_other_copy_is_listed(tmp_path, checked_here):
     lay(tmp_path, {"images/cat/0.png": 0, "images/dog/0.png": 0, "images/dog/1.png": 1, "images/cat/2.png": 2})
     shutil.copy(tmp_path / "images/cat/2.png", tmp_path / "images/cat/3.png")
     read = scenes.read(tmp_path, smallest_side=8, fractions={"train": 1.0})
@@ -84,7 +84,7 @@ def test_captions_of_equal_pictures_are_joined_and_the_other_name_is_listed(tmp_
     }
 
 
-def test_an_unlabelled_copy_leaves_the_captioned_picture(tmp_path, checked_here):
+def test_of_equal_pictures_the_captioned_picture_is_kept(tmp_path, checked_here):
     lay(tmp_path, {"images/a.png": 0, "images/b.png": 0, "images/c.png": 1})
     (tmp_path / "captions.csv").write_text("image,caption\nb.png,A cat.\nc.png,A dog.\n")
     (tmp_path / "splits.csv").write_text("image,split\na.png,unlabelled\nb.png,train\nc.png,train\n")

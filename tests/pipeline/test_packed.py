@@ -1,4 +1,4 @@
-"""Packed files: their content whole, or one clear error."""
+"""Compressed files are read completely, or refused with a clear error."""
 
 import bz2
 import gzip
@@ -15,23 +15,21 @@ PACKED = pytest.mark.parametrize("suffix", [".gz", ".bz2"])
 
 
 def read(folder, suffix, content, compression_ratio=1e6):
-    """The unpacked bytes of a file that holds `content` as it is."""
+    """Write `content` to a file without compressing it, and return what `read_whole` unpacks."""
     (folder / f"data{suffix}").write_bytes(content)
     return read_whole(folder / f"data{suffix}", compression_ratio)
 
 
 @pytest.mark.parametrize("suffix", PACK)
 @pytest.mark.parametrize("content", [CONTENT, CONTENT * 5000, b""])
-def test_content_is_unpacked_as_the_name_says(tmp_path, suffix, content):
+def test_the_suffix_decides_how_a_file_is_unpacked(tmp_path, suffix, content):
     assert read(tmp_path, suffix, PACK[suffix](content)) == content
 
 
 @PACKED
-def test_file_of_several_streams_is_read_whole_and_refused_if_one_is_damaged(tmp_path, suffix):
-    pack, message = (
-        PACK[suffix],
-        re.escape(f"{tmp_path / 'data'}{suffix} must be a whole file, got one that is damaged"),
-    )
+def test_a_file_of_several_streams_is_read_completely_and_refused_if_a_stream_is_damaged(tmp_path, suffix):
+    pack = PACK[suffix]
+    message = re.escape(f"{tmp_path / 'data'}{suffix} must be a complete compressed file, but is damaged")
     both = pack(CONTENT[:7]) + pack(CONTENT[7:])
     assert read(tmp_path, suffix, both) == CONTENT
     second = bytearray(pack(CONTENT))
@@ -43,11 +41,9 @@ def test_file_of_several_streams_is_read_whole_and_refused_if_one_is_damaged(tmp
 
 
 @PACKED
-def test_a_file_of_repetitions_is_refused_before_it_is_unpacked_unless_it_is_small(tmp_path, suffix):
+def test_a_highly_compressed_file_is_refused_unless_it_is_small(tmp_path, suffix):
     long, small = (PACK[suffix](bytes(length)) for length in (10**7, 2**16))
-    message = (
-        f"data{suffix} must unpack to at most 200 times its {len(long):,} bytes, got more: raise compression_ratio"
-    )
+    message = f"data{suffix} must unpack to at most 200 times its {len(long):,} bytes, got more: if the file is as"
     with pytest.raises(ValueError, match=re.escape(message)):
         read(tmp_path, suffix, long, 200)
     assert read(tmp_path, suffix, long, 1e6) == bytes(10**7)
@@ -55,6 +51,6 @@ def test_a_file_of_repetitions_is_refused_before_it_is_unpacked_unless_it_is_sma
 
 
 @pytest.mark.parametrize("ratio", [0, np.nan, "2", None])
-def test_a_ratio_that_is_no_positive_number_is_refused(tmp_path, ratio):
+def test_a_ratio_that_is_not_a_positive_number_is_refused(tmp_path, ratio):
     with pytest.raises(ValueError, match="compression_ratio must be"):
         read(tmp_path, ".gz", PACK[".gz"](CONTENT), ratio)

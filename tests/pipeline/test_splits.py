@@ -1,4 +1,4 @@
-"""Splits: drawn to their fractions from the generator alone, or as a table says."""
+"""Splits are drawn with the given fractions, or read from a table."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from jointsparse.pipeline.datasets import splits
 from jointsparse.pipeline.datasets.samples import at_most
 
 NAMES = [f"{i:02}" for i in range(41)]
-AS_THEY_ARE = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS, "validation_fraction": 0.25, "seed": 3}
+OPTIONS = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS, "validation_fraction": 0.25, "seed": 3}
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 41])
@@ -27,24 +27,24 @@ def test_every_split_gets_its_fraction_of_the_names(n, fractions):
 
 
 @pytest.mark.parametrize(("n", "expected"), [(4, (2, 1, 1)), (7, (4, 2, 1)), (41, (25, 8, 8))])
-def test_sizes_are_the_nearest_whole_numbers(n, expected):
+def test_sizes_of_splits_are_rounded_to_whole_numbers(n, expected):
     got = pd.Series(splits.draw_splits(NAMES[:n], splits.FRACTIONS, np.random.default_rng(0))).value_counts()
     assert tuple(got[split] for split in splits.FRACTIONS) == expected
 
 
-def test_a_table_decides_and_images_without_a_place_are_listed():
+def test_a_table_gives_the_splits_and_images_without_a_split_are_listed():
     got, unplaced = splits.assign_splits(
         NAMES[:4],
         pd.DataFrame({"image": ["00", "01", "02", "ghost"], "split": ["fit", "dev", "eval", "fit"]}),
-        **AS_THEY_ARE | {"split_names": {"train": "fit", "validation": "dev", "test": "eval"}},
+        **OPTIONS | {"split_names": {"train": "fit", "validation": "dev", "test": "eval"}},
     )
     assert got == {"00": "train", "01": "validation", "02": "test"}
     assert unplaced == {"ghost": "splits.csv names an image that is not there", "03": "in no split of splits.csv"}
 
 
-def test_words_for_splits_may_be_in_capitals():
+def test_names_of_splits_may_have_capital_letters():
     table = pd.DataFrame({"image": NAMES[:5], "split": ["Train", "VAL", "Testing", "None", "test"]})
-    got, _ = splits.assign_splits(NAMES[:5], table, **AS_THEY_ARE)
+    got, _ = splits.assign_splits(NAMES[:5], table, **OPTIONS)
     assert list(got.values()) == ["train", "validation", "test", "unlabelled", "test"]
 
 
@@ -63,29 +63,29 @@ LONG = "x" * 100_000
         (
             None,
             {"fractions": {"trian": 1.0}},
-            "fractions knows the splits train, validation, test, unlabelled; got {'tri",
+            "fractions must be given for train, validation, test, unlabelled, got {'tri",
         ),
-        ([("00", "eval"), ("01", "train")], {}, "splits.csv may use the splits 'train', "),
+        ([("00", "eval"), ("01", "train")], {}, "splits.csv must use the split names 'train', "),
         ([("00", "train"), ("00", "test")], {}, "splits.csv must give each image one split, got two for '00'"),
-        ([("00", "a")], {"split_names": {"train": "a", "test": "a"}}, "split_names must give each of train, "),
-        ([("00", "a")], {"split_names": {"trian": "a"}}, "split_names must give each of train, "),
+        ([("00", "a")], {"split_names": {"train": "a", "test": "a"}}, "split_names must map the splits train, "),
+        ([("00", "a")], {"split_names": {"trian": "a"}}, "split_names must map the splits train, "),
         *(
             ([("00", "train")], {"validation_fraction": fraction}, "validation_fraction must be at least 0 and below 1")
             for fraction in (-0.1, 1.0, float("nan"))
         ),
-        ([("00", LONG)], {}, "splits.csv may use the splits 'train', "),
+        ([("00", LONG)], {}, "splits.csv must use the split names 'train', "),
         ([(LONG, "train"), (LONG, "test")], {}, "splits.csv must give each image one split"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_a_short_line(rows, options, said):
+def test_wrong_tables_and_options_are_refused_in_a_short_line(rows, options, said):
     table = None if rows is None else pd.DataFrame(rows, columns=["image", "split"])
     with pytest.raises(ValueError) as caught:
-        splits.assign_splits(NAMES, table, **AS_THEY_ARE | options)
+        splits.assign_splits(NAMES, table, **OPTIONS | options)
     assert str(caught.value).startswith(said) and len(str(caught.value)) < 500
 
 
 def table_of(*parts):
-    """A table of splits. parts: the name and the size of each, in the order of NAMES."""
+    """Return a table of splits for the first of NAMES. parts: name and size of each split, in order."""
     split = np.repeat([name for name, _ in parts], [size for _, size in parts])
     return pd.DataFrame({"image": NAMES[: len(split)], "split": split})
 
@@ -97,56 +97,56 @@ def table_of(*parts):
         *(("training", "train"), ("testing", "test"), ("none", "unlabelled"), ("unlabeled", "unlabelled")),
     ],
 )
-def test_names_that_others_give_splits_are_read_where_no_option_names_them(name, split):
+def test_common_names_of_splits_are_read_unless_the_option_split_names_is_set(name, split):
     table = table_of(("train", 3), ("validation", 1), (name, 2))
-    got, _ = splits.assign_splits(NAMES[:6], table, **AS_THEY_ARE)
+    got, _ = splits.assign_splits(NAMES[:6], table, **OPTIONS)
     assert list(got.values()) == ["train"] * 3 + ["validation"] + [split] * 2
-    with pytest.raises(ValueError, match=f"may use the splits 'train', .*, got {name!r}"):
-        splits.assign_splits(NAMES[:6], table, **AS_THEY_ARE | {"split_names": splits.SPLIT_NAMES | {"test": "eval"}})
+    with pytest.raises(ValueError, match=f"must use the split names 'train', .*, got {name!r}"):
+        splits.assign_splits(NAMES[:6], table, **OPTIONS | {"split_names": splits.SPLIT_NAMES | {"test": "eval"}})
 
 
 @pytest.mark.parametrize(
     ("name", "split_names"),
     [*((name, splits.SPLIT_NAMES) for name in ("validation", "val", "valid", "dev")), ("held", {"validation": "held"})],
 )
-def test_nothing_of_train_is_drawn_where_the_table_has_a_part_for_validation(name, split_names):
+def test_no_validation_is_drawn_if_the_table_has_validation_images(name, split_names):
     split_names = {"train": "train", "test": "test"} | dict(split_names)
     got, _ = splits.assign_splits(
-        NAMES, table_of(("train", 36), (name, 1), ("test", 4)), **AS_THEY_ARE | {"split_names": split_names}
+        NAMES, table_of(("train", 36), (name, 1), ("test", 4)), **OPTIONS | {"split_names": split_names}
     )
     assert list(got.values()) == ["train"] * 36 + ["validation"] + ["test"] * 4
 
 
 @pytest.mark.parametrize("split_names", [splits.SPLIT_NAMES, {"train": "train", "test": "test", "unlabelled": "none"}])
-def test_a_part_of_train_alone_is_drawn_where_the_table_has_none_for_validation(split_names):
+def test_validation_is_drawn_from_train_if_the_table_has_no_validation_images(split_names):
     table = table_of(("train", 20), ("test", 11), ("none", 10))
-    options = AS_THEY_ARE | {"split_names": split_names}
+    options = OPTIONS | {"split_names": split_names}
     got, again, other = (splits.assign_splits(NAMES, table, **options | {"seed": i})[0] for i in (1, 1, 2))
     assert got == again != other
     assert pd.Series(got)[:20].value_counts().to_dict() == {"train": 15, "validation": 5}
     assert list(got.values())[20:] == ["test"] * 11 + ["unlabelled"] * 10
 
 
-def test_no_part_for_validation_is_drawn_with_a_fraction_of_0():
-    got, _ = splits.assign_splits(NAMES[:9], table_of(("train", 9)), **AS_THEY_ARE | {"validation_fraction": 0})
+def test_no_validation_is_drawn_with_a_fraction_of_0():
+    got, _ = splits.assign_splits(NAMES[:9], table_of(("train", 9)), **OPTIONS | {"validation_fraction": 0})
     assert set(got.values()) == {"train"}
 
 
-def test_a_part_for_validation_of_which_no_image_is_there_is_drawn():
+def test_validation_is_drawn_if_none_of_the_validation_images_exists():
     table = table_of(("train", 8), ("test", 2), ("val", 3))
-    got, unplaced = splits.assign_splits(NAMES[:10], table, **AS_THEY_ARE)
+    got, unplaced = splits.assign_splits(NAMES[:10], table, **OPTIONS)
     assert pd.Series(got)[:8].value_counts().to_dict() == {"train": 6, "validation": 2}
     assert unplaced == dict.fromkeys(NAMES[10:13], "splits.csv names an image that is not there")
 
 
-def test_a_row_that_the_table_repeats_is_listed_and_counts_once():
+def test_a_repeated_row_of_the_table_is_listed_and_counts_once():
     table = pd.concat([table_of(("train", 2), ("val", 1)), table_of(("train", 1))])
-    got, unplaced = splits.assign_splits(NAMES[:3], table, **AS_THEY_ARE)
+    got, unplaced = splits.assign_splits(NAMES[:3], table, **OPTIONS)
     assert list(got.values()) == ["train", "train", "validation"]
     assert unplaced == {"00 (repeated split)": "splits.csv lists it again, with the same split"}
 
 
-def test_a_part_of_the_samples_has_of_each_split_its_part_with_its_labels_and_features():
+def test_a_random_subset_keeps_the_proportions_of_the_splits_and_the_labels_and_features():
     made = make_samples(sparse.csr_matrix(np.arange(40.0)[:, np.newaxis]), [str(i) for i in range(40)], n_test=10)
     assert at_most(made, None, 0) is at_most(made, 40, 0) is made
     got, again, other = (at_most(made, 8, seed) for seed in (1, 1, 2))

@@ -1,4 +1,4 @@
-"""Tasks with known weights, as Quattoni et al. (2009), sec. 5, describe them."""
+"""Synthetic tasks follow the description in Quattoni et al. (2009), sec. 5."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ def draw(seed=0, **options):
     return synthetic.draw(**small | options, rng=np.random.default_rng(seed))
 
 
-def test_shapes_and_the_paper_s_sizes():
+def test_shapes_and_the_sizes_in_the_paper():
     samples = [shape for n in (12, 5, 7) for shape in ((8, n, 50), (8, n))]
     assert [array.shape for array in draw()] == [(50, 8), (50,), *samples]
     data = synthetic.draw(n_validation=1, n_test=1, rng=np.random.default_rng(0))
@@ -34,7 +34,9 @@ def test_each_task_uses_half_to_all_of_the_relevant_features(n_features, relevan
     ("weights", "largest", "mean", "deviation"),
     [("normal", None, (2 / np.pi) ** 0.5, (1 - 2 / np.pi) ** 0.5), ("uniform", 1, 0.5, 12**-0.5), ("sign", 1, 1, 0)],
 )
-def test_weights_are_of_their_distribution_and_support_may_be_common(support, weights, largest, mean, deviation):
+def test_weights_follow_their_distribution_and_tasks_may_share_their_support(
+    support, weights, largest, mean, deviation
+):
     data = draw(n_features=400, n_tasks=100, weights=weights, support=support)
     used = data.W != 0
     assert (used[data.relevant].all() == (support == "all")) and not used[~data.relevant].any()
@@ -44,7 +46,7 @@ def test_weights_are_of_their_distribution_and_support_may_be_common(support, we
     assert largest is None or sizes.max() == pytest.approx(largest, abs=0.01)
 
 
-def test_samples_have_length_1_and_no_direction():
+def test_samples_are_uniform_on_the_unit_sphere():
     X = draw(n_train=2000, n_tasks=2).X_train
     np.testing.assert_allclose(np.linalg.norm(X, axis=2), 1, rtol=1e-6)
     np.testing.assert_allclose(X.mean(axis=(0, 1)), 0, atol=0.02)
@@ -57,11 +59,11 @@ def test_a_label_is_the_sign_of_the_score():
         np.testing.assert_array_equal(y, np.where(np.einsum("knd,dk->kn", X.astype(float), data.W) >= 0, 1, -1))
 
 
-def test_a_seed_gives_the_same_data_and_another_does_not():
+def test_the_same_seed_gives_the_same_data_and_another_seed_other_data():
     first, again, other = draw(), draw(), draw(seed=1)
     assert all(map(np.array_equal, first, again))
     assert (first.W != other.W).any() and (first.X_test != other.X_test).any()
-    assert len(np.unique(first.X_train.reshape(-1, 50), axis=0)) == 8 * 12  # tasks have samples of their own
+    assert len(np.unique(first.X_train.reshape(-1, 50), axis=0)) == 8 * 12  # no two tasks share a sample
 
 
 def test_test_and_validation_samples_do_not_depend_on_n_train():
@@ -76,7 +78,7 @@ def test_test_and_validation_samples_do_not_depend_on_n_train():
         ({"weights": "equal"}, "weights must be one of normal, uniform, sign, got 'equal'"),
         ({"support": "some"}, "support must be one of random, all, got 'some'"),
         ({"relevant": 0.001}, "at least one of 50 features relevant, got 0.001"),
-        ({"relevant": 1.5}, "a fraction, at most 1"),
+        ({"relevant": 1.5}, "a fraction of at most 1"),
         ({"relevant": float("nan")}, "got nan"),
         ({"n_train": 0}, "n_train must be at least 1, got 0"),
         ({"n_tasks": 0}, "n_tasks must be at least 1, got 0"),

@@ -1,25 +1,27 @@
-"""The room of datasets: photographs, tables and text from files, and data that are drawn or come with a package.
+"""Loaders of datasets: photographs, tables and text from files, generated data, and data that come with a package.
 
-A dataset of captioned photographs is a module with three functions:
+A loader of captioned photographs is a module with these functions:
 
-- ``read(**options) -> Photographs``: the usable images with their split, the captions, and the rest with reasons;
+- ``read(**options) -> Photographs``: the usable images with their splits, the captions, and a table of all files and
+  captions that were left out, with reasons;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
 - ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8;
-- ``file(image, **options)``, where images are files: the path of one.
+- ``file(image, **options)``: the path of one image, if images are files.
 
-A dataset whose features are given has ``read(**options) -> Samples``: similar tables, and a matrix. A page shows its
-features as ``SHOWS`` declares: as the "pixels" of square pictures, row by row, by the "names" that
-``feature_names(**options)`` returns, or as "nothing". If options name files in its folder ``root``, ``FILES`` lists
-these options. Then ``ONLY_WITH`` and ``ONLY_WITHOUT`` name for an option the other one with which, or without which,
-it counts. ``synthetic`` draws tasks with known weights instead.
+A loader of given features has ``read(**options) -> Samples``, which returns similar tables and a feature matrix. It
+declares how a page shows features: ``SHOWS`` is "pixels" for square pictures, row by row, "names" if
+``feature_names(**options)`` names the features, or "nothing". If options name files in the folder ``root``, ``FILES``
+lists these options. ``ONLY_WITH`` maps an option to another option without which it has no effect, ``ONLY_WITHOUT`` to
+an option that disables it. The loader ``synthetic`` draws tasks with known weights instead.
 
 Each module declares
 
 - ``OFFERS``: "pictures", "samples", or "drawn" if its studies draw their own tasks;
-- ``LABELS``: the plural of what its labels are called, such as "words" or "topics";
-- ``TAKES``: the names of its options, and ``NEEDS``: those without a default.
+- ``LABELS``: what its labels are called, in the plural, such as "words" or "topics";
+- ``TAKES``: the names of its options;
+- ``NEEDS``: the options without a default.
 
-``options`` are the entries of the dataset's block in config.yaml. Only this room opens raw files.
+``options`` are the entries under ``options`` of the dataset in config.yaml. Only this package opens raw files.
 """
 
 from jointsparse.checks import require_extra

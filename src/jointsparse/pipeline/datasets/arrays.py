@@ -1,14 +1,15 @@
-"""Features of any model and a table of labels, row by row, in files .npy, .npz, .parquet or .csv.
+"""Load features and labels from files .npy, .npz, .parquet or .csv, with a row for each sample in both.
 
-An example::
+For example::
 
-    features.npy     (n_samples, n_features); or .npz of SciPy, or a table whose columns are named
-    labels.csv       id,cat,dog       a task in each column: 0 or 1, true or false, or nothing, which is unknown
+    features.npy     array of shape (n_samples, n_features); or an .npz file of SciPy, or a table
+    labels.csv       id,cat,dog       a column for each task: 0 or 1, true or false, or empty if the label is unknown
                      a17,1,
                      b02,0,1
 
-Or a column lists tags, such as "cat;dog". Other columns of labels may hold names, splits, pictures and text. A table
-may be in several files, one after the other, or one for each split.
+Instead of a column for each task, one column may list tags, such as "cat;dog". Other columns of the labels may hold
+names, splits, pictures and text. A table may be split into several files, which are joined in their order, or have one
+file for each split.
 """
 
 import ast
@@ -58,7 +59,7 @@ from jointsparse.pipeline.datasets.text import open_text
 OFFERS = "samples"
 SHOWS = "names"
 LABELS = "labels"
-FILES = ("features", "labels", "names")  # the options that name files
+FILES = ("features", "labels", "names")  # options that name files
 TAKES = (
     *("root", *FILES, "index", "split", "pictures", "text", "tags", "ignore", "separator", "compression_ratio"),
     *("split_names", "fractions", "validation_fraction", "seed"),
@@ -68,26 +69,35 @@ ONLY_WITH = {"split_names": "split"}
 ONLY_WITHOUT = {"fractions": "split"}
 
 ROWS_AT_ONCE = 4096
-LONGEST_SIDE = 320  # pixels to which pictures are shrunk when they are checked
-LARGEST_TAG = 2**53  # of floats, which are rounded from here on
-LONGEST_TEXT = 300  # letters of a sample's text that a page shows
+LONGEST_SIDE = 320  # pixels; pictures are shrunk to this side length when they are checked
+LARGEST_TAG = 2**53  # larger whole numbers may have been rounded as floats
+LONGEST_TEXT = 300  # characters of a sample's text that a page shows
 TRUTH: Mapping[str, float] = {"1": 1, "true": 1, "0": 0, "false": 0} | {none.lower(): np.nan for none in NOTHING}
-# The text of a list as Python, NumPy, pandas and JSON write it, and an item of it: in quotes, a number, or nothing.
+# Patterns of a list as Python, NumPy, pandas and JSON write it as text, and of its items: a quoted text, a number, or a
+# missing value.
 TEXT_OF_LIST = re.compile(r"\[.*\]|\{.*\}|\((?:\s*['\"].*|.*,.*|)\)", re.DOTALL)
 AROUND_LIST = re.compile(r"(?:frozenset|set|array)\((.*?)(?:,\s*dtype=(?:\w+|'[<>|]?\w+'))?\)", re.DOTALL)
 IN_LIST = re.compile(
     r"""(?:np\.\w+\()?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.])(?:[+-]?\d+\.?\d*(?:e[+-]?\d+)?|None|nan|null|NaN)(?![\w.]))\)?""",
     re.DOTALL,
 )
-INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))  # not the joiners inside words
+INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))  # without joiners, which are part of words
 
 
 class Labels(NamedTuple):
-    """The labels of some rows.
+    """The labels in a table.
 
-    texts: by the option that names the column, the text in each row; and index, a name for each. captions: columns
-    image, the number of a row, caption, and known, False for a label that is unknown. tasks: the columns that are
-    tasks, none for tags. columns: all columns of the table.
+    Attributes
+    ----------
+    texts
+        A column for each option that names a column of text, with the text of each row. The column index holds the
+        names of the rows.
+    captions
+        Columns image (row number), caption (label), and known (False if it is unknown whether the label applies).
+    tasks
+        The columns of the table that are tasks; none if a column lists tags.
+    columns
+        All columns of the table.
     """
 
     texts: pd.DataFrame
@@ -115,50 +125,51 @@ def read(
     validation_fraction: float = 0.2,
     seed: int = 0,
 ) -> Samples:
-    """Read and check features that a user brings, with the labels of each sample.
+    """Read and check the features and labels of samples.
 
-    Samples are named by the column `index`, or "row 1", "row 2", … Features become float32. Dense ones in an .npy file
-    stay on disk if they are float32 there. Sparse ones become CSR.
+    Samples are named by the column `index`, or "row 1", "row 2", … without it. Features are converted to float32.
+    A dense array in an .npy file stays on disk if it is float32 already. Sparse features are converted to CSR.
 
     Parameters
     ----------
     root : path
         Folder of the files.
     features : str, list of str, or mapping
-        File with a row for each sample: .npy, .npz (of `scipy.sparse.save_npz`, or with one array), .parquet or .csv. A
-        column may hold a list of numbers in each row. Several files follow each other; a mapping from splits to files
-        also says which samples are of which split. A column of a table that labels have, too, is no feature, and must
-        be the same in each row of both, unless it is ignored.
+        File with a row for each sample: .npy, .npz (from `scipy.sparse.save_npz`, or with one array), .parquet or .csv.
+        A column of a table may hold a list of numbers in each row. Several files are joined in their order. A mapping
+        from splits to files also gives the split of each sample. A column that the labels have, too, is not a feature;
+        unless it is ignored, it must be the same in each row of features and labels.
     labels : str, list of str, or mapping
-        Likewise with as many rows, .npy, .parquet or .csv. A column is a task unless an option below names it.
+        File or files with the same number of rows: .npy, .parquet or .csv. Each column is a task unless an option below
+        names it.
     names : str or None
-        File with the name of each feature on a line of its own. The columns of a table have names already.
+        File with the names of the features, one per line. Tables have the names of their columns.
     index, split, pictures, text : str or None
-        Columns of `labels`: names of the samples, their splits, paths of pictures relative to `root`, and text that the
-        page shows. The features may have the column `index`, too.
+        Columns of `labels` that hold the names of the samples, their splits, the paths of their pictures relative to
+        `root`, and a text that the page shows. The features may have the column `index`, too.
     tags : str or None
-        Column of `labels` that lists what a sample has. No other column is a task then. A single column of text, or of
-        whole numbers other than 0 and 1, is such a list. A sample without tags is a negative of every task. Words
-        that pandas reads as nothing, such as NA, are no tags.
+        Column of `labels` that lists the labels of each sample. Then no other column is a task. If the labels have only
+        one column and it holds text, or whole numbers other than 0 and 1, it is taken for such a list. A sample
+        without tags is a negative of every task. Words that pandas reads as a missing value, such as NA, are no tags.
     ignore : list of str
-        Columns of features or labels that are neither.
+        Columns that are neither features nor labels.
     separator : str
-        Stands between two tags.
+        Character between two tags.
     compression_ratio : float above 0
-        Times its size that a file may unpack to. 64 KiB are never too much.
+        How many times its size a file may unpack to. Up to 64 KiB are always accepted.
     split_names, fractions, validation_fraction, seed : as in `folder.read_folder`
         See there. The column `split` takes the place of splits.csv.
 
     Returns
     -------
     samples : Samples
-        Where a label is unknown, the table of captions has the column known, and a row with False for that label.
+        If labels are unknown, the table of captions has a column known, which is False in the row of such a label.
 
     Raises
     ------
     ValueError
-        If a file is damaged or holds Python objects, or if rows do not match. If a feature is missing, text, or not
-        finite in float32. If a label is not as the head of this module says.
+        If a file is damaged or holds Python objects, if the rows of features and labels do not match, if a feature is
+        missing, text, or not finite in float32, or if a label is none of the values listed at the top of this module.
     """
     folder = Path(root)
     of_features, of_labels = (
@@ -166,31 +177,32 @@ def read(
         for option, files in (("features", features), ("labels", labels))
     )
     for path in {path for _, path in of_features} & {path for _, path in of_labels}:
-        raise ValueError(f"features and labels must be in files of their own, got {path.name!r} for both")
+        raise ValueError(f"features and labels must be in separate files, got {path.name!r} for both")
     parts = list(dict.fromkeys(part for part, _ in of_features))
     require(
         {part for part, _ in of_labels} == set(parts),
-        f"features and labels must be in files of the same splits, got {shortened(features)} and {shortened(labels)}",
+        f"features and labels must have files for the same splits, got {shortened(features)} and {shortened(labels)}",
     )
-    require(not split or parts == [None], f"split must be None where the files are of splits, got {split!r}")
-    of_labels.sort(key=lambda one: parts.index(one[0]))
+    require(not split or parts == [None], f"split must be None if the files are given by split, got {split!r}")
+    of_labels.sort(key=lambda part_and_path: parts.index(part_and_path[0]))
     options = {"index": index, "split": split, "pictures": pictures, "text": text, "tags": tags}
     columns = {option: composed(column) for option, column in options.items() if column}
     read_labels = [_read_labels(path, columns, ignore, separator, compression_ratio) for _, path in of_labels]
     known = _joined(read_labels, [path for _, path in of_labels])
     no_features = {*known.columns, *map(composed, ignore)}
     blocks = [read_features(path, without=no_features, compression_ratio=compression_ratio) for _, path in of_features]
-    _require_rows(of_features, of_labels, [X.shape[0] for X, _ in blocks], [len(one.texts) for one in read_labels])
+    n_rows = [len(table.texts) for table in read_labels]
+    _require_rows(of_features, of_labels, [X.shape[0] for X, _ in blocks], n_rows)
     X = _stacked(blocks, [path for _, path in of_features])
     n_names = len(feature_names(root, features=features, labels=labels, names=names, ignore=ignore))
     require(
         n_names in (0, X.shape[1]),
-        f"{names} must name the {X.shape[1]} features, a name on each line, got {n_names} names: if it is of something "
+        f"{names} must name the {X.shape[1]} features, one per line, got {n_names} names: if the file names something "
         "else, leave it out (option names, or --ignore of init)",
     )
     texts, where = known.texts, of_labels[0][1]
     for twice in texts["index"][texts["index"].duplicated()][:1]:
-        raise ValueError(f"{where} must name each sample once in the column {index!r}, got {twice!r} again")
+        raise ValueError(f"{where} must have distinct names in the column {index!r}, got {twice!r} twice")
     require_same_rows(
         [path for _, path in of_features], [path for _, path in of_labels], ignore, compression_ratio=compression_ratio
     )
@@ -198,7 +210,6 @@ def read(
     if split:
         placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1)
     elif parts != [None]:
-        n_rows = [len(one.texts) for one in read_labels]
         placed = pd.DataFrame({"image": texts["index"], "split": np.repeat([part for part, _ in of_labels], n_rows)})
     splits, _ = assign_splits(
         texts["index"].tolist(),
@@ -212,7 +223,7 @@ def read(
     if pictures:
         texts["pictures"] = [_spelt(folder, path) for path in texts["pictures"]]
     reasons = _unusable(folder, texts["pictures"]) if pictures else {}
-    # The table of captions is made below, as it may have the column known.
+    # The table of captions that `gather` makes is replaced below, because it lacks the column known.
     images, _, unused = gather(splits, [[]] * len(texts), _left_out(known, [path for _, path in of_features], reasons))
     shown = {"picture": texts["pictures"].where(~texts["pictures"].isin(reasons), "")} if pictures else {}
     shown |= {"text": texts["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))} if text else {}
@@ -221,7 +232,7 @@ def read(
 
 
 def _left_out(labels: Labels, features: Sequence[Path], of_pictures: Mapping[str, str]) -> dict[str, str]:
-    """The reason for each label, picture and feature that is not used. of_pictures: by path."""
+    """Return the labels, pictures and features that are not used, with reasons. of_pictures: reasons by path."""
     captions = labels.captions
     has = set(captions.loc[captions.get("known", pd.Series(True, captions.index)), "caption"])
     reasons = {f"{task} (label)": "no sample is known to have it" for task in labels.tasks if task not in has}
@@ -233,14 +244,17 @@ def _left_out(labels: Labels, features: Sequence[Path], of_pictures: Mapping[str
 def _require_rows(
     features: Sequence[tuple[str | None, Path]], labels: Sequence[tuple[str | None, Path]], *n_rows: Sequence[int]
 ) -> None:
-    """Raise ValueError unless features and labels have as many rows in each split. n_rows: of both, by file."""
+    """Raise ValueError unless features and labels have the same number of rows in each split.
+
+    n_rows: the number of rows of each file, for features and for labels.
+    """
     for part in dict.fromkeys(part for part, _ in features):
         n, paths = [], []
         for files, numbers in zip((features, labels), n_rows, strict=True):
-            of_part = [(path, number) for (split, path), number in zip(files, numbers, strict=True) if split == part]
-            n.append(sum(number for _, number in of_part))
-            paths.append(", ".join(str(path) for path, _ in of_part))
-        require(n[0] == n[1], f"{paths[1]} must have a row for each of the {n[0]:,} rows of {paths[0]}, got {n[1]:,}")
+            in_part = [(path, number) for (split, path), number in zip(files, numbers, strict=True) if split == part]
+            n.append(sum(number for _, number in in_part))
+            paths.append(", ".join(str(path) for path, _ in in_part))
+        require(n[0] == n[1], f"{paths[1]} must have {n[0]:,} rows, one for each row of {paths[0]}, got {n[1]:,} rows")
 
 
 def require_same_rows(
@@ -251,9 +265,9 @@ def require_same_rows(
     Parameters
     ----------
     features, labels : list of path
-        The files, one after the other.
+        The files, in order.
     ignore : list of str
-        Columns that do not matter.
+        Columns that are not compared.
     compression_ratio : float above 0
         See `read`.
     """
@@ -262,31 +276,31 @@ def require_same_rows(
         {INDEX} if all(map(has_index, paths)) else set()
     )
     for name in sorted(shared - set(map(composed, ignore))):
-        one, other = (texts_in(paths, name, compression_ratio) for paths in (features, labels))
-        differing = unlike(one, other) if len(one) == len(other) else np.empty(0, int)
+        first, second = (texts_in(paths, name, compression_ratio) for paths in (features, labels))
+        differing = unlike(first, second) if len(first) == len(second) else np.empty(0, int)
         if differing.size:
             row = differing[0]
             raise ValueError(
-                f"{features[0]} and {labels[0]} must have the same {name!r} in each row, got {shortened(one[row])} and "
-                f"{shortened(other[row])} in row {row + 1:,}: put the rows of both in one order, or, if these are no "
-                f"names of the rows, leave the column out (option ignore, or --ignore {name!r} of init)"
+                f"{features[0]} and {labels[0]} must have the same {name!r} in each row, got {shortened(first[row])} "
+                f"and {shortened(second[row])} in row {row + 1:,}: put the rows of both files in the same order, or "
+                f"leave the column out if it does not name the rows (option ignore, or --ignore {name!r} of init)"
             )
 
 
 def texts_in(paths: Sequence[Path], column: str, compression_ratio: float) -> list[str]:
-    """Return the text of each row of a column in several files, one after the other."""
+    """Return the text in each row of a column, for several files in order."""
     tables = [read_columns(path, compression_ratio, [column], [column]) for path in paths]
     return [text for table in tables for text in texts_of(table[column])]
 
 
 def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> Any:
-    """The rows of several files of features, one after the other. Raises ValueError unless columns are the same."""
+    """Join the rows of several files of features. Raises ValueError unless all have the same columns."""
     (first, names), *others = blocks
     for (X, names_here), path in zip(others, paths[1:], strict=True):
         fits = names_here == names and X.shape[1] == first.shape[1] and sparse.issparse(X) == sparse.issparse(first)
         require(
             fits,
-            f"{path} must have the features of {paths[0]}, in the same order and form, got "
+            f"{path} must have the same features as {paths[0]}, in the same order and format, got "
             f"{shortened(names_here[:3]) if names else X.shape[1]}",
         )
     if not others:
@@ -304,23 +318,28 @@ def feature_names(
     ignore: Sequence[str] = (),
     **options: Any,
 ) -> list[str]:
-    """Names of the features: those in the file `names`, or of the columns of a table. An array has none by itself.
+    """Return the names of the features, from the file `names` or from the columns of a table.
 
     Parameters
     ----------
     root, features, labels, names, ignore : as in `read`
         See there.
     **options : any
-        The other options of `read`, which do not matter here.
+        The other options of `read`, which have no effect here.
+
+    Returns
+    -------
+    names : list of str
+        Empty for an array without the file `names`.
     """
     if not names:
         of_labels = {name for _, file in files_of(labels) for name in columns_of(Path(root) / file)}
         path = Path(root) / files_of(features)[0][1]
         return [name for name, _ in _expanded(path, of_labels | {*map(composed, ignore)})]
     with open_text(find(Path(root), "names", names)) as file:
-        found = [composed(line.strip()) for line in file]
-    require(all(found) and len(set(found)) == len(found), f"{names} must hold a name of its own on each line")
-    return found
+        lines = [composed(line.strip()) for line in file]
+    require(all(lines) and len(set(lines)) == len(lines), f"{names} must hold a different name on each line")
+    return lines
 
 
 def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
@@ -335,17 +354,20 @@ def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
 
 
 def file(image: str, root: str | Path, **options: Any) -> Path:
-    """The file of a sample's picture. image: its path, relative to root. options: the others of `read`."""
+    """Return the path of a sample's picture.
+
+    image: the path relative to root. options: the other options of `read`, which have no effect here.
+    """
     return Path(root) / image
 
 
 def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
-    """Open the picture of a sample in colour, for people to look at.
+    """Open the picture of a sample in colour, for display.
 
     Parameters
     ----------
     image : str
-        Its path, relative to root.
+        Path of the picture, relative to root.
     root, longest_side, **options : as in `folder.thumbnail`
         See there.
 
@@ -363,22 +385,28 @@ def read_features(
     without: Collection[str] = (),
     compression_ratio: float = COMPRESSION_RATIO,
 ) -> tuple[Any, list[str]]:
-    """Read features, (n_samples, n_features) float32, dense or CSR, and the names of those in a table.
+    """Read the features in a file.
 
     Parameters
     ----------
     path : path
-        See `read`.
+        The file, see `read`.
     columns : list of str
-        The features of a table to read, in this order; by default all.
+        The features of a table to read, in this order. By default all are read.
     without : collection of str
-        Columns that are no features.
+        Columns that are not features.
     compression_ratio : float above 0
         See `read`.
+
+    Returns
+    -------
+    X : ndarray or csr_matrix, shape (n_samples, n_features), float32
+    names : list of str
+        The names of the features, empty unless the file is a table.
     """
     column_of = dict(_expanded(path, without))
     lacking = [name for name in columns if column_of and name not in column_of]
-    require(not lacking, f"{path} must have each feature that the model knows, got no columns {shortened(lacking)}")
+    require(not lacking, f"{path} must have all features of the model, but lacks the columns {shortened(lacking)}")
     names = list(column_of)
     if names:
         needed = {column_of[name] for name in columns or names}
@@ -389,27 +417,27 @@ def read_features(
         if columns:
             X, names = X[:, [names.index(name) for name in columns]], list(columns)
     else:
-        require(path.suffix.lower() not in TABLES, f"{path} must have a column that is no label, got none")
+        require(path.suffix.lower() not in TABLES, f"{path} must have a column of features, got only labels")
         X = read_npz(path, compression_ratio) if path.suffix.lower() == ".npz" else read_npy(path)
     require(
         X.ndim == 2 and min(X.shape) and X.dtype.kind in "fiub",
-        f"{path} must hold numbers in rows and columns, got shape {X.shape} of {X.dtype}",
+        f"{path} must hold a matrix of numbers, got an array of shape {X.shape} and type {X.dtype}",
     )
-    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite
+    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite and are reported below
         X = sparse.csr_matrix(X, dtype=np.float32) if sparse.issparse(X) else np.asanyarray(X, np.float32, order="C")
     for fault, test in (("missing", np.isnan), ("infinite, or too large for float32,", np.isinf)):
         counts = _by_column(X, test)
         for column in np.flatnonzero(counts)[:1].tolist():
             raise ValueError(
                 f"{path} must hold a number in each row of each column, got {counts[column]:,} {fault} in column "
-                f"{names[column] if names else column + 1!r} ({np.count_nonzero(counts):,} such columns): fill them "
-                "in, or leave the column out"
+                f"{names[column] if names else column + 1!r} ({np.count_nonzero(counts):,} such columns): replace "
+                "them, or leave the column out"
             )
     return X, names
 
 
 def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Count the entries of each column that pass a test, which 0 does not pass."""
+    """Count the entries of each column that pass a test. Zeros must not pass it."""
     return (
         np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
         if sparse.issparse(X)
@@ -420,7 +448,7 @@ def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
 def _read_labels(
     path: Path, columns: Mapping[str, str], ignore: Sequence[str], separator: str, compression_ratio: float
 ) -> Labels:
-    """Read labels. columns: by the option that names them."""
+    """Read the labels in a file. columns: names of columns, by the option that names them."""
     if path.suffix.lower() == ".npy":
         Y = read_npy(path)
         require(Y.ndim in (1, 2), f"{path} must hold a row of labels for each sample, got shape {Y.shape}")
@@ -428,12 +456,13 @@ def _read_labels(
         names = [f"label {k + 1}" for k in range(Y.shape[1])]
         table = pa.table([pa.array(y.tolist()) for y in Y.T], names=names)
     else:
-        require(path.suffix.lower() in TABLES, f"labels must be in a file .csv, .parquet or .npy, got {str(path)!r}")
+        require(path.suffix.lower() in TABLES, f"labels must be in a .csv, .parquet or .npy file, got {str(path)!r}")
         table = read_columns(path, compression_ratio, texts=list(columns.values()))
         names = table.column_names
     for option, column in columns.items():
         require(
-            column in names, f"{path} must have the column {column!r}, which {option} names, got {shortened(names)}"
+            column in names,
+            f"{path} must have the column {column!r}, which the option {option} names, got {shortened(names)}",
         )
     texts = pd.DataFrame(
         {option: texts_of(table[column]) for option, column in columns.items() if option != "tags"},
@@ -442,26 +471,29 @@ def _read_labels(
     tasks = [name for name in names if name not in columns.values() and name not in set(map(composed, ignore))]
     alone = len(tasks) == 1 and not _is_truth(table[tasks[0]])
     tags = columns.get("tags", tasks[0] if alone else None)
-    require(tags or tasks, f"{path} must have a column for each task, or one of tags, got neither")
+    require(tags or tasks, f"{path} must have a column for each task, or a column of tags, got neither")
     if tags:
-        again = alone and path.suffix.lower() == ".csv"  # as text: numbers may be in other forms in other files
+        again = alone and path.suffix.lower() == ".csv"  # read as text, because files may write numbers differently
         table = read_columns(path, compression_ratio, [tags], [tags]) if again else table
-        each = [tags_of(path, cell, separator) for cell in table[tags].to_pylist()]
-        has = pd.Series(each, dtype=object).explode().dropna()
+        lists = [tags_of(path, cell, separator) for cell in table[tags].to_pylist()]
+        has = pd.Series(lists, dtype=object).explode().dropna()
         return Labels(texts, pd.DataFrame({"image": has.index, "caption": has.to_numpy()}), [], names)
     Y = np.column_stack([_truth(path, task, table[task]) for task in tasks])
-    rows, of = np.nonzero(Y)
-    captions = pd.DataFrame({"image": rows, "caption": np.array(tasks)[of], "known": Y[rows, of] == 1})
+    rows, columns_of_Y = np.nonzero(Y)
+    captions = pd.DataFrame(
+        {"image": rows, "caption": np.array(tasks)[columns_of_Y], "known": Y[rows, columns_of_Y] == 1}
+    )
     return Labels(texts, captions, tasks, names)
 
 
 def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
-    """The labels of several files, one after the other. Raises ValueError unless all have the same columns."""
+    """Join the labels of several files. Raises ValueError unless all have the same columns."""
     first, starts = parts[0], np.cumsum([0, *(len(part.texts) for part in parts)])
     for part, path in zip(parts, paths, strict=True):
         require(
             set(part.columns) == set(first.columns) and set(part.tasks) == set(first.tasks),
-            f"{path} must have the columns of {paths[0]}, {shortened(first.columns)}, got {shortened(part.columns)}",
+            f"{path} must have the same columns as {paths[0]}, {shortened(first.columns)}, got "
+            f"{shortened(part.columns)}",
         )
     texts = pd.concat([part.texts for part in parts], ignore_index=True)
     texts = texts if "index" in texts else texts.assign(index=[f"row {i + 1}" for i in range(len(texts))])
@@ -475,9 +507,9 @@ def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
 
 
 def _is_truth(column: pa.ChunkedArray) -> bool:
-    """Whether the only column of labels is meant as a task, not as tags.
+    """Return True if the only column of labels is a task, rather than a column of tags.
 
-    Then it holds 0 and 1, or fractions, which are a mistake in either case.
+    This holds for 0 and 1, and for fractions, which are an error in both cases.
     """
     if not is_number(column):
         return not pa.types.is_nested(column.type) and all(text.lower() in TRUTH for text in texts_of(column))
@@ -487,9 +519,9 @@ def _is_truth(column: pa.ChunkedArray) -> bool:
 
 
 def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
-    """Return the tags in a cell, each once. The cell is text, a number, a list of them, or a list written as text.
+    """Return the distinct tags in a cell, which holds a text, a number, a list of these, or a list written as text.
 
-    Raises ValueError for a number that may have been rounded, and for text that looks like a list but is none.
+    Raises ValueError for a number that may have been rounded, and for text that looks like a list but is not one.
 
     >>> [tags_of(Path(), cell, ";") for cell in ("cat; dog;", "['cat' 'dog']", '["cat", null]', 3.0, "NaN")]
     [['cat', 'dog'], ['cat', 'dog'], ['cat'], ['3'], []]
@@ -502,15 +534,15 @@ def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
         is_float = isinstance(tag, float) or WHOLE.fullmatch(str(tag)) or tag == "inf"
         require(
             not is_float or tag != tag or abs(float(tag)) < LARGEST_TAG,
-            f"{path} must hold text or whole numbers as tags, got {tag}, which floating point may have rounded",
+            f"{path} must hold text or whole numbers as tags, got {tag}, which may have been rounded as a float",
         )
-        require(not isinstance(tag, list | dict), f"{path} must hold one list of tags in a cell, got {shortened(cell)}")
+        require(not isinstance(tag, list | dict), f"{path} must hold a flat list of tags, got {shortened(cell)}")
     once = dict.fromkeys(" ".join(text_of(tag).translate(INVISIBLE).split()) for tag in tags)
     return [label for label in once if label not in NOTHING]
 
 
 def _without_constructor(text: str) -> str:
-    """Return the list in text such as "array(['cat'], dtype='<U3')" or "set()", and other text as it is.
+    """Return the list in text such as "array(['cat'], dtype='<U3')" or "set()", and any other text unchanged.
 
     >>> [_without_constructor(text) for text in ("array(['cat'], dtype='<U3')", "set()", "set(tings)")]
     ["['cat']", '', 'set(tings)']
@@ -522,46 +554,46 @@ def _without_constructor(text: str) -> str:
 def _list_in(path: Path, text: str) -> list[str]:
     """Return the items of a list that was written as text, with or without commas."""
     try:
-        require(not IN_LIST.sub("", text[1:-1]).strip(", \t\r\n"), "something else than items")
+        require(not IN_LIST.sub("", text[1:-1]).strip(", \t\r\n"), "text between the items")
         return [_unquoted(item) for item in IN_LIST.findall(text[1:-1])]
     except (ValueError, SyntaxError):
         raise ValueError(
-            f"{path} must hold tags, or a list of them, in each cell, got {shortened(text)}: write them as cat;dog"
+            f"{path} must hold tags or a list of tags in each cell, got {shortened(text)}: write tags as cat;dog"
         ) from None
 
 
 def _unquoted(item: str) -> str:
-    """Return the text of an item of a list, which JSON or Python has written, without its quotes."""
+    """Return an item of a list that JSON or Python has written, without its quotes."""
     if item.startswith('"'):
         with suppress(ValueError):
             return str(json.loads(item))
-    with warnings.catch_warnings(action="error"):  # of a backslash that means nothing
+    with warnings.catch_warnings(action="error"):  # Python warns about an unknown escape sequence
         return str(ast.literal_eval(item)) if item[0] in "'\"" else item
 
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
-    """Return the labels of a task: 0, 1, or NaN where unknown. Raise ValueError, with the row, for anything else."""
+    """Return the labels of a task: 0, 1, or NaN if unknown. Raises ValueError, with the row, for anything else."""
     if is_number(column):
         values = floats_of(column)
     else:
         values = np.array([TRUTH.get(text.lower(), np.inf) for text in texts_of(column)])
     for row in np.flatnonzero(~(np.isnan(values) | np.isin(values, (0, 1))))[:1].tolist():
         raise ValueError(
-            f"{path} must hold 0 or 1, true or false, or nothing in each column of a task, got "
-            f"{shortened(column[row].as_py())} in row {row + 1:,} of {task!r}: if it is none, let an option name it, "
-            "index, split, pictures, text, tags or ignore"
+            f"{path} must hold 0 or 1, true or false, or an empty cell in each column of a task, got "
+            f"{shortened(column[row].as_py())} in row {row + 1:,} of {task!r}: if the column is not a task, name it in "
+            "one of the options index, split, pictures, text, tags or ignore"
         )
     return values
 
 
 def _spelt(folder: Path, path: str) -> str:
-    """Return the path of a picture in the form of Unicode that its file's name has, if there is such a file."""
+    """Return the path of a picture in the Unicode form (NFC or NFD) of its file name, if such a file exists."""
     forms = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
     return next((form for form in forms if path and os.path.isfile(folder / form)), path)
 
 
 def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the reason, by path, why a picture cannot be shown."""
+    """Return the pictures that cannot be shown, with reasons, by path."""
     distinct = list(filter(None, dict.fromkeys(paths)))
     outside = [path for path in distinct if Path(path).is_absolute() or ".." in Path(path).parts]
     reasons, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)

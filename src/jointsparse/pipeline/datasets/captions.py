@@ -1,8 +1,8 @@
-"""Captions of photographs in a file: a table, or JSON in the form of COCO or of Karpathy's splits.
+"""Read captions of photographs from a table, or from JSON in the format of COCO or of Karpathy's splits.
 
-Sources: X. Chen et al., Microsoft COCO Captions, arXiv:1504.00325 (2015), for `images` and `annotations`. A. Karpathy
-and L. Fei-Fei, CVPR 2015, for `images` with `sentences`; Flickr8k, Flickr30k and COCO are given out in this form, too.
-The loader imagefolder of Hugging Face, for `metadata.csv`, `.jsonl` and `.parquet`.
+Sources of the formats: X. Chen et al., Microsoft COCO Captions, arXiv:1504.00325 (2015), for `images` and
+`annotations`; A. Karpathy and L. Fei-Fei, CVPR 2015, for `images` with `sentences`, in which Flickr8k, Flickr30k and
+COCO are also distributed; the loader imagefolder of Hugging Face for `metadata.csv`, `.jsonl` and `.parquet`.
 """
 
 import json
@@ -18,23 +18,23 @@ from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.tabular import columns_of, read_columns
 from jointsparse.pipeline.datasets.text import chosen, open_text, read_csv
 
-# The columns of a table of captions, and what others call them. One of splits may be missing.
+# The columns of a table of captions, and their usual names. The column of splits may be missing.
 CALLED = {
     "image": ("image", "image_name", "file_name", "filename", "file", "image_path", "path"),
     "caption": ("caption", "comment", "text", "sentence", "title"),
     "split": ("split", "splits", "set", "subset", "partition"),
 }
-# What programs write where a caption is missing, in small letters.
+# Texts that programs write for a missing caption, in lower case.
 MISSING = ("", "nan", "none", "null", "na", "n/a", "<na>", "#n/a")
 TOKEN = re.compile(r"([^\t]+)#\d+\t(.*)")  # a line of a token file
 KINDS = {str: "text", list: "a list", int: "a whole number"}
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read captions: columns image, caption, split. What is missing is "".
+    """Read a file of captions into a table with the columns image, caption and split.
 
-    The file's name tells its form: .json, .jsonl, .parquet, and every other one is a table or a token file. Raises
-    ValueError with the file and the line or key.
+    Missing values become "". The suffix decides the format: .json, .jsonl and .parquet; any other file is a table or a
+    token file. Raises ValueError with the file and the line or key.
     """
     rows: Any
     if path.suffix.lower() == ".json":
@@ -55,9 +55,12 @@ def read(path: Path) -> pd.DataFrame:
     return read.assign(caption=["" if text.lower() in MISSING else text for text in texts])
 
 
-def contradiction(one: pd.DataFrame, other: pd.DataFrame) -> str:
-    """Return an image to which two tables give other captions, or "": one of them may be an older draft."""
-    with_captions = (table[table["caption"] != ""] for table in (one, other))
+def contradiction(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
+    """Return an image for which two tables have different captions, or "" if there is none.
+
+    Different captions suggest that one of the tables is an older draft.
+    """
+    with_captions = (table[table["caption"] != ""] for table in (ours, theirs))
     first, second = (table.groupby("image")["caption"].agg(frozenset) for table in with_captions)
     both = first.index.intersection(second.index)
     differ = both[(first[both].to_numpy() != second[both].to_numpy())]
@@ -84,21 +87,21 @@ def _of_lines(path: Path) -> Iterator[list[str]]:
             records.append(json.loads(line))
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path} line {number} must be JSON: {error}") from None
-        require(isinstance(records[-1], dict), f"{path} line {number} must be an object of JSON, got {line[:80]!r}")
+        require(isinstance(records[-1], dict), f"{path} line {number} must be a JSON object, got {line[:80]!r}")
     return _of_records(path, _chosen(path, list(dict.fromkeys(key for record in records for key in record))), records)
 
 
 def _chosen(path: Path, columns: Sequence[str]) -> list[str]:
-    """Return the names of the columns that hold image, caption and split, the last one "" if there is none."""
+    """Return the names of the columns of images, captions and splits; "" for splits if there is no such column."""
     names = chosen(columns, CALLED)
-    require(all(names[:2]), f"{path} must have columns image,caption, got {shortened(list(columns))}")
+    require(all(names[:2]), f"{path} must have the columns image,caption, got {shortened(list(columns))}")
     return names
 
 
 def _of_records(path: Path, names: Sequence[str], records: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
-    """Yield image, caption and split of each record. `names` are their keys there, "" for splits that are nowhere.
+    """Yield image, caption and split of each record.
 
-    A key that a record lacks, or whose value is None, gives "".
+    `names` are their keys in the records, with "" if there are no splits. A key that is missing or None gives "".
     """
     for number, record in enumerate(records, start=1):
         present = {key: value for key, value in record.items() if value is not None}
@@ -122,11 +125,11 @@ def _of_token(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield image, caption and split of `annotations`, which name an image by its `id`."""
+    """Yield image, caption and split of each of the `annotations`, which refer to images by `id`."""
     names: dict[int, tuple[str, str]] = {}
     for i, image in enumerate(_get(data, "images", list)):
         number = _get(image, "id", int, f"images[{i}].")
-        require(number not in names, f"images[{i}].id must be of one image, got {number} again")
+        require(number not in names, f"images[{i}].id must be unique, got {number} again")
         names[number] = tuple(_get({"split": ""} | image, key, str, f"images[{i}].") for key in ("file_name", "split"))
     for i, annotation in enumerate(_get(data, "annotations", list)):
         number = _get(annotation, "image_id", int, f"annotations[{i}].")
@@ -136,7 +139,7 @@ def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield image, caption and split of each sentence. The image's name follows its `filepath`, if it has one."""
+    """Yield image, caption and split of each sentence. An image's `filepath`, if given, is its folder."""
     for i, image in enumerate(_get(data, "images", list)):
         name = _get(image, "filename", str, f"images[{i}].")
         folder, split = (_get({key: ""} | image, key, str, f"images[{i}].") for key in ("filepath", "split"))
@@ -146,7 +149,7 @@ def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _get(block: Any, key: str, kind: type, where: str = "") -> Any:
-    """Return the value of a key. Raise ValueError unless it is of this kind, and a table can hold it if it is text."""
+    """Return the value of a key. Raises ValueError for another type, or for text that cannot be stored in a table."""
     value = block.get(key) if isinstance(block, dict) else None
     fits = isinstance(value, kind) and not isinstance(value, bool)
     if isinstance(value, str):

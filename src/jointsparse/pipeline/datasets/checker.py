@@ -1,4 +1,4 @@
-"""Checking pictures in a process of its own, which a picture that takes too much time or memory ends."""
+"""Check pictures in a separate process, so that a picture that takes too much time or memory ends only that process."""
 
 import json
 import logging
@@ -14,12 +14,12 @@ from pathlib import Path
 from jointsparse.pipeline.datasets import picture_check
 from jointsparse.pipeline.datasets.picture_check import NO_PICTURE, MachineError
 
-LOG = logging.getLogger(__name__)  # of a job; elsewhere nobody listens
-# Choice: of CPU time, so that no picture is left out because the machine is busy. The slowest pictures in good order,
-# of MOST_PIXELS, take a third of it.
+LOG = logging.getLogger(__name__)  # jobs write it to their log file; elsewhere it has no handler
+# Choice: CPU time instead of elapsed time, so that no picture is left out because the machine is busy. The slowest
+# valid pictures, of MOST_PIXELS, take a third of it.
 MOST_SECONDS = 20
-# One thread that reserves memory. And glibc keeps memory instead of giving it back after each picture, which takes half
-# as long as decoding.
+# A single thread, because each thread reserves memory. glibc is told to keep freed memory: returning it to the system
+# after each picture takes half as long as decoding.
 SETTINGS = {
     "OPENBLAS_NUM_THREADS": "1",
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
@@ -28,18 +28,30 @@ SETTINGS = {
 
 
 def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Generator[tuple[str, str], None, None]:
-    """Yield the reason why a picture cannot be used, or "", and a digest of its bytes, for each in turn.
+    """Yield for each picture the reason why it cannot be used, or "", and a digest of its bytes.
 
-    One process decodes them all, and another goes on after a picture that has ended it. It ends when the caller closes
-    this generator, and after a picture if the caller is killed. smallest_side, longest_side: as in `check_picture`.
-    Raises MachineError.
+    One process decodes all pictures. If a picture ends the process, a new process continues with the next picture. The
+    process stops when the caller closes this generator; if the caller is killed, it stops after the current picture.
+
+    Parameters
+    ----------
+    paths : list of path
+        The pictures.
+    smallest_side, longest_side : int
+        As in `check_picture`.
+
+    Raises
+    ------
+    MachineError
+        If reading fails for a reason that is not the picture's.
     """
-    # A new interpreter: a fork of this one could hang, as it may have threads. -P: no module of the user's folder.
+    # Start a new interpreter, because a fork could hang if this process has threads. -P: do not import modules from the
+    # user's folder.
     command = [sys.executable, "-P", picture_check.__file__, str(smallest_side), str(longest_side), str(MOST_SECONDS)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | SETTINGS
     done = 0
     while done < len(paths):
-        # Not a pipe, as both sides would wait when two pipes are full.
+        # A file instead of a pipe: with two full pipes, both processes would wait for each other.
         with tempfile.TemporaryFile("w+", encoding="utf-8") as names:
             names.writelines(json.dumps(str(path)) + "\n" for path in paths[done:])
             names.seek(0)
@@ -51,7 +63,7 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
                     for word in words.splitlines():
                         LOG.info("%s: %s", paths[done], word)
                     if n_bytes and not _has_room(n_bytes):
-                        failure = f"decoding it may take {1 + (n_bytes >> 20):,} MiB, and there is less memory"
+                        failure = f"decoding it may take {1 + (n_bytes >> 20):,} MiB, more memory than is free"
                     if failure:
                         raise MachineError(paths[done], failure)
                     yield reason, digest
@@ -65,7 +77,7 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
 
 
 def _has_room(n_bytes: int) -> bool:
-    """True if the system grants so much memory more."""
+    """Return True if the system grants this process that many bytes of additional memory."""
     try:
         mmap.mmap(-1, n_bytes).close()
     except OSError:
@@ -74,11 +86,14 @@ def _has_room(n_bytes: int) -> bool:
 
 
 def _reason_of_end(status: int, path: Path) -> str:
-    """The reason why a picture that ended the process is not used. MachineError unless its decoder is the reason."""
+    """Return the reason why a picture that ended the process cannot be used.
+
+    Raises MachineError if the decoder did not end the process.
+    """
     name = signal.Signals(-status).name if status < 0 else ""
     if name == "SIGPROF":
         return f"{NO_PICTURE}decoding takes more than {MOST_SECONDS} s of CPU time"
     if name in ("SIGABRT", "SIGFPE", "SIGILL", "SIGSEGV"):
         return f"{NO_PICTURE}the decoder crashed ({name})"
-    # A system that is short of memory sends SIGKILL.
+    # When memory runs out, the system sends SIGKILL.
     raise MachineError(path, f"the process that decodes it ended with {name or f'status {status}'}")

@@ -1,6 +1,7 @@
-"""The handwritten digits that come with scikit-learn: 1,797 images of 8 x 8 pixels. Nothing is read from `data`.
+"""The handwritten digits that come with scikit-learn: 1,797 images of 8 x 8 pixels.
 
-Source: test part of Alpaydin, Kaynak: Optical recognition of handwritten digits. UCI Machine Learning Repository, 1998.
+Source: the test set of E. Alpaydin and C. Kaynak, Optical recognition of handwritten digits, UCI Machine Learning
+Repository, 1998.
 """
 
 from collections.abc import Mapping
@@ -17,14 +18,25 @@ LABELS = "digits"
 TAKES = ("fractions", "seed")
 NEEDS = ()
 
-WHITE_LEVEL = 16  # largest value of a pixel
+WHITE_LEVEL = 16  # largest pixel value
 
 
 def read(*, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> Samples:
-    """Return the digits, pixels from 0 to 1, each with one label, "0" to "9".
+    """Return the digits with pixels from 0 to 1 and one label each, "0" to "9".
 
-    fractions: the part of the images in each split. seed: the seed of this draw. Samples are "digit 1", … in
-    scikit-learn's order. Raises ValueError for fractions that make no sense.
+    Samples are named "digit 1", "digit 2", … in scikit-learn's order.
+
+    Parameters
+    ----------
+    fractions : mapping
+        Fraction of the images in each split.
+    seed : int
+        Seed of the random generator that draws the splits.
+
+    Raises
+    ------
+    ValueError
+        If the fractions are negative or do not add up to 1.
     """
     from sklearn.datasets import load_digits
 

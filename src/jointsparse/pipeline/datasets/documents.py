@@ -1,20 +1,20 @@
-"""Generated documents with topics: sparse features that topics share. Nothing is read, a seed decides everything.
+"""Generated documents with topics, whose sparse features are shared between topics. The seed decides everything.
 
-The draw:
+The documents are drawn as follows:
 
-- Topics. The part LARGEST_TOPIC_SHARE / k**SIZE_EXPONENT of all documents has topic k, drawn for each topic
-  independently. A document has no topic, one or several. With 40 topics the rarest has 1.6 % of the documents.
-- Telling features. `n_telling` of all features, drawn at random, form one pool for all topics. Each topic uses a third
-  to two thirds of the pool, drawn at random, at rates that are Gamma distributed. So each feature of the pool speaks
-  for many topics and against the rest, which joint sparsity exploits. Besides, OWN_SHARE of a topic's telling words
-  come from N_OWN_FEATURES features of its own, drawn from all features.
-- Words. The number of words of a document is Poisson distributed (at least 1), its mean Gamma distributed with mean
-  `length`. With probability `telling` a word comes from the document's topics, each equally. With probability `noise`
-  the word comes from the pool, whatever the topic. Else the word comes from the background, and so do telling words of
-  a document without topic. The background is Zipf's law over all features: feature i has probability
-  log(1 + 1/(i + 1)) / log(n_features + 1), about 1/(i + 1).
-- Features. Word counts times log(n / n_i) + 1, where n_i of the n training documents hold the word. A word that no
-  training document holds counts 0. Rows then have length 1.
+- Topics. A fraction LARGEST_TOPIC_SHARE / k**SIZE_EXPONENT of all documents has topic k, drawn independently for each
+  topic, so a document may have no topic, one or several. With 40 topics the rarest has 1.6 % of the documents.
+- Informative features. `n_telling` features, drawn at random, form a pool that all topics share. Each topic uses a
+  random third to two thirds of the pool, at Gamma distributed rates. So each feature of the pool is evidence for many
+  topics and against the others, which joint sparsity exploits. In addition, a fraction OWN_SHARE of a topic's
+  informative words comes from N_OWN_FEATURES features of its own, drawn from all features.
+- Words. The number of words in a document is Poisson distributed (at least 1). The mean of this distribution is Gamma
+  distributed with mean `length`. With probability `telling` a word comes from one of the document's topics, chosen
+  uniformly. With probability `noise` it comes from the pool, whatever the topic. Otherwise it comes from the
+  background, as do the informative words of a document without topics. The background follows Zipf's law over all
+  features: feature i has probability log(1 + 1/(i + 1)) / log(n_features + 1), about proportional to 1/(i + 1).
+- Features. Word counts are multiplied by log(n / n_i) + 1, where n_i of the n training documents hold the word. A word
+  that no training document holds has weight 0. Then the rows are scaled to length 1.
 """
 
 from collections.abc import Mapping
@@ -35,17 +35,17 @@ TAKES = (
 )
 NEEDS = ()
 
-# Choice: all of these constants and the defaults below. Linear classifiers are then good but not perfect, and sharing
-# features pays. Test AUC decided the values, so results on these documents are no evidence for any method.
-LARGEST_TOPIC_SHARE = 0.25  # part of the documents that have the first topic
-SIZE_EXPONENT = 0.75  # of Zipf's law for the topics' sizes
-USED_SHARES = (1 / 3, 2 / 3)  # part of the pool that a topic uses, from and to
-RATE_SHAPE = 4.0  # of the rates' Gamma distribution: their standard deviation is half their mean
-OWN_SHARE = 0.05  # part of a topic's telling words from features of its own
-N_OWN_FEATURES = 20  # of a topic
-LENGTH_SHAPE = 4.0  # of the lengths' Gamma distribution: their standard deviation is half their mean
+# Choice: these constants and the defaults below make linear classifiers good but not perfect, and make shared features
+# useful. They were tuned on test AUC, so results on these documents are no evidence for any method.
+LARGEST_TOPIC_SHARE = 0.25  # fraction of the documents that have the first topic
+SIZE_EXPONENT = 0.75  # exponent of Zipf's law for the sizes of the topics
+USED_SHARES = (1 / 3, 2 / 3)  # smallest and largest fraction of the pool that a topic uses
+RATE_SHAPE = 4.0  # shape of the Gamma distribution of rates: the standard deviation is half the mean
+OWN_SHARE = 0.05  # fraction of a topic's informative words that come from features of its own
+N_OWN_FEATURES = 20  # number of a topic's own features
+LENGTH_SHAPE = 4.0  # shape of the Gamma distribution of lengths: the standard deviation is half the mean
 
-DOCUMENTS_AT_ONCE = 1000  # drawn together, which bounds the memory; another number draws other documents
+DOCUMENTS_AT_ONCE = 1000  # documents drawn in one block, which bounds the memory; the draws depend on this number
 
 
 def read(
@@ -60,10 +60,10 @@ def read(
     fractions: Mapping[str, float] = FRACTIONS,
     seed: int = 0,
 ) -> Samples:
-    """Draw documents as the head of this file says.
+    """Draw documents as described at the top of this module.
 
-    Samples are "document 1", …; labels are "topic 1" (the most frequent), … A document all of whose words are unknown
-    to training has an empty row.
+    Samples are named "document 1", "document 2", …, and labels "topic 1" (the most frequent), "topic 2", … If no
+    training document holds any word of a document, the row of that document is empty.
 
     Parameters
     ----------
@@ -74,17 +74,17 @@ def read(
     n_topics : int, at least 1
         Number of labels.
     n_telling : int, from 1 to n_features
-        Features in the topics' common pool.
+        Number of informative features in the pool that all topics share.
     length : float above 0
-        Mean number of words of a document.
+        Mean number of words in a document.
     telling : float, from 0 to 1
         Probability that a word comes from the document's topics.
     noise : float, from 0 to 1 - telling
         Probability that a word comes from the pool, whatever the topic.
     fractions : mapping
-        Split to its part of the documents, from 0 to 1.
+        Fraction of the documents in each split, from 0 to 1.
     seed : int
-        Seed of everything.
+        Seed of the random generator for all draws.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def read(
     """
     for name, value, most in (
         ("n_documents", n_documents, None),
-        ("n_features", n_features, 2**31 - 1),  # SciPy's 32-bit column numbers count no further
+        ("n_features", n_features, 2**31 - 1),  # the largest 32-bit index
         ("n_topics", n_topics, None),
         ("n_telling", n_telling, n_features),
     ):
@@ -105,7 +105,7 @@ def read(
     as_positive(length, "length")
     require(
         min(telling, noise) >= 0 and telling + noise <= 1,
-        f"telling and noise must be at least 0, and at most 1 together, got {telling!r} and {noise!r}",
+        f"telling and noise must be at least 0, and their sum at most 1, got {telling!r} and {noise!r}",
     )
     rng = np.random.default_rng(seed)
     splits = draw_splits([f"document {i + 1}" for i in range(n_documents)], fractions, rng)
@@ -125,7 +125,7 @@ def read(
 
 
 def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:
-    """Ones for the topics of each document, csr (n_documents, n_topics)."""
+    """Draw the topics of each document, as a CSR matrix of ones with shape (n_documents, n_topics)."""
     sizes = np.rint(LARGEST_TOPIC_SHARE * n_documents / np.arange(1, n_topics + 1) ** SIZE_EXPONENT).astype(int)
     rows = [rng.choice(n_documents, max(1, size), replace=False) for size in sizes]
     columns = np.repeat(np.arange(n_topics), [len(row) for row in rows])
@@ -135,7 +135,7 @@ def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> s
 def _draw_topics(
     pool: np.ndarray, n_features: int, n_topics: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the words of each topic: features, and the cumulative preference over them, (n_topics, n) each."""
+    """Draw the features of each topic and their cumulative probabilities, two arrays of shape (n_topics, n)."""
     n_used = np.rint(len(pool) * rng.uniform(*USED_SHARES, n_topics)).clip(1)
     used = rng.permuted(np.tile(np.arange(len(pool)), (n_topics, 1)), axis=1) < n_used[:, None]
     rates = used * rng.gamma(RATE_SHAPE, 1 / RATE_SHAPE, used.shape)
@@ -157,13 +157,13 @@ def _draw_words(
     chances: tuple[float, float],
     rng: np.random.Generator,
 ) -> sparse.csr_matrix:
-    """Draw the words of documents and count them, csr (n_documents, n_features) float32."""
+    """Draw the words of documents, and return their counts as a CSR matrix, (n_documents, n_features) float32."""
     n_documents, n_topics = topics_of.shape
     telling, noise = chances
     lengths = np.maximum(1, rng.poisson(length * rng.gamma(LENGTH_SHAPE, 1 / LENGTH_SHAPE, n_documents)))
     document = np.repeat(np.arange(n_documents), lengths)
     n_words = len(document)
-    # The inverse of the background's distribution function: no table over all features, no search in it.
+    # Invert the distribution function of the background in closed form, without a table over all features.
     word = np.minimum((n_features + 1.0) ** rng.random(n_words), n_features).astype(np.int64) - 1
 
     kind = rng.random(n_words)
@@ -174,7 +174,7 @@ def _draw_words(
     from_topics = np.flatnonzero((kind < telling) & (n_topics_of[document] > 0))
     teller = document[from_topics]
     topic = topics_of.indices[topics_of.indptr[teller] + rng.integers(n_topics_of[teller])]
-    # One search for all topics: topic k's distribution function is moved to [k, k + 1].
+    # Shift the distribution function of topic k to [k, k + 1], so that a single search serves all topics.
     features, cumulative = topics
     n = features.shape[1]
     steps = (cumulative + np.arange(n_topics)[:, None]).ravel()
@@ -184,11 +184,11 @@ def _draw_words(
 
 
 def _weigh(counts: sparse.csr_matrix, is_training: np.ndarray) -> sparse.csr_matrix:
-    """Rows of length 1 from word counts, words weighed by how rare they are in training documents; csr float32."""
-    from sklearn.preprocessing import normalize  # which takes half a second to import
+    """Weigh word counts by the rarity of each word in training documents, and scale the rows to length 1."""
+    from sklearn.preprocessing import normalize  # imported here, because the import takes half a second
 
     n_with = np.bincount(counts[is_training].indices, minlength=counts.shape[1])
-    # Choice: a word unknown to training has weight 0, since nothing can be learned about it.
+    # Choice: a word in no training document has weight 0, because nothing can be learned about it.
     weight = np.where(n_with > 0, np.log(is_training.sum() / np.maximum(n_with, 1)) + 1, 0.0)
     X = normalize(counts @ sparse.diags_array(weight)).astype(np.float32)
     X.eliminate_zeros()

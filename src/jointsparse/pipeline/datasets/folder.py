@@ -1,4 +1,4 @@
-"""The shared part of all datasets of photographs: reading a folder, checking its pictures, reading tables."""
+"""Functions that all loaders of photographs share: list and check the pictures of a folder, and read its tables."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_
 from jointsparse.pipeline.datasets.text import read_csv
 
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-PICTURES_PER_PROCESS = 200  # so few that a second process is not worth its start
+PICTURES_PER_PROCESS = 200  # for fewer pictures, starting a second process does not pay
 
 Progress = Callable[[int, int], None]
 
@@ -41,32 +41,33 @@ def read_folder(
 ) -> Photographs:
     """Read and check a folder of photographs.
 
-    Some pictures and captions are left out and listed: pictures that do not open, are too small or repeat another's
-    bytes, pictures without caption or split, and captions without picture. Of pictures with the same bytes one stays,
-    with the captions of all of them. Hidden files, and what systems leave behind, are no data: see `names`.
+    Some pictures and captions are left out and listed with the reason: pictures that do not open, are too small or are
+    byte-identical to another picture, pictures without caption or split, and captions without picture. Of several
+    byte-identical pictures one is kept, with the captions of all of them. Hidden files and files that operating systems
+    leave behind are ignored, see `names`.
 
     Parameters
     ----------
     root : path
-        Holds the folder of the pictures and, if any, `splits.csv` (image,split).
+        Folder that holds the folder of the pictures and optionally `splits.csv` (image,split).
     captions_file : str, list of str, mapping, or None
-        File or files of the captions in `root`, see `datasets.captions`. A mapping from splits to files, or a column
-        split in them, also says which images are of which split, where there is no splits.csv. None: the name of an
-        image's folder is its caption.
+        File or files of captions in `root`, see `datasets.captions`. If there is no splits.csv, a mapping from splits
+        to files, or a column split in the files, gives the splits of the images. None: the caption of an image is the
+        name of its folder.
     smallest_side : int, pixels
-        The shorter side must have at least this length after shrinking.
+        Smallest length of the shorter side after shrinking.
     longest_side : int, pixels
-        Larger pictures are shrunk to this length of their longer side.
+        Pictures whose longer side exceeds this length are shrunk to it.
     images : str
         Folder of the pictures in `root`; "." for `root` itself. Names in tables are relative to it.
     split_names : mapping
-        Our name of a split to its name in splits.csv.
+        For each split, its name in splits.csv.
     fractions : mapping
-        Split to its part of the images, from 0 to 1, where there is no splits.csv.
+        Fraction of the images in each split, from 0 to 1, if no table gives the splits.
     validation_fraction : float, from 0 to below 1
-        Part of the training images that becomes validation where splits.csv has no such part.
+        Fraction of the training images that becomes validation, if the given splits have no validation images.
     seed : int
-        Seed of these draws.
+        Seed of the random generator that draws the splits.
     progress : function or None
         Called as `progress(done, total)` after each picture.
 
@@ -77,18 +78,18 @@ def read_folder(
     Raises
     ------
     ValueError
-        If the folder or one of its tables cannot be read, or no usable training image is there.
+        If the folder or one of its tables cannot be read, or if it has no usable training image.
     """
     folder = Path(root)
     names, left_out = list_pictures(folder / images)
     require(
         names,
         f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / images)!r}, got none: put the data there, "
-        "link it, or set root in the dataset's entry",
+        "link to it, or set root in the dataset's entry of config.yaml",
     )
     captions, table, source = read_tables(folder, images, names, captions_file)
     of_captions = [name for _, name in files_of(captions_file or [])]
-    for name in ("splits.csv", *of_captions):  # which may lie beside the pictures
+    for name in ("splits.csv", *of_captions):  # these tables may lie beside the pictures
         left_out.pop(os.path.relpath(folder / name, folder / images), None)
     captions = captions[["image", "caption"]]
     splits, unplaced = assign_splits(
@@ -121,18 +122,18 @@ def read_tables(
     images : str
         Folder of the pictures in `root`.
     names : list of str
-        The pictures in it.
+        Names of the pictures in that folder.
     captions_file : str, list of str, mapping, or None
         As in `read_folder`.
 
     Returns
     -------
     captions : DataFrame
-        Columns image, caption, and file, from which they are.
+        Columns image, caption, and file, the name of the file that holds the caption.
     splits : DataFrame or None
-        Columns image, split: of splits.csv, else those that the captions have. None: there are none.
+        Columns image, split, from splits.csv or else from the files of captions. None if neither gives splits.
     source : str
-        The files of the splits.
+        The names of the files that give the splits.
     """
     tables = []
     for split, name in files_of(captions_file or []):
@@ -154,9 +155,9 @@ def read_tables(
 def _equal_pictures(
     splits: Mapping[str, str], digests: Mapping[str, str], captions: dict[Any, list[str]]
 ) -> dict[str, str]:
-    """Find pictures with the same bytes, of which only one may be used, so that none is in two splits.
+    """Find byte-identical pictures, of which only one is kept, so that no picture is in two splits.
 
-    The one that is kept gets the captions of all, in place. Returns the others, each with the reason.
+    The captions of all copies are added to those of the kept picture, in place. Returns the other copies with reasons.
     """
     reasons, first_with = dict[str, str](), dict[str, str]()
     for name in sorted(splits, key=lambda name: (splits[name] == "unlabelled", name)):
@@ -171,16 +172,13 @@ def _equal_pictures(
 def _classes(names: Sequence[str]) -> pd.DataFrame:
     """Return a table of captions in which the caption of each picture is the first folder of its name."""
     for loose in [name for name in names if "/" not in name][:1]:
-        raise ValueError(f"pictures must lie in one folder per class below the folder 'images', got {loose!r}")
+        raise ValueError(f"pictures must be in one folder per class below the folder 'images', got {loose!r}")
     classes = [composed(name.split("/")[0]) for name in names]
     return pd.DataFrame({"image": names, "caption": classes, "split": "", "file": ""}, dtype=str)
 
 
 def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
-    """Return what is not used, with the reason.
-
-    That is images without a caption, images that only a caption names, and captions that repeat another one.
-    """
+    """Return images without captions, captions without image, and repeated captions, with reasons."""
     captioned = set(captions["image"])
     uncaptioned = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
     reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
@@ -193,7 +191,7 @@ def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_fil
 
 
 def file(image: str, root: str | Path, images: str = "images", **options: Any) -> Path:
-    """The file of a photograph.
+    """Return the path of a photograph.
 
     Parameters
     ----------
@@ -206,18 +204,18 @@ def file(image: str, root: str | Path, images: str = "images", **options: Any) -
 
 
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
-    """Open one photograph as grey levels.
+    """Open a photograph as grey levels.
 
     Parameters
     ----------
     image : str
         Name of the photograph, relative to the folder of the pictures.
     root : path
-        Holds that folder.
+        Folder that holds the folder of the pictures.
     longest_side : int, pixels
-        Larger photographs are shrunk to it.
+        Photographs whose longer side exceeds this length are shrunk to it.
     **options : any
-        The other options of `read_folder`, of which only `images` matters here.
+        The other options of `read_folder`, of which only `images` has an effect here.
 
     Returns
     -------
@@ -227,14 +225,14 @@ def picture(image: str, *, root: str | Path, longest_side: int = 320, **options:
 
 
 def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -> np.ndarray:
-    """Open one photograph in colour, for people to look at.
+    """Open a photograph in colour, for display.
 
     Parameters
     ----------
     image, root, **options : as in `picture`
         See there.
     longest_side : int, pixels
-        Larger photographs are shrunk to it.
+        Photographs whose longer side exceeds this length are shrunk to it.
 
     Returns
     -------
@@ -246,25 +244,27 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
 def check_pictures(
     folder: Path, names: list[str], smallest_side: int, longest_side: int, progress: Progress | None = None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Decode every picture whole, so that a truncated file is found here and not an hour later.
+    """Decode every picture completely, so that a truncated file is found now and not an hour later.
 
     Parameters
     ----------
     folder : path
         Folder of the pictures.
     names : list of str
-        Their names, relative to the folder.
+        Names of the pictures, relative to the folder.
     smallest_side : int, pixels
-        The shorter side must have at least this length after shrinking.
+        Smallest length of the shorter side after shrinking.
     longest_side : int, pixels
-        Larger pictures are shrunk to this length of their longer side.
+        Pictures whose longer side exceeds this length are shrunk to it.
     progress : function or None
         Called as `progress(done, total)` after each picture.
 
     Returns
     -------
-    reasons, digests : dict
-        By name, the reason why a picture cannot be used, and a digest of each picture's bytes.
+    reasons : dict
+        For each picture that cannot be used, by name, the reason.
+    digests : dict
+        For each picture, by name, a digest of its bytes.
     """
     reasons, digests = {}, {}
     paths = [folder / name for name in names]
@@ -281,10 +281,22 @@ def check_pictures(
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Return the sorted relative names of the picture files below `folder`, and {name: reason} for everything else.
+    """List the picture files below a folder.
 
-    Files that `names.is_no_data` recognises are passed over. Links are followed, but every folder is read once: under
-    its own name if it lies below `folder`, else under the name of the first link to it.
+    Files that `names.is_no_data` recognises are skipped. Links are followed, but every folder is read only once: under
+    its own name if it lies below `folder`, otherwise under the name of the first link to it.
+
+    Parameters
+    ----------
+    folder : path
+        The folder.
+
+    Returns
+    -------
+    pictures : list of str
+        Sorted names of the picture files, relative to the folder.
+    others : dict
+        For every other file or folder that is not used, by name, the reason.
     """
     good: list[str] = []
     other: dict[str, str] = {}
@@ -294,12 +306,12 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
         path = waiting.pop() if waiting else links.pop(0)
         name = path.relative_to(folder).as_posix()
         is_picture = name.lower().endswith(SUFFIXES)
-        if name.encode(errors="ignore").decode() != name:  # it is not UTF-8, and no table could hold it
+        if name.encode(errors="ignore").decode() != name:  # not UTF-8, so no table could hold the name
             other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
             continue
         try:
             inside = sorted(path / item for item in os.listdir(path) if not is_no_data(item))
-        except OSError as error:  # of a file, too
+        except OSError as error:  # raised for files, too
             if of_machine(error):
                 raise MachineError(path, error.strerror) from None
             if isinstance(error, PermissionError):
@@ -316,6 +328,6 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
             other[name] = "a link to a folder that is read already or holds this one"
             continue
         seen.add(place)
-        for one in inside:
-            (links if one.is_symlink() else waiting).append(one)
+        for item in inside:
+            (links if item.is_symlink() else waiting).append(item)
     return sorted(good), other

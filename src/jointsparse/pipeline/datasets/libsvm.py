@@ -1,9 +1,9 @@
-"""Files in the text format of LIBSVM and SVMlight, plain, .gz or .bz2: one sample a line, labels and features.
+"""Load samples from files in the text format of LIBSVM and SVMlight: plain, .gz or .bz2.
 
-An example::
+Each line holds the labels and features of a sample, for example::
 
-    3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; a comment begins with #
-     12:0.3                 # begins with a space: no label
+    3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; comments begin with #
+     12:0.3                 # no label, because the line begins with a space
     +1 7:1e-2               # a single label
 """
 
@@ -26,7 +26,7 @@ from jointsparse.pipeline.datasets.text import open_text
 OFFERS = "samples"
 SHOWS = "names"
 LABELS = "topics"
-FILES = ("train", "validation", "test", "topics", "vocabulary")  # the options that name files
+FILES = ("train", "validation", "test", "topics", "vocabulary")  # options that name files
 TAKES = (
     *("root", *FILES, "compression_ratio", "index_base"),
     *("fractions", "validation_fraction", "seed"),
@@ -35,16 +35,24 @@ NEEDS = ("root", "train")
 ONLY_WITH = {"validation_fraction": "test"}
 ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed": "validation"}
 
-MOST_FEATURES = 2**31 - 1  # SciPy's 32-bit column numbers count no further
+MOST_FEATURES = 2**31 - 1  # the largest 32-bit index
 LARGEST_LABEL = 2**63 - 1
-SIGNS = b"0123456789+-.eE,: \t"  # of numbers and of what stands between them, so neither of nan nor of qid
+SIGNS = b"0123456789+-.eE,: \t"  # characters of numbers and separators, which exclude nan and qid
 
 
 class _Lines(io.RawIOBase):
-    """The samples of all files as one file, and where they stand: scikit-learn says neither file nor line.
+    """The samples of all files as a single file, with their positions, which scikit-learn's errors do not name.
 
-    names, places, labels: "train:17", "path line 17" and the labels of each sample as they are written, filled while
-    they are read. empty: names of lines without sample. place, text: the line that is read now.
+    The lists are filled while the file is read.
+
+    Attributes
+    ----------
+    names, places, labels
+        For each sample its name ("train:17"), its position ("path line 17"), and its labels as written.
+    empty
+        Names of lines without a sample.
+    place, text
+        Position and content of the current line.
     """
 
     def __init__(self, files: Mapping[str, Path], compression_ratio: float) -> None:
@@ -59,7 +67,7 @@ class _Lines(io.RawIOBase):
                 self.text, comment, _ = line.rstrip(b"\r\n").partition(b"#")
                 self.place, name = f"{path} line {number}", f"{split}:{number}"
                 if strange := self.text.translate(None, SIGNS):
-                    raise ValueError(f"{strange[:80]!r} is in no number")
+                    raise ValueError(f"{strange[:80]!r} cannot be part of a number")
                 if self.text.strip():
                     self.names.append(name)
                     self.places.append(self.place)
@@ -86,36 +94,37 @@ def read(
 ) -> Samples:
     """Read and check samples with given features and any number of labels each.
 
-    A sample is named by file and line. "train:17" is line 17 of the file `train`, whatever split it was drawn into.
-    Samples without label stay. Labels +1 and -1 both become words. Where one is enough, make the other a stop word.
-    Empty lines and a label's repetitions within a line are left out and listed. Lines that hold only a comment are not
-    listed.
+    Samples are named by file and line: "train:17" is line 17 of the file `train`, whatever split it was drawn into.
+    Samples without label are kept. The labels +1 and -1 become two words; to learn only one of them, make the other a
+    stop word. Empty lines and repetitions of a label within a line are left out and listed. Lines that hold only a
+    comment are left out without being listed.
 
     Parameters
     ----------
     root : path
         Folder of the files.
     train : str
-        File of the training samples. A name that ends in .gz or .bz2 is that of a packed file, here and below.
+        File of the training samples. This and the other files of samples may be compressed, with names that end in .gz
+        or .bz2.
     validation : str or None
         File of the validation samples.
     test : str or None
         File of the test samples.
     topics : str or None
-        File of label names, UTF-8: number and name in the first two columns, split at white space. Without it a
-        label's name is its number ("+1" and "1.0" are "1").
+        File of label names in UTF-8, with number and name in the first two columns, separated by white space. Without
+        it the name of a label is its number ("+1" and "1.0" become "1").
     vocabulary : str or None
-        File of the features' names: see `feature_names`.
+        File with the names of the features, see `feature_names`.
     compression_ratio : float above 0
-        Times its size that a packed file may unpack to. 64 KiB are never too much.
+        How many times its size a compressed file may unpack to. Up to 64 KiB are always accepted.
     index_base : int, 1 or 0
-        Number of the first feature. 1 is usual.
+        Index of the first feature, usually 1.
     fractions : mapping
-        Split to its part of train, from 0 to 1, where there is no test file.
+        Fraction of the samples in `train` for each split, from 0 to 1, if there is no test file.
     validation_fraction : float, from 0 to below 1
-        Part of train that becomes validation where there is a test file, but no validation file.
+        Fraction of the samples in `train` that becomes validation, if there is a test file but no validation file.
     seed : int
-        Seed of these draws.
+        Seed of the random generator that draws the splits.
 
     Returns
     -------
@@ -124,13 +133,14 @@ def read(
     Raises
     ------
     ValueError
-        With file and line, if a label is not a whole number of 64 bits, indices do not increase, or a value is not
-        finite in float32. If there is a query id (qid), or if a packed file is damaged, cut off or too long.
+        If a label is not a whole number of 64 bits, if the indices of a line do not increase, if a value is not finite
+        in float32, or if a line has a query id (qid); the message names file and line. Also if a compressed file is
+        damaged, truncated or too long.
     """
     require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
     require(
         test or not validation,
-        f"test must name a file where validation does, got test={test!r}, validation={validation!r}",
+        f"test must name a file if validation does, got test={test!r} and validation={validation!r}",
     )
     folder = Path(root)
     files = {"train": train, "validation": validation, "test": test}
@@ -140,19 +150,17 @@ def read(
     splits = {name: name.partition(":")[0] for name in lines.names}
     left_out = dict.fromkeys(lines.empty, "an empty line")
     labels: list[list[str]] = []
-    for name, place, of_line in zip(lines.names, lines.places, lines.labels, strict=True):
-        numbers = [_whole(label) for label in of_line]
+    for name, place, written in zip(lines.names, lines.places, lines.labels, strict=True):
+        numbers = [_whole(label) for label in written]
         distinct = sorted({number for number in numbers if number is not None})
         require(
             None not in numbers,
             f"{place}: expected whole numbers as labels, from -{LARGEST_LABEL} to {LARGEST_LABEL}, got "
-            f"{shortened(of_line)}",
+            f"{shortened(written)}",
         )
-        require(
-            not topics or set(distinct) <= set(names), f"{place}: expected labels that {topics} names, got {distinct}"
-        )
+        require(not topics or set(distinct) <= set(names), f"{place}: {topics} must name all labels, got {distinct}")
         # Choice: a label that a line repeats counts once; Reuters-21578 has such lines.
-        if len(distinct) < len(of_line):
+        if len(distinct) < len(written):
             left_out[f"{name} (repeated labels)"] = f"expected each label once, got {numbers}"
         labels.append([names.get(label, str(label)) for label in distinct])
 
@@ -165,7 +173,7 @@ def read(
 
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
-    """Return the names of the features, such as words, one per line of the file; none if there is no file."""
+    """Return the names of the features, such as words, from the lines of the file; none if there is no file."""
     return (
         find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
         if vocabulary
@@ -174,39 +182,39 @@ def feature_names(root: str | Path, *, vocabulary: str | None = None, **options:
 
 
 def _whole(label: str) -> int | None:
-    """A label as a whole number, without rounding it first; None if it is none."""
+    """Convert a label to a whole number without rounding; return None if it is not whole or too large."""
     try:
         number = Decimal(label)
-    except ArithmeticError:  # of an exponent beyond 10^18
+    except ArithmeticError:  # raised for exponents beyond 10^18
         return None
     return int(number) if -LARGEST_LABEL <= number <= LARGEST_LABEL and number == int(number) else None
 
 
 def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
-    """Features, csr (n_samples, n_features) float32 without stored zeros."""
-    from sklearn.datasets import load_svmlight_files  # which takes half a second to import
+    """Read the features, CSR (n_samples, n_features) float32 without stored zeros."""
+    from sklearn.datasets import load_svmlight_files  # imported here, because the import takes half a second
 
     try:
         X, _ = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
     except (ValueError, OverflowError) as error:
         raise ValueError(
-            f"{lines.place}: expected whole numbers such as 3,17 as labels, or a space, and features such as 12:0.5, "
-            f"indices from {index_base} that increase, got {lines.text[:80]!r}: {error}"
+            f"{lines.place}: expected labels such as 3,17 or a space, then features such as 12:0.5 with increasing "
+            f"indices from {index_base}, got {lines.text[:80]!r}: {error}"
         ) from None
     for bad in np.flatnonzero((X.indices >= MOST_FEATURES) | ~np.isfinite(X.data))[:1]:
         where = lines.places[np.searchsorted(X.indptr, bad, side="right") - 1]
         raise ValueError(
-            f"{where}: expected indices from {index_base} to {MOST_FEATURES - 1 + index_base} and values that "
-            f"float32 can hold, got {X.indices[bad] + index_base}:{X.data[bad]:g}"
+            f"{where}: expected indices from {index_base} to {MOST_FEATURES - 1 + index_base} and values that are "
+            f"finite in float32, got {X.indices[bad] + index_base}:{X.data[bad]:g}"
         )
     require(X.nnz, f"{lines.files[0][1]} must hold at least one sample with features, got none")
-    X = sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # which chooses 32-bit indices where they suffice
+    X = sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # converts to 32-bit indices if they suffice
     X.eliminate_zeros()
     return X
 
 
 def _label_names(path: Path) -> dict[int, str]:
-    """{label: name} from a file with both in its first two columns."""
+    """Read the names of labels, by number, from a file with number and name in its first two columns."""
     names: dict[int, str] = {}
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
@@ -215,7 +223,8 @@ def _label_names(path: Path) -> dict[int, str]:
                 fits = re.fullmatch(r"[+-]?\d{1,19}", label) and int(label) not in names
                 require(
                     fits and name and name not in names.values(),
-                    f"{path} line {number}: expected a label's number and its name, each once, got {line[:80]!r}",
+                    f"{path} line {number}: expected the number and the name of a label that no other line has, got "
+                    f"{line[:80]!r}",
                 )
                 names[int(label)] = name
     return names

@@ -1,4 +1,4 @@
-"""Names of files: which of them are never data, and how names in tables find files."""
+"""Names of files: which files are never data, and how to find the file that a name in a table refers to."""
 
 import posixpath
 import unicodedata
@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-# What systems, archives and photo servers leave behind, in small letters, by who writes it. Names that begin with a dot
-# need no entry. Sources: the collection github/gitignore (Global: macOS, Windows, Linux, Synology, CVS), and manuals of
-# QNAP, NetApp, FrontPage, CKFinder, Android, Picasa, digiKam and ownCloud.
+# Files and folders that systems, archives and photo servers leave behind, in lower case, by program. Names that begin
+# with a dot need no entry. Sources: the collection github/gitignore (Global: macOS, Windows, Linux, Synology, CVS), and
+# the manuals of QNAP, NetApp, FrontPage, CKFinder, Android, Picasa, digiKam and ownCloud.
 LEFT_BEHIND = {
     "macOS": ("__macosx", "icon\r", "network trash folder", "temporary items"),
     "Windows": (
         *("thumbs.db", "thumbs.db:encryptable", "ehthumbs.db", "ehthumbs_vista.db", "desktop.ini"),
         *("$recycle.bin", "recycler", "recycled", "system volume information", "$trash"),
-        *(f"found.{i:03}" for i in range(100)),  # of chkdsk
+        *(f"found.{i:03}" for i in range(100)),  # written by chkdsk
     ),
     "Linux": ("lost+found",),
     "Android": ("lost.dir",),
@@ -31,11 +31,11 @@ LEFT_BEHIND = {
 _LEFT_BEHIND = {name for names in LEFT_BEHIND.values() for name in names}
 SPLITS = ("train", "validation", "test", "unlabelled")
 Files = str | Sequence[str] | Mapping[str, str | Sequence[str]]  # see `files_of`
-STARTS, ENDS = (".", "~$"), ("~", ".crdownload", ".part", ".tmp", ".lrdata")  # locks and copies of editors, downloads
+STARTS, ENDS = (".", "~$"), ("~", ".crdownload", ".part", ".tmp", ".lrdata")  # locks, backups, unfinished downloads
 
 
 def is_no_data(name: str) -> bool:
-    """Return True if a file or folder of this name, or one that holds it, is hidden or left behind by a system.
+    """Return True if a part of a path is hidden or the name of a file that systems leave behind.
 
     >>> [is_no_data(name) for name in ("cat/1.jpg", "cat/.ipynb_checkpoints/1.jpg", "__MACOSX/cat/1.jpg", "Thumbs.db")]
     [False, True, True, True]
@@ -45,15 +45,15 @@ def is_no_data(name: str) -> bool:
 
 
 def composed(text: str) -> str:
-    """Return text in the composed form of Unicode (NFC). macOS writes names of files in the other form, NFD."""
+    """Return text in the composed form of Unicode (NFC). File names from macOS are often in the other form, NFD."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def finder(files: Iterable[str], beside: str = "") -> Callable[[str], str]:
-    """Return a function from a name in a table to the name of the file that it means, in either form of Unicode.
+    """Return a function that maps a name in a table to the file that it refers to, in either form of Unicode.
 
-    A file in the folder `beside`, that of the table, comes first. Where no file has the whole name, it means the only
-    file whose path ends with it. Any other name stays as it is.
+    A name refers first to a file in the folder `beside`, the folder of the table. If no file has the name, it refers to
+    the only file whose path ends with it. Any other name is returned unchanged.
 
     >>> find = finder(["a/cafe\u0301.jpg", "a/tea.jpg", "b/tea.jpg"])
     >>> find("caf\u00e9.jpg") == "a/cafe\u0301.jpg", find("tea.jpg"), find("no.jpg")
@@ -80,9 +80,9 @@ def finder(files: Iterable[str], beside: str = "") -> Callable[[str], str]:
 
 
 def files_of(option: Files) -> list[tuple[str | None, str]]:
-    """Return the files that an option names, in the order of `SPLITS`, each with its split if the option names one.
+    """Return the files that an option names, each with its split or None, in the order of `SPLITS`.
 
-    option: a file, a list of files that follow each other, or a mapping from a split to one of both.
+    option: a file, a list of files, or a mapping from splits to a file or a list of files.
 
     >>> files_of("a.npy"), files_of({"train": ["a.npy", "b.npy"], "test": "c.npy"})
     ([(None, 'a.npy')], [('train', 'a.npy'), ('train', 'b.npy'), ('test', 'c.npy')])

@@ -1,6 +1,7 @@
-"""A folder of photographs with captions: `images/`, `captions.csv` (image,caption) or JSON, and, if any, `splits.csv`.
+"""Load a folder of photographs with captions: `images/`, `captions.csv` (image,caption) or JSON, and `splits.csv`.
 
-Several caption rows per image are usual. Names are relative to `images/`. Flickr8k in this shape is an example.
+`splits.csv` is optional. An image may have several rows of captions. Names of images are relative to `images/`.
+Flickr8k in this layout is an example.
 """
 
 from pathlib import Path
@@ -21,7 +22,7 @@ __all__ = ["file", "picture", "read", "thumbnail"]
 def read(root: str | Path, *, captions: Files = "captions.csv", **options: Any) -> Photographs:
     """Read and check a folder of captioned photographs.
 
-    captions: name of the file in `root` that holds them, or names of several, also by split.
-    `folder.read_folder` lists the other options and the errors.
+    captions: name of the file of captions in `root`, a list of names, or a mapping from splits to names.
+    `folder.read_folder` describes the other options and the errors.
     """
     return read_folder(root, captions, **options)

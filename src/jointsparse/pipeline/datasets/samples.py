@@ -1,4 +1,4 @@
-"""The tables that every dataset is read into, and the matrix of those whose features are given."""
+"""The tables that every dataset is read into, and the feature matrix of datasets with given features."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,12 +13,17 @@ from jointsparse.pipeline.provenance.tables import read_matrix, read_table, writ
 
 
 class Photographs(NamedTuple):
-    """A dataset of photographs as read and checked.
+    """A dataset of photographs, read and checked.
 
-    - images: columns image (its name), split (one of `splits.SPLITS`), sorted by name. And digest, of its file's
-      bytes, where images are files.
-    - captions: columns image, caption. One row per caption of an image in the table `images`.
-    - left_out: columns item, reason. One row per file or caption that is not used.
+    Attributes
+    ----------
+    images
+        Columns image (the name) and split (one of `names.SPLITS`), sorted by name. If images are files, also digest, a
+        digest of the bytes of the file.
+    captions
+        Columns image and caption, with a row for each caption of an image in `images`.
+    left_out
+        Columns item and reason, with a row for each file or caption that is not used.
     """
 
     images: pd.DataFrame
@@ -27,18 +32,24 @@ class Photographs(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """A dataset as read and checked, whose features are given.
+    """A dataset with given features, read and checked.
 
-    The names of tables and columns are those of photographs, so that all later stages read both kinds alike: an image
-    is a sample, a caption a label.
+    Tables and columns have the same names as for photographs, so that all later stages treat both kinds alike: an
+    "image" is a sample, and a "caption" is a label.
 
-    - images: columns image (the sample's name), split (one of `splits.SPLITS`), one row per sample.
-      And, if the page shows them, picture (its file, empty if there is none) and text.
-    - captions: columns image, caption. One row per label of a sample. A sample without label is a negative of every
-      task. And, if labels are unknown, known: False in the row of such a label. `tasks.choose_words` reads the table
-      with split_captions=False.
-    - left_out: columns item, reason. One row per thing that is not used.
-    - X: features, dense or csr (n_samples, n_features) float32, rows in the order of `images`.
+    Attributes
+    ----------
+    images
+        Columns image (the name of the sample) and split (one of `names.SPLITS`), with a row for each sample. If the
+        page shows them, also picture (a file, or empty) and text.
+    captions
+        Columns image and caption, with a row for each label of a sample. A sample without labels is a negative of every
+        task. If labels are unknown, also known, which is False in the row of such a label. `tasks.choose_words` reads
+        this table with split_captions=False.
+    left_out
+        Columns item and reason, with a row for everything that is not used.
+    X
+        Features, dense or CSR, shape (n_samples, n_features), float32, with rows in the order of `images`.
     """
 
     images: pd.DataFrame
@@ -48,12 +59,12 @@ class Samples(NamedTuple):
 
     @classmethod
     def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
-        """Read what `write` wrote, features as csr; the table of what is not used stays empty."""
+        """Read a dataset written by `write`, with the features as CSR and an empty table left_out."""
         nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
         return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(read_matrix(features)))
 
     def write(self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path) -> None:
-        """Write each table and the features to its file.
+        """Write the tables and the features.
 
         Parameters
         ----------
@@ -70,9 +81,18 @@ Tables = TypeVar("Tables", Photographs, Samples)
 
 
 def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
-    """Draw n of the images or samples, of each split its part. None, or no more than n: all of them.
+    """Draw a random subset of n images or samples, in which each split keeps its proportion.
 
-    What is not drawn is no defect, and does not become part of the table left_out.
+    Images that are not drawn are not listed in left_out, because they have no defect.
+
+    Parameters
+    ----------
+    tables : Photographs or Samples
+        The dataset.
+    n : int or None
+        Size of the subset. None, or a number that is not smaller than the dataset: return the whole dataset.
+    seed : int
+        Seed of the random generator that draws the subset.
     """
     every, captions = tables.images, tables.captions
     if n is None or len(every) <= n:
@@ -85,16 +105,27 @@ def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
 
 
 def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_out: Mapping[str, str]) -> Photographs:
-    """Gather the tables of a dataset.
+    """Return the tables of a dataset.
 
-    splits: split by image or sample. captions: captions or labels of each, in the same order. left_out: reason by thing
-    that is not used. Raises ValueError if nothing is there to learn from.
+    Parameters
+    ----------
+    splits : mapping
+        Split of each usable image or sample.
+    captions : iterable of list of str
+        Captions or labels of each image or sample, in the same order.
+    left_out : mapping
+        Reason for each item that is not used.
+
+    Raises
+    ------
+    ValueError
+        If there is no training image or sample.
     """
     example = f", the first because: {min(left_out.items())}" if left_out else ""
     require(
         "train" in splits.values(),
-        f"the dataset must hold at least one usable training image or sample, got none of {len(splits)} usable ones "
-        f"({len(left_out)} left out{example})",
+        f"the dataset must have at least one usable training image or sample, got {len(splits)} usable images or "
+        f"samples, none of them for training ({len(left_out)} left out{example})",
     )
     rows = [(name, text) for name, texts in zip(splits, captions, strict=True) for text in texts]
     return Photographs(
@@ -105,11 +136,11 @@ def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_ou
 
 
 def find(folder: Path, option: str, file: str) -> Path:
-    """The path of a file that must be there, by the option that names it."""
+    """Return the path of a file that an option names. Raises ValueError if the file does not exist."""
     path = folder / file
     require(
         path.is_file(),
         f"root must hold the file {file!r} (option {option}), got none at {path}: "
-        "put the data there, link it, or set root in the dataset's entry",
+        "put the data there, link to it, or set root in the dataset's entry of config.yaml",
     )
     return path

@@ -1,6 +1,7 @@
-"""Photographs sorted into one folder per class: `images/<class>/…` and, if any, `splits.csv` (image,split).
+"""Load photographs from one folder per class: `images/<class>/…` and optionally `splits.csv` (image,split).
 
-Each image's only caption is the name of its class. Fifteen Scene Categories (Lazebnik et al., CVPR 2006) is an example.
+The only caption of an image is the name of its class. Fifteen Scene Categories (Lazebnik et al., CVPR 2006) is an
+example.
 """
 
 from pathlib import Path
@@ -18,5 +19,5 @@ __all__ = ["file", "picture", "read", "thumbnail"]
 
 
 def read(root: str | Path, **options: Any) -> Photographs:
-    """Read and check a folder of photographs sorted by class. `folder.read_folder` lists options and errors."""
+    """Read and check photographs in one folder per class. `folder.read_folder` describes the options and errors."""
     return read_folder(root, None, **options)

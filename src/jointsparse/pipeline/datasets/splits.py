@@ -10,10 +10,10 @@ from jointsparse.pipeline.datasets.names import SPLITS
 
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SPLIT_NAMES = {split: split for split in SPLITS}
-ALIASES = {  # names that others give them, which are read where no option names the splits
+ALIASES = {  # other common names of the splits, which count unless the option split_names is set
     **dict.fromkeys(("val", "valid", "dev"), "validation"),
     "training": "train",
-    "restval": "train",  # in Karpathy's splits of COCO: what validation and test leave of its validation images
+    "restval": "train",  # Karpathy's splits of COCO: its validation images that are in neither validation nor test
     "testing": "test",
     "none": "unlabelled",
     "unlabeled": "unlabelled",
@@ -30,30 +30,31 @@ def assign_splits(
     seed: int,
     source: str = "splits.csv",
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Give each image a split, as the dataset's authors did or at random.
+    """Assign a split to each image, from a table or at random.
 
     Parameters
     ----------
     names : list of str
         Names of the images.
     table : DataFrame or None
-        Columns image, split, as the dataset's authors made it. None: the splits are drawn.
+        Columns image and split, as published with the dataset. None: draw the splits.
     split_names : mapping
-        Our name of a split to the table's name for it.
+        For each split, its name in the table.
     fractions : mapping
-        Split to its part of the images, from 0 to 1, where there is no table.
+        Fraction of the images in each split, from 0 to 1, if there is no table.
     validation_fraction : float, from 0 to below 1
-        Part of the training images that becomes validation where the table has no such part.
+        Fraction of the training images that becomes validation, if the table has no validation images.
     seed : int
-        Seed of these draws.
+        Seed of the random generator that draws the splits.
     source : str
-        The table, for messages.
+        Name of the table, for messages.
 
     Returns
     -------
-    splits, unplaced : dict
-        The split of each image; and the reason for each image without a split or without a picture, and for each
-        repeated row.
+    splits : dict
+        Split of each image.
+    unplaced : dict
+        Images without a split, names in the table without an image, and repeated rows, with reasons.
     """
     rng = np.random.default_rng(seed)
     if table is None:
@@ -61,15 +62,15 @@ def assign_splits(
     ours = {theirs: split for split, theirs in split_names.items()}
     require(
         set(split_names) <= set(SPLITS) and len(ours) == len(split_names),
-        f"split_names must give each of {', '.join(SPLITS)} a name of its own, got {shortened(dict(split_names))}",
+        f"split_names must map the splits {', '.join(SPLITS)} to different names, got {shortened(dict(split_names))}",
     )
     if dict(split_names) == SPLIT_NAMES:
         ours |= ALIASES
         table = table.assign(split=table["split"].str.lower())
     for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
-            f"{source} may use the splits {', '.join(map(repr, ours))}, got {shortened(unknown)}: rename it, or let "
-            "split_names in the dataset's entry say which split it is"
+            f"{source} must use the split names {', '.join(map(repr, ours))}, got {shortened(unknown)}: rename the "
+            "split, or set split_names in the dataset's entry of config.yaml"
         )
     rows = table.drop_duplicates()
     for image in rows["image"][rows["image"].duplicated()][:1]:
@@ -88,7 +89,7 @@ def assign_splits(
 def set_validation_aside(
     splits: Mapping[str, str], validation_fraction: float, rng: np.random.Generator
 ) -> dict[str, str]:
-    """Draw a part of the training samples for validation; the others keep their split."""
+    """Move a random fraction of the training samples to validation. All other samples keep their split."""
     require(
         0 <= validation_fraction < 1, f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}"
     )
@@ -98,11 +99,11 @@ def set_validation_aside(
 
 
 def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
-    """Draw each name's split, so that every split gets its fraction of the names, to the nearest whole number.
+    """Draw a split for each name, so that every split gets its fraction of the names, up to rounding.
 
-    Raises ValueError unless these are fractions of splits that add up to 1.
+    Raises ValueError unless the fractions belong to known splits, are not negative and add up to 1.
     """
-    require(set(fractions) <= set(SPLITS), f"fractions knows the splits {', '.join(SPLITS)}; got {dict(fractions)}")
+    require(set(fractions) <= set(SPLITS), f"fractions must be given for {', '.join(SPLITS)}, got {dict(fractions)}")
     require(
         abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0,
         f"fractions must be at least 0 and add up to 1, got {dict(fractions)}",

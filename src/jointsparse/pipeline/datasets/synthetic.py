@@ -1,6 +1,7 @@
-"""Tasks whose weights are known: vectors that share a few relevant features, with normal samples of unit length.
+"""Synthetic tasks with known weight vectors that share a few relevant features, and random samples of unit length.
 
-This is no dataset of photographs, so it offers `draw` instead of `read`. Source: Quattoni et al. 2009, sec. 5.
+This loader has `draw` instead of `read`, because its studies draw their own tasks. Source: Quattoni et al. 2009,
+sec. 5.
 """
 
 from collections.abc import Callable
@@ -24,11 +25,18 @@ NEEDS = ()
 
 
 class Synthetic(NamedTuple):
-    """Tasks with samples of their own, and the weights that generated them.
+    """Tasks, each with its own samples, and the weights that generated the labels.
 
-    W: (n_features, n_tasks), the true weights. relevant: (n_features,) bool, the features that tasks choose theirs
-    from. X_train, X_validation, X_test: (n_tasks, n, n_features), float32, rows of length 1. y_train, y_validation,
-    y_test: (n_tasks, n) of -1 and +1, int8.
+    Attributes
+    ----------
+    W : array, shape (n_features, n_tasks)
+        The true weights.
+    relevant : array of bool, shape (n_features,)
+        The features from which each task draws its own.
+    X_train, X_validation, X_test : array, shape (n_tasks, n, n_features), float32
+        Samples of length 1.
+    y_train, y_validation, y_test : array, shape (n_tasks, n), int8
+        Labels, -1 or +1.
     """
 
     W: np.ndarray
@@ -55,21 +63,21 @@ def draw(
 ) -> Synthetic:
     """Draw weights and samples.
 
-    A part of the features forms V. Each task uses a random subset of V, of a size uniform between half of V and all.
-    Its weights are normal(0, 1) there and 0 elsewhere. Samples are normal(0, 1), then scaled to length 1. Labels are
-    sign(w_k . x). The paper draws normal weights on random subsets.
+    A random fraction of the features forms the set V. Each task uses a random subset of V, whose size is uniform
+    between half of V and all of V. Its weights are normal(0, 1) there and 0 elsewhere. Samples are normal(0, 1), then
+    scaled to length 1. Labels are sign(w_k . x). These are the paper's choices; `weights` and `support` change them.
 
-    For a training set of n samples take the first n of each task, so that sets of different sizes are nested. One state
-    of rng gives the same W, validation and test samples whatever n_train is.
+    For a training set of n samples take the first n of each task, so that sets of different sizes are nested. From the
+    same state of rng, W and the validation and test samples are the same whatever n_train is.
 
     Parameters
     ----------
     n_features : int, at least 1
-        Rows of W.
+        Number of features, the rows of W.
     n_tasks : int, at least 1
-        Columns of W.
+        Number of tasks, the columns of W.
     relevant : float, above 0 and at most 1
-        Part of the features that forms V, at least one feature.
+        Fraction of the features that forms V, at least one feature.
     n_train : int, at least 1
         Training samples per task.
     n_validation : int, at least 0
@@ -81,7 +89,7 @@ def draw(
     support : str
         "random" subsets of V, or "all" of V for every task.
     rng : Generator
-        Source of all draws.
+        Random generator for all draws.
 
     Returns
     -------
@@ -90,7 +98,7 @@ def draw(
     Raises
     ------
     ValueError
-        If a size is too small, or for an unknown name.
+        If a size is too small or a name is unknown.
     """
     for name, value, least in [
         ("n_features", n_features, 1),
@@ -103,7 +111,7 @@ def draw(
     n_relevant = round(relevant * n_features) if 0 <= relevant <= 1 else 0
     require(
         n_relevant >= 1,
-        f"relevant must be a fraction, at most 1, that makes at least one of {n_features} features relevant, "
+        f"relevant must be a fraction of at most 1 that makes at least one of {n_features} features relevant, "
         f"got {relevant}",
     )
     for name, known, got in (("weights", tuple(WEIGHTS), weights), ("support", SUPPORTS, support)):
@@ -111,21 +119,22 @@ def draw(
     V = rng.choice(n_features, n_relevant, replace=False)
     W = np.zeros((n_features, n_tasks))
     for w in W.T:
-        # Choice: half of an odd number is rounded up, so no task is without features.
+        # Choice: half of an odd number is rounded up, so that every task has features.
         least = (n_relevant + 1) // 2 if support == "random" else n_relevant
         used = rng.choice(V, rng.integers(least, n_relevant + 1), replace=False)
         w[used] = WEIGHTS[weights](rng, len(used))
-    # Choice: 1,000 test and 200 validation samples for each task; the paper names no numbers.
+    # Choice: 1,000 test and 200 validation samples for each task, because the paper gives no numbers.
     test, validation, train = (_samples(W, n, rng) for n in (n_test, n_validation, n_train))
     return Synthetic(W, np.isin(np.arange(n_features), V), *train, *validation, *test)
 
 
 def _samples(W: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """n samples of each task, and their labels."""
+    """Draw n samples of each task, and return them with their labels."""
     X = np.empty((W.shape[1], n, W.shape[0]), dtype=np.float32)
-    for of_task in X:
-        normal = rng.normal(size=of_task.shape)
-        of_task[...] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-    # The rounded samples decide the labels. einsum gives the same bits for any number of threads.
-    # Choice: sign(0) = +1. A small training set may hold one label only; the paper does not balance them.
+    for X_task in X:
+        normal = rng.normal(size=X_task.shape)
+        X_task[...] = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+    # Labels are computed from the samples after rounding to float32. einsum gives the same bits for any number of
+    # threads.
+    # Choice: sign(0) = +1. A small training set may hold only one label, because the paper does not balance labels.
     return X, np.where(np.einsum("knd,dk->kn", X, W) >= 0, 1, -1).astype(np.int8)

@@ -1,4 +1,4 @@
-"""Tables in files .csv and .parquet, and arrays in .npy and .npz: their columns as numbers and texts."""
+"""Read tables (.csv, .parquet) and arrays (.npy, .npz), and convert columns to numbers and texts."""
 
 import re
 import zipfile
@@ -20,23 +20,23 @@ from jointsparse.pipeline.datasets.text import DECIMAL, DELIMITERS, open_text
 
 TABLES = (".parquet", ".csv")
 KINDS = (".npy", ".npz", *TABLES)
-NOTHING = {  # what pandas reads as nothing, and writes for it
+NOTHING = {  # texts that pandas reads as a missing value
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 }
-INDEX = "__index_level_0__"  # that pandas keeps beside the columns of a table, if it does more than count
-WHOLE = re.compile(r"([+-]?\d+)\.0*")  # a whole number that went through floating point
+INDEX = "__index_level_0__"  # column in which pandas stores the index of a table, unless it only numbers the rows
+WHOLE = re.compile(r"([+-]?\d+)\.0*")  # a whole number written as a float
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[None]:
-    """Say in one sentence that a file does not open, whatever its decoder raises."""
+    """Convert any error of a decoder into a ValueError that names the file."""
     try:
         yield
     except Exception as error:
         message = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise ValueError(
-            f"{path} must be a whole {path.suffix} file of numbers and text, got a fault: {message}"
+            f"{path} must be a valid {path.suffix} file of numbers and text, but reading it failed: {message}"
         ) from None
 
 
@@ -45,8 +45,8 @@ def require_bytes(path: Path, n_bytes: int, compression_ratio: float) -> None:
     most = max(SMALL_BYTES, as_positive(compression_ratio, "compression_ratio") * path.stat().st_size)
     require(
         n_bytes <= most,
-        f"{path} must unpack to at most {compression_ratio:g} times its size, got {n_bytes:,} bytes: raise "
-        "compression_ratio, if the file is what it should be",
+        f"{path} must unpack to at most {compression_ratio:g} times its size, got {n_bytes:,} bytes: if the file is "
+        "as it should be, raise compression_ratio",
     )
 
 
@@ -54,7 +54,7 @@ def require_bytes(path: Path, n_bytes: int, compression_ratio: float) -> None:
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """Open an array of numbers or text, which stays on disk unless its bytes are in another machine's order."""
+    """Open an array of numbers or text. It stays on disk unless it has bytes of text or another byte order."""
     with opened(path):
         array = np.lib.format.open_memmap(path, mode="r")
     require(array.dtype.kind in "fiubUS", f"{path} must hold real numbers or text, got {array.dtype}")
@@ -65,9 +65,9 @@ def read_npy(path: Path) -> np.ndarray:
 
 
 def read_npz(path: Path, compression_ratio: float) -> Any:
-    """Read a file's matrix, if SciPy has written one, or else its only array.
+    """Read a sparse matrix that SciPy has written, or the only array in the file.
 
-    The matrix is CSR, without repeated entries or stored zeros.
+    A sparse matrix becomes CSR without repeated entries and stored zeros.
     """
     with opened(path), zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
@@ -75,33 +75,36 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
     with opened(path), np.load(path, allow_pickle=False) as arrays:
         names = list(arrays)
         stored: Any = sparse.load_npz(path) if "format" in names else arrays[names[0]] if len(names) == 1 else None
-    require(stored is not None, f"{path} must hold one array, got {', '.join(names)[:200] or 'none'}: save one alone")
+    require(
+        stored is not None,
+        f"{path} must hold a single array, got {', '.join(names)[:200] or 'none'}: save one array alone",
+    )
     if not sparse.issparse(stored):
         return stored
     require_sound(stored)
     X = stored.tocsr()
     X.sum_duplicates()
     X.eliminate_zeros()
-    return sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # with 32-bit indices where they suffice
+    return sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # converts to 32-bit indices if they suffice
 
 
-# Tables. Names of columns are in the composed form of Unicode.
+# Tables. Column names are converted to the composed form of Unicode.
 
 
 def columns_of(path: Path) -> list[str]:
-    """Return the names of a table's columns, without an index that pandas keeps beside them. An array has no names."""
+    """Return the column names of a table, without the index that pandas stores. An array has no column names."""
     return [composed(name) for name in _columns(path)]
 
 
 def has_index(path: Path) -> bool:
-    """Return True if pandas has kept an index beside the columns of a table."""
+    """Return True if pandas has stored an index in the file."""
     return path.suffix.lower() == ".parquet" and INDEX in parquet.read_schema(path).names
 
 
 def _columns(path: Path) -> list[str]:
-    """The columns of a table as the file names them."""
+    """Return the column names of a table exactly as the file has them."""
     kind = path.suffix.lower()
-    require(kind in KINDS, f"{path} must end with {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
+    require(kind in KINDS, f"{path} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
     if kind not in TABLES:
         return []
     parse_options = _signs(path) if kind == ".csv" else None
@@ -110,27 +113,27 @@ def _columns(path: Path) -> list[str]:
     names = [name for name in schema.names if parse_options or not name.startswith("__index_level_")]
     again = zip(names, pd.Index(map(composed, names)).duplicated(), strict=True)
     odd = [name for name, twice in again if twice or not name.strip() or (parse_options and DECIMAL.fullmatch(name))]
-    # A number as a name mostly means that there is no header, and that the first row is data. Whole numbers that count
-    # on by one are names: from 1 or less, as pandas counts columns, or from a larger one if there are at least three.
+    # A number as a column name usually means that there is no header and that the first row is data. Consecutive whole
+    # numbers are accepted as names if they begin at 1 or less, as in pandas, or if there are at least three of them.
     numbers = [int(name) for name in names if parse_options and re.fullmatch(r"[+-]?\d+", name)]
     first = numbers[0] if numbers else 0
     if numbers != list(range(first, first + len(numbers))) or (first > 1 and len(numbers) < 3):
         odd.append(str(first))
     require(
         names and not odd,
-        f"{path} must have a header with a name of its own for each column, got {odd[:1] or 'none'} (pandas writes a "
-        "column without name unless index=False, and numbers are names only if they count on)",
+        f"{path} must have a header with a different name for each column, got {odd[:1] or 'none'} (pandas writes its "
+        "index as a column without name unless index=False, and numbers are accepted as names only if consecutive)",
     )
     return names
 
 
 def _signs(path: Path) -> csv.ParseOptions:
-    """Return options to read a table: fields are separated by the sign that its header has most often, or a comma."""
+    """Return the options for parsing a table, with the separator that is most frequent in its header, or a comma."""
     with open_text(path) as file:
         header = file.readline()
     require(
         not header.startswith("#") or header.count("#") > 1 or any(sign in header for sign in DELIMITERS),
-        f"{path} must begin with a header, got the comment {header.strip()[:80]!r}: leave this line out",
+        f"{path} must begin with a header, got the comment {header.strip()[:80]!r}: remove this line",
     )
     sign = max(DELIMITERS, key=header.count)
     return csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=sign in header)
@@ -146,11 +149,11 @@ def read_columns(
     path : path
         File of the table.
     compression_ratio : float above 0
-        Times its size that the file may unpack to.
+        How many times its size the file may unpack to.
     columns : list of str or None
-        The columns in this order; None for all.
+        The columns to read, in this order; None for all.
     texts : list of str
-        Columns to read as text, even if all their cells look like numbers.
+        Columns of a .csv file to read as text, even if all their cells look like numbers.
     """
     in_file = {composed(name): name for name in _columns(path)}
     names = list(in_file) if columns is None else list(columns)
@@ -160,15 +163,16 @@ def read_columns(
         convert = csv.ConvertOptions(include_columns=[in_file[name] for name in names], column_types=types)
         with opened(path):
             table = csv.read_csv(path, parse_options=_signs(path), convert_options=convert)
-        if any(pa.types.is_binary(field.type) for field in table.schema):  # as which Arrow reads other encodings
-            with open_text(path) as text:  # which names the line
+        # Arrow reads text that is not UTF-8 as binary. `open_text` raises an error that names the line.
+        if any(pa.types.is_binary(field.type) for field in table.schema):
+            with open_text(path) as text:
                 text.read()
         for name, column in zip(names, table.columns, strict=True):
             first = pa.types.is_string(column.type) and column.index(in_file[name]).as_py() >= 0
             require(
                 not first,
-                f"{path} must have a header, got {name!r} as the name of a column that holds {name!r}, too: write the "
-                "names of the columns into the first line",
+                f"{path} must have a header, but the first line seems to be data, because the column {name!r} also "
+                f"holds {name!r}: write the names of the columns into the first line",
             )
     else:
         with opened(path):
@@ -181,7 +185,7 @@ def read_columns(
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column in which bytes have become text."""
+    """Return the type of a column after its bytes have been converted to text."""
     if _is_list(kind):
         return pa.list_(_as_text(kind.value_type))
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
@@ -189,13 +193,13 @@ def _as_text(kind: pa.DataType) -> pa.DataType:
 
 
 def is_number(column: pa.ChunkedArray) -> bool:
-    """Whether a column holds numbers, truth values, or nothing."""
+    """Return True if a column holds numbers or truth values, or is empty."""
     tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null
     return any(test(column.type) for test in tests)
 
 
 def floats_of(column: pa.ChunkedArray) -> np.ndarray:
-    """Return the numbers of a column as float64, NaN where there is none."""
+    """Return the numbers of a column as float64, with NaN for missing values."""
     return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
 
 
@@ -205,7 +209,7 @@ def texts_of(column: pa.ChunkedArray) -> list[str]:
 
 
 def text_of(cell: Any) -> str:
-    """Return the text of a cell, empty where there is none, and of a whole number without its ".0".
+    """Return the text of a cell: empty for a missing value, and a whole number without ".0".
 
     >>> text_of(3.0), text_of("3.0"), text_of(float("nan")), text_of(" 3.5 ")
     ('3', '3', '', '3.5')
@@ -218,7 +222,7 @@ def text_of(cell: Any) -> str:
 
 
 def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
-    """Return the rows where two columns of text differ. A cell that is empty, or says so, differs from none.
+    """Return the rows in which two columns of text differ. Missing values differ from nothing.
 
     >>> unlike(["a", "1.50", "nan", "true"], ["A", "1.5", "b", "0"]).tolist()
     [3]
@@ -232,7 +236,7 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
 
 
 def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
-    """Return the length of the lists in each of these columns whose first cell that is not empty lists numbers."""
+    """Return the columns that hold lists of numbers, with the length of the first list in each of them."""
     in_file = {composed(name): name for name in _columns(path)}
     widths: dict[str, int] = {}
     with opened(path):
@@ -251,7 +255,7 @@ def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
 
 
 def _batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Return an iterator over blocks of rows, with those of the columns that may hold lists."""
+    """Return an iterator over blocks of rows, restricted to columns that may hold lists."""
     if path.suffix.lower() == ".csv":
         options = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
         return iter(csv.open_csv(path, parse_options=_signs(path), convert_options=options))
@@ -266,7 +270,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def numbers_of(cell: Any) -> list[float] | None:
-    """Return the list of numbers in a cell, or in its text as Python, NumPy and JSON write it; None if it holds none.
+    """Return the list of numbers in a cell, also if Python, NumPy or JSON wrote it as text; None for anything else.
 
     >>> numbers_of("[ 0.5 -2. ]"), numbers_of("[np.float32(0.5), -2]"), numbers_of("(0.5, -2.0)"), numbers_of("0.5")
     ([0.5, -2.0], [0.5, -2.0], [0.5, -2.0], None)
@@ -274,17 +278,29 @@ def numbers_of(cell: Any) -> list[float] | None:
     if isinstance(cell, str):
         inner = re.fullmatch(r"\s*[\[(](.*)[\])]\s*", cell, re.DOTALL)
         try:
-            return [float(one) for one in re.sub(r"np\.\w+\((.*?)\)|,", r" \1 ", inner[1]).split()] if inner else None
+            return [float(item) for item in re.sub(r"np\.\w+\((.*?)\)|,", r" \1 ", inner[1]).split()] if inner else None
         except ValueError:
             return None
-    fits = isinstance(cell, list) and all(isinstance(one, int | float) and not isinstance(one, bool) for one in cell)
+    fits = isinstance(cell, list) and all(isinstance(item, int | float) and not isinstance(item, bool) for item in cell)
     return cell if fits else None
 
 
 def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float) -> np.ndarray:
-    """Read columns of a table as float32, one after the other, (n_rows, sum of the widths).
+    """Read columns of a table as a float32 array of shape (n_rows, sum of the widths).
 
-    widths: by column, the length of its lists, or 0 for single numbers. Raises ValueError with column and row.
+    Parameters
+    ----------
+    path : path
+        File of the table.
+    widths : mapping
+        The columns to read, each with the length of its lists, or 0 for single numbers (which have width 1).
+    compression_ratio : float above 0
+        How many times its size the file may unpack to.
+
+    Raises
+    ------
+    ValueError
+        If a cell does not fit; the message names column and row.
     """
     table = read_columns(path, compression_ratio, list(widths))
     X = np.empty((len(table), sum(max(width, 1) for width in widths.values())), np.float32)
@@ -304,8 +320,8 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
         else:
             require(
                 is_number(column),
-                f"{path} must hold a number in each row of each column, got {column.type} in column {name!r}: let "
-                "the option ignore name it, or index",
+                f"{path} must hold a number in each row of each column, got {column.type} in column {name!r}: name the "
+                "column in the option ignore or index",
             )
             with np.errstate(over="ignore"):
                 X[:, start] = floats_of(column)

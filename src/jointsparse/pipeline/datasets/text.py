@@ -1,4 +1,4 @@
-"""Files of text in UTF-8, and tables in such files."""
+"""Read UTF-8 text files, and tables of text."""
 
 import csv
 import re
@@ -12,14 +12,14 @@ import pandas as pd
 
 from jointsparse.checks import require
 
-DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # of the fields of a table, with their names
-DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # no name of a column, but the first row of numbers
-SIGNS = DELIMITERS | {"|": "vertical bar"}  # in tables of captions
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # separators of fields in a table
+DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # not a column name, but data in a first row
+SIGNS = DELIMITERS | {"|": "vertical bar"}  # separators in a table of captions
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a file of text. Raises ValueError if it is not there, and with the line of a byte that is not UTF-8."""
+    """Open a text file. Raises ValueError if it does not exist, or if it is not UTF-8, naming the line."""
     require(path.is_file(), f"root must hold a file {path.name}, got none at {path}")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -35,21 +35,21 @@ def open_text(path: Path) -> Iterator[TextIO]:
 def read_csv(
     path: Path, *columns: str, also: Mapping[str, Sequence[str]] = {}, optional: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Read a table with a header line. All values are text.
+    """Read columns of a table with a header line, as text.
 
-    Of comma, semicolon, tab and vertical bar, the first with which the header line names the columns stands between
-    fields. Raises ValueError with file and line.
+    The separator is the first of comma, semicolon, tab and vertical bar with which the header names the columns.
+    Other columns are dropped. Raises ValueError with file and line.
 
     Parameters
     ----------
     path : path
         The file.
     *columns : str
-        Columns that it must have.
+        Columns that the table must have.
     also : mapping
-        Other names of a column, which count where its own is missing.
+        Other accepted names of a column, which are used if the column itself is missing.
     optional : list of str
-        More columns, which are empty where the table has none. All others are dropped.
+        Further columns to read. A column that the table lacks is filled with "".
     """
     names = {column: (column, *also.get(column, ())) for column in (*columns, *optional)}
     with open_text(path) as file:
@@ -57,15 +57,15 @@ def read_csv(
 
 
 def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, path: Path) -> Iterator[Sequence[str]]:
-    """Yield the values of the columns, row by row, without empty rows. A column may have several names.
+    """Yield the values of the columns for each row that is not empty.
 
-    Only the first `n_needed` columns must be there.
+    columns: accepted names of each column. n_needed: how many of the columns the table must have, from the first on.
     """
     line = file.readline().rstrip("\r\n")
     named = [sign for sign in SIGNS if all(chosen([name.strip('" ') for name in line.split(sign)], columns)[:n_needed])]
     delimiter = (named or [","])[0]
     file.seek(0)
-    # Not pandas: a row with a field too many is an error here, and NUL bytes do not pass.
+    # pandas would accept NUL bytes and rows with too few fields; here both are errors.
     rows = csv.reader(file, strict=True, delimiter=delimiter)
     try:
         header = [name.strip() for name in next(rows, [])]
@@ -75,13 +75,13 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
             f"{path} must begin with a header line that names the columns {','.join([*columns][:n_needed])}, "
             f"and each column once, got {','.join(header)[:80]!r}",
         )
-        # A column that the header lacks is the last one, where each row gets an empty text.
+        # A column that the header lacks is read from the empty text that is appended to each row.
         wanted = itemgetter(*(header.index(name) if name else -1 for name in own))
         for row in filter(None, rows):
             if len(row) != len(header) or "\0" in "".join(row):
                 raise ValueError(
-                    f"{path} line {rows.line_num}: expected {len(header)} fields of text (a text with a "
-                    f"{SIGNS[delimiter]} goes in double quotes), got {delimiter.join(row)[:80]!r}"
+                    f"{path} line {rows.line_num}: expected {len(header)} fields of text (put a text that contains a "
+                    f"{SIGNS[delimiter]} in double quotes), got {delimiter.join(row)[:80]!r}"
                 )
             yield wanted([*row, ""])
     except csv.Error as error:
@@ -89,6 +89,6 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
 
 
 def chosen(header: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the first name of each column that a header holds, in small letters or large, "" where it holds none."""
+    """Return for each column the first of its names that is in the header, ignoring case, or "" if there is none."""
     own = {name.lower(): name for name in header}
     return [next((own[name] for name in names if name in own), "") for names in columns.values()]

@@ -1,11 +1,11 @@
-"""The embedded dataset: photographs composed at run time out of real pictures that two dependencies install.
+"""The built-in dataset: photographs composed at run time from real pictures that two dependencies install.
 
-Nothing is downloaded, and the seed and a picture's number alone decide the picture. A few visual causes (grass, bricks,
-a cat, the stars, …) carry many words, and several words share a cause, as joint sparsity expects. Things, ground and
-back are drawn apart, so that what a word is recognised by is where its cause is. Words are noisy labels, and some
-frequent words have no visual cause at all.
+Nothing is downloaded, and a picture depends only on the seed and its number. A few visual causes (grass, bricks, a cat,
+the stars, …) explain many words, and several words share a cause, which is the structure that joint sparsity assumes.
+Objects, ground and background are drawn independently, so a word can be recognised only by the region of its cause.
+Words are noisy labels, and some frequent words have no visual cause at all.
 
-Sources: installed files, which are altered in memory only. Terms are as the two packages state them.
+The sources are installed files, which are altered only in memory. The terms are those that the two packages state.
 
 - scikit-image, folder skimage/data. Public domain: astronaut, hubble_deep_field (NASA), rocket (SpaceX). No known
   restrictions: coins (Brooklyn Museum). CC0: brick, grass, gravel (CC0Textures), camera (Lav Varshney), chelsea (Stefan
@@ -49,18 +49,18 @@ def _number(image: str) -> int:
 def read(
     *, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS, **of_rule: Any
 ) -> Photographs:
-    """Name the pictures, tell their captions and draw their splits.
+    """Return the names of the pictures, their captions and their splits.
 
     Parameters
     ----------
     n_images : int, at least 1
         Number of pictures.
     seed : int, at least 0
-        Seed of pictures, captions and splits.
+        Seed of the pictures, captions and splits.
     fractions : mapping
-        Split to its part of the pictures, from 0 to 1, together 1.
+        Fraction of the pictures in each split, from 0 to 1, with sum 1.
     **of_rule : any
-        What the rule gives readers of files, which does not matter here.
+        Options that the workflow passes to all loaders of photographs, and that have no effect here.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def read(
 
 
 def photograph(image: str, *, seed: int = 0) -> np.ndarray:
-    """One photograph in colour, (height, width, 3) uint8, from the seed and the number in its name alone.
+    """Return a photograph in colour, (height, width, 3) uint8, computed from the seed and the number in its name.
 
     >>> photograph("collage_00042").shape[2]
     3
@@ -83,18 +83,18 @@ def photograph(image: str, *, seed: int = 0) -> np.ndarray:
 
 
 def picture(image: str, *, longest_side: int = 320, seed: int = 0, **options: Any) -> np.ndarray:
-    """One photograph as grey levels.
+    """Return a photograph as grey levels.
 
     Parameters
     ----------
     image : str
         Name of the photograph, such as "collage_00042".
     longest_side : int, pixels
-        Larger photographs are shrunk to it.
+        Photographs whose longer side exceeds this length are shrunk to it.
     seed : int
         As in `read`.
     **options : any
-        The other options of `read`, which do not matter here.
+        The other options of `read`, which have no effect here.
 
     Returns
     -------
@@ -104,14 +104,14 @@ def picture(image: str, *, longest_side: int = 320, seed: int = 0, **options: An
 
 
 def thumbnail(image: str, *, longest_side: int, seed: int = 0, **options: Any) -> np.ndarray:
-    """One photograph in colour, for people to look at.
+    """Return a photograph in colour, for display.
 
     Parameters
     ----------
     image, seed, **options : as in `picture`
         See there.
     longest_side : int, pixels
-        Larger photographs are shrunk to it.
+        Photographs whose longer side exceeds this length are shrunk to it.
 
     Returns
     -------

@@ -1,19 +1,19 @@
-"""Pictures of installed packages as things without their surroundings, and as grounds and backs of a photograph."""
+"""Cut objects, grounds and backgrounds for photographs out of pictures that come with installed packages."""
 
 import re
 from functools import lru_cache
 from importlib import resources
 
 import numpy as np
-import scipy  # which loads scipy.ndimage when it is used,
-import skimage  # and this one skimage.segmentation
+import scipy  # loads scipy.ndimage only when it is used
+import skimage  # loads skimage.segmentation only when it is used
 from PIL import Image, ImageDraw, ImageOps
 
-LONGEST_SIDE_PIXELS = 300  # of a stored thing; photographs are about 320 x 240 pixels
+LONGEST_SIDE_PIXELS = 300  # of a cut-out object; photographs are about 320 x 240 pixels
 
 
-# Thing -> its source picture, and its rough outline there: x,y of the corners. The cut follows the strongest edge that
-# is at most so many pixels away.
+# For each object: its source picture, a rough outline in that picture (x,y of the corners), and how far, in pixels, the
+# cut may leave the outline to follow the strongest edge.
 OUTLINES = {
     "woman": (
         "astronaut.png",
@@ -49,10 +49,10 @@ OUTLINES = {
     ),
 }
 
-# The centre of each coin of a row of coins.png.
+# The centres of the coins in one row of coins.png.
 COINS = ((45, 54), (101, 57), (156, 52), (216, 52), (276, 54), (335, 44))
 
-# Back of a photograph -> a source picture, and the box (x, y, x, y) of it that is seen.
+# For each background: its source picture, and the visible box (left, top, right, bottom) of that picture.
 VIEWS = {
     "temple": ("china.jpg", (60, 10, 500, 340)),
     "rocket": ("rocket.jpg", (60, 120, 500, 427)),
@@ -62,7 +62,7 @@ VIEWS = {
     "town": ("camera.png", (338, 104, 511, 236)),
 }
 
-# Texture -> its source, and what its dark, middle and light grey levels become.
+# For each texture: its source picture, and the colours that replace its dark, middle and light grey levels.
 TEXTURES = {
     "grass": ("grass.png", (18, 34, 8), (84, 120, 42), (196, 214, 130)),
     "gravel": ("gravel.png", (30, 28, 26), (132, 128, 122), (226, 222, 216)),
@@ -74,7 +74,7 @@ TEXTURES = {
 
 @lru_cache
 def source(name: str) -> Image.Image:
-    """An installed picture, in colour."""
+    """Open an installed picture in colour."""
     package = "sklearn.datasets.images" if name in ("china.jpg", "flower.jpg") else "skimage.data"
     with resources.files(package).joinpath(name).open("rb") as file, Image.open(file) as picture:
         return picture.convert("RGBA" if name == "horse.png" else "RGB")
@@ -82,7 +82,7 @@ def source(name: str) -> Image.Image:
 
 @lru_cache
 def back(name: str) -> Image.Image:
-    """A view, or the front of a texture, whose lower edge stands on the horizon."""
+    """Return a view, or a texture seen from the front, as a background whose lower edge is on the horizon."""
     if name not in VIEWS:
         return ground(name)
     picture, box = VIEWS[name]
@@ -91,10 +91,10 @@ def back(name: str) -> Image.Image:
 
 @lru_cache
 def ground(name: str) -> Image.Image:
-    """An evenly lit texture."""
+    """Return an evenly lit texture."""
     picture, dark, middle, light = TEXTURES[name]
     grey = np.asarray(source(picture).convert("L").crop((0, 0, 512, 512)), dtype=np.float32)
-    if name == "wood":  # grass, combed: long fibres make a grain
+    if name == "wood":  # blurring grass along one axis makes long fibres like the grain of wood
         grey = scipy.ndimage.gaussian_filter1d(grey, 60, axis=1, mode="mirror")
     grey = grey - scipy.ndimage.gaussian_filter(grey, 90, mode="mirror")
     level = np.clip(122 + 46 * grey / grey.std(), 0, 255).astype(np.uint8)
@@ -103,7 +103,7 @@ def ground(name: str) -> Image.Image:
 
 @lru_cache
 def thing(name: str, which: int = 0) -> Image.Image:
-    """A thing without its surroundings, RGBA, cropped to its extent. which: of the coins."""
+    """Return an object without its surroundings, as RGBA cropped to its extent. which: index of the coin."""
     if name == "coins":
         x, y = COINS[which]
         picture = source("coins.png").crop((x - 32, y - 34, x + 32, y + 34))
@@ -127,28 +127,28 @@ def thing(name: str, which: int = 0) -> Image.Image:
 
 
 def _along_edges(name: str, points: str, band: int) -> np.ndarray:
-    """The mask of an outline, moved to the strongest edges nearby."""
+    """Return the mask of an outline that has been moved to the strongest edges nearby."""
     picture = source(name)
     rough = Image.new("L", picture.size)
     ImageDraw.Draw(rough).polygon([int(number) for number in re.findall(r"-?\d+", points)], fill=255)
     inside = np.asarray(rough) > 0
-    # A border of the picture is no edge of the thing.
+    # The border of the picture is not an edge of the object.
     depth = scipy.ndimage.distance_transform_edt(np.pad(inside, 40, mode="edge"))[40:-40, 40:-40]
     away = scipy.ndimage.distance_transform_edt(~inside)
     smooth = scipy.ndimage.gaussian_filter(np.asarray(picture, dtype=np.float32), (1, 1, 0))
     edges = np.max([scipy.ndimage.gaussian_gradient_magnitude(smooth[..., c], 0.7) for c in range(3)], axis=0)
     cut = skimage.segmentation.watershed(edges, np.where(depth > band, 1, np.where(away > band, 2, 0))) == 1
-    return np.asarray(scipy.ndimage.gaussian_filter(cut.astype(np.float32), 2.0) > 0.5)  # smooth, without frays
+    return np.asarray(scipy.ndimage.gaussian_filter(cut.astype(np.float32), 2.0) > 0.5)  # smooths a frayed outline
 
 
 def _mask_by_depth() -> np.ndarray:
-    """Return the mask of the motorcycle, which is nearer to the camera than what is behind and below it.
+    """Return the mask of the motorcycle, which is nearer to the camera than the wall behind and the floor below it.
 
-    The disparities of the stereo pair say how near things are.
+    The disparities of the stereo pair give the distances.
     """
     with resources.files("skimage.data").joinpath("motorcycle_disp.npz").open("rb") as file, np.load(file) as data:
         disparity = data["arr_0"]
-    # A strip to the left of the motorcycle shows how near wall and floor are in each row.
+    # A strip to the left of the motorcycle gives the disparity of wall and floor in each row.
     floor = np.array([np.median(row[np.isfinite(row)]) for row in disparity[:, 12:75]])
     mask = np.isfinite(disparity) & (disparity > np.maximum(floor, 33.0)[:, np.newaxis] + 3.0)
     mask[:, :95] = mask[:, 690:] = False
@@ -156,7 +156,10 @@ def _mask_by_depth() -> np.ndarray:
 
 
 def _soft(mask: np.ndarray) -> Image.Image:
-    """The largest part of a mask as transparency: with a soft edge of two pixels, drawn in a little against fringes."""
+    """Return the largest part of a mask as an alpha channel with a soft edge of two pixels.
+
+    The edge is moved inwards a little, so that no fringe of the old background shows.
+    """
     labels, _ = scipy.ndimage.label(mask)
     largest = labels == np.bincount(labels[mask]).argmax()
     alpha = scipy.ndimage.gaussian_filter(np.pad(largest, 8, mode="edge").astype(np.float32), 1.1)[8:-8, 8:-8]

@@ -10,7 +10,7 @@ BILINEAR = Image.Resampling.BILINEAR
 
 
 def paint(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """The plan as a photograph in colour, (height, width, 3) uint8."""
+    """Return the planned photograph in colour, (height, width, 3) uint8."""
     canvas = Image.new("RGB", (plan.width, plan.height))
     canvas.paste(_part(materials.back(plan.back), plan.width, plan.horizon, rng))
     canvas.paste(_part(materials.ground(plan.ground), plan.width, plan.height - plan.horizon, rng), (0, plan.horizon))
@@ -20,7 +20,7 @@ def paint(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 
 
 def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator) -> Image.Image:
-    """A random part of a plate, as large as it fits or up to 1.5 times nearer, mirrored half of the time."""
+    """Return a random part of a plate, magnified by up to 1.5 beyond the size that fits, and mirrored half the time."""
     scale = max(width / plate.width, height / plate.height) * rng.uniform(1.0, 1.5)
     w, h = width / scale, height / scale
     x, y = rng.uniform(0, plate.width - w), rng.uniform(0, plate.height - h)
@@ -29,10 +29,10 @@ def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator)
 
 
 def _paint_thing(canvas: Image.Image, spot: Placed, rng: np.random.Generator) -> None:
-    """A thing with its shadow."""
+    """Paint an object with its shadow."""
     cut = materials.thing(spot.name, int(rng.integers(len(materials.COINS))) if spot.name == "coins" else 0)
     mirrored = spot.name not in ("cat", "page") and rng.random() < 0.5
-    if spot.name == "cat":  # looks into the picture, whose edge hides where its source ends
+    if spot.name == "cat":  # it faces the middle, so that the edge of the photograph hides where its source is cut off
         mirrored = spot.x > canvas.width / 2
     if mirrored:
         cut = ImageOps.mirror(cut)
@@ -52,7 +52,7 @@ def _paint_thing(canvas: Image.Image, spot: Placed, rng: np.random.Generator) ->
 
 
 def _develop(canvas: Image.Image, rng: np.random.Generator) -> np.ndarray:
-    """Lens and sensor: some blur, contrast, light, noise."""
+    """Simulate lens and sensor with some blur, a change of light and noise."""
     if rng.random() < 0.4:
         canvas = canvas.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.9)))
     noise = rng.standard_normal((canvas.height, canvas.width, 1), dtype=np.float32) * np.float32(rng.uniform(1.0, 4.0))

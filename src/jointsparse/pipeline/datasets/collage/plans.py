@@ -1,4 +1,4 @@
-"""Plan of a photograph, drawn from a seed, and the captions that tell of it."""
+"""The plan of a photograph, drawn from a seed, and captions that describe it."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -9,10 +9,10 @@ from jointsparse.pipeline.datasets.collage.materials import TEXTURES, VIEWS
 
 
 class Thing(NamedTuple):
-    """The way a thing is put into a photograph.
+    """The way an object is placed in a photograph.
 
-    stance: it "stands" or "lies" on the ground, or is "cut" by the lower edge. tall: its height, in units of the
-    photograph's. most: number of them in a photograph.
+    stance: the object "stands" or "lies" on the ground, or is "cut" by the lower edge. tall: range of its height, as a
+    fraction of the height of the photograph. most: largest number of such objects in a photograph.
     """
 
     stance: str
@@ -34,7 +34,7 @@ THINGS = {
 GROUNDS = tuple(TEXTURES)
 BACKS = ("bricks", *VIEWS)
 
-# What people call each thing, ground and back, and what else they say of it. Some call it by another word each time.
+# Phrases by which captions name each object, ground and background (NAMES), and further sentences about it (DETAILS).
 NAMES: dict[str, tuple[str, ...]] = {
     "horse": ("a horse", "a black horse", "a dark animal"),
     "horses": ("two horses", "two black horses", "two dark animals"),
@@ -82,7 +82,7 @@ DETAILS: dict[str, tuple[str, ...]] = {
     "leaves": ("The garden is dark green.", "Large leaves in the garden."),
     "town": ("The city is near.", "There are buildings in the background."),
 }
-# No visual cause: openings, endings and whole sentences.
+# Openings, endings and whole sentences without a visual cause.
 OPENINGS = ("Today, ", "Last weekend, ", "On Monday, ", "On Friday, ", "On holiday, ", "On our trip, ")
 ENDINGS = (", what a nice moment", ", my favourite picture", ", says a friend", ", a nice memory", ", just for fun")
 ASIDES = (
@@ -100,7 +100,7 @@ ASIDES = (
 
 
 class Placed(NamedTuple):
-    """A thing in a photograph: its middle, foot and height in pixels."""
+    """An object in a photograph. x: its middle; foot: its lower edge; height. All are in pixels."""
 
     name: str
     x: float
@@ -109,7 +109,7 @@ class Placed(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything that the photograph shows and its captions may name. horizon: pixels from above."""
+    """Everything that a photograph shows and its captions may name. horizon: in pixels from the upper edge."""
 
     width: int
     height: int
@@ -121,12 +121,12 @@ class Plan(NamedTuple):
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """Keys of NAMES and DETAILS."""
+        """Keys of NAMES and DETAILS for all objects, the ground and the background."""
         return (*self.things, f"on {self.ground}", self.back)
 
 
 def plan_of(number: int, seed: int) -> Plan:
-    """Photograph `number`. Things, ground and back are drawn apart: none tells of another."""
+    """Draw the plan of a photograph. Objects, ground and background are independent of each other."""
     rng = np.random.default_rng((seed, number, 0))
     width, height = int(rng.integers(300, 321)), int(rng.integers(224, 249))
     if rng.random() < 0.25:
@@ -139,11 +139,11 @@ def plan_of(number: int, seed: int) -> Plan:
         stance, tall, most = THINGS[name]
         for _ in range(int(rng.integers(min(2, most), most + 1)) if most != 2 else int(rng.integers(1, 3))):
             high = min(height, 1.2 * width) * rng.uniform(*tall)
-            x = width * (slot + rng.uniform(0.2, 0.8)) / len(things)  # each has its own part of the width
+            x = width * (slot + rng.uniform(0.2, 0.8)) / len(things)  # each kind of object has its part of the width
             foot = rng.uniform(max(horizon + 0.3 * high, 0.6 * height), 1.02 * height)
             if stance == "cut":
                 foot = height + 0.03 * high
-            if name == "cat":  # whose source ends at one side
+            if name == "cat":  # its source picture is cut off at one side
                 x = 0.45 * high if x < width / 2 else width - 0.45 * high
             placed.append(Placed(name, x, foot, high))
     placed.sort(key=lambda spot: (THINGS[spot.name].stance == "cut", spot.foot))
@@ -151,7 +151,7 @@ def plan_of(number: int, seed: int) -> Plan:
 
 
 def captions_of(plan: Plan, rng: np.random.Generator) -> list[str]:
-    """Three to five sentences about the plan, as if by several people, who see and name different things."""
+    """Draw three to five sentences about a plan, as if several people had noticed and named different things."""
     details = [line for cause in plan.causes for line in DETAILS[cause]]
     n_lines, lines = int(rng.integers(3, 6)), [_sentence(plan, rng)]
     while len(lines) < n_lines:
@@ -162,7 +162,7 @@ def captions_of(plan: Plan, rng: np.random.Generator) -> list[str]:
 
 
 def _sentence(plan: Plan, rng: np.random.Generator) -> str:
-    """One sentence about the whole photograph."""
+    """Draw a sentence about the whole photograph."""
     number = Counter(spot.name for spot in plan.placed)
     counted = [f"{name}s" if f"{name}s" in NAMES and number[name] > 1 else name for name in plan.things]
     named = [str(rng.choice(NAMES[name])) for name in rng.permutation(counted)[: rng.integers(1, 3)]]
