@@ -1,4 +1,4 @@
-"""The chain from a picture to its words, made of a final fit, and the command that annotates pictures with it."""
+"""The pipeline from a picture to its words, built from a final fit, and the command that annotates pictures with it."""
 
 import json
 
@@ -28,30 +28,30 @@ WORDS = ["ramp", "stripes", "=late"]
 
 @pytest.fixture(scope="module")
 def pictures():
-    """Pictures in grey with a ramp, with stripes, with both or neither, and which has what: (n, 2)."""
+    """Grey pictures with a ramp, with stripes, with both or neither, and their labels (n, 3); the last is random."""
     rng = np.random.default_rng(0)
     labels = rng.random((120, 3)) < 0.4
-    made = []
+    greys = []
     for ramp, stripes, _ in labels:
         grey = rng.uniform(0.4, 0.6, (32, 48))
         if ramp:
             grey[:, :24] = np.linspace(0, 1, 24)
         if stripes:
             grey[:, 24:] = np.arange(32)[:, np.newaxis] // 2 % 2
-        made.append((255 * grey).astype(np.uint8))
-    return made, labels
+        greys.append((255 * grey).astype(np.uint8))
+    return greys, labels
 
 
 @pytest.fixture(scope="module")
 def chain(pictures):
-    """A final fit in two powers of a basis, the chain made of it, and features and labels of its pictures."""
-    made, labels = pictures
+    """A final fit that chose from two powers of a basis, its table, the pipeline built from it, and the features."""
+    greys, labels = pictures
     describe = DenseSift(**SIFT)
-    tree = VocabularyTree(branching=4, depth=2, weighting="tf-idf", random_state=0).fit(describe.transform(made))
-    X = tree.transform(describe.transform(made))
+    tree = VocabularyTree(branching=4, depth=2, weighting="tf-idf", random_state=0).fit(describe.transform(greys))
+    X = tree.transform(describe.transform(greys))
     basis = svd.fit(X, rank=8, rng=np.random.default_rng(0))
     features, scales = svd.project(X, basis), svd.factors(basis.singular_values, [0, 1])
-    found, table = final.fit_and_test(
+    fit, table = final.fit_and_test(
         features,
         labels,
         np.repeat(["train", "validation", "test"], [60, 20, 40]),
@@ -69,35 +69,35 @@ def chain(pictures):
         weighting={"weighting": "tf-idf", "normalise": True},
         idf=tree.idf_,
     )
-    card = annotator.card_of(found, table, dataset="drawn")
-    model = annotator.annotator(found, names=[f"{i}.png" for i in range(80)], steps=steps, basis=basis, card=card)
-    return found, table, annotator.with_check(model, X), features * scales[found.power]
+    card = annotator.card_of(fit, table, dataset="drawn")
+    model = annotator.annotator(fit, names=[f"{i}.png" for i in range(80)], steps=steps, basis=basis, card=card)
+    return fit, table, annotator.with_check(model, X), features * scales[fit.power]
 
 
-def test_the_final_fit_finds_what_there_is_to_learn_and_its_table_says_so(chain):
+def test_the_table_of_the_final_fit_shows_which_words_are_learnt(chain):
     table = chain[1].set_index("word")
     assert (table.loc[["ramp", "stripes"], "auc_low"] > 0.95).all() and table.loc["=late", "auc"] < 0.8
     assert table.index[-1] == final.ALL_WORDS and table["gap"].max() <= 1e-3
 
 
-def test_known_scores_are_of_models_that_have_not_seen_the_image(chain):
-    found, _, _, features = chain
+def test_known_scores_come_from_models_that_were_not_trained_on_the_image(chain):
+    fit, _, _, features = chain
     known = np.arange(80)
-    for i in (0, 41, 79):  # other images with its score are not to be expected
+    for i in (0, 41, 79):  # it is unlikely that other images have the same score
         refit = [
-            JointSparseClassifier("l1inf", found.model.radius_, tol=final.FOLD_TOL).fit(
-                features[:80][rest], found.labels[rest]
+            JointSparseClassifier("l1inf", fit.model.radius_, tol=final.FOLD_TOL).fit(
+                features[:80][rest], fit.labels[rest]
             )
             for rest, held_out in final.StratifiedKFold(5, shuffle=True, random_state=0).split(
-                known, final.strata(np.where(found.labels, 1, -1), 5)
+                known, final.strata(np.where(fit.labels, 1, -1), 5)
             )
             if i in held_out
         ]
-        np.testing.assert_allclose(refit[0].decision_function(features[[i]])[0], found.scores[i], rtol=1e-4)
+        np.testing.assert_allclose(refit[0].decision_function(features[[i]])[0], fit.scores[i], rtol=1e-4)
 
 
-def of_known(scores, labels):
-    """A model of one word that knows the scores and labels of some pictures, and nothing else."""
+def model_with_known(scores, labels):
+    """Return a model of one word that has only the scores and labels of its known pictures."""
     model = Pipeline([("classifier", JointSparseClassifier())])
     model["classifier"].calibration_ = np.array([[1.0, 0.0]])
     model.known_scores_, model.known_labels_ = np.float32(scores)[:, np.newaxis], np.array(labels)[:, np.newaxis]
@@ -105,65 +105,64 @@ def of_known(scores, labels):
     return model
 
 
-def test_pictures_that_get_a_word_are_counted_with_the_part_that_is_right():
+def test_assigned_words_are_counted_with_the_fraction_that_is_correct():
     known = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
-    model = of_known(known, [1, 1, 1, 1, 0, 1, 0, 0, 0, 0])
+    model = model_with_known(known, [1, 1, 1, 1, 0, 1, 0, 0, 0, 0])
     scores, labels = np.array([[11], [5], [4], [8], [3]]), np.array([[1], [0], [1], [-1], [1]])
-    found = annotator.at_precisions(model, scores, labels).set_index("precision")
-    assert found.loc[0.5].tolist() == [1, 5, 5, 5, 0.75]  # from 1 on: five of ten
-    assert found.loc[0.7].tolist() == [1, 4, 5, 4, 2 / 3]  # from 4 on: five of seven
-    assert found.loc[0.9, ["words", "pictures", "said"]].tolist() == [0, 0, 0] and np.isnan(found.loc[0.9, "right"])
+    table = annotator.at_precisions(model, scores, labels).set_index("precision")
+    assert table.loc[0.5].tolist() == [1, 5, 5, 5, 0.75]  # threshold 1: five of the ten known pictures have the word
+    assert table.loc[0.7].tolist() == [1, 4, 5, 4, 2 / 3]  # threshold 4: five of seven
+    assert table.loc[0.9, ["words", "pictures", "said"]].tolist() == [0, 0, 0] and np.isnan(table.loc[0.9, "right"])
 
 
 @pytest.mark.parametrize(("score", "rank"), [(4, 1), (3, 1), (2.5, 2), (2, 2), (1, 4), (0, 5), (3 - 1e-6, 1)])
-def test_the_rank_of_a_picture_is_one_more_than_the_known_pictures_with_a_larger_score(score, rank):
-    table = annotator._listed(of_known([1, 3, 2, 2], [0, 1, 1, 0]), [("new.png", np.array([score]))], 1, None)
+def test_the_rank_of_a_picture_is_one_more_than_the_number_of_known_pictures_with_a_larger_score(score, rank):
+    table = annotator._listed(model_with_known([1, 3, 2, 2], [0, 1, 1, 0]), [("new.png", np.array([score]))], 1, None)
     assert table[["rank", "of"]].to_numpy().tolist() == [[rank, 4]]
 
 
 @pytest.mark.parametrize(
     ("labels", "precision", "expected"),
     [
-        ([1, 1, 1, 1, 1, 0, 0, 0], 1.0, 4),  # of the scores 8, 7, ..., 1
+        ([1, 1, 1, 1, 1, 0, 0, 0], 1.0, 4),  # the scores are 8, 7, ..., 1
         ([1, 1, 1, 1, 0, 0, 0, 0], 1.0, np.inf),  # four known pictures are too few
         ([1, 1, 1, 1, 0, 0, 0, 0], 0.8, 4),
         ([1, 1, 1, 1, 0, 0, 0, 0], 0.81, np.inf),
         ([1, 0, 1, 1, 1, 1, 0, 0], 0.8, 3),  # the smallest score that reaches it
-        ([1, 1, -1, 1, 1, 0, 0, 0], 1.0, np.inf),  # one whose label is unknown does not count
+        ([1, 1, -1, 1, 1, 0, 0, 0], 1.0, np.inf),  # a picture with an unknown label does not count
         ([1, 1, -1, 1, 1, 1, 0, 0], 1.0, 3),
         ([1, -1, 1, 0, 1, 0, 0, 0], None, 4),  # the largest F1
         ([1, 0, -1, -1, -1, -1, -1, 0], None, 8),
-        ([1] * 5 + [0] * 10 + [1] * 72, 1.0, 83),  # whose recall times 77 is a little less than 5
+        ([1] * 5 + [0] * 10 + [1] * 72, 1.0, 83),  # recall times 77 is a little less than 5 by rounding
     ],
 )
-def test_a_threshold_rests_on_at_least_five_known_pictures(labels, precision, expected):
-    (got,) = annotator.thresholds(of_known(np.arange(len(labels), 0, -1), labels), precision)
+def test_a_threshold_has_at_least_five_known_pictures_above_it(labels, precision, expected):
+    (got,) = annotator.thresholds(model_with_known(np.arange(len(labels), 0, -1), labels), precision)
     assert got == expected
 
 
 @pytest.mark.parametrize(("score", "above"), [(4, True), (3.9, False), (4 - 1e-6, True)])
-def test_a_picture_with_the_score_of_the_threshold_is_above_it(score, above):
-    table = annotator._listed(
-        of_known(np.arange(8, 0, -1), [1] * 5 + [0] * 3), [("new.png", np.array([score]))], 1, 1.0
-    )
-    assert table["above"].tolist() == [True] * above  # others are not listed
+def test_a_picture_whose_score_equals_the_threshold_counts_as_above_it(score, above):
+    model = model_with_known(np.arange(8, 0, -1), [1] * 5 + [0] * 3)
+    table = annotator._listed(model, [("new.png", np.array([score]))], 1, 1.0)
+    assert table["above"].tolist() == [True] * above  # pictures below the threshold are not listed
 
 
-# The chain
+# The pipeline
 
 
-def test_the_chain_gives_the_scores_of_the_fit_with_the_columns_in_use_alone(chain, pictures):
-    found, _, model, features = chain
-    expected = found.model.decision_function(features)
+def test_the_pipeline_gives_the_scores_of_the_fit_with_only_the_columns_in_use(chain, pictures):
+    fit, _, model, features = chain
+    expected = fit.model.decision_function(features)
     np.testing.assert_allclose(model.decision_function(pictures[0]), expected, atol=1e-5)
-    n_used = found.model.coef_.any(axis=0).sum()
+    n_used = fit.model.coef_.any(axis=0).sum()
     assert model["basis"].basis_.components.shape[1] == n_used
     assert model["classifier"].selected_features_.tolist() == list(range(n_used))
     assert model.check_["X"].shape[0] == len(model.check_["scores"]) == annotator.CHECKED
     assert model.predict_proba(pictures[0][:2]).columns.tolist() == WORDS
 
 
-def test_a_map_sums_to_the_score_and_shows_where_the_thing_is(chain, pictures):
+def test_a_map_sums_to_the_score_and_shows_where_the_object_is(chain, pictures):
     _, _, model, _ = chain
     both = [i for i, (ramp, stripes, _) in enumerate(pictures[1]) if ramp and stripes][:4]
     for i in both:
@@ -179,7 +178,7 @@ def test_a_map_sums_to_the_score_and_shows_where_the_thing_is(chain, pictures):
 
 @pytest.fixture(scope="module")
 def files(chain, pictures, tmp_path_factory):
-    """The model in a file, and a folder with eight pictures, one of which is broken."""
+    """A folder with a model file, and with eight good pictures and a broken one in a subfolder."""
     folder = tmp_path_factory.mktemp("annotate")
     (folder / "in" / "more").mkdir(parents=True)
     for i in range(8):
@@ -192,64 +191,65 @@ def files(chain, pictures, tmp_path_factory):
     return folder
 
 
-def test_pictures_of_a_folder_are_annotated_and_the_broken_one_is_named(chain, pictures, files, capsys):
+def test_the_pictures_in_a_folder_are_annotated_and_a_broken_picture_is_reported(chain, pictures, files, capsys):
     table = files / "table.csv"
     assert main(["annotate", str(files / "model.skops"), str(files / "in"), "--csv", str(table), "--words", "2"]) == 1
     said = capsys.readouterr()
     assert said.out == "" and "left out" in said.err and "\\x1b5.png: does not open as a picture" in said.err
-    assert "notes.txt" not in said.err  # no picture file
+    assert "notes.txt" not in said.err  # not a picture file
     rows = read_table(table)
     assert len(rows) == 16 and set(rows.groupby("image").size()) == {2}
-    model, found = chain[2], chain[0]
+    model, fit = chain[2], chain[0]
     i = int(rows["image"][0].rpartition("/")[2].removesuffix(".png"))
     score = np.asarray(model.decision_function([pictures[0][i]]))[0]
-    P = expit(score * found.model.calibration_[:, 0] + found.model.calibration_[:, 1])
+    P = expit(score * fit.model.calibration_[:, 0] + fit.model.calibration_[:, 1])
     best = np.argsort(-P)[:2]
     assert rows["word"][:2].tolist() == [WORDS[k] for k in best]
-    np.testing.assert_allclose(rows["probability"][:2], P[best], atol=1e-5)  # single precision, one picture and all
-    larger = [(found.scores[:, k].astype(np.float32) > score[k] + 1e-6).sum() for k in best]
+    # Single precision; one picture is scored alone, the others in batches.
+    np.testing.assert_allclose(rows["probability"][:2], P[best], atol=1e-5)
+    larger = [(fit.scores[:, k].astype(np.float32) > score[k] + 1e-6).sum() for k in best]
     assert rows["rank"][:2].tolist() == [n + 1 for n in larger] and set(rows["of"]) == {80}
     assert rows["above"][:2].tolist() == [bool(score[k] >= annotator.thresholds(model)[k]) for k in best]
 
 
-def test_a_model_says_what_it_is_and_a_precision_lists_the_words_that_reach_it(chain, files, capsys):
-    one = str(files / "in" / "0.png")
+def test_show_describes_a_model_and_a_precision_lists_the_words_that_reach_it(chain, files, capsys):
+    picture = str(files / "in" / "0.png")
     assert main(["show", str(files / "model.skops")]) == 0
     said = capsys.readouterr().out
     assert f"words: {json.dumps(chain[2].card_['words'])}" in said and "auc_low" in said and len(said.splitlines()) < 20
-    assert main(["annotate", str(files / "model.skops"), one, "--precision", "0.9"]) == 0
-    score = np.asarray(chain[2].decision_function([one]))[0]
+    assert main(["annotate", str(files / "model.skops"), picture, "--precision", "0.9"]) == 0
+    score = np.asarray(chain[2].decision_function([picture]))[0]
     expected = {WORDS[k] for k in np.flatnonzero(score >= annotator.thresholds(chain[2], 0.9))}
     said = capsys.readouterr().out
     assert {word for word in WORDS if f" {word} " in said} == expected == {"stripes"}
 
 
-def test_pictures_are_told_which_known_ones_are_scored_alike(chain, files):
+def test_annotations_list_the_known_pictures_with_the_nearest_scores(chain, files):
     paths, model = [files / "in" / "0.png", files / "in" / "2.png"], chain[2]
-    found = annotator.annotate(model, paths)
+    annotations = annotator.annotate(model, paths)
     scores, spread = np.asarray(model.decision_function([str(path) for path in paths])), model.known_scores_.std(axis=0)
     for path, score in zip(paths, scores, strict=True):
-        apart = np.linalg.norm((model.known_scores_ - score) / spread, axis=1)
-        assert found.alike[str(path)] == [f"{i}.png" for i in np.argsort(apart)[:3]]
+        distance = np.linalg.norm((model.known_scores_ - score) / spread, axis=1)
+        assert annotations.alike[str(path)] == [f"{i}.png" for i in np.argsort(distance)[:3]]
 
 
-def test_a_feature_is_that_of_the_basis_with_a_map_that_sums_to_it(chain, pictures):
-    found, _, model, features = chain
+def test_a_feature_on_the_page_is_a_column_of_the_basis_and_its_map_sums_to_its_value(chain, pictures):
+    fit, _, model, features = chain
     histograms = model[:2].transform(pictures[0][:6])
     given = {"known_images": range(6), "has_maps": True, "names": (), "fits": fits()}
     kept = kept_model(model, histograms, pictures[1][:6], range(6), **given)
     shown = kept.answers.paths["logistic-l1inf"].features
     columns = [int(feature.name.removeprefix("feature ")) for feature in shown]
-    size = np.linalg.norm(found.model.coef_, axis=0)
+    size = np.linalg.norm(fit.model.coef_, axis=0)
     assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
     responses = kept.answers.X[:, kept.features]
     np.testing.assert_allclose(responses, features[:6, columns], atol=1e-5)
     assert [feature.high for feature in shown] == np.argsort(-responses, axis=0, kind="stable")[:4].T.tolist()
     scores = kept.answers.scores["logistic-l1inf"]
-    np.testing.assert_allclose(scores, found.model.decision_function(features[:6]), atol=1e-5)
+    np.testing.assert_allclose(scores, fit.model.decision_function(features[:6]), atol=1e-5)
     places = len(WORDS) + np.arange(len(columns))
-    for each, expected in zip(pictures[0][:6], responses, strict=True):
-        sums = [heat.sum() for heat in Explainer(model, kept.features).heats(each, places)]
+    for picture, expected in zip(pictures[0][:6], responses, strict=True):
+        sums = [heat.sum() for heat in Explainer(model, kept.features).heats(picture, places)]
         np.testing.assert_allclose(sums, expected, atol=1e-4)
 
 
@@ -270,26 +270,29 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plain.skops", "in"], "the model must be one that a run has kept as model.skops"),
+        (["plain.skops", "in"], "the model must be one that a run has saved as model.skops"),
         (["model.skops", "in", "--words", "0"], "words must be at least 1, got 0"),
         (["model.skops", "in", "--precision", "1.5"], "precision must be above 0 and at most 1, got 1.5"),
         (["model.skops", "in", "--precision", "0"], "precision must be above 0 and at most 1, got 0.0"),
         (
             ["model.skops", "in", "--csv", "table.xlsx"],
-            "--csv must name a file that ends with .csv, and none that is read, got 'table.xlsx'",
+            "--csv must name a file that ends in .csv and is not one of the inputs, got 'table.xlsx'",
         ),
         (
             ["model.skops", "in", "--html", "in/page"],
-            "--html must name a folder outside of the pictures, got 'in/page'",
+            "--html must name a folder outside the pictures, got 'in/page'",
         ),
-        (["model.skops", "in", "--known", "in"], "--known must name a folder, for the page of --html, got 'in'"),
+        (
+            ["model.skops", "in", "--known", "in"],
+            "--known must name an existing folder and be used together with --html, got 'in'",
+        ),
         (["model.skops", "in/0.png", "--html", "model.skops"], "error: [Errno"),
-        (["model.skops", "nowhere"], "pictures must be files or folders that are there, got"),
+        (["model.skops", "nowhere"], "pictures must be existing files or folders, got"),
         (["model.skops", "in/notes.txt"], "left out: in/notes.txt: a picture file must hold 1 to"),
         (["model.skops", "table.csv"], "left out: table.csv: "),
     ],
 )
-def test_bad_arguments_get_one_sentence(files, capsys, monkeypatch, arguments, said):
+def test_bad_arguments_of_annotate_are_refused(files, capsys, monkeypatch, arguments, said):
     monkeypatch.chdir(files)
     assert main(["annotate", *arguments]) in {1, 2}
     assert said in capsys.readouterr().err

@@ -296,7 +296,7 @@ def test_unknown_labels_are_in_no_training_set():
     drawn, sets = draw(labels, images["split"].replace("test", "validation").to_numpy())
     assert drawn.Y[0].T.tolist() == [[1, 1, 0, -1, -1, 0, 0, 0], [-1, -1, -1, 1, -1, 0, 0, 0]]
     assert sets[["positives", "negatives"]].to_numpy().tolist() == [[2, 2], [1, 4]]
-    with pytest.raises(ValueError, match="label must be one that is known of each sample, got 'cat'"):
+    with pytest.raises(ValueError, match="label must be known for every sample, got 'cat'"):
         tasks.one_label(images, captions, "cat")
 
 

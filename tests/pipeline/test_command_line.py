@@ -123,7 +123,7 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
         ),
         (pictures("x/") | {"x/captions.csv": "image,note\n"}, "init x", "that names the columns image,caption"),
         (pictures("x/") | {"x/c.csv": "image,caption\nno.png,A\n"}, "init x", "such as '00.jpg', got 'no.png'"),
-        (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must each have 5"),
+        (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must have 5"),
         (pictures() | {"captions.csv": CAPTIONS}, "init .", "must not be written into the folder of the pictures"),
         ({"config.yaml": ""}, "init x", "this folder already has a config.yaml, and init does not overwrite it"),
         ({}, "run", "this folder has no config.yaml: write one with jointsparse init FOLDER"),

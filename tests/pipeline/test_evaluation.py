@@ -1,4 +1,4 @@
-"""Choice and test of sweeps: the tables against fits and counts made one by one."""
+"""Choice and test of sweeps: the tables are compared with separate computations."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from jointsparse.pipeline.scores import evaluation
 
 
 class Data(NamedTuple):
-    """Features, labels and split of 90 images, and the four words. The first feature decides the labels."""
+    """Features, labels and splits of 90 images, and four words. The labels depend on the first feature."""
 
     X: np.ndarray
     labels: np.ndarray
@@ -34,7 +34,7 @@ def example():
 
 
 def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
-    """Four pairs on the example; the second radius is the good one. arrays: replace those of the sweep."""
+    """Return a sweep of four pairs, whose second radius fits the example. arrays: fields of the sweep to replace."""
     W = np.random.default_rng(seed).normal(size=(4, 3, 4)).astype(np.float32)
     W[3] = np.array([1, 0, 0])[:, np.newaxis]
     fits = sweep.Sweep(
@@ -51,16 +51,16 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
 
 
 def learnt_from(X, sweeps):
-    """Sweeps as if they were learnt from X."""
+    """Return sweeps that claim to be learnt from X."""
     source = np.array([checks.fingerprint(X), "labels", "method"])
-    return [one._replace(sweep=one.sweep._replace(learnt_from=source)) for one in sweeps]
+    return [trained._replace(sweep=trained.sweep._replace(learnt_from=source)) for trained in sweeps]
 
 
 def evaluate(data, *sweeps, **options):
     return evaluation.evaluate(learnt_from(data.X, sweeps), *data, **{"converging_method": ""} | options)
 
 
-def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
+def test_objective_and_validation_words_decide_the_choice_and_the_other_words_are_tested():
     data = example()
     tables = evaluate(data, one_sweep(), converging_method="hinge-l1inf")
     test, held_out = (data.split == name for name in ("test", "validation"))
@@ -80,7 +80,7 @@ def test_choice_is_by_objective_and_validation_words_and_the_rest_is_tested():
         "eer": eer[1:3].mean(),
         "eer_all_weighted": np.average(eer, weights=positives),
         "validation": np.mean(by_validation_word),
-        "warning": "radius at the upper edge of its grid",  # a certified fit needs no other eta0
+        "warning": "radius at the upper edge of its grid",  # the edge of eta0 does not matter for a certified fit
     }
     (row,) = tables.chosen.to_dict("records")
     assert {name: row[name] for name in expected} == pytest.approx(expected)
@@ -100,14 +100,14 @@ CHOICE = ["radius", "eta0", "validation"]
 
 
 @pytest.mark.parametrize("metric", ["auc", "eer"])
-def test_choice_never_looks_at_test_images(metric):
+def test_the_choice_does_not_depend_on_test_images(metric):
     data = example()
     test = data.split == "test"
     drawn = np.random.default_rng(9).normal(size=data.X.shape)
     sweeps = [one_sweep(seed=seed) for seed in range(5)]
     expected, *others = (
-        evaluate(some, *sweeps, metric=metric).chosen
-        for some in (
+        evaluate(changed, *sweeps, metric=metric).chosen
+        for changed in (
             data,
             data._replace(labels=data.labels ^ test[:, np.newaxis]),
             data._replace(X=np.where(test[:, np.newaxis], np.nan, data.X)),
@@ -120,17 +120,17 @@ def test_choice_never_looks_at_test_images(metric):
 
 
 @pytest.mark.parametrize(("metric", "expected"), [("auc", 2), ("eer", 1)])
-def test_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
+def test_the_chosen_radius_has_the_largest_auc_or_the_smallest_eer(metric, expected):
     # Ten positives P and ten negatives N, from the largest score down. Radius 1: all tied. Radius 2: 8 P, 10 N, 2 P,
     # AUC 0.8, EER 0.2. Radius 3: 7 P, 3 N, 3 P, 7 N, AUC 0.91, EER 0.3.
     labels = np.repeat([True, False], 10)[:, None]
     X = np.zeros((20, 3))
     X[:10, 1] = np.repeat([1, -1], [8, 2])
     X[:, 2] = np.repeat([4, 2, 3, 1], [7, 3, 3, 7])
-    one = one_sweep(
+    trained = one_sweep(
         W=np.eye(3)[:, :, None], radius=np.array([1.0, 2.0, 3.0]), power=np.ones(3), objective=np.ones((3, 2))
     )._replace(validation_words=np.array([True]))
-    pairs, validation, chosen, _ = evaluation.choose(one, evaluation.SplitImages(X, labels), metric)
+    pairs, validation, chosen, _ = evaluation.choose(trained, evaluation.SplitImages(X, labels), metric)
     np.testing.assert_array_equal(pairs, [0, 1, 2])
     np.testing.assert_allclose(validation, {"auc": [0.5, 0.8, 0.91], "eer": [0.5, 0.2, 0.3]}[metric])
     assert chosen == expected
@@ -146,10 +146,10 @@ def test_sparse_features_give_the_same_tables():
         pd.testing.assert_frame_equal(getattr(dense, name), getattr(compressed, name))
 
 
-def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
+def test_the_table_of_weights_holds_non_zero_weights_of_the_first_run_at_the_given_size():
     sweeps = [one_sweep(method, n=n, run=run) for run in (2, 1) for n in (5, 9) for method in ("hinge-l1inf", "svm-l2")]
-    for one in sweeps[::2]:
-        one.sweep.W[1, 0, 2] = 0
+    for trained in sweeps[::2]:
+        trained.sweep.W[1, 0, 2] = 0
     weights = evaluate(example(), *sweeps, at_size=9).weights
     for method, used in (("hinge-l1inf", [0, 1, 3]), ("svm-l2", [0, 1, 2, 3])):
         rows = weights[weights["method"] == method]
@@ -160,7 +160,7 @@ def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
 
 
 @pytest.mark.parametrize(
-    ("data", "one", "of_words", "of_fit"),
+    ("data", "trained", "by_word", "chosen"),
     [
         pytest.param(
             example(),
@@ -181,14 +181,14 @@ def test_weights_are_the_non_zero_ones_of_the_first_run_at_one_size():
             one_sweep(),
             [""] * 4,
             "radius at the upper edge of its grid",
-            id="ties among some images are no warning",
+            id="no warning for ties among some images",
         ),
     ],
 )
-def test_scores_that_say_nothing_carry_a_warning(data, one, of_words, of_fit):
-    tables = evaluate(data, one)
-    assert tables.by_word["warning"].tolist() == of_words
-    assert tables.chosen["warning"].item().endswith(of_fit)
+def test_tied_and_undefined_scores_get_a_warning(data, trained, by_word, chosen):
+    tables = evaluate(data, trained)
+    assert tables.by_word["warning"].tolist() == by_word
+    assert tables.chosen["warning"].item().endswith(chosen)
     assert (tables.by_word["auc"][tables.by_word["warning"] == Kind.TIED] == 0.5).all()
 
 
@@ -197,7 +197,7 @@ def test_scores_that_say_nothing_carry_a_warning(data, one, of_words, of_fit):
     [
         ({"gap": np.array([0.9, 0.9, 0.01, 0.07])}, "radius at the upper; eta0 at the upper; certified gap: 7%"),
         ({"gap": np.full(4, np.nan)}, "radius at the upper; eta0 at the upper"),
-        # Larger balls have nothing left to gain.
+        # No loss is left that a larger radius could reduce.
         ({"objective": np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 0.003]])}, ""),
         (
             {"W": one_sweep().sweep.W[[1, 1]] * np.float32([[[1]], [[3]]]), "gap": np.zeros(4)},
@@ -205,7 +205,7 @@ def test_scores_that_say_nothing_carry_a_warning(data, one, of_words, of_fit):
         ),  # the same classifiers
     ],
 )
-def test_an_edge_is_none_where_the_problem_ends_and_step_sizes_matter_only_without_a_certificate(arrays, expected):
+def test_edges_are_flagged_only_if_better_values_may_lie_beyond(arrays, expected):
     chosen = evaluate(example(), one_sweep(**arrays)).chosen
     assert chosen["warning"].item().replace(" edge of its grid", "") == expected
     for metric in ("auc", "eer"):
@@ -224,11 +224,11 @@ def test_an_edge_is_none_where_the_problem_ends_and_step_sizes_matter_only_witho
         ("aaa", [None, None, None]),
     ],
 )
-def test_an_edge_is_none_if_the_radius_beside_it_gives_the_same_classifiers(classifiers, edges, power):
-    """Three radii for each of two powers. Letters name the classifiers; sizes of weights do not matter."""
+def test_an_edge_is_not_flagged_if_the_neighbouring_radius_gives_the_same_classifiers(classifiers, edges, power):
+    """There are three radii for each of two powers. Letters name classifiers, whose weights may differ in scale."""
     rng = np.random.default_rng(0)
     drawn = rng.normal(size=(6, 3, 4))
-    own = [drawn["ab".index(each)] * rng.uniform(0.1, 10, 4) for each in classifiers]
+    own = [drawn["ab".index(letter)] * rng.uniform(0.1, 10, 4) for letter in classifiers]
     fits = one_sweep(
         radius=np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3]),
         power=np.repeat([0.5, 1.0], 3),
@@ -240,7 +240,7 @@ def test_an_edge_is_none_if_the_radius_beside_it_gives_the_same_classifiers(clas
     assert [flag and flag.kind for flag in flags] == expected
 
 
-def test_a_radius_from_which_on_nothing_of_the_loss_is_left_is_noted_if_the_chosen_one_is_such():
+def test_a_chosen_radius_that_leaves_hardly_any_loss_is_noted_with_the_smallest_such_radius():
     fits = one_sweep(
         radius=np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3]),
         power=np.repeat([0.5, 1.0], 3),
@@ -250,7 +250,7 @@ def test_a_radius_from_which_on_nothing_of_the_loss_is_left_is_noted_if_the_chos
     assert [flag and flag.number for flag in noted] == [None, 2.0, 2.0, None, None, 0.3]
 
 
-ONE_STEP = {"eta0": np.ones(4)}  # with which no edge is flagged
+ONE_STEP = {"eta0": np.ones(4)}  # a grid of one value has no edges
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ ONE_STEP = {"eta0": np.ones(4)}  # with which no edge is flagged
         ({"unconverged": np.array([0, 0, 0, 2])}, "; tasks not converged: 2"),
     ],
 )
-def test_a_chosen_fit_that_is_not_finished_carries_a_warning(arrays, expected):
+def test_a_chosen_fit_that_is_not_finished_gets_a_warning(arrays, expected):
     tables = evaluate(example(), one_sweep(**arrays))
     assert tables.chosen["warning"].item() == f"radius at the upper edge of its grid{expected}"
     gaps = ["certified gap: 90%", expected.removeprefix("; ") if "gap" in arrays else ""]
@@ -271,114 +271,115 @@ def test_a_chosen_fit_that_is_not_finished_carries_a_warning(arrays, expected):
 
 
 @pytest.mark.parametrize("metric", ["auc", "eer"])
-@pytest.mark.parametrize(("factor", "told"), [(0, True), (1e-3, False)])
-def test_validation_that_is_as_good_as_chance_carries_a_warning(metric, factor, told):
+@pytest.mark.parametrize(("factor", "expected"), [(0, True), (1e-3, False)])
+def test_validation_that_is_no_better_than_chance_gets_a_warning(metric, factor, expected):
     """The smaller radius is worse than chance. With a factor of 0 all images have the same score."""
     W = one_sweep().sweep.W[1] * np.float32([-1, factor])[:, np.newaxis, np.newaxis]
     warning = evaluate(example(), one_sweep(W=W), metric=metric).chosen["warning"].item()
-    assert (Kind.NO_BETTER in warning) == told
+    assert (Kind.NO_BETTER in warning) == expected
 
 
 def partly_known():
-    """The example with a third of its labels unknown, and a sweep whose second W has zeros."""
+    """Return the example with a third of its labels unknown, and a sweep whose second W has zeros."""
     data, rng = example(), np.random.default_rng(1)
-    one = one_sweep(
+    trained = one_sweep(
         objective=np.array([[4, 2, np.nan, np.nan], [4, 3, np.nan, np.nan], [4, 3, 2, 1.5], [4, 3, 1, 1.2]])
     )
-    one.sweep.W[1, 1] = [0, 0, 0.1, 0.2]
-    return data._replace(labels=np.where(rng.random((90, 4)) < 1 / 3, -1, data.labels).astype(np.int8)), one
+    trained.sweep.W[1, 1] = [0, 0, 0.1, 0.2]
+    return data._replace(labels=np.where(rng.random((90, 4)) < 1 / 3, -1, data.labels).astype(np.int8)), trained
 
 
-def test_test_images_whose_label_is_unknown_do_not_count():
-    data, one = partly_known()
+def test_test_images_with_unknown_labels_do_not_count():
+    data, trained = partly_known()
     test = data.split == "test"
-    scores, labels = data.X[test] @ one.sweep.W[1], data.labels[test]
+    scores, labels = data.X[test] @ trained.sweep.W[1], data.labels[test]
     auc = np.array([roc_auc_score(y[y >= 0], f[y >= 0]) for f, y in zip(scores.T, labels.T, strict=True)])
-    tables = evaluate(data, one)
+    tables = evaluate(data, trained)
     positives = (labels == 1).sum(axis=0)
     assert tables.by_word["positives"].tolist() == positives.tolist()
     np.testing.assert_allclose(tables.by_word["auc"], auc)
     np.testing.assert_allclose(tables.chosen["auc_all_weighted"], np.average(auc, weights=positives))
 
 
-def test_features_in_use_are_counted_for_all_words_and_for_each():
-    data, one = partly_known()
-    tables = evaluate(data, one)
+def test_features_in_use_are_counted_for_all_words_together_and_for_each_word():
+    data, trained = partly_known()
+    tables = evaluate(data, trained)
     assert tables.chosen["features"].item() == pytest.approx(2 / 3)
     assert tables.by_word["n_features"].tolist() == [1, 1, 2, 2]
 
 
 def test_the_objective_is_the_smallest_and_convergence_ends_with_the_last_iteration():
-    data, one = partly_known()
-    tables = evaluate(data, one, converging_method="hinge-l1inf")
+    data, trained = partly_known()
+    tables = evaluate(data, trained, converging_method="hinge-l1inf")
     assert tables.chosen["objective"].item() == 0.25
     assert tables.convergence["iteration"].tolist() == [0, 1, 0, 1, 2, 3]
     assert tables.convergence["objective"].tolist() == [1, 0.5, 1, 0.75, 0.25, 0.3]
 
 
-def test_the_selection_that_is_asked_for_chooses():
-    """On two validation words, the smaller radius has AUCs of 0.9 and 0.7, the larger one of 1 and 0.7."""
+def test_the_option_selection_decides_the_choice():
+    """On two validation words, the smaller radius has AUCs of 0.9 and 0.7, the larger radius of 1 and 0.7."""
     labels = np.repeat([True, False], 10)[:, None].repeat(2, axis=1)
     X = np.zeros((20, 3))
     X[:10] = 1
     X[0, 0], X[:3, 1] = -1, -1
     W = np.array([np.eye(3)[:, :2], np.eye(3)[:, [2, 1]]])
-    one = one_sweep(W=W, radius=np.array([1.0, 2.0]), power=np.ones(2), objective=np.ones((2, 2)))
-    one = one._replace(validation_words=np.array([True, True]))
-    part = evaluation.SplitImages(X, labels)
-    assert [evaluation.choose(one, part, "auc", selection)[2] for selection in radii.SELECTIONS] == [1, 0]
+    trained = one_sweep(W=W, radius=np.array([1.0, 2.0]), power=np.ones(2), objective=np.ones((2, 2)))
+    trained = trained._replace(validation_words=np.array([True, True]))
+    on_validation = evaluation.SplitImages(X, labels)
+    chosen = [evaluation.choose(trained, on_validation, "auc", selection)[2] for selection in radii.SELECTIONS]
+    assert chosen == [1, 0]
 
 
 @pytest.mark.parametrize("metric", ["auc", "eer"])
-def test_the_function_that_scores_a_path_is_that_of_the_choice(metric):
-    data, one = example(), one_sweep()
-    score = evaluation.validation_score(data.X, data.labels, data.split, one.validation_words, metric=metric)
+def test_paths_are_scored_by_the_metric_of_the_choice(metric):
+    data, trained = example(), one_sweep()
+    score = evaluation.validation_score(data.X, data.labels, data.split, trained.validation_words, metric=metric)
     on_validation = evaluation.SplitImages(*(array[data.split == "validation"] for array in data[:2]))
-    expected = evaluation.choose(one, on_validation, metric)[1] * (1 if metric == "auc" else -1)
-    np.testing.assert_allclose([score(W) for W in one.sweep.W], expected)
+    expected = evaluation.choose(trained, on_validation, metric)[1] * (1 if metric == "auc" else -1)
+    np.testing.assert_allclose([score(W) for W in trained.sweep.W], expected)
 
 
-def test_fits_are_tested_on_what_they_were_learnt_from():
+def test_fits_are_tested_only_on_the_features_and_labels_that_they_were_learnt_from():
     data = example()
     Y = np.where(data.labels, 1, -1).astype(np.int8)
     drawn = tasks.Tasks(Y[np.newaxis], np.array([5]), one_sweep().validation_words)
     fits = one_sweep(learnt_from=sweep.learnt_from(data.X, Y, "hinge-l1")).sweep
-    one = evaluation.trained_sweep(1, 5, "hinge-l1", drawn, fits)
-    assert evaluation.evaluate([one], *data, converging_method="").chosen["n_samples"].tolist() == [Y.size]
-    with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, were learnt from other features than these"):
-        evaluation.evaluate([one], data.X + 1, *data[1:], converging_method="")
+    trained = evaluation.trained_sweep(1, 5, "hinge-l1", drawn, fits)
+    assert evaluation.evaluate([trained], *data, converging_method="").chosen["n_samples"].tolist() == [Y.size]
+    with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, must be learnt from the features to be tested"):
+        evaluation.evaluate([trained], data.X + 1, *data[1:], converging_method="")
     for said, n, method, of_tasks in (
-        ("of hinge-l1, run 1, n 5, must be learnt by it, from the training", 5, "hinge-l1", drawn._replace(Y=-drawn.Y)),
-        ("of hinge-l2, run 1, n 5, must be learnt by it, from the training", 5, "hinge-l2", drawn),
+        ("of hinge-l1, run 1, n 5, must be learnt by that method", 5, "hinge-l1", drawn._replace(Y=-drawn.Y)),
+        ("of hinge-l2, run 1, n 5, must be learnt by that method", 5, "hinge-l2", drawn),
         ("tasks must hold training sets of size 7, got the sizes 5", 7, "hinge-l1", drawn),
     ):
         with pytest.raises(checks.Misfit, match=said):
             evaluation.trained_sweep(1, n, method, of_tasks, fits)
 
 
-DATA, ONE = example(), one_sweep()
-MISFITS = {  # data and sweep, one of them of another dataset or configuration
-    "features of other images": (DATA._replace(X=DATA.X[:-1]), ONE),
-    "labels of other images": (DATA._replace(labels=DATA.labels[:-1]), ONE),
-    "labels of other words": (DATA._replace(labels=DATA.labels[:, :3]), ONE),
-    "fits of other words": (DATA, one_sweep(W=ONE.sweep.W[..., :3])),
+DATA, TRAINED = example(), one_sweep()
+MISFITS = {  # data and sweep that do not belong to the same dataset or configuration
+    "features of other images": (DATA._replace(X=DATA.X[:-1]), TRAINED),
+    "labels of other images": (DATA._replace(labels=DATA.labels[:-1]), TRAINED),
+    "labels of other words": (DATA._replace(labels=DATA.labels[:, :3]), TRAINED),
+    "fits of other words": (DATA, one_sweep(W=TRAINED.sweep.W[..., :3])),
 }
 
 
-@pytest.mark.parametrize(("data", "one"), MISFITS.values(), ids=MISFITS)
-def test_what_does_not_belong_together_is_not_evaluated(data, one):
+@pytest.mark.parametrize(("data", "trained"), MISFITS.values(), ids=MISFITS)
+def test_data_and_fits_that_do_not_belong_together_are_refused(data, trained):
     with pytest.raises(checks.Misfit):
-        evaluate(data, one)
+        evaluate(data, trained)
 
 
-def test_power_is_chosen_by_validation_after_a_radius_for_each():
+def test_validation_chooses_the_power_after_a_radius_for_each_power():
     # Two powers of two radii: the first power has the good W at its larger radius, the second at its smaller one.
     good, bad = one_sweep().sweep.W[[1, 0]]
     arrays = {"radius": np.array([1.0, 10.0, 1.0, 10.0]), "power": np.array([0.5, 0.5, 0.0, 0.0])}
     for W, radius, power, chosen in (
         ([bad, good, bad, -good], 10.0, 0.5, [False, True, True, False]),
         ([bad, -good, good, bad], 1.0, 0.0, [True, False, True, False]),
-        ([bad, good, good, bad], 10.0, 0.5, [False, True, True, False]),  # as good: the power that comes first
+        ([bad, good, good, bad], 10.0, 0.5, [False, True, True, False]),  # equally good: the first power is chosen
     ):
         tables = evaluate(example(), one_sweep(W=np.array(W), **arrays))
         assert tables.chosen[["radius", "power"]].to_numpy().tolist() == [[radius, power]]

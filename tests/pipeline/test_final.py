@@ -1,4 +1,4 @@
-"""The final fit of a dataset, and its numbers on test images."""
+"""The final fit of a dataset, and its scores on test images."""
 
 from types import SimpleNamespace
 
@@ -15,16 +15,16 @@ from jointsparse.pipeline.models import annotator, final
 WORDS = ["ramp", "stripes", "=late"]
 
 
-# Numbers on test images
+# Scores on test images
 
 
-def test_numbers_are_those_of_scikit_learn_also_where_an_image_counts_several_times():
+def test_scores_agree_with_scikit_learn_also_in_resamples_with_repeated_images():
     scores, labels = draw_scores(n=200, m=3)
     numbers = final.tested(scores, labels, n_resamples=40, seed=3)
     drawn = [np.repeat(np.arange(200), times) for times in resample(200, 40, np.random.default_rng(3))[1:]]
     for metric, of_scores in (("auc", roc_auc_score), ("average_precision", average_precision_score)):
-        found = [[of_scores(labels[i, k], scores[i, k]) for k in range(3)] for i in [np.arange(200), *drawn]]
-        expected = np.hstack([found, np.mean(found, axis=1, keepdims=True)])
+        by_word = [[of_scores(labels[i, k], scores[i, k]) for k in range(3)] for i in [np.arange(200), *drawn]]
+        expected = np.hstack([by_word, np.mean(by_word, axis=1, keepdims=True)])
         if metric == "auc":
             np.testing.assert_allclose(numbers[metric][1:], np.quantile(expected[1:], [0.025, 0.975], axis=0))
         np.testing.assert_allclose(numbers[metric][0], expected[0])
@@ -33,7 +33,7 @@ def test_numbers_are_those_of_scikit_learn_also_where_an_image_counts_several_ti
     assert all((low <= value).all() and (value <= high).all() for value, low, high in numbers.values())
 
 
-def test_a_word_that_no_test_image_has_gets_no_number_and_does_not_count_in_the_mean():
+def test_a_word_that_no_test_image_has_is_nan_and_does_not_count_in_the_mean():
     scores, labels = draw_scores(n=40, m=3)
     labels[:, 1] = False
     for values in final.tested(scores, labels, n_resamples=20, seed=0).values():
@@ -45,22 +45,22 @@ def test_a_word_that_no_test_image_has_gets_no_number_and_does_not_count_in_the_
 
 
 @pytest.mark.parametrize("second", [[1] + [0] * 9, [1] * 5 + [0] + [-1] * 4], ids=["with it", "without it, as known"])
-def test_words_in_too_few_images_and_not_in_too_few_are_named(second):
+def test_words_that_too_few_images_have_or_lack_are_refused(second):
     labels = np.stack([np.arange(10) % 2, second], axis=1)
-    with pytest.raises(ValueError, match=r"each word must be in at least two of 10 known images.*\['tea'\]"):
+    with pytest.raises(ValueError, match=r"of the 10 known images at least two must have each word .*\['tea'\]"):
         final.fit(np.eye(10), labels, ["cat", "tea"], norm="l1inf", scales={})
 
 
 def fitted(norm, *, best_score=0.0, **results):
-    """What is asked of a final fit that is compared with others."""
+    """Return a stand-in for a final fit, with the attributes that comparisons use."""
     return SimpleNamespace(best_score_=best_score, coef_=np.zeros((3, 30)), results_by_norm_={norm: results})
 
 
 @pytest.fixture(scope="module")
 def partly_known():
-    """A final fit of samples some of whose labels are unknown, -1, and its table, with the features and labels.
+    """A final fit of samples with some unknown labels (-1), its table, and the features and labels.
 
-    Of three scales of the features, only the second leaves what there is to learn. The last feature is 0 wherever the
+    Of three scales of the features, only the second keeps the informative features. The last feature is 0 wherever the
     first label is known.
     """
     rng = np.random.default_rng(0)
@@ -70,30 +70,30 @@ def partly_known():
     scales = {0.0: [0, 0, 0, 1, 1], 0.5: [1, 10, 0.1, 1, 1], 1.0: [0, 0, 0, 2, 2]}
     split, options = np.repeat(["train", "validation", "test"], [60, 30, 40]), {"n_resamples": 5, "seed": 0}
     scales = {power: np.array(factors) for power, factors in scales.items()}
-    found, table = final.fit_and_test(X, labels, split, WORDS, norm="l1", scales=scales, **options)
-    return X * scales[0.5], labels, found, table
+    fit, table = final.fit_and_test(X, labels, split, WORDS, norm="l1", scales=scales, **options)
+    return X * scales[0.5], labels, fit, table
 
 
-def test_the_power_with_the_best_mean_auc_is_taken_and_scales_the_test_images_too(partly_known):
-    X, labels, found, table = partly_known
-    assert found.power == 0.5
-    scores = np.asarray(found.model.decision_function(X[90:]))
+def test_the_power_with_the_best_mean_auc_is_chosen_and_scales_the_test_images_too(partly_known):
+    X, labels, fit, table = partly_known
+    assert fit.power == 0.5
+    scores = np.asarray(fit.model.decision_function(X[90:]))
     on_test = [(y >= 0, y) for y in labels[90:].T]
-    expected = [roc_auc_score(y[there], scores[there, k]) for k, (there, y) in enumerate(on_test)]
+    expected = [roc_auc_score(y[known], scores[known, k]) for k, (known, y) in enumerate(on_test)]
     np.testing.assert_allclose(table["auc"], [*expected, np.mean(expected)])
 
 
 def test_unknown_labels_do_not_count_in_the_calibration(partly_known):
-    _, labels, found, _ = partly_known
+    _, labels, fit, _ = partly_known
     known, has = labels[:90] >= 0, labels[:90] == 1
     for k in range(3):
-        f, y = found.scores[known[:, k], k], np.where(has[known[:, k], k], 1, -1)
+        f, y = fit.scores[known[:, k], k], np.where(has[known[:, k], k], 1, -1)
         alone = platt_scaling(f[:, np.newaxis], y[:, np.newaxis], np.ones((len(f), 1)))[0]
-        np.testing.assert_allclose(found.model.calibration_[k], alone, rtol=1e-3)
+        np.testing.assert_allclose(fit.model.calibration_[k], alone, rtol=1e-3)
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(0.1, "l12"), (0.001, "l2")])
-def test_folds_choose_the_norm_with_the_fewest_features_within_one_standard_error_of_the_best(spread, expected):
+def test_cross_validation_chooses_the_norm_with_the_fewest_features_within_one_standard_error(spread, expected):
     folds = spread * np.array([[-1.0, 0, 1]])
     models = {
         norm: fitted(norm, scores=score + folds, features=np.full((1, 3), n), gaps=np.zeros((1, 3)), grid=np.ones(1))
@@ -102,10 +102,10 @@ def test_folds_choose_the_norm_with_the_fewest_features_within_one_standard_erro
     assert final.chosen_norm(models) == expected
 
 
-def test_final_fits_are_compared_by_their_means_on_test_images():
+def test_the_comparison_of_final_fits_holds_their_means_on_test_images():
     models = {"l1": fitted("l1", best_score=0.7), "l2": fitted("l2", best_score=0.8)}
     numbers = {"auc": [0.1, 0.6], "auc_low": [0, 0.5], "precision_of_first": [0.2, 0.3], "images": 9, "gap": 0.01}
-    # A word may be called like the row of means, which comes last.
+    # A word may have the name of the row of means, which is always the last row.
     words = pd.DataFrame({"word": final.ALL_WORDS, "features": [2, 4], **numbers})
     table = final.norms(models, [words, words.assign(features=30)], "l2")
     shared = {"of": 30, "auc": 0.6, "auc_low": 0.5, "precision_of_first": 0.3}
@@ -115,12 +115,12 @@ def test_final_fits_are_compared_by_their_means_on_test_images():
     ]
 
 
-def test_the_table_of_a_final_fit_counts_images_that_are_known_to_have_a_word(partly_known):
-    _, labels, found, table = partly_known
+def test_the_table_of_a_final_fit_counts_only_images_that_are_known_to_have_a_word(partly_known):
+    _, labels, fit, table = partly_known
     for column, has in (("images", labels[:90] == 1), ("test_images", labels[90:] == 1)):
         assert table[column].tolist() == [*has.sum(axis=0), has.any(axis=1).sum()]
-    used = found.model.coef_ != 0
+    used = fit.model.coef_ != 0
     assert table["features"].tolist() == [*used.sum(axis=1), used.any(axis=0).sum()]
     assert used.any(axis=0).sum() > used.all(axis=0).sum()
-    card = annotator.card_of(found, table)
+    card = annotator.card_of(fit, table)
     assert (card["known_images"], card["features"]) == (90, [used.any(axis=0).sum(), 5])

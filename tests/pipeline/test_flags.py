@@ -1,4 +1,4 @@
-"""Warnings: constant features, images that repeat in another split, all warnings in one place."""
+"""Warnings about constant features and repeated images, and the table that collects all warnings."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ def images(split=("train", "train", "test", "validation", "unlabelled")):
 
 
 def blocks(X, cut=2):
-    """Its rows in two blocks, the second first."""
+    """Return the rows of X in two blocks, the second block first."""
     rows = np.arange(X.shape[0])
     return [(rows[cut:], X[cut:]), (rows[:cut], X[:cut])]
 
@@ -28,7 +28,7 @@ def counts(X, given, of=None):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_features_that_are_the_same_in_all_training_images_are_counted(form):
     X = np.random.default_rng(0).random((5, 6)) + 1
-    X[:2, 1], X[:2, 4] = 0, 0.3  # the same in training, not elsewhere
+    X[:2, 1], X[:2, 4] = 0, 0.3  # constant in the training images only
     table = counts(form(X), form(X))
     assert table.loc["constant features", ["count", "of"]].tolist() == [2, 6]
     assert table.loc["constant features", "warning"] == "features that are the same in all training images: 2"
@@ -36,7 +36,7 @@ def test_features_that_are_the_same_in_all_training_images_are_counted(form):
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_more_images_than_are_looked_at_together_give_the_same_counts(form, monkeypatch):
+def test_counts_do_not_depend_on_the_number_of_images_per_block(form, monkeypatch):
     X = np.random.default_rng(0).integers(0, 2, (200, 40)) * (np.arange(40) % 5 > 0)
     of = images(["train"] * 200)
     expected = counts(form(X), form(X), of)
@@ -48,7 +48,7 @@ def test_more_images_than_are_looked_at_together_give_the_same_counts(form, monk
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_images_that_repeat_in_another_split_are_listed_once_each(form):
     given = np.random.default_rng(0).random((5, 4))
-    given[[1, 2, 4]] = given[0]  # a train, train, test and unlabelled image
+    given[[1, 2, 4]] = given[0]  # equal images in train (two), test and unlabelled
     table, repeated = flags.of_features(blocks(given), blocks(form(given)), images())
     assert repeated.to_dict("records") == [
         {"image": "2.jpg", "split": "test", "same_as": "0.jpg", "split_of_that": "train"},
@@ -57,7 +57,7 @@ def test_images_that_repeat_in_another_split_are_listed_once_each(form):
     assert table["warning"].tolist()[2] == "images with the features of an image in another split: 2"
 
 
-def test_the_repetition_is_the_one_in_the_later_split_whatever_comes_first():
+def test_the_image_in_the_later_split_is_listed_whatever_the_order_of_images():
     given = np.random.default_rng(0).random((2, 4))
     given[1] = given[0]
     _, repeated = flags.of_features(blocks(given, 1), blocks(given, 1), images(("test", "train")))
@@ -65,11 +65,11 @@ def test_the_repetition_is_the_one_in_the_later_split_whatever_comes_first():
 
 
 @pytest.mark.parametrize(("gap", "said"), [(0.0123, "0.012"), (0.00042, "0.00042")])
-def test_a_gap_is_told_with_two_digits(gap, said):
+def test_a_gap_is_written_with_two_digits(gap, said):
     assert gap_above(1e-4, gap).write().endswith(f": {said}")
 
 
-def test_repetition_is_bit_by_bit_and_not_of_images_without_features():
+def test_repeated_images_are_equal_bit_by_bit_and_images_without_features_are_not_compared():
     given = np.random.default_rng(0).random((5, 4))
     given[2] = np.nextafter(given[0], 1)
     given[[1, 3]] = 0
@@ -79,12 +79,12 @@ def test_repetition_is_bit_by_bit_and_not_of_images_without_features():
 
 
 @pytest.mark.parametrize("rows", [(4, 5), (5, 4)])
-def test_features_of_other_images_are_refused(rows):
+def test_a_wrong_number_of_rows_is_refused(rows):
     with pytest.raises(Misfit, match="must have a row for each of 5 images, got shape"):
         flags.of_features(*([(slice(None), np.ones((n, 2)))] for n in rows), images())
 
 
-def test_each_kind_of_warning_is_told_once_per_table():
+def test_each_kind_of_warning_has_one_row_per_table():
     tables = {
         "chosen": pd.DataFrame(
             {
@@ -113,7 +113,7 @@ def test_each_kind_of_warning_is_told_once_per_table():
 
 
 @pytest.mark.parametrize(
-    ("warnings", "told"),
+    ("warnings", "expected"),
     [
         (["words with 0 in l1inf: 3", "words with 0 in l1inf: 12"], "words with 0 in l1inf: 3 to 12"),
         (["certified only to: 1e-05", "certified only to: 0.002"], "certified only to: 1e-05 to 0.002"),
@@ -122,9 +122,9 @@ def test_each_kind_of_warning_is_told_once_per_table():
         (["a {brace}", "a {brace}"], "a {brace}"),
     ],
 )
-def test_warnings_that_differ_in_numbers_are_one(warnings, told):
+def test_warnings_that_differ_only_in_numbers_are_joined(warnings, expected):
     got = warning_table.gather({"chosen": pd.DataFrame({"warning": warnings})})
-    assert got[["warning", "rows"]].to_numpy().tolist() == [[told, 2]]
+    assert got[["warning", "rows"]].to_numpy().tolist() == [[expected, 2]]
 
 
 FLAGS = [Flag("gap", 7, "%"), Flag("at an edge"), Flag("tasks not converged", 3), Flag("certified to", 1e-5)]
@@ -133,11 +133,11 @@ FLAGS = [Flag("gap", 7, "%"), Flag("at an edge"), Flag("tasks not converged", 3)
 @pytest.mark.parametrize(
     "cell, flags", [("", []), (np.nan, []), (None, []), (write_cell([None, *FLAGS, None]), FLAGS)], ids=str
 )
-def test_a_cell_holds_flags(cell, flags):
+def test_the_flags_of_a_cell_are_read_back(cell, flags):
     assert read_cell(cell) == flags
 
 
 @pytest.mark.parametrize("table", [{"warning": [np.nan, np.nan]}, {"n": [1, 2]}], ids=["none", "no column"])
-def test_without_warnings_the_table_has_its_columns(table):
+def test_the_table_has_its_columns_even_without_warnings(table):
     got = warning_table.gather({"chosen": pd.DataFrame(table)})
     assert len(got) == 0 and list(got) == ["table", "warning", "rows", "of", "first"]

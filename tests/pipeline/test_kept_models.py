@@ -166,7 +166,7 @@ def test_the_version_of_another_is_a_warning_in_one_line(path):
     assert shown.stderr.count("\n") == 1
 
 
-def test_decisions_that_are_no_numbers_are_one_sentence(path, capsys):
+def test_scores_that_are_not_finite_are_refused(path, capsys):
     model = model_of("annotator")
     model["classifier"].coef_ = np.full_like(model["classifier"].coef_, 1e30)
     model["basis"].factors_ = np.full(3, 1e30)
@@ -174,7 +174,7 @@ def test_decisions_that_are_no_numbers_are_one_sentence(path, capsys):
     model["basis"].basis_ = model["basis"].basis_._replace(mean=np.zeros(9, np.float32))
     model.check_["scores"] = model["classifier"].intercept_[np.newaxis]
     write_model(path, model)
-    assert "the model must give finite decisions, got others" in said_of(["annotate", str(path), "in"], capsys)[1]
+    assert "the scores of the model must be finite, got" in said_of(["annotate", str(path), "in"], capsys)[1]
 
 
 def test_few_large_pictures_are_described_side_by_side(monkeypatch):

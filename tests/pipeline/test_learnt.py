@@ -1,4 +1,4 @@
-"""How well each word was learnt: tests against chance, and intervals that hold the true AUC."""
+"""The table of words: tests against chance, and coverage of the intervals of AUC."""
 
 import math
 
@@ -25,7 +25,7 @@ def test_a_word_is_tested_against_chance():
 @pytest.mark.parametrize(
     "chose, expected", [(False, [False, 0.7, 2]), ([True, False], [False, 0.8, 1]), (True, [True, 0.7, 2])]
 )
-def test_a_word_is_told_by_the_runs_in_which_it_did_not_choose_the_radius(chose, expected):
+def test_runs_in_which_a_word_chose_the_radius_are_left_out_unless_it_did_in_all_runs(chose, expected):
     (row,) = words_learnt(BY_WORD.assign(validation_word=chose), 20).to_dict("records")
     assert [row[name] for name in ("validation_word", "auc", "runs")] == pytest.approx(expected)
 
@@ -34,8 +34,8 @@ def test_a_word_is_told_by_the_runs_in_which_it_did_not_choose_the_radius(chose,
     "n_runs, positives, true, width",
     [(1, 10, 0.95, 0.25), (1, 100, 0.6, 0.13), (2, 30, 0.8, 0.24), (3, 10, 0.8, 0.35), (10, 30, 0.95, 0.12)],
 )
-def test_interval_of_a_word_holds_its_true_auc(n_runs, positives, true, width):
-    """Scores of shared images are normal, training sets move positives by N(0, 0.2²), each method has ten words."""
+def test_the_interval_of_a_word_covers_its_true_auc(n_runs, positives, true, width):
+    """Scores of shared images are normal, training sets shift positives by N(0, 0.2²), each method has ten words."""
     rng = np.random.default_rng(0)
     moved = np.sqrt(2.04) * stats.norm.ppf(true) + 0.2 * rng.normal(size=(n_runs, 1000))
     scores = rng.normal(size=(3 * positives, 1000))
@@ -43,15 +43,15 @@ def test_interval_of_a_word_holds_its_true_auc(n_runs, positives, true, width):
     rows = pd.DataFrame({"n": 5, "word": np.tile(np.arange(1000), n_runs), "validation_word": False, "n_features": 0})
     rows["auc"] = np.concatenate([auc(scores + labels * by, labels) for by in moved])
     table = by_size(rows.assign(method=rows["word"] // 10, positives=positives), len(scores))
-    # A single run says nothing of other training sets: the interval holds the AUC of its fit.
-    held = true if n_runs > 1 else stats.norm.cdf(moved[0] / np.sqrt(2))
-    assert ((table["low"] <= held) & (held <= table["high"])).mean() >= 0.93
+    # The interval of a single run is for the AUC of its fit, because nothing is known about other training sets.
+    target = true if n_runs > 1 else stats.norm.cdf(moved[0] / np.sqrt(2))
+    assert ((table["low"] <= target) & (target <= table["high"])).mean() >= 0.93
     assert (table["high"] - table["low"]).mean() == pytest.approx(width, abs=0.01)
 
 
 @pytest.mark.parametrize("n_runs", [1, 2])
 @pytest.mark.parametrize("positives", [1, 10, 100])
 @pytest.mark.parametrize("area", [0.0, 0.5, 1.0])
-def test_interval_of_a_word_lies_between_0_and_1(area, n_runs, positives):
+def test_the_interval_of_a_word_is_between_0_and_1(area, n_runs, positives):
     (row,) = by_size(BY_WORD[:n_runs].assign(auc=area, positives=positives), 200).to_dict("records")
     assert 0 < row["low"] <= max(area, 0.2) and min(area, 0.8) <= row["high"] < 1 and row["high"] - row["low"] > 0.02

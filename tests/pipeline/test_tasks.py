@@ -1,4 +1,4 @@
-"""Words as tasks: which words are chosen, who has them, and what the training sets hold."""
+"""Words as tasks: which words are chosen, which images have them, and what the training sets contain."""
 
 from unicodedata import normalize
 
@@ -25,15 +25,15 @@ CAPTIONS = pd.DataFrame(
 )
 
 
-def test_most_frequent_words_of_the_training_images_come_first():
+def test_the_most_frequent_words_of_the_training_images_come_first():
     words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
-    assert words["word"].tolist() == ["dog", "café"]  # cat is in one training image, after café in the alphabet
+    assert words["word"].tolist() == ["dog", "café"]  # cat, in one training image like café, is later in the alphabet
     np.testing.assert_array_equal(labels[:, 0], [True, False, False, True, False, True])
     assert words.loc[0, ["images", "train", "validation", "test"]].tolist() == [3, 2, 0, 1]
 
 
 @pytest.mark.parametrize(("n_with", "warning"), [(9, "training images with it: 90%"), (8, "")])
-def test_a_word_of_nearly_every_training_image_carries_a_warning(n_with, warning):
+def test_a_word_that_nearly_all_training_images_have_gets_a_warning(n_with, warning):
     words, _ = tasks.choose_words(
         pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]}),
         pd.DataFrame({"image": range(12), "caption": ["dog"] * n_with + ["cat"] * (10 - n_with) + ["dog", "dog"]}),
@@ -49,7 +49,7 @@ def test_inflected_forms_are_joined_when_asked():
 
 
 def captions_of(*texts):
-    """A caption for each of the first images."""
+    """Return a caption for each of the first images."""
     return pd.DataFrame({"image": list("abcdef")[: len(texts)], "caption": texts})
 
 
@@ -78,7 +78,7 @@ def captions_of(*texts):
         ),
     ],
 )
-def test_words_are(captions, options, expected):
+def test_options_decide_which_words_are_chosen(captions, options, expected):
     words, _ = tasks.choose_words(IMAGES, captions, n_words=len(expected), **options)
     assert words["word"].tolist() == expected
 
@@ -87,7 +87,7 @@ def test_words_are(captions, options, expected):
 
 
 def photographs(*counts):
-    """20 images for training, 4 for validation and 4 to test, and word after word in as many of each part as given."""
+    """Return 20 training, 4 validation and 4 test images. counts: for each word, its number of images in each split."""
     names = [f"{split}{i}" for split, n in (("train", 20), ("validation", 4), ("test", 4)) for i in range(n)]
     images = pd.DataFrame({"image": names, "split": [name.rstrip("0123456789") for name in names]})
     words = ["ant", "bee", "cow", "dog", "elk"]
@@ -110,7 +110,7 @@ def photographs(*counts):
         ((9, 2, 4), "left out, too few test images without it: 0"),
     ],
 )
-def test_a_word_with_too_few_images_is_left_out_and_says_so(tmp_path, counts, expected):
+def test_a_word_with_too_few_images_is_left_out_with_a_warning(tmp_path, counts, expected):
     with pytest.warns(UserWarning, match=f"^the word 'bee' is {expected}$"):
         words, labels = tasks.choose_words(*photographs((10, 2, 2), counts, (8, 0, 1)), n_words=3, smallest_size=5)
     assert words[["word", "warning"]].to_numpy().tolist() == [["ant", ""], ["cow", ""], ["bee", expected]]
@@ -126,9 +126,9 @@ def test_fewer_words_than_asked_for_are_enough():
 
 
 @pytest.mark.parametrize(("most", "expected"), [(40, ["ant", "cow", "dog"]), (2, ["ant", "cow"])])
-def test_as_many_words_as_have_enough_images_are_taken_when_asked(monkeypatch, most, expected):
+def test_with_auto_all_words_that_have_enough_images_are_chosen(monkeypatch, most, expected):
     monkeypatch.setattr(tasks, "MOST_WORDS", most)
-    counts = (10, 2, 2), (9, 2, 0), (8, 0, 1), (7, 1, 1), (6, 2, 2)  # of the last too few to train
+    counts = (10, 2, 2), (9, 2, 0), (8, 0, 1), (7, 1, 1), (6, 2, 2)  # the last has too few training images
     with pytest.warns(UserWarning, match="^the word 'bee' is left out, too few test images"):
         words, labels = tasks.choose_words(*photographs(*counts), n_words="auto", smallest_size=7)
     assert words["word"].tolist() == [*expected, "bee"]
@@ -147,35 +147,36 @@ def draw(labels=LABELS, seed=1, **options):
     return tasks.draw(labels, SPLIT, WORDS, **options, rng=np.random.default_rng(seed))
 
 
-def test_training_sets_hold_what_their_names_say():
+def test_training_sets_are_nested_and_have_their_sizes():
     (Y, sizes, validation_words), table = draw()
     assert (sizes.tolist(), Y.shape, validation_words.sum()) == (SIZES, (3, 300, 5), 2)
     assert (Y[2][Y[0] != 0] == Y[0][Y[0] != 0]).all()  # nested
     assert (draw()[0].Y == Y).all() and (draw(seed=2)[0].Y != Y).any()
     assert not Y[:, SPLIT != "train"].any()
     assert all(LABELS[y == 1].all() and not LABELS[y == -1].any() for y in Y)
-    positives, negatives = (np.sum(which, axis=1) for which in (Y == 1, Y == -1))  # of each size and word
+    positives, negatives = (np.sum(which, axis=1) for which in (Y == 1, Y == -1))  # for each size and word
     assert (positives[0] == 5).all() and (negatives[1] == 20).all()
     in_table = table.pivot_table(["positives", "negatives"], "n", "word", sort=False)
     np.testing.assert_array_equal(in_table, np.hstack([positives, negatives]))
     assert in_table.index.tolist() == SIZES and in_table["positives"].columns.tolist() == WORDS
 
 
-def test_rare_word_is_capped_and_says_so():
-    table, have = draw()[1], int(LABELS[SPLIT == "train", 0].sum())
-    of_word = table.loc[table["word"] == "word0", ["n", "positives", "capped"]]
-    assert of_word.to_numpy().tolist() == [[5, 5, False], [10, 10, False], [40, have, True]]
+def test_a_rare_word_gets_all_its_positives_and_is_marked_as_capped():
+    table, n_positives = draw()[1], int(LABELS[SPLIT == "train", 0].sum())
+    rows = table.loc[table["word"] == "word0", ["n", "positives", "capped"]]
+    assert rows.to_numpy().tolist() == [[5, 5, False], [10, 10, False], [40, n_positives, True]]
 
 
-def test_a_word_that_nearly_all_images_have_is_capped_too():
+def test_a_word_that_nearly_all_images_have_is_marked_as_capped_too():
     most = LABELS.copy()
     most[SPLIT == "train", 0] = True
     most[np.flatnonzero(SPLIT == "train")[:12], 0] = False
     table = draw(most)[1]
-    assert table.loc[table["word"] == "word0", "capped"].tolist() == [False, True, True]  # 10, 20 and 80 negatives
+    # 12 of the 10, 20 and 80 negatives exist.
+    assert table.loc[table["word"] == "word0", "capped"].tolist() == [False, True, True]
 
 
-def test_words_without_validation_images_choose_nothing():
+def test_words_without_validation_images_are_not_validation_words():
     few = np.where((SPLIT == "validation")[:, np.newaxis] & (np.arange(5) > 2), False, LABELS)
     chosen = [draw(few, seed=seed)[0].validation_words for seed in range(9)]
     assert np.sum(chosen, axis=0)[:3].all() and not np.any(chosen, axis=0)[3:].any()
@@ -195,7 +196,7 @@ def test_words_without_validation_images_choose_nothing():
         ("auto", "auto", 1),
     ],
 )
-def test_validation_words_shrink_with_the_words(n_validation_words, n_words, expected):
+def test_the_number_of_validation_words_shrinks_with_the_number_of_words(n_validation_words, n_words, expected):
     assert draw(n_validation_words=n_validation_words, n_words=n_words)[0].validation_words.sum() == expected
 
 
@@ -209,7 +210,7 @@ def test_validation_words_shrink_with_the_words(n_validation_words, n_words, exp
         ([3, 4], [10]),
     ],
 )
-def test_sizes_grow_as_far_as_half_of_the_words_reach_when_asked(n_positives, expected):
+def test_with_auto_at_least_half_of_the_words_reach_each_size(n_positives, expected):
     assert tasks.auto_sizes(np.array(n_positives)) == expected
     np.testing.assert_equal(draw(sizes="auto")[0], draw(sizes=[10, 20, 40])[0])
     np.testing.assert_equal(draw(sizes={"auto": 2})[0], draw(sizes=[10, 40])[0])
@@ -218,7 +219,7 @@ def test_sizes_grow_as_far_as_half_of_the_words_reach_when_asked(n_positives, ex
 # Images set aside
 
 
-def test_images_set_aside_become_unlabelled_and_no_others():
+def test_only_images_that_are_set_aside_become_unlabelled():
     split = np.array(["train"] * 20 + ["validation"] * 5 + ["test"] * 10 + ["unlabelled"] * 3)
     got = tasks.set_aside(split, {"train": 7, "test": 4, "validation": 0}, rng=np.random.default_rng(0))
     assert [np.count_nonzero(got == name) for name in ("train", "validation", "test", "unlabelled")] == [13, 5, 6, 14]
@@ -228,27 +229,27 @@ def test_images_set_aside_become_unlabelled_and_no_others():
     )
 
 
-# One label of each sample
+# One label per sample
 
 
 def images_of(names, trained):
-    """Images for training, and others for testing."""
+    """Return images, of which those in `trained` are for training and the others for testing."""
     return pd.DataFrame({"image": list(names), "split": np.where(np.isin(list(names), list(trained)), "train", "test")})
 
 
-def test_most_frequent_label_of_training_samples_is_taken_unless_another_is_named():
+def test_the_most_frequent_label_of_training_samples_is_chosen_by_default():
     captions = pd.DataFrame({"image": list("aabef"), "caption": ["tea", "oil", "tea", "oil", "oil"]})
     label, y = tasks.one_label(images_of("abcdef", "abcd"), captions)
     assert (label, y.tolist()) == ("tea", [1, 1, -1, -1, -1, -1])
     assert tasks.one_label(images_of("abcdef", "abcd"), captions, "oil")[1].tolist() == [1, -1, -1, -1, 1, 1]
 
 
-def test_validation_samples_are_learnt_from_where_nothing_is_validated():
+def test_halves_learn_from_training_and_validation_samples():
     images = pd.DataFrame({"image": list("abcd"), "split": ["train", "validation", "test", "unlabelled"]})
     np.testing.assert_equal(tasks.halves(images), ([True, True, False, False], [False, False, True, False]))
 
 
-def test_a_tenth_is_left_out_and_another_one_the_next_time():
+def test_each_call_of_thinned_leaves_out_a_different_tenth():
     chosen, rng = np.arange(60) % 3 > 0, np.random.default_rng(0)
     first, second = (tasks.thinned(chosen, rng) for _ in range(2))
     assert first.sum() == second.sum() == 36 and chosen.sum() == 40
@@ -272,11 +273,11 @@ def test_a_tenth_is_left_out_and_another_one_the_next_time():
         ("שָׁלוֹם 2 عَرَبِيّ", [normalize("NFC", word) for word in ("שָׁלוֹם", "عَرَبِيّ")]),
     ],
 )
-def test_digits_and_marks_belong_to_words_and_addresses_are_no_words(caption, expected):
+def test_words_may_contain_digits_and_marks_and_addresses_are_not_words(caption, expected):
     assert tasks.words_of(caption) == expected
 
 
-def test_labels_are_the_same_however_their_accents_are_written():
+def test_labels_in_both_forms_of_unicode_are_the_same():
     images, captions = images_of("abc", "abc"), captions_of("caf\u00e9", "cafe\u0301 ", "th\u00e9")
     words, labels = tasks.choose_words(images, captions, n_words=2, split_captions=False)
     assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"]
@@ -285,34 +286,34 @@ def test_labels_are_the_same_however_their_accents_are_written():
     assert tasks.classes(images, captions).tolist() == ["caf\u00e9", "caf\u00e9", "th\u00e9"]
 
 
-# Training sets of a size
+# Training sets of a given size
 
 
 DRAWN = tasks.Tasks(Y=np.arange(24).reshape(2, 4, 3), sizes=np.array([5, 9]), validation_words=np.ones(3, bool))
 
 
-def test_training_sets_are_those_of_their_size():
+def test_training_sets_are_found_by_their_size():
     np.testing.assert_array_equal([DRAWN.training_sets(5), DRAWN.training_sets()], DRAWN.Y)
 
 
 @pytest.mark.parametrize(("most", "expected"), [(9, 9), (40, 9), (8, 5), (3, 5)])
-def test_size_for_a_figure_is_the_largest_that_may_be(most, expected):
+def test_size_at_most_is_the_largest_size_up_to_a_limit_or_else_the_smallest(most, expected):
     assert DRAWN.size_at_most(most) == expected
 
 
-# What is refused
+# Errors
 
 
 def labelled(*names):
-    """Images a and b for training and c for testing, and a caption "tea" of each name."""
+    """Return images a and b for training and c for testing, and a caption "tea" for each of the names."""
     return images_of("abc", "ab"), pd.DataFrame({"image": names, "caption": "tea"})
 
 
 CHOSEN = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
 FEW = photographs((10, 2, 2), (8, 1, 2), (7, 1, 1))
 UNTESTED = [table[~table["image"].str.startswith("test")] for table in FEW]
-TOO_FEW = r"at least 2 words must each have 9 training images .* got 1( \('bee' is left out, .*: 8\))?: choose smaller"
-NOT_SOME = "label must be one that some .* got 'tea', which"
+TOO_FEW = r"at least 2 words must have 9 training images .* got 1 such words( \('bee' is left out, .*: 8\))?: choose"
+NOT_SOME = "some training samples must have the label .* got 'tea', which"
 WRONG_CALLS = [
     (ValueError, lambda: tasks.choose_words(IMAGES, CAPTIONS, n_words=100), "n_words must be at most 7, .* got 100"),
     *(
@@ -322,13 +323,13 @@ WRONG_CALLS = [
     (
         ValueError,
         lambda: tasks.choose_words(*UNTESTED, n_words=2, smallest_size=5),
-        "the test part must hold images, got none: see the splits of the dataset",
+        "the test split must hold images, got none: check the splits of the dataset",
     ),
     *(
         (
             ValueError,
             lambda value=value: draw(np.where(SPLIT[:, np.newaxis] == "validation", value, LABELS)),
-            r"the validation part must hold images with a word .* got \d+ images and no such word of word0, word1, ",
+            r"the validation split must hold images with .* got \d+ images and no such word among word0, word1, ",
         )
         for value in (False, True)
     ),
@@ -340,9 +341,9 @@ WRONG_CALLS = [
         (
             ValueError,
             lambda numbers=numbers: tasks.set_aside(np.array(["train"] * 20), numbers, rng=np.random.default_rng(0)),
-            f"set aside must be less than {there}, the number there is, got",
+            f"set aside must be less than {limit}, the number of such images, got",
         )
-        for numbers, there in (({"train": 20}, 20), ({"test": 1}, 0))
+        for numbers, limit in (({"train": 20}, 20), ({"test": 1}, 0))
     ),
     (ValueError, lambda: tasks.one_label(*labelled("a", "b"), "tea"), f"{NOT_SOME} 2 of 2 have"),
     (ValueError, lambda: tasks.one_label(*labelled("c"), "tea"), f"{NOT_SOME} 0 of 2 have"),
@@ -350,20 +351,24 @@ WRONG_CALLS = [
     (
         ValueError,
         lambda: tasks.classes(*labelled("a", "b")),
-        "each sample must have one label, its class, got 0 for 'c'",
+        "each sample must have exactly one label, its class, got 0 for 'c'",
     ),
     (
         ValueError,
         lambda: tasks.classes(*labelled(*"abcc")),
-        "each sample must have one label, its class, got 2 for 'c'",
+        "each sample must have exactly one label, its class, got 2 for 'c'",
     ),
     (ValueError, lambda: tasks.halves(images_of("a", "a")), "for training and for testing, got 1 and 0"),
-    (Misfit, lambda: tasks.choose_words(IMAGES[:5], CAPTIONS, n_words=1), "captions must be of .* got one of 'f'"),
+    (
+        Misfit,
+        lambda: tasks.choose_words(IMAGES[:5], CAPTIONS, n_words=1),
+        "captions must belong .* got a caption of 'f'",
+    ),
     *(
         (
             Misfit,
             lambda others=others: tasks.names_of(CHOSEN[0], others),
-            "labels must be of the words in their table, dog, café, got others",
+            "labels must belong to the words in the table, dog, café, got labels of other words",
         )
         for others in (CHOSEN[1][:, ::-1], CHOSEN[1][:, :1], CHOSEN[1][0], CHOSEN[1].astype(str))
     ),
@@ -380,12 +385,12 @@ WRONG_CALLS = [
 
 @pytest.mark.filterwarnings("ignore:the word")
 @pytest.mark.parametrize(("error", "call", "said"), WRONG_CALLS)
-def test_what_makes_no_tasks_is_one_clear_error(error, call, said):
+def test_input_that_makes_no_tasks_is_refused(error, call, said):
     with pytest.raises(error, match=said):
         call()
 
 
-def test_each_run_of_a_study_draws_tasks_of_its_own_from_the_seed(run_script, tmp_path):
+def test_each_run_of_a_study_draws_its_own_tasks_from_the_seed(run_script, tmp_path):
     labels = np.random.default_rng(0).random((60, 3)) < 0.4
     images = pd.DataFrame({"image": range(60), "split": ["train"] * 40 + ["validation"] * 20})
     words = pd.DataFrame({"word": list("abc"), "images": labels.sum(axis=0), "warning": ""})

@@ -1,7 +1,7 @@
-"""The pipeline: the papers' experiments, and people's own data, from raw files to tables, figures, pages and models.
+"""The pipeline: from raw files to tables, figures, pages and models, for the papers' experiments and for your own data.
 
-It imports the library, and nothing in the library imports it; only `jointsparse.__main__` starts its command. It needs
-the extra: ``pip install 'jointsparse[pipeline]'``.
+The pipeline imports the library, but the library does not import the pipeline, except that `jointsparse.__main__`
+starts the command. The pipeline needs the optional dependencies: ``pip install 'jointsparse[pipeline]'``.
 """
 
 from jointsparse.registry import ROOMS, Room

@@ -1,6 +1,7 @@
-"""A flag: what a reader should know of a row of a table, such as a fit that is not certified.
+"""Flags: short warnings about a row of a table, for example that a fit is not certified.
 
-A cell of a column `warning` holds the flags of its row, parted by "; ", each as its kind, or as "kind: number".
+A cell of a column `warning` holds the flags of its row, separated by "; ". A flag is written as "kind" or
+"kind: number".
 """
 
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from typing import NamedTuple, Self
 
 
 class Kind(StrEnum):
-    """The kinds of flags, in the words of tables. `explorer.findings` says what each means."""
+    """The kinds of flags, as tables write them. `explorer.findings` explains the meaning of each kind."""
 
     CERTIFIED_GAP = "certified gap"
     CERTIFIED_ONLY_TO = "optimum certified only to"
@@ -42,7 +43,7 @@ LEFT_OUT = {Kind.FEW_TRAINING_WITH, Kind.FEW_TRAINING_WITHOUT, Kind.FEW_TEST_WIT
 
 
 class Flag(NamedTuple):
-    """One flag. kind: see `Kind`. number: how large or how many, if there is one. unit: "" or "%".
+    """A flag. kind: see `Kind`. number: a size or a count, or None. unit: "" or "%".
 
     >>> Flag(Kind.CERTIFIED_GAP, 7, "%").write()
     'certified gap: 7%'
@@ -53,12 +54,12 @@ class Flag(NamedTuple):
     unit: str = ""
 
     def write(self) -> str:
-        """Text of the flag."""
+        """Return the flag as text."""
         return str(self.kind) if self.number is None else f"{self.kind}: {self.number:g}{self.unit}"
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Read what `write` wrote."""
+        """Read a flag from text written by `write`."""
         kind, _, number = text.rpartition(": ")
         try:
             return cls(kind, float(number.removesuffix("%")), "%" if number.endswith("%") else "")
@@ -67,20 +68,20 @@ class Flag(NamedTuple):
 
 
 def gap_above(tol: float, gap: float) -> Flag | None:
-    """Flag of an optimum that is not certified to tol; else None."""
+    """Return a flag if the optimum is not certified to tol, otherwise None."""
     return Flag(Kind.CERTIFIED_ONLY_TO, float(f"{gap:.2g}")) if gap > tol else None
 
 
 def write_cell(flags: Iterable[Flag | None]) -> str:
-    """Cell of the flags of one row, without those that are None."""
+    """Return the text of a cell with the flags of a row. None among the flags is skipped."""
     return "; ".join(flag.write() for flag in flags if flag is not None)
 
 
 def read_cell(cell: object) -> list[Flag]:
-    """Read what `write_cell` wrote; an empty or missing cell holds no flag."""
+    """Read the flags in a cell written by `write_cell`. An empty or missing cell has no flags."""
     return [Flag.read(text) for text in cell.split("; ")] if isinstance(cell, str) and cell else []
 
 
 def kinds_in(cell: object) -> set[str]:
-    """The kinds of the flags in a cell."""
+    """Return the kinds of the flags in a cell."""
     return {flag.kind for flag in read_cell(cell)}

@@ -1,6 +1,6 @@
-"""Independent l2-regularised linear classifiers with scikit-learn's LinearSVC: the standard SVM the paper compares to.
+"""Train an independent l2-regularised linear classifier per task with scikit-learn's LinearSVC.
 
-Source: Quattoni et al. 2009, sec. 6 (there SVM-Light).
+This is the standard SVM with which the paper compares. Source: Quattoni et al. 2009, sec. 6, which uses SVM-Light.
 """
 
 import warnings
@@ -21,20 +21,22 @@ def run(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
-    """For every task k and every C: min_w ½‖w‖² + C sum_{i: Y_ik != 0} max(0, 1 - Y_ik x_i·w), without intercept.
+    """Solve min_w ½‖w‖² + C sum_{i: Y_ik != 0} max(0, 1 - Y_ik x_i·w) for every task k and every C.
+
+    There is no intercept.
 
     Parameters
     ----------
     X : matrix, (n_samples, n_features)
-        Samples of no task are not touched.
+        Features. Rows of samples that belong to no task are not read.
     Y : array, (n_samples, n_tasks)
-        -1 and +1, or 0 where the sample is not of the task.
+        Labels: -1 or +1, or 0 if the sample does not belong to the task.
     C : list of floats above 0
-        scikit-learn's C. A large one regularises weakly.
+        scikit-learn's C. Larger values regularise less.
     max_iter : int
-        Iterations of LinearSVC.
+        Maximum number of iterations of LinearSVC.
     seed : int
-        Of LinearSVC's order of samples.
+        Seed with which LinearSVC shuffles the samples.
     progress : function (done, total), optional
         Called after each task.
 
@@ -46,7 +48,7 @@ def run(
     Raises
     ------
     Misfit
-        If X and Y have not the same number of rows.
+        If X and Y have different numbers of rows.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.svm import LinearSVC
@@ -63,8 +65,8 @@ def run(
     for k in range(n_tasks):
         rows = np.flatnonzero(Y[:, k])
         X_k, y = X[rows].astype(np.float64), Y[rows, k]
-        for p, one_C in enumerate(C):
-            learner = LinearSVC(C=one_C, loss="hinge", fit_intercept=False, max_iter=max_iter, random_state=seed)
+        for p, value in enumerate(C):
+            learner = LinearSVC(C=value, loss="hinge", fit_intercept=False, max_iter=max_iter, random_state=seed)
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", ConvergenceWarning)
                 learner.fit(X_k, y)

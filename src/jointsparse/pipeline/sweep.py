@@ -1,6 +1,7 @@
-"""All fits of a method on one training set: a grid of pairs (eta0, radius), or a path of radii that the data choose.
+"""Fit a method on a training set for a grid of pairs (eta0, radius), or along a path of radii that the data determine.
 
-Source: Quattoni et al. 2009, sec. 6.2: eta0 by the training objective, the radius by validation AUC over 10 words.
+Source: Quattoni et al. 2009, sec. 6.2, where the training objective chooses eta0, and the mean validation AUC of 10
+words chooses the radius.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,24 +23,25 @@ Progress = Callable[[int, int], None]
 
 
 class Sweep(NamedTuple):
-    """The fits of a grid of pairs (radius, eta0), for one loss and norm, or of LinearSVC.
+    """The fits of a loss and a norm, or of LinearSVC, for a grid of pairs (radius, eta0).
 
     Attributes
     ----------
     radius : array, (n_pairs,)
         The papers' C; for LinearSVC its own C.
     eta0 : array, (n_pairs,)
-        First step sizes, NaN without step sizes.
+        First step sizes; NaN if the solver has no step sizes.
     power : array, (n_pairs,)
-        Scaling of the features that was learnt from, see `in_powers`; 1 for features as they are.
+        Power with which the features were scaled, see `in_powers`; 1 for unscaled features.
     objective : array, (n_pairs, n_records)
-        At W = 0 first, then at later iterations; NaN after the last one of a pair.
+        Objective at W = 0, then at later iterations; NaN after the last iteration of a pair.
     gap : array, (n_pairs,)
-        Certified relative duality gap, NaN where there is no certificate.
+        Certified relative duality gap; NaN without a certificate.
     unconverged : int array, (n_pairs,)
-        Tasks that LinearSVC did not solve.
+        Number of tasks for which LinearSVC did not converge.
     W : array, (n_radii, n_features, n_tasks)
-        The fits of the eta0 that `radii.choose_eta0` chooses: for each power in turn by increasing radius.
+        The weights with the eta0 that `radii.choose_eta0` chooses for each radius, ordered by power and then by
+        increasing radius.
     learnt_from : text array, (3,)
         Fingerprints of features and labels, and the method.
     """
@@ -70,16 +72,16 @@ def run(
     intercept: bool = False,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Train every (eta0, radius) pair of a grid.
+    """Train every pair (eta0, radius) of a grid.
 
-    Besides X it keeps what a Problem keeps of each task's rows, and for every pair two matrices (n_features, n_tasks).
+    The memory holds X, the copy of each task's rows in a `Problem`, and two matrices (n_features, n_tasks) per pair.
 
     Parameters
     ----------
     X : matrix, (n_samples, n_features)
-        Samples of no task are not touched.
+        Features. Rows of samples that belong to no task are not read.
     Y : array, (n_samples, n_tasks)
-        -1 and +1, or 0 where the sample is not of the task.
+        Labels: -1 or +1, or 0 if the sample does not belong to the task.
     loss : str
         Name of a loss.
     norm : str
@@ -87,22 +89,23 @@ def run(
     radius : list of floats, at least 0
         The papers' C.
     eta0 : list of floats above 0
-        First step sizes, for a solver that takes them. Others take each radius once.
+        First step sizes, for a solver that takes them. Other solvers fit each radius once.
     n_iter : int, at least 1
-        Iterations, for a solver that stops at `tol` at most.
+        Number of iterations; the maximum number for a solver that stops at `tol`.
     normalisation : str
         Weights of the samples, see `Problem`.
     solver : str
         Name of a solver.
     tol : float, optional
-        Relative duality gap to stop at, for a solver that does.
+        Relative duality gap at which to stop, for a solver that has this option.
     eta0_unit : "absolute" or "relative"
-        Unit of eta0. "relative" numbers carry over between datasets: they stand for eta0 * radius / length of the
-        gradient at W = 0.
+        Unit of eta0. A "relative" value carries over between datasets: the step size is eta0 * radius / (length of the
+        gradient at W = 0).
     intercept : bool
-        Whether each task learns an intercept, which is not kept: it changes no ranking by a task's scores.
+        Whether each task learns an intercept. It is not returned, because it does not change the ranking by the scores
+        of a task.
     progress : function (done, total), optional
-        Called after iterations, from 0 on again for each radius of a solver that takes one after the other.
+        Called after iterations. It starts again from 0 for each radius if the solver fits the radii one by one.
 
     Returns
     -------
@@ -116,7 +119,7 @@ def run(
     steps: Sequence[float] = eta0 if "eta0" in solver_module.TAKES else [np.nan]
     require(
         len(radius) and len(steps) and np.isfinite(np.asarray(radius, dtype=float)).all(),
-        f"radius and eta0 must be lists of finite numbers, at least one each, got {radius}, {eta0}",
+        f"radius and eta0 must be lists of at least one finite number, got {radius} and {eta0}",
     )
     pairs = np.array(list(product(radius, steps)), dtype=float)
     problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
@@ -155,37 +158,42 @@ def path(
     sparsest: float = 1.0,
     progress: Progress | None = None,
 ) -> Sweep:
-    """Train a path of radii that the data choose, each from the solution for the one before.
+    """Train along a path of radii that the data determine, with warm starts from the neighbouring radius.
 
-    It begins at the natural unit of radii (see `learning.scales`), with `radii.PER_DECADE` radii in each factor of 10.
-    It goes on in both directions as `radii.next_step` says. Scores may dip before they rise, as those of hinge losses
-    do where tasks are few. So where the path would end below ten times the unit, a fit at that radius tells
-    whether the score is better there, and if so the path goes on up to it. The path also ends upwards where next to
-    nothing of the loss is left, or where larger radii no longer lower the objective. For a sparse norm it then goes
-    down to `sparsest`, for figures of sparsity.
+    The path begins at the natural unit of the radius (see `learning.scales`) and has `radii.PER_DECADE` radii per
+    factor of 10. `radii.next_step` decides in which direction it continues and when it ends. It also ends upwards when
+    hardly any loss is left or when larger radii no longer lower the objective.
+
+    Scores may fall before they rise, for example those of hinge losses with few tasks. So if the path would end below
+    ten times the unit, a fit at ten times the unit is scored, and the path continues to that radius if the score is
+    better there. For a sparse norm, the path finally continues downwards until at most the fraction `sparsest` of the
+    features is used, for figures of sparsity.
 
     Parameters
     ----------
     X, Y, loss, norm, n_iter, normalisation, intercept : as in `run`
         See there.
     tol : float
-        Relative duality gap to stop at.
+        Relative duality gap at which to stop.
     solver : str
         Name of a solver that stops at `tol`.
     score : function, optional
-        Of W (n_features, n_tasks): a number that is larger for a better W.
+        Function of W (n_features, n_tasks) that returns a larger number for a better W.
     sparsest : float
-        Fraction of the features that the smallest ball uses at most, if it leaves a task more than one.
+        Largest fraction of the features that the fit with the smallest radius may use, unless no task uses more than
+        one feature.
     progress : function (done, total), optional
-        Called after each radius; how many there will be is a guess.
+        Called after each radius. The total is an estimate.
 
     Returns
     -------
     Sweep
-        By increasing radius. Its objectives are those at W = 0 and at W.
+        Fits by increasing radius, with the objectives at W = 0 and at W.
     """
     solver_module = pick("solvers", solver)
-    require(solver_module.STOPS_AT_TOL, f"solver must be one that stops at tol, such as working_set, got {solver!r}")
+    require(
+        solver_module.STOPS_AT_TOL, f"solver must be a solver that stops at tol, such as working_set, got {solver!r}"
+    )
     problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
     plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     _, at_zero = solve_at_zero(problem, plug_ins["loss"])
@@ -204,7 +212,7 @@ def path(
             progress(len(fits), len(fits) + radii.PATIENCE)
 
     def has_ended() -> bool:
-        """True if no larger radius could change the fit."""
+        """Return True if a larger radius could not change the fit."""
         objectives = [float(fits[step].value[0]) for step in sorted(fits)]
         return unit == 0 or radii.is_loss_gone(objectives[-1], at_zero) or radii.is_level(objectives, tol=tol)
 
@@ -215,7 +223,7 @@ def path(
             downwards = score is not None and unit > 0
             step = radii.next_step(scored, least=least, downwards=downwards, ended=has_ended())
 
-    go_on(least=0 if score else radii.MOST_RADII)  # without scores, objectives alone end the path
+    go_on(least=0 if score else radii.MOST_RADII)  # without a score, only the objective ends the path
     if score and not has_ended() and max(fits) < radii.PER_DECADE:
         look = fit_at(radii.PER_DECADE, fits[max(fits)])
         if score(look.W[0]) > max(scored.values()) + radii.TIE:
@@ -236,22 +244,22 @@ def path(
 
 
 def _is_dense(W: NDArray[Any], sparsest: float) -> bool:
-    """True if W (n_features, n_tasks) uses more than this fraction of the features, and some task more than one."""
+    """Return True if W uses more than this fraction of the features and some task uses more than one feature."""
     used = W != 0
     return bool(used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1)
 
 
 def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[Any], Sweep]) -> Sweep:
-    """Train on the features in several scales, and return all fits as weights of the features as they are.
+    """Train on differently scaled features, and return all fits as weights of the unscaled features.
 
     Parameters
     ----------
     X : array, (n_samples, n_features)
         Features.
     factors : mapping
-        For each power a number per feature, see `features.basis.factors`; empty for X as it is.
+        For each power, a factor per feature, see `features.basis.factors`. Empty: train on X itself.
     train : function
-        From features to a Sweep.
+        Takes features and returns a Sweep.
     """
     if not factors:
         return train(X)
@@ -264,29 +272,36 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
                 W=(part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False),
             )
         )
-    # learnt_from begins with the fingerprint of the features, here of those that no part has scaled.
+    # learnt_from must hold the fingerprint of the unscaled features.
     return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(
         learnt_from=np.array([fingerprint(X), *parts[0].learnt_from[1:]])
     )
 
 
 def best_pairs(fits: Sweep) -> NDArray[Any]:
-    """Indices of the pairs whose W a sweep holds: for each power in turn the best eta0 of each radius."""
+    """Return the indices of the pairs whose W a sweep holds: the best eta0 for each power and radius."""
     groups = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
     return np.concatenate([pairs[radii.choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in groups])
 
 
 def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "best") -> tuple[int, NDArray[Any]]:
-    """Choose a radius for each power, and of these the fit with the best mean score. Return its index, and all indices.
+    """Choose a radius for each power, and among these fits the one with the best mean score.
 
     Parameters
     ----------
     score : array, (n_fits,) or (n_fits, n_words)
         See `radii.choose_radius`.
     power : array, (n_fits,)
-        Of each fit. Of powers that are as good the first is chosen.
+        Power of each fit. Of equally good powers the first is chosen.
     selection : str
         See `radii.choose_radius`.
+
+    Returns
+    -------
+    best : int
+        Index of the chosen fit.
+    chosen : array, (n_powers,)
+        Indices of the fits chosen for each power.
     """
     groups = [np.flatnonzero(power == value) for value in dict.fromkeys(power.tolist())]
     chosen = np.array([fits[radii.choose_radius(score[fits], selection=selection)] for fits in groups])
@@ -295,7 +310,7 @@ def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "be
 
 
 def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
-    """Flag of a chosen value at an edge of its grid, as better ones may lie beyond; else None.
+    """Return a flag if a chosen value is at an edge of its grid, because better values may lie beyond; otherwise None.
 
     >>> at_edge("eta0", 10.0, [0.1, 1.0, 10.0]).write()
     'eta0 at the upper edge of its grid'
@@ -308,5 +323,5 @@ def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
 
 
 def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
-    """Fingerprints of features and labels, and the method: they tell fits of other data or methods apart."""
+    """Return fingerprints of features and labels and the method, which identify fits of other data or methods."""
     return np.array([fingerprint(X), fingerprint(Y), method])

@@ -1,7 +1,7 @@
-"""Words as tasks: content words of captions, and 1:2 samples of positive and negative images for each.
+"""Turn the content words of captions into binary tasks, with two negative images per positive image.
 
-Source: Quattoni et al. 2009, sec. 6. There the 40 most frequent content words, without stop words, are 40 binary tasks.
-For n = 40, 80, 160, 320, 640, each gets n positive and 2n negative training images.
+Source: Quattoni et al. 2009, sec. 6. There the 40 most frequent content words, without stop words, are 40 binary tasks,
+with n positive and 2n negative training images per word for n = 40, 80, 160, 320, 640.
 """
 
 from __future__ import annotations
@@ -27,45 +27,46 @@ from snowballstemmer import stemmer  # noqa: E402
 if TYPE_CHECKING:
     import pandas as pd
 
-# Choice: the papers say nothing of words that nearly every image has.
-NEARLY_ALL = 0.9  # words that at least this fraction of the training images has carry a warning
+# Choice: the papers do not mention words that nearly all images have.
+NEARLY_ALL = 0.9  # a word that at least this fraction of the training images has gets a warning
 
-# Choice: for data that the papers do not know. n_words, n_validation_words and sizes may be AUTO.
+# Choice: values for data that the papers do not cover. n_words, n_validation_words and sizes may be AUTO.
 AUTO = "auto"
-MOST_WORDS = 40  # of n_words: auto, Quattoni et al. 2009, sec. 6
-WORDS_PER_VALIDATION_WORD = 4  # as there, 10 of 40
-AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # of sizes: auto, up to the largest there
-SMALLEST_SIZE = 5  # of sizes: {auto: 3}, before `AUTO_SIZES`, as a user's own data may be few
-FEWEST_WORDS = 2  # one to validate, one to test
+MOST_WORDS = 40  # largest number of words with n_words: auto, as in Quattoni et al. 2009, sec. 6
+WORDS_PER_VALIDATION_WORD = 4  # the paper uses 10 validation words of 40
+AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # sizes: auto, up to the paper's largest size
+SMALLEST_SIZE = 5  # additional size with sizes: {auto: 3}, because a user's own data may be few
+FEWEST_WORDS = 2  # one for validation and one for testing
 
-UNKNOWN = -1  # in labels, beside 1 and 0
+UNKNOWN = -1  # value of unknown labels, beside 1 and 0
 
-JOINERS = "\u200c\u200d"  # invisible, inside words of Persian and Indian scripts
+JOINERS = "\u200c\u200d"  # invisible characters inside words of Persian and Indian scripts
 
 
 @cache
 def _word(letter: str) -> re.Pattern[str]:
-    """A pattern whose group is a word. Possessive throughout (++, *+), so that it takes linear time."""
+    """Return a pattern whose group is a word. All its quantifiers are possessive (++, *+), so it takes linear time."""
     address, number, part = r"(?:(?:https?|ftp)://|www\.)\S*+", r"\d++(?![^\W\d_])", rf"(?:{letter})++"
     return re.compile(rf"{address}|{number}|({part}(?:['-]{part})*+)")
 
 
 @cache
 def _marked_letter() -> str:
-    """A letter or digit with the marks that belong to it: accents, vowel signs, points."""
+    """Return a pattern of a letter or digit with its combining marks: accents, vowel signs and points."""
     marks = (chr(code) for code in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "M")
     return rf"[^\W_][{''.join(marks)}{JOINERS}]*+"
 
 
 def normalised(text: str) -> str:
-    """Text in one form (NFC), however its accents were written, without spaces around it."""
+    """Return text in the composed Unicode form (NFC), without surrounding spaces."""
     return text.strip() if text.isascii() else unicodedata.normalize("NFC", text).strip()
 
 
 def words_of(caption: str) -> list[str]:
-    """The words of a sentence or list of tags, in lower case. Each begins with letters, or with digits and a letter.
+    """Return the words of a sentence or of a list of tags, in lower case.
 
-    Numbers, web addresses and punctuation separate words. An inner hyphen or apostrophe does not.
+    A word begins with letters, or with digits that are followed by a letter. Numbers, web addresses and punctuation
+    separate words, except hyphens and apostrophes inside a word.
 
     >>> words_of("The cat's well-worn toys, 2 of them.")
     ['the', "cat's", 'well-worn', 'toys', 'of', 'them']
@@ -96,39 +97,42 @@ def choose_words(
     images : table
         Columns image, split.
     captions : table
-        Columns image, caption. And known, False where it is unknown if an image has that label, for whole captions.
+        Columns image, caption. If whole captions are labels, optionally also known, which is False if it is unknown
+        whether the image has the label.
     n_words : int, at least 1, or "auto"
-        Words to choose. "auto": at most `MOST_WORDS`, as many as have enough images.
+        Number of words to choose. "auto": all words that have enough images, but at most `MOST_WORDS`.
     smallest_size : int, optional
-        Words with, or without which there are fewer training images, or no test image, are left out with a warning. By
-        default no word is.
+        Smallest number of training images with the word, and of training images without it. Words that have fewer, and
+        words for which no test image has the word or no test image lacks it, are left out with a warning. By default
+        no word is left out.
     min_length : int
-        Letters of a word, at least.
+        Smallest number of letters of a word.
     stop_words : list of str
-        Left out besides the 318 English function words of scikit-learn. The part before an apostrophe counts: "it's" is
-        "it".
+        Words to leave out in addition to the 318 English function words of scikit-learn. The part before an apostrophe
+        is compared, too: "it's" counts as "it".
     split_captions : bool
         False: a whole caption is one label, such as the name of a class, of any length. Only stop_words are left out.
     join_inflections : bool
-        True: forms with one English stem (Snowball) count as one word, named by its commonest form.
+        True: forms with the same English stem (Snowball) count as one word, which is named by its most frequent form.
 
     Returns
     -------
     words : table
-        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent first. Where
-        labels are unknown, column unknown says of how many images. Words that are left out stand below the others.
+        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent words first.
+        If labels are unknown, also unknown, the number of images whose label is unknown. Words that are left out come
+        last.
     labels : array, (n_images, n_words)
-        True where an image has a word, in the order of `images`, without the words that are left out. Where a label is
-        unknown, they are int8: 1, 0 and `UNKNOWN`.
+        True if an image has a word, with rows in the order of `images` and without the words that are left out. If
+        labels are unknown, the type is int8 with the values 1, 0 and `UNKNOWN`.
 
     Raises
     ------
     ValueError
-        If the training captions hold fewer than n_words content words. With a smallest_size: if fewer than
-        `FEWEST_WORDS` are not left out.
+        If the training captions hold fewer than n_words content words, or, with smallest_size, if fewer than
+        `FEWEST_WORDS` words remain.
     """
     # Choice: frequency is the number of training images with the word; equal counts are ordered alphabetically.
-    import pandas as pd  # here, as it takes a third of a second
+    import pandas as pd  # imported here, because the import takes a third of a second
 
     rows_with, forms, unknown, in_split = _counted(
         images,
@@ -144,7 +148,7 @@ def choose_words(
     most = MOST_WORDS if isinstance(n_words, str) else n_words
     require(
         smallest_size is None or in_split["test"].any(),
-        "the test part must hold images, got none: see the splits of the dataset",
+        "the test split must hold images, got none: check the splits of the dataset",
     )
     require(
         n_words == AUTO or smallest_size is not None or len(ranked) >= most,
@@ -172,10 +176,18 @@ def choose_words(
 
 
 class _Counted(NamedTuple):
-    """The words of captions, by the stem or form that counts as one.
+    """The words of captions, by stem or form.
 
-    rows_with: rows of the images that have each. forms: how often each form stands in captions. unknown: rows of the
-    images where it is unknown. in_split: bool (n_images,) by split.
+    Attributes
+    ----------
+    rows_with
+        By word, the rows of the images that have it.
+    forms
+        By word, how often each of its forms occurs in captions.
+    unknown
+        By word, the rows of the images for which it is unknown whether they have it.
+    in_split
+        By split, a mask (n_images,) of its images.
     """
 
     rows_with: dict[str, set[int]]
@@ -193,7 +205,7 @@ def _counted(
     split_captions: bool = True,
     join_inflections: bool = False,
 ) -> _Counted:
-    """Count the content words of captions. See `choose_words` for the arguments."""
+    """Count the content words of captions. The parameters are those of `choose_words`."""
     left_out = {word.lower() for word in stop_words}
     if split_captions:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -202,10 +214,10 @@ def _counted(
     stem = stemmer("english").stemWord if join_inflections else str
     row = {image: i for i, image in enumerate(images["image"])}
     for image in captions["image"][~captions["image"].isin(row)].head(1):
-        raise Misfit(f"captions must be of the images in the table of images, got one of {image!r}")
+        raise Misfit(f"captions must belong to images in the table of images, got a caption of {image!r}")
     unknown: dict[str, NDArray[Any]] = {}  # rows by word
     if "known" in captions:
-        require(not split_captions, "split_captions must be false where labels of samples are unknown, got true")
+        require(not split_captions, "split_captions must be false if labels of samples are unknown, got true")
         others = captions[~captions["known"]].groupby("caption")["image"]
         unknown = {stem(normalised(str(label))): of.map(row).to_numpy() for label, of in others}
         captions = captions[captions["known"]]
@@ -223,9 +235,10 @@ def _counted(
 
 
 def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
-    """Count the words that `choose_words` would take if `n_words` were large enough.
+    """Count the words that `choose_words` would choose if `n_words` were large enough.
 
-    images, captions: as there. options: its other arguments but n_words, of which smallest_size must be given.
+    images, captions: as for `choose_words`. options: other arguments of `choose_words`, without n_words but with
+    smallest_size.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abcdef"), "split": [*4 * ["train"], *2 * ["test"]]})
@@ -233,7 +246,7 @@ def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[s
     >>> [n_learnable(images, captions, {"smallest_size": n, "split_captions": False}) for n in (2, 1)]
     [1, 2]
     """
-    counted = _counted(images, captions, **{key: one for key, one in options.items() if key != "smallest_size"})
+    counted = _counted(images, captions, **{key: value for key, value in options.items() if key != "smallest_size"})
     images_in = {split: int(mask.sum()) for split, mask in counted.in_split.items()}
     learnable = 0
     for key, rows in counted.rows_with.items():
@@ -247,11 +260,11 @@ def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[s
 def _row_of_word(
     forms: Counter[str], label: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
 ) -> dict[str, Any]:
-    """A word's row in the table of words. label: 1, 0 or `UNKNOWN`, and each of in_split: bool, (n_images,)."""
+    """Return the row of a word in the table of words. label: 1, 0 or `UNKNOWN` for each image. in_split: masks."""
     by_count = sorted(forms, key=lambda form: (-forms[form], form))
     counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
     totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
-    # A word of nearly all images has few negatives to learn from; `draw` refuses a word of all images.
+    # A word that nearly all images have has few negatives. `draw` refuses a word that all images have.
     share = counts["train"] / max(totals["train"], 1)
     flag = Flag(Kind.NEARLY_ALL, round(100 * share), "%") if share >= NEARLY_ALL else None
     too_few = None if smallest_size is None else _too_few(counts, totals, smallest_size)
@@ -261,7 +274,10 @@ def _row_of_word(
 
 
 def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size: int) -> Flag | None:
-    """Flag of a word that cannot be learnt or tested; else None. counts: of images with it by split. totals: of all."""
+    """Return a flag if a word cannot be learnt or tested, otherwise None.
+
+    counts: number of images with the word, by split. totals: number of images for which the label is known, by split.
+    """
     numbers = (
         (Kind.FEW_TRAINING_WITH, counts["train"], smallest_size),
         (Kind.FEW_TRAINING_WITHOUT, totals["train"] - counts["train"], smallest_size),
@@ -274,12 +290,13 @@ def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size
 def _require_words(
     kept: Sequence[Any], refused: Sequence[Mapping[str, Any]], n_words: int | str, smallest_size: int
 ) -> None:
-    """Raise ValueError where too few words are left, and warn where there are fewer than asked for."""
+    """Raise ValueError if too few words remain, and warn if there are fewer words than asked for."""
     first = "".join(f" ({row['word']!r} is {row['warning']})" for row in refused[:1])
     require(
         len(kept) >= FEWEST_WORDS,
-        f"at least {FEWEST_WORDS} words must each have {smallest_size} training images (the smallest of sizes) and a "
-        f"test image with it, and as many without it, got {len(kept)}{first}: choose smaller sizes or a larger n_words",
+        f"at least {FEWEST_WORDS} words must have {smallest_size} training images (the smallest of sizes) and a test "
+        f"image each, and as many images must lack the word, got {len(kept)} such words{first}: choose smaller sizes "
+        "or a larger n_words",
     )
     n_found = len(kept) + len(refused)
     if isinstance(n_words, int) and n_found < n_words:
@@ -287,10 +304,27 @@ def _require_words(
 
 
 def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
-    """Choose a label, by default the most frequent one of the training samples, and mark the samples that have it.
+    """Return a label, by default the most frequent label of the training samples, and which samples have it.
 
-    images: columns image, split. captions: columns image, caption, a caption being a whole label. Returns the label and
-    y (n_images,) of -1 and +1. Raises ValueError where the training samples do not hold both.
+    Parameters
+    ----------
+    images : table
+        Columns image, split.
+    captions : table
+        Columns image, caption. A caption is a whole label.
+    label : str or None
+        The label. None: the most frequent one.
+
+    Returns
+    -------
+    label : str
+    y : array, (n_images,)
+        +1 if the sample has the label, otherwise -1.
+
+    Raises
+    ------
+    ValueError
+        If all training samples have the label, or none.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
@@ -303,23 +337,23 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     if "known" in captions:
         require(
             captions.loc[with_it.index, "known"].all(),
-            f"label must be one that is known of each sample, got {label!r}, which is unknown of some",
+            f"label must be known for every sample, got {label!r}, which is unknown for some samples",
         )
     has_it = images["image"].isin(with_it).to_numpy()
     in_training = has_it[(images["split"] == "train").to_numpy()]
     require(
         in_training.any() and not in_training.all(),
-        f"label must be one that some training samples have and others have not, got {label!r}, which "
-        f"{in_training.sum()} of {len(in_training)} have",
+        f"some training samples must have the label and others must not, got {label!r}, which {in_training.sum()} of "
+        f"{len(in_training)} have",
     )
     return label, np.where(has_it, 1.0, -1.0)
 
 
 def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
-    """The one label of each sample, (n_images,) of text.
+    """Return the only label of each sample, as a text array (n_images,).
 
-    images: column image. captions: columns image, caption, a caption being a whole label. Raises ValueError where a
-    sample has not exactly one label.
+    images: column image. captions: columns image, caption; a caption is a whole label. Raises ValueError if a sample
+    does not have exactly one label.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abc")})
@@ -328,70 +362,75 @@ def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
     """
     of_image = captions.groupby("image")["caption"].agg(["size", "first"]).reindex(images["image"])
     for image, number in of_image["size"][of_image["size"] != 1].fillna(0).items():
-        raise ValueError(f"each sample must have one label, its class, got {number:.0f} for {image!r}")
+        raise ValueError(f"each sample must have exactly one label, its class, got {number:.0f} for {image!r}")
     return of_image["first"].map(normalised).to_numpy(dtype=str)
 
 
 def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Samples to learn from, training and validation, and samples to test with: (n_images,) bool each.
+    """Return masks (n_images,) of the samples to learn from (training and validation) and of the test samples.
 
-    For experiments that choose nothing by validation. images: column split. Raises ValueError where either is empty.
+    This is for experiments that choose nothing by validation. images: column split. Raises ValueError if one of the
+    masks is empty.
     """
     learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
     require(
-        learn.any() and test.any(), f"samples must be for training and for testing, got {learn.sum()} and {test.sum()}"
+        learn.any() and test.any(),
+        f"there must be samples for training and for testing, got {learn.sum()} and {test.sum()}",
     )
     return learn, test
 
 
 def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
-    """The names of words in the order of their labels. words, labels: as `choose_words` returns them.
+    """Return the names of the words in the order of the columns of the labels.
 
-    Raises Misfit where the labels say of a word that other numbers of images have it.
+    words, labels: as `choose_words` returns them. Raises Misfit if the numbers of images with each word differ.
     """
     words = words[[not kinds_in(cell) & LEFT_OUT for cell in words["warning"]]]
     require(
         labels.ndim == 2
         and labels.dtype in (bool, np.int8)
         and words["images"].tolist() == (labels == 1).sum(axis=0).tolist(),
-        f"labels must be of the words in their table, {', '.join(words['word'])}, got others",
+        f"labels must belong to the words in the table, {', '.join(words['word'])}, got labels of other words",
         Misfit,
     )
     return words["word"].tolist()
 
 
 def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The chosen samples, (n_images,) bool, without a tenth of them, drawn at random.
+    """Return the mask of chosen samples (n_images,) without a random tenth of them.
 
-    For runs that would not differ otherwise, such as those of methods without any random step.
+    This makes runs differ that would otherwise be the same, because the method has no random step.
     """
     members = rng.permutation(np.flatnonzero(chosen))
     return chosen & ~np.isin(np.arange(len(chosen)), members[: len(members) // 10])
 
 
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
-    """The splits (n_images,) with some images of each split, drawn at random, made unlabelled.
+    """Return the splits (n_images,) after a random part of the images of each split has become unlabelled.
 
-    numbers: split -> how many of its images. Raises ValueError where a split has no more than that.
-    Source: Quattoni et al. 2008, sec. 5.2: a basis from images that no task uses.
+    numbers: how many images of each split to set aside. Raises ValueError unless images of that split remain.
+    Source: Quattoni et al. 2008, sec. 5.2, where the basis is computed from images that no task uses.
     """
     result = split.astype(object)
     for name, n in sorted(numbers.items()):
         members = np.flatnonzero(split == name)
-        limit = f"less than {len(members)}, the number there is"
-        require(n == 0 or n < len(members), f"the number of {name} images to set aside must be {limit}, got {n}")
+        require(
+            n == 0 or n < len(members),
+            f"the number of {name} images to set aside must be less than {len(members)}, the number of such images, "
+            f"got {n}",
+        )
         result[rng.permutation(members)[:n]] = "unlabelled"
     return result
 
 
 class Tasks(NamedTuple):
-    """The training sets of one run.
+    """The training sets of a run.
 
     Attributes
     ----------
     Y : int8 array, (n_sizes, n_images, n_words)
-        +1 positive, -1 negative, 0 not in this training set. The sets of one word are nested, so that a learning curve
-        varies with n and not with the luck of five draws.
+        +1 for a positive, -1 for a negative, 0 if the image is not in the training set. The sets of a word are nested,
+        so that a learning curve shows the effect of n and not of independent draws.
     sizes : int array, (n_sizes,)
         The numbers n of positives.
     validation_words : bool array, (n_words,)
@@ -403,16 +442,19 @@ class Tasks(NamedTuple):
     validation_words: NDArray[Any]
 
     def each_size(self) -> list[int]:
-        """The sizes."""
+        """Return the sizes as a list."""
         return [int(n) for n in self.sizes]
 
     def size_at_most(self, most: int) -> int:
-        """The largest size that is at most `most`, or the smallest if all are larger."""
+        """Return the largest size that is at most `most`, or the smallest size if all are larger."""
         sizes = self.each_size()
         return max([n for n in sizes if n <= most], default=min(sizes))
 
     def training_sets(self, n: int | None = None) -> NDArray[Any]:
-        """Training sets of size n (None: the largest), (n_images, n_words). Raises Misfit where there are none."""
+        """Return the training sets of size n, or of the largest size for None, with shape (n_images, n_words).
+
+        Raises Misfit if there are no training sets of size n.
+        """
         sizes = self.each_size()
         n = max(sizes) if n is None else n
         require(
@@ -424,10 +466,15 @@ class Tasks(NamedTuple):
 
 
 def auto_sizes(n_positives: np.ndarray, most: int | None = None) -> list[int]:
-    """Sizes of `AUTO_SIZES`, up to the largest that at least half of the words reach; at least the first.
+    """Return the sizes in `AUTO_SIZES` that at least half of the words reach, but at least the first size.
 
-    n_positives: training images of each word. most: so many sizes at most, the largest and those that are 4, 16, …
-    times smaller, down to `SMALLEST_SIZE`.
+    Parameters
+    ----------
+    n_positives : int array, (n_words,)
+        Number of training images of each word.
+    most : int or None
+        Largest number of sizes: the largest size, and sizes that are 4, 16, … times smaller, down to `SMALLEST_SIZE`.
+        None: all sizes.
 
     >>> auto_sizes(np.array([10, 25, 90])), auto_sizes(np.array([7, 25, 90]), most=3)
     ([10, 20], [5, 20])
@@ -450,12 +497,12 @@ def draw(
 ) -> tuple[Tasks, pd.DataFrame]:
     """Draw the training sets of every word and size, and the words whose validation images choose the radius.
 
-    A word with fewer positives (negatives) than asked gets all there are, and column capped says so.
+    A word with fewer positives or negatives than asked for gets all of them, and is marked in the column capped.
 
     Parameters
     ----------
     labels : array, (n_images, n_words)
-        Which image has which word, see `choose_words`. Where it is unknown, the image is not in that training set.
+        Which image has which word, see `choose_words`. An image whose label is unknown is not in the training set.
     split : text array, (n_images,)
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)
@@ -463,14 +510,15 @@ def draw(
     sizes : list of int, at least 1, "auto" or {"auto": most}
         The numbers n of positives, see `auto_sizes`.
     negatives_per_positive : int, at least 1
-        Each word also gets so many times n negatives.
+        Number of negatives of a word as a multiple of n.
     n_validation_words : int or "auto"
-        At least 1, less than the number of words. "auto": a quarter of them. They are drawn from the words that some
-        validation images have and others have not; of fewer such words all are taken.
+        Number of validation words, at least 1 and less than the number of words. "auto": a quarter of the words. They
+        are drawn from the words that some validation images have and others lack; if there are fewer such words, all
+        of them are taken.
     n_words : int or "auto", optional
-        Words that were asked for. If fewer are there, n_validation_words shrinks with them.
+        Number of words that was asked for. If there are fewer words, n_validation_words is reduced in proportion.
     rng : Generator
-        Draws words and images.
+        Random generator that draws words and images.
 
     Returns
     -------
@@ -482,8 +530,8 @@ def draw(
     Raises
     ------
     ValueError
-        If no word has images with it and without it in the validation part, which AUC needs. `choose_words` sees to
-        the other parts.
+        If there is no word that some validation images have and others lack, which AUC needs. `choose_words` checks the
+        other splits.
     """
     import pandas as pd
 
@@ -491,7 +539,7 @@ def draw(
     number: Any = n_validation_words
     if n_validation_words == AUTO:
         number = max(1, n_there // WORDS_PER_VALIDATION_WORD)
-    elif isinstance(n_words, int) and n_there < n_words:  # as large a part of fewer words
+    elif isinstance(n_words, int) and n_there < n_words:  # keep the proportion
         number = max(1, number * n_there // n_words)
     require(
         0 < number < n_there,
@@ -501,8 +549,8 @@ def draw(
     able = np.flatnonzero((on_validation == 1).any(axis=0) & (on_validation == 0).any(axis=0))
     require(
         len(able),
-        f"the validation part must hold images with a word and images without it, got {len(on_validation)} images and "
-        f"no such word of {', '.join(words)}: make the validation part larger, or choose other words",
+        f"the validation split must hold images with and without a word, got {len(on_validation)} images and no such "
+        f"word among {', '.join(words)}: make the validation split larger, or choose other words",
     )
     validation_words = np.zeros(n_there, dtype=bool)
     validation_words[rng.choice(able, min(number, len(able)), replace=False)] = True

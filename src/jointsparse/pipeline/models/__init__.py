@@ -1,1 +1,1 @@
-"""The models that a run keeps: the final fit of a study, and the annotator, which goes from pictures to words."""
+"""The models that a run saves: the final fit of a study, and the annotator, which predicts words from pictures."""

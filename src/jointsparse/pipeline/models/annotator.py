@@ -1,12 +1,13 @@
-"""An annotator: the chain from pictures to the probability of each word, made of what the stages have left.
+"""The annotator: a pipeline from pictures to the probability of each word, built from the results of a run.
 
-As a Pipeline of scikit-learn it also knows, in attributes of its own:
+It is a scikit-learn Pipeline with these additional attributes:
 
-- ``card_``: what it is, in text and numbers, see `annotator`;
-- ``known_scores_``, ``known_labels_``: see `final.Final`. Among these a new picture has its rank;
-- ``known_names_``: the images that these are of, list of str;
-- ``columns_``: names of the features that samples come with, list of str, empty if they have none;
-- ``check_``: features of a few images, and the scores that they had, which `load` computes again.
+- ``card_``: a description in text and numbers, see `annotator`;
+- ``known_scores_``, ``known_labels_``: scores and labels of the known images, see `final.Final`. New pictures are
+  ranked among these scores;
+- ``known_names_``: names of the known images, list of str;
+- ``columns_``: names of the input features, list of str, empty if they have no names;
+- ``check_``: features of a few images and their scores, which `load` computes again and compares.
 """
 
 import json
@@ -37,14 +38,14 @@ from jointsparse.pipeline.datasets.arrays import read_features  # noqa: E402
 from jointsparse.pipeline.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
 
 EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
-AT_ONCE, BYTES_AT_ONCE = 64, 200_000_000  # pictures that are described side by side, and what they may take at most
-CHECKED = 5  # images whose scores are computed again when a model is loaded
-# A known picture reaches its own score again up to this share of a word's largest one: the last digits of products
-# depend on the processor and on how many pictures are scored together.
+AT_ONCE, BYTES_AT_ONCE = 64, 200_000_000  # pictures processed in parallel, and the memory that they may take together
+CHECKED = 5  # number of images whose scores are computed again when a model is loaded
+# Relative tolerance, as a fraction of the largest score of a word, within which a known picture reaches its own score
+# again: the last digits of products depend on the processor and on how many pictures are scored together.
 SCORE_TOL = 1e-5
-FEWEST = 5  # known pictures above a threshold, so that a precision is told of it
-PRECISIONS = (0.5, 0.7, 0.9)  # of `at_precisions`
-ALIKE = 3  # known pictures that are told of each
+FEWEST = 5  # known pictures above a threshold that are needed to state a precision
+PRECISIONS = (0.5, 0.7, 0.9)  # rows of `at_precisions`
+ALIKE = 3  # number of similar known pictures listed for each picture
 
 
 def of_pictures(
@@ -56,22 +57,22 @@ def of_pictures(
     weighting: Mapping[str, Any],
     idf: np.ndarray | None = None,
 ) -> list[tuple[str, Any]]:
-    """Return the first steps of a chain, from pictures to histograms of visual words.
+    """Return the first steps of a pipeline, from pictures to histograms of visual words.
 
     Parameters
     ----------
     extractor : str
         A name in `features.FEATURES`.
     options : mapping
-        Its options.
+        Options of the extractor.
     longest_side : int, pixels
-        Larger pictures are shrunk to it.
+        Pictures whose longer side exceeds this length are shrunk to it.
     tree : Tree
         The vocabulary.
     weighting : mapping
-        weighting and normalise, as `VocabularyTree` takes them.
+        The options weighting and normalise of `VocabularyTree`.
     idf : array (n_words,) or None
-        For the weighting "tf-idf".
+        Inverse document frequencies for the weighting "tf-idf".
     """
     describe = EXTRACTORS[extractor](**options, longest_side=longest_side)
     return [("describe", describe), ("words", transformers.VocabularyTree.from_tree(tree, idf, **weighting))]
@@ -86,22 +87,22 @@ def annotator(
     columns: Sequence[str] = (),
     card: Mapping[str, Any],
 ) -> Pipeline:
-    """Return the chain of a final fit. Only the columns of the basis that the fit uses are part of it.
+    """Return the pipeline of a final fit, which contains only the columns of the basis that the fit uses.
 
     Parameters
     ----------
     final : Final
         The fit.
     names : list of str, (n_known,)
-        The images that it knows.
+        Names of the images that it was fitted on.
     steps : list of (name, transformer)
-        From `of_pictures`; none if samples come as features.
+        The steps from `of_pictures`; empty if the input consists of features.
     basis : Basis or None
-        The basis of its features, if it has one.
+        The basis of the features, if there is one.
     columns : list of str
-        Names of the features that samples come with; none if they have none.
+        Names of the input features; empty if they have no names.
     card : mapping
-        What the chain is, in text and numbers.
+        Description of the model in text and numbers.
     """
     model, chain = final.model, list(steps)
     if basis is not None:
@@ -115,7 +116,7 @@ def annotator(
 
 
 def with_check(model: Pipeline, X: Any) -> Pipeline:
-    """Add features of the first few images, as they enter the first step that takes a matrix, and their decisions."""
+    """Set the attribute check_: features of the first images, as the first step on matrices takes them, and scores."""
     first = next(i for i, (name, _) in enumerate(model.steps) if name in ("basis", "classifier"))
     few = X[:CHECKED]
     scores = np.asarray(model[first:].decision_function(few))
@@ -124,16 +125,16 @@ def with_check(model: Pipeline, X: Any) -> Pipeline:
 
 
 def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
-    """Say what an annotator is, in text and numbers.
+    """Return the description of an annotator in text and numbers.
 
     Parameters
     ----------
     final : Final
-        Its fit.
+        The fit of the annotator.
     table : table
-        Numbers of its words, from `final.table`.
+        Test scores of the words, from `final.table`.
     **origin : any
-        Where it comes from: dataset, study, settings, digest of the raw files.
+        Origin of the model: dataset, study, settings, digest of the raw files.
     """
     model, rows = final.model, json.loads(table.to_json(orient="records", double_precision=12))
     return {
@@ -148,7 +149,7 @@ def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
 
 
 def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparseClassifierCV:
-    """A copy of a classifier for these features alone, outside of which its weights are 0."""
+    """Return a copy of a classifier that takes only the given features. All other weights must be 0."""
     restricted = JointSparseClassifierCV(**model.get_params())
     restricted.__dict__.update(model.__dict__)
     restricted.coef_ = np.ascontiguousarray(model.coef_[:, used])
@@ -157,27 +158,26 @@ def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparse
 
 
 def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], dict[str, str]]:
-    """The pictures among some files and in some folders, and the reason by name for what cannot be one.
+    """Return the pictures among the given files and in the given folders, and what cannot be read, with reasons.
 
-    Other files in the folders are no matter. Raises ValueError if a path does not exist, or if there are no pictures.
+    Files in the folders that are not pictures are ignored. Raises ValueError if a path does not exist or if there are
+    no pictures.
     """
     pictures, left_out = dict[Path, None](), dict[str, str]()
     for path in map(Path, paths):
-        require(path.exists(), f"pictures must be files or folders that are there, got {str(path)!r}")
+        require(path.exists(), f"pictures must be existing files or folders, got {str(path)!r}")
         names, other = list_pictures(path) if path.is_dir() else ([""], {})
         pictures |= dict.fromkeys(path / name for name in names)
         left_out |= {f"{path}/{name}": why for name, why in other.items() if not why.startswith("not a picture file")}
-    require(
-        pictures, f"at least one picture ({' '.join(SUFFIXES)}) must be there, got none in {shortened(list(paths))}"
-    )
+    require(pictures, f"there must be a picture ({' '.join(SUFFIXES)}) in {shortened(list(paths))}, got none")
     return list(pictures), left_out
 
 
 def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
-    """Yield each picture with its decisions (n_words,), in the order of the paths. Memory does not grow."""
+    """Yield each picture with its scores (n_words,), in the order of the paths, in bounded memory."""
     describe, rest = model[0], model[1:]
     at_once = min(max(BYTES_AT_ONCE // describe.bytes_of_picture(), 1), AT_ONCE)
-    with ThreadPoolExecutor(min(at_once, cpu_count() or 1)) as pool:  # decoders and kernels hold no lock
+    with ThreadPoolExecutor(min(at_once, cpu_count() or 1)) as pool:  # decoders and kernels release the GIL
         for start in range(0, len(paths), at_once):
             some = paths[start : start + at_once]
             descriptors = list(pool.map(lambda path: describe.transform([path])[0], some))
@@ -185,25 +185,29 @@ def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np
 
 
 def _decided(model: Pipeline, X: Any) -> np.ndarray:
-    """The decisions of a model. Raises ValueError unless they are finite."""
+    """Return the scores of a model. Raises ValueError unless they are finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.asarray(model.decision_function(X))
-    require(np.isfinite(scores).all(), "the model must give finite decisions, got others: its numbers are too large")
+    require(
+        np.isfinite(scores).all(),
+        "the scores of the model must be finite, got infinite or undefined scores: its numbers are too large",
+    )
     return scores
 
 
 class Annotations(NamedTuple):
-    """The words of pictures, and what they are like.
+    """The words of pictures, and similar known pictures.
 
     Attributes
     ----------
     table
-        Columns image, word, probability, rank (1 if no known picture has a larger decision), of (known pictures), above
-        (whether the probability is above the word's threshold).
+        Columns image, word, probability, rank (1 if no known picture has a larger score), of (number of known
+        pictures), above (True if the score reaches the threshold of the word).
     alike : dict
-        By picture, the `ALIKE` known ones whose decisions on all words are nearest, each word in standard deviations.
+        For each picture the `ALIKE` known pictures with the nearest scores, measured in standard deviations of each
+        word.
     left_out : dict
-        The reason by picture that cannot be used.
+        For each picture that cannot be used, the reason.
     """
 
     table: pd.DataFrame
@@ -219,19 +223,19 @@ def annotate(
     precision: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Annotations:
-    """Name what is on pictures.
+    """Predict the words of pictures.
 
     Parameters
     ----------
     model : Pipeline
-        From `annotator`.
+        A model from `annotator`.
     paths : list of Path
-        The pictures. They are checked as the pipeline checks them, in another process.
+        The pictures. They are checked in another process, as for training.
     n_words : int, at least 1
-        The most probable words of each picture that are listed.
-    precision : float, above 0, to 1, or None
-        List instead all words whose probability is so large that of the known pictures above it at least this fraction
-        has the word.
+        How many of the most probable words of each picture to list.
+    precision : float, above 0 and at most 1, or None
+        List instead all words that reach the lowest threshold with at least this precision on the known pictures, see
+        `thresholds`.
     progress : function or None
         Called as `progress(done, total)`, once for the check of each picture and once for its words.
 
@@ -242,7 +246,7 @@ def annotate(
     Raises
     ------
     ValueError
-        If the model is not a chain of pictures, or a number is out of its range.
+        If the model does not take pictures, or if a number is out of its range.
     """
     require_of_pictures(model)
     describe, names = model[0], [str(path) for path in paths]
@@ -268,30 +272,32 @@ def annotate(
 def annotate_rows(
     model: Pipeline, paths: Sequence[str | PathLike[str]], *, n_words: int = 5, precision: float | None = None
 ) -> pd.DataFrame:
-    """Name what the rows of tables or arrays have. Columns are found by name where the model knows names.
+    """Predict the labels of the rows of tables or arrays.
+
+    If the features of the model have names, the columns of a table are found by name.
 
     Parameters
     ----------
     model : Pipeline
-        From `annotator`, without steps of pictures.
+        A model from `annotator` without steps for pictures.
     paths : list of path
-        Files that the loader `arrays` takes as features.
+        Files that the loader `arrays` accepts as features.
     n_words, precision : as in `annotate`
         See there.
 
     Returns
     -------
     table
-        See `Annotations`, with columns row and label in the place of image and word. A row is called by its number from
-        1 on, behind its file if there are several.
+        See `Annotations`, with the columns row and label instead of image and word. Rows are named by their number,
+        counted from 1, with the file in front if there are several files.
     """
-    kept = hasattr(model, "known_scores_")
-    require(kept, f"the model must be one that a run has kept as model.skops, got {type(model).__name__}")
+    saved = hasattr(model, "known_scores_")
+    require(saved, f"the model must be one that a run has saved as model.skops, got {type(model).__name__}")
     n_features, decided = model.check_["X"].shape[1], list[tuple[str, np.ndarray]]()
     for path in map(Path, paths):
-        require(path.is_file(), f"tables must be files that are there, got {str(path)!r}")
+        require(path.is_file(), f"tables must be existing files, got {str(path)!r}")
         X, _ = read_features(path, columns=model.columns_)
-        require(X.shape[1] == n_features, f"{path} must have {n_features} features, as the model has, got {X.shape[1]}")
+        require(X.shape[1] == n_features, f"{path} must have {n_features} features like the model, got {X.shape[1]}")
         file = f"{path} " if len(paths) > 1 else ""
         decided += [(f"{file}row {i}", score) for i, score in enumerate(_decided(model, X), start=1)]
     names = {"image": "row", "word": "label"}
@@ -301,11 +307,11 @@ def annotate_rows(
 def _listed(
     model: Pipeline, decided: Iterable[tuple[str, np.ndarray]], n_words: int, precision: float | None
 ) -> pd.DataFrame:
-    """The table of `Annotations`, from each name with its decisions (n_words,)."""
+    """Return the table of `Annotations` for pairs of a name and its scores (n_words,)."""
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     known, limits = model.known_scores_, thresholds(model, precision)
-    # Without slack a known picture, whose score is computed anew, might miss its own rank or threshold by rounding.
+    # Without slack, a known picture could miss its own rank or threshold by rounding when its score is computed again.
     slack = SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0))
     words, rows = model.card_["words"], list[tuple[Any, ...]]()
     for name, score in decided:
@@ -319,57 +325,63 @@ def _listed(
 
 
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
-    """The probability of each word at these decisions, (n_pictures, n_words)."""
+    """Return the probability of each word for the given scores, (n_pictures, n_words)."""
     a, b = model[-1].calibration_.T
     with np.errstate(over="ignore"):
         return np.asarray(special.expit(scores * a + b))
 
 
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
-    """The decision of each word, (n_words,), from which on a picture is said to have it.
+    """Return the score of each word, (n_words,), from which on the word is assigned to a picture.
 
-    precision: fraction of the known pictures above the threshold that have the word; infinite if no threshold reaches
-    it with at least `FEWEST` of them. None: the threshold of the largest F1, the harmonic mean of precision and recall.
+    Parameters
+    ----------
+    model : Pipeline
+        A model from `annotator`.
+    precision : float or None
+        Smallest fraction of the known pictures above the threshold that must have the word. The threshold is the lowest
+        with this precision and at least `FEWEST` known pictures above it, or infinite if there is none. None: the
+        threshold maximises F1, the harmonic mean of precision and recall.
     """
     limits = np.full(model.known_scores_.shape[1], np.inf)
     for k in range(len(limits)):
         known = model.known_labels_[:, k] >= 0
         p, recall, at = precision_recall_curve(model.known_labels_[known, k], model.known_scores_[known, k])
-        p, recall = p[:-1], recall[:-1]  # the last is no threshold's
+        p, recall = p[:-1], recall[:-1]  # the last point belongs to no threshold
         if precision is None:
             limits[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
         else:
-            # recall * positives / precision is the number of pictures from the threshold on; 0.5 is for rounding.
+            # recall * positives / precision is the number of pictures above the threshold; 0.5 allows for rounding.
             enough = recall * (model.known_labels_[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
             limits[k] = at[(p >= precision) & enough].min(initial=np.inf)
     return limits
 
 
 def at_precisions(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
-    """Count the test pictures that get a word at several precisions.
+    """Count the words assigned to test pictures at several precisions.
 
     Parameters
     ----------
     model : Pipeline
-        From `annotator`.
+        A model from `annotator`.
     scores : array, (n_test, n_words)
-        Its decisions on test pictures.
+        Scores of the model on test pictures.
     labels : array, (n_test, n_words)
-        Which test picture has which word: 1 or True, 0 or False, -1 where it is unknown.
+        Which test picture has which word: 1 or True, 0 or False, -1 if unknown.
 
     Returns
     -------
     table
-        A row for each of `PRECISIONS`. Columns precision, words (with a threshold of that precision), pictures (that
-        get a word), of (test pictures), said (words that pictures get, together), right (the fraction of these that
-        the pictures have, where that is known; NaN if nothing is said).
+        A row for each of `PRECISIONS`. Columns precision, words (how many words have a threshold with that precision),
+        pictures (how many get a word), of (number of test pictures), said (number of assigned words in all pictures),
+        right (the fraction of the assigned words with known labels that are correct; NaN if there are none).
     """
     rows = []
     for precision in PRECISIONS:
         limits = thresholds(model, precision)
         said = scores >= limits
-        told = labels[said & (labels >= 0)]
-        right = float((told == 1).mean()) if told.size else np.nan
+        assigned = labels[said & (labels >= 0)]
+        right = float((assigned == 1).mean()) if assigned.size else np.nan
         n_words, n_pictures = np.isfinite(limits).sum(), said.any(axis=1).sum()
         rows.append((precision, int(n_words), int(n_pictures), len(scores), int(said.sum()), right))
     return pd.DataFrame(rows, columns=["precision", "words", "pictures", "of", "said", "right"])

@@ -1,6 +1,7 @@
-"""The final fit of a study: one model of all its labelled images, with probabilities, and its numbers on test images.
+"""The final fit of a study: a model of all labelled images, with calibrated probabilities, and its test scores.
 
-The comparison of methods learns from few images of each word, as the papers do. What is kept learns from all.
+The comparisons of methods learn from few images of each word, as in the papers. The final fit, which a run saves,
+learns from all of them.
 """
 
 import logging
@@ -19,11 +20,11 @@ from jointsparse.metrics import by_rank, estimates, resample, resampled
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-KNOWN = ("train", "validation")  # splits that a final fit learns from
+KNOWN = ("train", "validation")  # the splits that a final fit learns from
 N_FOLDS = 5
 LOG = logging.getLogger(__name__)
-METRICS = ("auc", "precision_of_first", "average_precision")  # and how the names of their intervals' ends begin
-ALL_WORDS = "(all words)"  # names the row of means
+METRICS = ("auc", "precision_of_first", "average_precision")  # columns, and prefixes of columns with intervals
+ALL_WORDS = "(all words)"  # name of the row of means
 
 
 class Final(NamedTuple):
@@ -32,13 +33,13 @@ class Final(NamedTuple):
     Attributes
     ----------
     model : JointSparseClassifierCV
-        Trained on all known images. Its classes are the words, its calibration is that of `scores`.
+        The model, trained on all known images. Its classes are the words, and its calibration was fitted to `scores`.
     power : float
-        Of the singular values in its features.
+        Power of the singular values in the features.
     scores : array (n_known, n_words)
-        Decisions on each known image, of a model with the same radius that was trained on other folds.
+        Held-out score of each known image, from a model with the same radius trained on the other folds.
     labels : bool array (n_known, n_words)
-        Which known image has which word.
+        Which known image has which word. If labels are unknown, int8 with 1, 0 and -1 for unknown.
     """
 
     model: JointSparseClassifierCV
@@ -50,23 +51,23 @@ class Final(NamedTuple):
 def fit(
     X: Any, labels: np.ndarray, words: Sequence[str], *, norm: str, scales: Mapping[float, Any], loss: str = "logistic"
 ) -> Final:
-    """Choose a radius by folds, calibrate on what each fold has not seen, and train on all known images.
+    """Choose the radius by cross-validation, calibrate on held-out scores, and train on all known images.
 
     Parameters
     ----------
     X : array or csr_matrix, shape (n_known, n_features)
         Features of the training and validation images.
-    labels : bool array, shape (n_known, n_words)
-        Which image has which word.
+    labels : array, shape (n_known, n_words)
+        Which image has which word, see `Final`.
     words : list of str, (n_words,)
-        Their names.
+        Names of the words.
     norm : str
         A name in `jointsparse.norms.NORMS`.
     scales : mapping
-        Power of the singular values -> factors (n_features,) of the features; see `features.basis.factors`. The power
-        with the best mean AUC over the folds is taken.
+        For each power of the singular values, factors (n_features,) of the features, see `features.basis.factors`. The
+        power with the best mean AUC over the folds is chosen. Empty: use the features unscaled.
     loss : str
-        The loss.
+        Name of the loss.
 
     Returns
     -------
@@ -75,10 +76,13 @@ def fit(
     Raises
     ------
     ValueError
-        If a word is in all images, in none, or in fewer than two.
+        If fewer than two images have a word, or fewer than two lack it.
     """
     rare = [word for word, y in zip(words, labels.T, strict=True) if min((y == 1).sum(), (y == 0).sum()) < 2]
-    require(not rare, f"each word must be in at least two of {len(labels)} known images, and not in two, got {rare}")
+    require(
+        not rare,
+        f"of the {len(labels)} known images at least two must have each word and at least two must lack it, got {rare}",
+    )
     has, known = labels == 1, labels >= 0
     Y = pd.DataFrame(has.astype(int), columns=list(words)).where(known)
     fits = {
@@ -109,16 +113,16 @@ def fit_and_test(
     n_resamples: int,
     seed: int,
 ) -> tuple[Final, pd.DataFrame]:
-    """Fit on training and validation images together, and look at the test images once.
+    """Fit on training and validation images together, then compute the scores on the test images.
 
     Parameters
     ----------
     X : array or csr_matrix, shape (n_images, n_features)
         Features of all images.
-    labels : bool array, shape (n_images, n_words)
-        Which image has which word.
+    labels : array, shape (n_images, n_words)
+        Which image has which word, see `Final`.
     split : text array, shape (n_images,)
-        The split of each.
+        Split of each image.
     words, norm, scales : as in `fit`
         See there.
     n_resamples, seed : int
@@ -132,7 +136,7 @@ def fit_and_test(
     """
     known, on_test = np.isin(split, KNOWN), split == "test"
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "features differ in size")  # which says nothing of these
+        warnings.filterwarnings("ignore", "features differ in size")  # `scales` already accounts for sizes
         final = fit(X[known], labels[known], words, norm=norm, scales=scales)
     features = _scaled(X[on_test], scales[final.power] if scales else None)
     scores = np.asarray(final.model.decision_function(features))
@@ -141,56 +145,56 @@ def fit_and_test(
 
 
 def _scaled(X: Any, factors: np.ndarray | None) -> Any:
-    """The features times their factors, in the type that they came in."""
+    """Return the features times their factors, with the same dtype."""
     return X if factors is None else (X * factors).astype(X.dtype)
 
 
 def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int) -> dict[str, np.ndarray]:
-    """AUC, average precision and precision of the first `metrics.FIRST` images of each word, and of their mean.
+    """Return AUC, average precision and precision of the first `metrics.FIRST` images of each word, with intervals.
 
     Parameters
     ----------
     scores, labels : arrays, shape (n_images, n_words)
-        Decisions on test images, and which has which word, bool.
+        Scores of the test images, and which test image has which word, see `Final`.
     n_resamples : int
-        Resamples of the images, for the intervals.
+        Number of bootstrap resamples of the images for the intervals.
     seed : int
-        Of the resamples.
+        Seed of the random generator that draws the resamples.
 
     Returns
     -------
     numbers : dict
-        Metric -> array (3, n_words + 1): the number, and the ends of its interval of 95 %. The last column is the mean
-        of the words. NaN for words that no test image has, or all have; they do not count in the mean.
+        For each metric an array (3, n_words + 1) with the value and the ends of its 95 % interval. The last column is
+        the mean over the words. Words that all test images have or lack are NaN and do not count in the mean.
     """
     counts = resample(len(labels), n_resamples, np.random.default_rng(seed))
     resamples = {"auc": resampled(scores, labels, counts)[0]}
     resamples["precision_of_first"], resamples["average_precision"] = by_rank(scores, labels, counts)
-    # A resample without the word, or with it alone, does not count.
+    # A resample in which all images have the word, or none, does not count.
     return {
         metric: estimates(np.where(np.isnan(resamples["auc"]), np.nan, values)) for metric, values in resamples.items()
     }
 
 
 def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, norm: str) -> pd.DataFrame:
-    """A row for each word of a final fit, and the row "all words" with means.
+    """Return the table of a final fit, with a row for each word and a last row of means.
 
     Parameters
     ----------
     final : Final
         The fit.
     numbers : dict
-        From `tested`.
+        Result of `tested`.
     on_test : bool array, shape (n_images, n_words)
         Which test image has which word.
     norm : str
-        Its norm.
+        Norm of the fit.
 
     Returns
     -------
     table
-        Columns norm, word, images (known ones that have it), test_images (likewise), features (in use), each metric
-        with its low and high end, radius, power, and gap, the certified one.
+        Columns norm, word, images (known images with the word), test_images (test images with the word), features
+        (number in use), each metric with the ends of its interval, radius, power, and gap (the certified duality gap).
     """
     model, W = final.model, final.model.coef_
     columns: dict[str, Any] = {
@@ -206,31 +210,31 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
 
 
 def chosen_norm(models: Mapping[str, JointSparseClassifierCV]) -> str:
-    """Return the norm that folds choose of final fits on the same folds, by norm.
+    """Return the norm that cross-validation chooses. models: the final fits by norm, on the same folds.
 
-    As with `JointSparseClassifierCV(norm="auto")` it is the one with the fewest features whose score is within one
-    standard error of the best over the folds.
+    As in `JointSparseClassifierCV(norm="auto")`, the fit with the fewest features is chosen among those whose score is
+    within one standard error of the best.
     """
     return choose({norm: model.results_by_norm_[norm] for norm, model in models.items()}, penalised=False)[0]
 
 
 def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.DataFrame], kept: str) -> pd.DataFrame:
-    """Compare the final fits of a dataset: a row for each norm.
+    """Return a table that compares the final fits of a dataset, with a row for each norm.
 
     Parameters
     ----------
     models : mapping
         The fits by norm.
     tables : list of tables
-        Of each fit, see `table`.
+        Result of `table` for each fit.
     kept : str
-        The norm of the fit that is kept.
+        Norm of the fit that the run saves.
 
     Returns
     -------
     table
-        Columns norm, kept, validation (the mean AUC over the folds), features (in use), of (all features), and the
-        means over the words on the test images: each metric with its low and high end.
+        Columns norm, kept (True for the saved fit), validation (mean AUC over the folds), features (number in use), of
+        (number of all features), and the test means over the words: each metric with the ends of its interval.
     """
     rows = []
     for (norm, model), words in zip(models.items(), tables, strict=True):

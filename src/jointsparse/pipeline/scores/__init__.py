@@ -1,1 +1,1 @@
-"""From weights to tables: evaluation of sweeps and paths, comparisons of methods, means over runs, warnings."""
+"""Tables from weights: evaluation of sweeps and paths, comparisons of methods, means over runs, and warnings."""

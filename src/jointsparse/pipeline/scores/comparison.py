@@ -1,4 +1,4 @@
-"""Comparison of methods: sign tests, and intervals of differences by resampling test images.
+"""Compare methods by sign tests, and by bootstrap intervals of differences over test images.
 
 Source: Quattoni et al. 2009, sec. 6.1 and Table 1.
 """
@@ -15,22 +15,37 @@ from jointsparse.pipeline.scores.scored_fits import METRICS, ScoredFits
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-WORDS = ("test words", "all words")  # without and with the words that chose the radius
-AVERAGES = ("by positives", "plain")  # over words; the first is the paper's, sec. 6.1
+WORDS = ("test words", "all words")  # without and with the validation words, which chose the radius
+AVERAGES = ("by positives", "plain")  # averages over words; the first is that of the paper, sec. 6.1
 
 
 def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFrame:
-    """Sign tests of the first method (of a study's `methods:`) against each other one, for every run and size.
+    """Test the first method of a study against each other method with sign tests, for every run and size.
 
-    scores: of a study. n_pairings: at least 1. seed: of the pairings, the same for each test.
+    Pooled pairs share images across words, so the test is not exact. A median of p-values is not a p-value.
 
-    Rows with words = "test words" leave out the words that chose the radius, those with "all words" keep them. p, wins,
-    losses: of the first pairing. p_median: over all n_pairings. p_holm, p_reverse_holm: corrected for all comparisons
-    of the table with the same words, run and direction. p_all_runs, p_reverse_all_runs: of all runs and pairings
-    together, see `over_runs`, the same in each run.
+    Parameters
+    ----------
+    scores : ScoredFits
+        Scores of a study. Its first method is the first under `methods:` in the configuration.
+    n_pairings : int, at least 1
+        Number of random pairings of positives and negatives.
+    seed : int
+        Seed of the random generator that draws the pairings, the same for each test.
 
-    Pooled pairs share images across words, so the test is not exact; and a median of p-values is not a p-value.
-    Raises Misfit where scores do not belong together.
+    Returns
+    -------
+    table
+        A row for each run, size and other method, and for words = "test words" (without the validation words, which
+        chose the radius) and "all words". wins, losses and p belong to the first pairing, and p_reverse to the test in
+        the other direction. p_median and p_reverse_median are medians over all pairings. p_holm and p_reverse_holm are
+        corrected for all comparisons in the table with the same words, run and direction. p_all_runs and
+        p_reverse_all_runs combine all runs and pairings, see `over_runs`, and are the same for each run.
+
+    Raises
+    ------
+    Misfit
+        If the scores of some method, run or size are missing.
     """
     fits, (first, *others) = _by_fit(scores)
     tables = []
@@ -59,29 +74,45 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
 
 
 def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:
-    """Lead of the first method over each other one, in AUC and EER, with 95 % intervals.
+    """Return the differences in AUC and EER between the first method and each other method, with 95 % intervals.
 
-    scores: of a study. n_resamples: at least 1. seed: of the resamples.
+    The interval has two parts, which are added in squares. The first is a bootstrap interval (percentiles) over test
+    images, which are drawn with replacement, the same for all methods, words and runs. If a resample leaves a word
+    without positives or negatives, its mean leaves out that word. The second part is the t interval of the mean over
+    runs. With fewer than `FEWEST_RUNS` runs there is no interval.
 
-    difference: method minus against, of the mean over words (words: "test words" or "all words"), averaged over runs;
-    runs: how many. average: "by positives", in which each positive weighs the same (`evaluation.average`), or "plain".
-    low, high: the root of two summed squares. One is the shift of the difference when test images are drawn anew
-    n_resamples times (percentiles). They are drawn with replacement, alike for all methods, words and runs. The other
-    is the t interval of the mean over runs, over_runs its half width. low_words, high_words: words are drawn anew, too.
+    Parameters
+    ----------
+    scores : ScoredFits
+        Scores of a study.
+    n_resamples : int, at least 1
+        Number of bootstrap resamples.
+    seed : int
+        Seed of the random generator that draws the resamples.
 
-    A word that a draw leaves without positives or negatives is left out of its mean. Of fewer than `FEWEST_RUNS` runs
-    there is no interval. Raises Misfit where scores do not belong together.
+    Returns
+    -------
+    table
+        Columns metric, n, n_samples, words ("test words" or "all words"), average over words ("by positives", in which
+        each positive weighs the same, see `evaluation.average`, or "plain"), method, against, difference (method minus
+        against, averaged over words and runs), low and high (the interval), low_words and high_words (the interval if
+        words are resampled, too), over_runs (half width of the t interval), and runs (number of runs).
+
+    Raises
+    ------
+    Misfit
+        If the scores of some method, run or size are missing.
     """
     fits, (first, *others) = _by_fit(scores)
     runs = pd.unique(scores.run)
     rng = np.random.default_rng(seed)
-    # Fewer runs have no interval.
+    # With fewer runs there is no interval, and nothing needs to be resampled.
     images = resample(len(scores.labels), n_resamples if len(runs) >= FEWEST_RUNS else 0, rng)
     n_words = scores.labels.shape[1]
-    # Row 0 of images and of drawn counts each once, so that it gives the difference itself.
+    # Row 0 of `images` and `drawn` counts each image and word once, so that it gives the difference itself.
     ones, drawn = np.ones((len(images), n_words)), resample(n_words, len(images) - 1, rng)
     positives = images @ (scores.labels == 1)
-    # Weights of the words, (n_resamples, n_words): 2 a for AVERAGES[a] over the words, 2 a + 1 over words drawn anew.
+    # Weights of the words, each (n_resamples, n_words): index 2 a for AVERAGES[a], 2 a + 1 with words resampled, too.
     weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
     for n in pd.unique(scores.n):
@@ -110,25 +141,25 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
 
 
 def _by_fit(scores: ScoredFits) -> tuple[dict[tuple[int, str, int], int], list[str]]:
-    """Place of each fit by (run, method, n), and the methods. Raises Misfit where scores do not belong together."""
+    """Return the index of each fit by (run, method, n), and the methods. Raises Misfit if a combination is missing."""
     keys = list(zip(scores.run.tolist(), scores.method.tolist(), scores.n.tolist(), strict=True))
     methods = list(dict.fromkeys(scores.method.tolist()))
-    require(len(methods) > 1, f"there must be scores of two methods at least, got {methods}", Misfit)
+    require(len(methods) > 1, f"there must be scores of at least two methods, got {methods}", Misfit)
     for run, method, n in product(pd.unique(scores.run), methods, pd.unique(scores.n)):
-        require((run, method, n) in keys, f"there must be scores of {method}, run {run}, n {n}", Misfit)
+        require((run, method, n) in keys, f"the scores of {method}, run {run}, n {n} are missing", Misfit)
     return {key: fit for fit, key in enumerate(keys)}, methods
 
 
 def _words(scores: ScoredFits, fit: int, label: str) -> np.ndarray:
-    """The words (n_words,) bool that rows with this label in column `words` count."""
+    """Return the mask (n_words,) of the words that rows with the given value in the column `words` cover."""
     in_validation: np.ndarray = scores.validation_words[fit]
     return ~in_validation if label == WORDS[0] else np.ones_like(in_validation)
 
 
 def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
-    """The mean over runs, its interval, and the part of its half width that comes from runs.
+    """Return the mean over runs, the ends of its interval, and the half width of the t interval over runs.
 
-    by_run: (n_runs, 1 + n_resamples), the first column of all images.
+    by_run: (n_runs, 1 + n_resamples). The first column is computed from all images, the others from resamples.
     """
     n_runs = len(by_run)
     mean, resampled = by_run[:, 0].mean(), by_run[:, 1:].mean(axis=0)
@@ -136,16 +167,16 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
     if not len(resampled):
         return float(mean), np.nan, np.nan, np.nan
     below, above = mean - np.quantile(resampled, 0.025), np.quantile(resampled, 0.975) - mean
-    # Choice: runs are few, and resampling them as well would make them look closer to each other than they are.
+    # Choice: a t interval, because resampling a small number of runs would underestimate their spread.
     width = half_width(by_run[:, 0].std(ddof=1), n_runs)
     return float(mean), float(mean - np.hypot(below, width)), float(mean + np.hypot(above, width)), float(width)
 
 
 def _means_over_words(by_word: np.ndarray, scores: ScoredFits, fit: int, weights: np.ndarray) -> np.ndarray:
-    """Weighted means over test words and over all words, NaNs left out.
+    """Return weighted means over test words and over all words, ignoring NaN.
 
-    by_word: (n_metrics, n_resamples, n_words). weights: (n_weights, n_resamples, n_words). Returns (n_metrics, 2,
-    n_weights, n_resamples).
+    by_word: (n_metrics, n_resamples, n_words). weights: (n_weights, n_resamples, n_words). The result has the shape
+    (n_metrics, 2, n_weights, n_resamples).
     """
     defined = ~np.isnan(by_word)
     values = np.where(defined, by_word, 0.0)

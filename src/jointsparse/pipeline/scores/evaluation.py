@@ -1,4 +1,4 @@
-"""Choose the best pair (eta0, radius) of each sweep, test it, and make the tables of that.
+"""Choose the best pair (eta0, radius) of each sweep on validation data, test it, and make the tables of results.
 
 Source: Quattoni et al. 2009, sec. 6.2; EER: 2008 report, sec. 5.2.
 """
@@ -20,15 +20,15 @@ from jointsparse.pipeline.tasks import Tasks
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-SAME_DIRECTION = 1e-3  # Choice: relative distance of weights of length 1 that make the same classifiers
+SAME_DIRECTION = 1e-3  # Choice: normalised weights within this relative distance count as the same classifiers
 
 Matrix = Any  # dense or CSR
 
-SIGN = {"auc": 1, "eer": -1}  # -1: smaller is better
+SIGN = {"auc": 1, "eer": -1}  # -1 if smaller values are better
 
 
 class TrainedSweep(NamedTuple):
-    """A sweep to evaluate, with its place in the study, its number of samples and its run's validation words."""
+    """A sweep to evaluate, with its run, size and method, its number of samples and the validation words of its run."""
 
     run: int
     n: int
@@ -39,14 +39,14 @@ class TrainedSweep(NamedTuple):
 
     @property
     def key(self) -> dict[str, Any]:
-        """Columns that tell its rows from others in a table."""
+        """The columns that identify the rows of this sweep in a table."""
         return {"run": self.run, "n": self.n, "n_samples": self.n_samples, "method": self.method}
 
 
 def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
-    """The plain mean of a metric over some tasks, and the paper's mean in which every positive weighs the same.
+    """Return the plain mean of a metric over some tasks, and the paper's mean, in which every positive weighs the same.
 
-    by_task: (n_tasks,) AUC or EER. positives: (n_tasks,) their numbers of positives. tasks: (n_tasks,) bool.
+    by_task: (n_tasks,) AUC or EER. positives: (n_tasks,) numbers of positives. tasks: (n_tasks,) mask of the tasks.
 
     >>> average(np.array([0.5, 0.9, 0.1]), np.array([10, 30, 5]), np.array([True, True, False]))
     (0.7, 0.8)
@@ -56,28 +56,28 @@ def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tu
 
 
 def trained_sweep(run: int, n: int, method: str, tasks: Tasks, fits: Sweep) -> TrainedSweep:
-    """Join a sweep with what its run's tasks say of it.
+    """Return a sweep together with the validation words and the number of samples of its run.
 
     Parameters
     ----------
     run, n : int
-        The run, and the number of positives of its training sets.
+        The run, and the number of positives in its training sets.
     method : str
         Loss and norm, such as "hinge-l1inf".
     tasks : Tasks
         All training sets of the run.
     fits : Sweep
-        What was learnt from those of size n.
+        The fits on the training sets of size n.
 
     Raises
     ------
     Misfit
-        If the sweep was learnt from other labels, or by another method.
+        If the sweep was learnt from other labels or by another method.
     """
     Y = tasks.training_sets(n)
     require(
         fits.learnt_from[1:].tolist() == [fingerprint(Y), method],
-        f"the fits of {method}, run {run}, n {n}, must be learnt by it, from the training sets of that run",
+        f"the fits of {method}, run {run}, n {n}, must be learnt by that method from the training sets of that run",
         Misfit,
     )
     return TrainedSweep(run, n, method, int(np.count_nonzero(Y)), fits, tasks.validation_words)
@@ -89,22 +89,22 @@ class Evaluation(NamedTuple):
     Attributes
     ----------
     chosen : table
-        One row per run, n and method: the chosen pair. power: see `Sweep`. objective: relative to W = 0.
-        gap: how far it may be from the
-        optimum, as a fraction of it. features: the fraction in use. validation: the metric on the validation words.
-        auc, eer: averages over test images and the words not used for validation. With _all: over all words. With
-        _weighted: see `evaluation.average`. warning: flags of a grid too narrow, a gap above 5 %, tasks not converged,
-        a choice no better than chance, or scores that say nothing. note: a flag of training images that many W explain
-        whole.
+        A row per run, n and method with the chosen pair. power: see `Sweep`. objective: relative to W = 0. gap: the
+        certified relative duality gap. features: the fraction in use. validation: the metric on the validation words.
+        auc, eer: test averages over the words not used for validation; with the suffix _all over all words, with
+        _weighted see `average`. warning: flags for a grid that is too narrow, a gap above 5 %, tasks that did not
+        converge, a choice no better than chance, or scores that are tied or undefined. note: a flag if hardly any
+        training loss is left, so that the solution is not unique.
     by_word : table
-        One row per run, n, method and word. n_features: how many the word uses. warning: scores that say nothing.
+        A row per run, n, method and word. n_features: number of features that the word uses. warning: tied or undefined
+        scores.
     sparsity : table
-        One row per run, n, method, power and radius at its best eta0. chosen: True for the radius that validation
+        A row per run, n, method, power and radius, with the best eta0. chosen: True for the radius that validation
         chooses for its power. warning: a gap above 5 %.
     convergence : table
-        The objective of one method at every iteration, per run, n and radius at its best eta0.
+        The objective of a method at every iteration, per run, n and radius, with the best eta0.
     weights : table
-        The non-zero weights of the chosen fits of the first run at one size, and W's shape: n_features, n_words.
+        The non-zero weights of the chosen fits of the first run at one size, and the shape of W: n_features, n_words.
     scores : ScoredFits
         The test scores of the chosen fits.
     """
@@ -118,7 +118,7 @@ class Evaluation(NamedTuple):
 
 
 class SplitImages(NamedTuple):
-    """The images of one split. X: (n_images, n_features). labels: (n_images, n_words), see `tasks.choose_words`."""
+    """The images of a split. X: (n_images, n_features). labels: (n_images, n_words), see `tasks.choose_words`."""
 
     X: Any
     labels: np.ndarray
@@ -127,15 +127,15 @@ class SplitImages(NamedTuple):
 def choose(
     trained: TrainedSweep, on_validation: SplitImages, metric: str, selection: str = "best"
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """Choose eta0 by training objective, then the radius and the power of the features by a metric on validation words.
+    """Choose eta0 by training objective, then radius and power by a metric on the validation words.
 
-    Test images are out of reach here.
+    The function has no access to test images.
 
     Parameters
     ----------
     trained : TrainedSweep
         The fits to choose from.
-    on_validation : Part
+    on_validation : SplitImages
         The validation images.
     metric : str
         "auc" or "eer".
@@ -145,9 +145,9 @@ def choose(
     Returns
     -------
     pairs : array, (n_radii,)
-        The pair of each radius, in the order of `Sweep.W`.
+        Index of the pair with the best eta0 for each radius, in the order of `Sweep.W`.
     validation : array, (n_radii,)
-        Its mean of the metric over the validation words.
+        Mean of the metric over the validation words for each of these pairs.
     best : int
         Index of the chosen radius.
     chosen_by_power : array, (n_powers,)
@@ -160,21 +160,21 @@ def choose(
 
 
 def _metric_by_word(W: np.ndarray, on_validation: SplitImages, words: np.ndarray, metric: str) -> np.ndarray:
-    """Compute the metric of some words, (n_words,)."""
+    """Compute the metric for the words in a mask, as an array (n_words,)."""
     return METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words])
 
 
 def validation_score(
     X: Matrix, labels: np.ndarray, split: np.ndarray, validation_words: np.ndarray, *, metric: str = "auc"
 ) -> Callable[[np.ndarray], float]:
-    """Return the function that scores a W on the validation words and images; a larger score is better.
+    """Return a function that scores W on the validation words and images. Larger scores are better.
 
     Parameters
     ----------
     X, labels, split, metric : as in `evaluate`
         See there.
     validation_words : bool array, (n_words,)
-        The words that choose.
+        Mask of the validation words.
     """
     on_validation = _images_of_split(X, labels, split == "validation")
     return lambda W: SIGN[metric] * float(_metric_by_word(W, on_validation, validation_words, metric).mean())
@@ -192,30 +192,30 @@ def evaluate(
     selection: str = "best",
     at_size: int | None = None,
 ) -> Evaluation:
-    """Choose eta0 by training objective and the radius by a metric on the validation words, then test.
+    """Choose eta0 by training objective and the radius by a metric on the validation words, then test the choice.
 
-    Test images enter only after the choice is made.
+    Test images are used only after the choice.
 
     Parameters
     ----------
     sweeps : iterable of TrainedSweep
-        One for each run, n and method, read one at a time.
+        A sweep for each run, n and method. Only one of them is held in memory at a time.
     X : matrix, (n_images, n_features)
-        Dense or CSR.
+        Features of all images, dense or CSR.
     labels : array, (n_images, n_words)
         Which image has which word, see `tasks.choose_words`.
     split : text array, (n_images,)
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)
-        The names of the words.
+        Names of the words.
     converging_method : str
-        The method whose objective at every iteration is wanted.
+        Method for the table of convergence.
     metric : str
         "auc" or "eer".
     selection : str
         See `radii.choose_radius`.
     at_size : int, optional
-        The n whose weights are wanted, of the first sweep's run.
+        The n for the table of weights, which covers the run of the first sweep.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def evaluate(
     Raises
     ------
     Misfit
-        If arrays do not belong together.
+        If fits, features and labels do not belong together.
     """
     on_validation, on_test = (_images_of_split(X, labels, split == name) for name in ("validation", "test"))
     features = fingerprint(X)
@@ -258,7 +258,7 @@ def _evaluate_one(
     with_convergence: bool,
     with_weights: bool,
 ) -> Evaluation:
-    """Choose and test a pair of one sweep. A table that is not wanted has no rows."""
+    """Choose and test a pair of a sweep. Tables that were not asked for have no rows."""
     best_eta0, validation, best, chosen_by_power = choose(trained, on_validation, metric, selection)
     relative = trained.sweep.objective[best_eta0] / trained.sweep.objective[best_eta0, :1]
     tested = [
@@ -285,10 +285,10 @@ def _evaluate_one(
 
 
 def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
-    """Join the tables and scores of several sweeps. All have the same labels."""
+    """Join the tables and scores of several sweeps, which have the same labels."""
     *tables, scores = zip(*evaluated, strict=True)
     *fields, labels = zip(*scores, strict=True)
-    # An empty table has no types of columns to join.
+    # Empty tables are skipped, because they would change the types of columns.
     joined = [pd.concat([table for table in parts if len(table)] or parts[:1], ignore_index=True) for parts in tables]
     return Evaluation._make([*joined, ScoredFits._make([*map(np.concatenate, fields), labels[0]])])
 
@@ -298,17 +298,17 @@ def _images_of_split(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Split
 
 
 def _require_own(trained: TrainedSweep, n_words: int, features: str) -> None:
-    """Raise Misfit where fits are of other words, or were learnt from other features, than those to test on."""
+    """Raise Misfit unless the fits were learnt from the given features and have the given number of words."""
     fits = trained.sweep
     which = f"the fits of {trained.method}, run {trained.run}, n {trained.n},"
-    require(fits.learnt_from[0] == features, f"{which} were learnt from other features than these", Misfit)
-    require(fits.W.shape[2:] == (n_words,), f"{which} must be of {n_words} words, got {fits.W.shape}", Misfit)
+    require(fits.learnt_from[0] == features, f"{which} must be learnt from the features to be tested", Misfit)
+    require(fits.W.shape[2:] == (n_words,), f"{which} must have {n_words} words, got shape {fits.W.shape}", Misfit)
 
 
 def _test(
     trained: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: SplitImages
 ) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
-    """Return the row of one fit in `Evaluation.sparsity`, its AUC and EER by word, and its scores."""
+    """Return the row of a fit in `Evaluation.sparsity`, its AUC and EER by word, and its scores."""
     scores = on_test.X @ W
     row = trained.key | {
         "radius": trained.sweep.radius[pair],
@@ -329,7 +329,7 @@ def _test(
 
 
 def _convergence(row: dict[str, Any], objective: np.ndarray) -> pd.DataFrame:
-    """Rows of one fit in `Evaluation.convergence`. objective: at each iteration, relative to W = 0."""
+    """Return the rows of a fit in `Evaluation.convergence`. objective: relative to W = 0, for each iteration."""
     iterations = np.flatnonzero(~np.isnan(objective))
     columns = ("run", "n", "n_samples", "method", "radius", "eta0")
     return pd.DataFrame(
@@ -346,7 +346,7 @@ def _by_word(
     by_word: dict[str, np.ndarray],
     score_warnings: Sequence[str],
 ) -> pd.DataFrame:
-    """Rows of one chosen fit in `Evaluation.by_word`."""
+    """Return the rows of a chosen fit in `Evaluation.by_word`."""
     columns = {
         "word": list(words),
         "validation_word": trained.validation_words,
@@ -359,7 +359,7 @@ def _by_word(
 
 
 def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
-    """The non-zero weights of W (n_features, n_words) as rows."""
+    """Return the non-zero weights of W (n_features, n_words) as rows of a table."""
     feature, word = np.nonzero(W)
     return pd.DataFrame(
         {"run": run, "n": n, "method": method}
@@ -369,9 +369,9 @@ def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
 
 
 def _score_warnings(scores: np.ndarray) -> list[str]:
-    """Warnings of the scores (n_images, n_words) of each word, empty where there is none.
+    """Return a warning for each word whose scores (n_images, n_words) are tied or undefined, otherwise "".
 
-    AUC and EER of tied scores are one half, whatever the word; those of undefined scores are missing.
+    AUC and EER of tied scores are 0.5, whatever the labels. For undefined scores they are missing.
     """
     tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
     return np.select([undefined, tied], [Kind.UNDEFINED, Kind.TIED], "").tolist()
@@ -382,9 +382,9 @@ def _gap_flag(gap: float) -> Flag | None:
 
 
 def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
-    """Flag of a chosen radius at an edge of its grid, unless this is an end of the problem's own.
+    """Return a flag if a chosen radius is at an edge of its grid and radii beyond the edge could be better.
 
-    That is where next to nothing of the loss is left, or the radius beside it gives the same W but for its size.
+    They cannot be better if hardly any loss is left, or if the neighbouring radius gives the same W up to scale.
     """
     with_power = fits.power == fits.power[pair]
     edge = sweep.at_edge("radius", fits.radius[pair], fits.radius[with_power])
@@ -397,7 +397,7 @@ def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
 
 
 def _not_unique(fits: Sweep, pair: int) -> Flag | None:
-    """Flag of a radius with which next to nothing of the loss is left, so that many W are as good."""
+    """Return a flag if hardly any loss is left with a radius, so that many W are equally good; otherwise None."""
     nothing_left = np.nanmin(fits.objective, axis=1) <= radii.NOTHING_LEFT * fits.objective[:, 0]
     alike = nothing_left & (fits.power == fits.power[pair])
     return Flag(Kind.NOT_UNIQUE, float(fits.radius[alike].min())) if nothing_left[pair] else None
@@ -406,13 +406,13 @@ def _not_unique(fits: Sweep, pair: int) -> Flag | None:
 def _warning_and_note(
     fits: Sweep, pair: int, score_warnings: Sequence[str], validation: float, metric: str
 ) -> dict[str, str]:
-    """Cells of a chosen pair. warning: a grid too narrow, a fit not finished, scores that say nothing; note."""
+    """Return the cells warning and note of a chosen pair, see `Evaluation`."""
     flags = [_edge_of_radii(fits, pair)]
-    if not fits.gap[pair] <= GAP:  # else no step size would have been much better
+    if not fits.gap[pair] <= GAP:  # for a certified fit, no other step size could be much better
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _gap_flag(fits.gap[pair])]
     if fits.unconverged[pair]:
         flags.append(Flag(Kind.NOT_CONVERGED, int(fits.unconverged[pair])))
-    if SIGN[metric] * (validation - 0.5) <= 0:  # chance, for AUC and EER
+    if SIGN[metric] * (validation - 0.5) <= 0:  # chance level is 0.5 for AUC and EER
         flags.append(Flag(Kind.NO_BETTER))
     for kind, of_words in ((Kind.TIED, Kind.WORDS_TIED), (Kind.UNDEFINED, Kind.WORDS_UNDEFINED)):
         if kind in score_warnings:

@@ -1,11 +1,11 @@
-"""Warnings of a study's numbers: fits that are not finished, features that say nothing, and images that repeat."""
+"""Warnings about the results of a study: unfinished fits, constant features, and repeated images."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-import scipy  # which loads scipy.sparse when it is used
+import scipy  # loads scipy.sparse only when it is used
 
 from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.pipeline.datasets.splits import SPLITS
@@ -14,17 +14,17 @@ from jointsparse.pipeline.flag import ETA0_EDGES, RADIUS_EDGES, Flag, Kind, kind
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-# Choice: the papers certify nothing. A fraction of the optimum, see `learning.fit.Fit`.
-GAP = 0.05  # fits whose objective may be further from the optimum than this are marked in tables and figures
-UNFINISHED = {Kind.CERTIFIED_GAP, Kind.NOT_CONVERGED, *RADIUS_EDGES}  # of fits that may be far from the best
+# Choice: the papers have no certificates. A relative duality gap, see `learning.fit.Fit`.
+GAP = 0.05  # fits with a larger gap are marked in tables and figures
+UNFINISHED = {Kind.CERTIFIED_GAP, Kind.NOT_CONVERGED, *RADIUS_EDGES}  # flags of fits that may be far from the best
 IMAGES_AT_ONCE = 4096
-Blocks = Iterable[tuple[Any, Any]]  # rows, and a matrix of these
+Blocks = Iterable[tuple[Any, Any]]  # pairs of row indices and the matrix of these rows
 
 
 def unfinished(fits: pd.DataFrame) -> pd.Series:
-    """True for each fit, a row, that may be far from its optimum or from the best of its grid.
+    """Return True for each row of fits that may be far from the optimum or from the best parameters of the grid.
 
-    fits: column warning, and gap if there is one. A certified fit needs no other eta0.
+    fits: column warning, and optionally gap. An eta0 at the edge of its grid does not matter for a certified fit.
 
     >>> edges = ["eta0 at the upper edge of its grid", "radius at the upper edge of its grid", "tasks not converged: 2"]
     >>> unfinished(pd.DataFrame({"warning": [*edges, "", edges[0]], "gap": [0.9, 0.01, np.nan, 0.2, 0.01]})).tolist()
@@ -32,22 +32,37 @@ def unfinished(fits: pd.DataFrame) -> pd.Series:
     """
     gap = fits["gap"] if "gap" in fits else pd.Series(np.nan, fits.index)
     kinds = fits["warning"].map(kinds_in)
-    flagged = kinds.map(lambda of_fit: bool(of_fit & UNFINISHED)).astype(bool)
-    at_edge = kinds.map(lambda of_fit: bool(of_fit & ETA0_EDGES)).astype(bool)
+    flagged = kinds.map(lambda cell: bool(cell & UNFINISHED)).astype(bool)
+    at_edge = kinds.map(lambda cell: bool(cell & ETA0_EDGES)).astype(bool)
     return flagged | (at_edge & ~(gap <= GAP)) | (gap > GAP)
 
 
 def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Count features that say nothing, and find images whose features repeat in another split.
+    """Count constant features and empty images, and find images whose features repeat in another split.
 
-    X: features to learn from, (n_images, n_features), in blocks: the rows of `images` that a block is of, and their
-    features, dense or CSR. given: likewise, such as the histograms that X was made of; may be those of X. images:
-    columns image, split.
+    Parameters
+    ----------
+    X : iterable of blocks
+        The features to learn from, (n_images, n_features). A block is a pair of row indices into `images` and the
+        features of these rows, dense or CSR.
+    given : iterable of blocks
+        The features to compare between images, such as the histograms from which X was computed, or X itself.
+    images : table
+        Columns image, split.
 
-    Returns a table what, count, of, warning, with a row for each thing looked for. And a table image, split, same_as,
-    split_of_that: the images whose given features are, bit by bit, those of an image in an earlier split (of train,
-    validation, test, unlabelled). Images without any feature are counted apart. Raises Misfit where the numbers of rows
-    differ.
+    Returns
+    -------
+    table
+        Columns what, count, of, warning, with a row for constant features, empty images and repeated images.
+    repeated : table
+        Columns image, split, same_as, split_of_that, with a row for each image whose given features are bit by bit
+        those of an image in an earlier split (in the order train, validation, test, unlabelled). Images whose features
+        are all 0 are not compared.
+
+    Raises
+    ------
+    Misfit
+        If the numbers of rows differ.
     """
     constant, n_features = _constant(_placed("features", X, len(images)), (images["split"] == "train").to_numpy())
     digests: list[bytes | None] = [None] * len(images)
@@ -65,7 +80,7 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
 
 
 def _placed(name: str, blocks: Blocks, n: int) -> Iterator[tuple[np.ndarray, Any]]:
-    """Blocks with the numbers of their rows. Raises Misfit where a block has another number of rows."""
+    """Yield blocks with explicit row indices. Raises Misfit if a block has a different number of rows."""
     for rows, part in blocks:
         places = np.arange(n)[rows]
         require(
@@ -77,7 +92,7 @@ def _placed(name: str, blocks: Blocks, n: int) -> Iterator[tuple[np.ndarray, Any
 
 
 def _constant(blocks: Blocks, counted: np.ndarray) -> tuple[int, int]:
-    """Number of columns that hold one value in all rows that count, and number of columns."""
+    """Return the number of columns that are constant in the rows of the mask `counted`, and the number of columns."""
     highest, lowest = np.array(-np.inf), np.array(np.inf)
     for places, part in blocks:
         rows = np.flatnonzero(counted[places])
@@ -90,9 +105,9 @@ def _constant(blocks: Blocks, counted: np.ndarray) -> tuple[int, int]:
 
 
 def _digests(X: Any) -> list[bytes | None]:
-    """A digest of each row, the same for the same numbers; None for a row of zeros."""
+    """Return a digest of each row, which is equal for equal numbers, or None for a row of zeros."""
     if not scipy.sparse.issparse(X):
-        rows = (row + 0 for row in X)  # which makes 0 of -0
+        rows = (row + 0 for row in X)  # turns -0 into 0
         return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() if row.any() else None for row in rows]
     if not X.has_canonical_format or not X.data.all():
         X = X.copy()
@@ -105,7 +120,7 @@ def _digests(X: Any) -> list[bytes | None]:
 
 
 def _repeated(digests: list[bytes | None], images: pd.DataFrame) -> pd.DataFrame:
-    """The images with the digest of one in an earlier split, each with the first of these."""
+    """Return the images that have the digest of an image in an earlier split, each with the first such image."""
     names, splits = images["image"].tolist(), images["split"].tolist()
     first: dict[bytes, int] = {}
     rows = []

@@ -1,4 +1,4 @@
-"""The table that people read first: how well each word was learnt."""
+"""The main table of a study: how well each word was learnt."""
 
 from collections.abc import Mapping
 
@@ -11,25 +11,26 @@ from jointsparse.metrics import as_trials, by_chance, holm, interval
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-LENT = 4  # Choice: degrees of freedom that other words lend each word, as many as five runs have
+LENT = 4  # Choice: prior degrees of freedom that a word gets from the other words, as many as five runs have
 
 
 def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
-    """Tell how well each word is recognised with the largest training sets, and whether better than by chance.
+    """Return how well each word is recognised with the largest training sets, and test this against chance.
 
     Parameters
     ----------
     by_word : table
         See `evaluation.Evaluation`.
     n_images : int or mapping
-        Test images, or by word those whose label is known.
+        Number of test images, or for each word the number of test images whose label is known.
 
     Returns
     -------
     table
-        One row per word and method, words with the highest AUC first. Columns as of `by_size`, and three more.
-        p: see `metrics.by_chance`. Runs share test images, so their mean varies less than that of a single run. p_holm:
-        for all words of a method. best: True for the method with the highest AUC of a word, on the same test images.
+        A row per word and method, words with the highest AUC first. Columns as in `by_size`, and p, p_holm and best. p:
+        see `metrics.by_chance`; the mean over runs, which share test images, is treated as the AUC of a single run,
+        although it varies less. p_holm: p corrected for all words of a method. best: True for the method with the
+        highest AUC of a word, estimated on the same test images.
 
     >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
     >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], n_features=3), 30)
@@ -40,7 +41,7 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
     rows = by_word[by_word["n"] == by_word["n"].max()]
     table = by_size(rows, n_images)
     table["p"] = by_chance(table["auc"].to_numpy(), table["positives"].to_numpy(), _of_words(table, n_images))
-    table["p_holm"] = table.groupby("method")["p"].transform(lambda of_method: holm(of_method.to_numpy()))
+    table["p_holm"] = table.groupby("method")["p"].transform(lambda p: holm(p.to_numpy()))
     known = table["auc"].fillna(-1.0)
     table["best"] = table.index.isin(known.groupby(table["word"]).idxmax())
     order = {
@@ -51,17 +52,26 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
 
 
 def _of_words(table: pd.DataFrame, n_images: int | Mapping[str, int]) -> np.ndarray:
-    """Numbers of test images, one for each row of a table."""
+    """Return the number of test images for each row of a table."""
     return np.asarray(table["word"].map(n_images) if isinstance(n_images, Mapping) else np.full(len(table), n_images))
 
 
 def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
-    """Join the runs of each word, method and size.
+    """Average the runs of each word, method and size.
 
-    by_word, n_images: see `words_learnt`. runs: how many, without those in which the word chose the radius.
-    validation_word: True for a word that chose it in every run, which keeps them all. auc, n_features (in use for the
-    word): mean over these runs. low, high: ends of the 95 % interval of auc, see `_interval`. positives: test images
-    with the word.
+    Runs in which the word was a validation word, and so chose the radius, are left out, unless it was one in every run.
+
+    Parameters
+    ----------
+    by_word, n_images : as in `words_learnt`
+        See there.
+
+    Returns
+    -------
+    table
+        A row per word, method and n. validation_word: True if the word was a validation word in every run. positives:
+        number of test images with the word. runs: number of runs that count. auc, n_features: means over these runs.
+        low, high: ends of the 95 % interval of auc, see `_interval`.
     """
     keys = ["word", "method", "n"]
     always = by_word.groupby(keys)["validation_word"].transform("all")
@@ -82,19 +92,20 @@ def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.Data
 
 
 def _interval(table: pd.DataFrame, n_images: np.ndarray) -> pd.DataFrame:
-    """Add low and high to the table of `by_size`: the 95 % interval for new test images and new training sets.
+    """Add low and high to the table of `by_size`: a 95 % interval for new test images and new training sets.
 
-    Both parts are joined on the logit scale, as the root of their summed squares, so the ends lie between 0 and 1.
-    Runs share test images, so that part stays as it is however many runs there are. The part of training sets rests
-    on the runs of the word, and on the other words of its method and size. These count as up to `LENT` more runs. A
-    study of a single run says nothing of other training sets: its intervals are for the AUC of these fits.
+    The two parts of the interval are added in squares on the logit scale, so the ends are between 0 and 1. The part for
+    test images does not shrink with the number of runs, because runs share test images. The part for training sets
+    uses the variance between the runs of the word, moderated by the variance of the other words with the same method
+    and size, which has the weight of up to `LENT` degrees of freedom. A study with a single run has no information
+    about other training sets, so its intervals are valid only for the AUC of its fits.
 
-    Sources: test images: see `metrics.as_trials`. Variances that words lend each other: Smyth 2004 (Stat. Appl. Genet.
-    Mol. Biol. 3, art. 3).
+    Sources: for test images see `metrics.as_trials`; moderated variances: Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3,
+    art. 3).
     """
     runs = table["runs"]
     right, wrong = as_trials(table["auc"], table["positives"], n_images)
-    slope = (right + wrong) ** 2 / (right * wrong)  # of the logit
+    slope = (right + wrong) ** 2 / (right * wrong)  # derivative of the logit
     own = pd.DataFrame(
         {"squares": (runs - 1) * (slope * table.pop("spread")) ** 2, "degrees": runs - 1},
     ).where(runs > 1, 0.0)

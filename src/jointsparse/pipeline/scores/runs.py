@@ -1,22 +1,22 @@
-"""Means over several runs, and their intervals."""
+"""Means over runs, and their confidence intervals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special  # not stats, which takes half a second to import
+from scipy import special  # instead of scipy.stats, whose import takes half a second
 
-if TYPE_CHECKING:  # nothing else here needs the extra
+if TYPE_CHECKING:  # only the annotations need pandas, which is optional
     import pandas as pd
 
-FEWEST_RUNS = 5  # Choice: an interval over fewer runs is too wide, and its t distribution too far from the truth.
+FEWEST_RUNS = 5  # Choice: with fewer runs, the interval is too wide and its t distribution too rough an approximation
 
 
 def half_width(spread: Any, n_runs: Any) -> Any:
-    """Half width of the 95 % t interval of a mean over runs.
+    """Return the half width of the 95 % t interval of a mean over runs.
 
-    spread: standard deviation of the runs (ddof=1). n_runs: how many, 2 or more. Both may be arrays or columns.
+    spread: standard deviation of the runs (ddof=1). n_runs: number of runs, at least 2. Both may be arrays or columns.
 
     >>> float(half_width(1.0, 5).round(3))
     1.242
@@ -25,10 +25,10 @@ def half_width(spread: Any, n_runs: Any) -> Any:
 
 
 def means(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Means over runs, with a row for each method and size.
+    """Return a table of means over runs, with a row for each method and size.
 
-    chosen: see `evaluation.Evaluation`. Columns of the same name are means of its own. runs: how many. low, high: ends
-    of the 95 % t interval of auc_weighted, missing of fewer than `FEWEST_RUNS` runs.
+    chosen: see `evaluation.Evaluation`. The columns of the same name hold the means. runs: number of runs. low, high:
+    ends of the 95 % t interval of auc_weighted, missing with fewer than `FEWEST_RUNS` runs.
     """
     averaged = {name: (name, "mean") for name in ("n_samples", "auc_weighted", "auc", "eer", "features")}
     groups = chosen.groupby(["method", "n"], sort=False)

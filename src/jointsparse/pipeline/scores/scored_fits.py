@@ -1,4 +1,4 @@
-"""Scores of the fits that a study has chosen, and the metrics that rank them."""
+"""Test scores of the fits that a study has chosen, and the metrics to compare them."""
 
 from typing import NamedTuple
 
@@ -10,18 +10,18 @@ METRICS = {"auc": auc, "eer": eer}
 
 
 class ScoredFits(NamedTuple):
-    """Scores of all chosen fits of a study on its test images, as comparisons of methods need them.
+    """Scores of all chosen fits of a study on its test images, for comparisons of methods.
 
     Attributes
     ----------
     run, n, n_samples : int arrays, (n_fits,)
-        Run, number of positives and training samples of each fit.
+        Run, number of positives and number of training samples of each fit.
     method : text array, (n_fits,)
-        Its method.
+        Method of each fit.
     validation_words : bool array, (n_fits, n_words)
-        The words that chose its radius.
+        The words that chose the radius of each fit.
     score : array, (n_fits, n_test_images, n_words)
-        Its scores.
+        Scores of each fit.
     labels : array, (n_test_images, n_words)
         Which test image has which word, see `tasks.choose_words`.
     """

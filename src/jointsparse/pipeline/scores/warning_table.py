@@ -1,4 +1,4 @@
-"""All warnings of a study's tables in one table."""
+"""Collect all warnings in the tables of a study in one table."""
 
 from collections.abc import Mapping
 
@@ -8,16 +8,24 @@ from jointsparse.pipeline.flag import Flag, Kind, read_cell
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-# What tells the rows of a table apart, as far as it has them.
+# Columns that identify a row of a table, if the table has them.
 KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule", "solver", "word", "what")
 
 
 def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """All warnings of some tables, each kind once per table: table, warning, rows, of, first.
+    """Return a table of all warnings in some tables, with a row for each table and kind of warning.
 
-    tables: by name, perhaps with a column warning (see `Flag`) and note, capped, or reason (of what is left out). A
-    warning with numbers is told with the smallest and the largest of them. rows: how many of the table's `of` rows
-    carry it. first: the keys of the first of them.
+    Parameters
+    ----------
+    tables : mapping
+        The tables by name. Warnings are read from the columns warning (see `Flag`) and note, or capped, or from a
+        column reason, which says why something was left out.
+
+    Returns
+    -------
+    table
+        Columns table, warning, rows, of, first. warning: the kind, with the smallest and largest number if it has
+        numbers. rows: how many of the `of` rows of the table have the warning. first: the keys of the first such row.
 
     >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap: 7%", "certified gap: 12%"]})
     >>> gather({"chosen": warned}).to_dict("records")
@@ -37,18 +45,18 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _flags(table: pd.DataFrame) -> list[list[Flag]]:
-    """The flags of each row."""
+    """Return the flags of each row."""
     if "warning" in table:
         columns = [table[name] for name in ("warning", "note") if name in table]
         return [[flag for cell in cells for flag in read_cell(cell)] for cells in zip(*columns, strict=True)]
     if "capped" in table:
         return [[Flag(Kind.CAPPED)] if capped else [] for capped in table["capped"]]
-    said = "pictures, captions or samples not used, each with its reason in left_out.csv"
-    return [[Flag(said)] if "reason" in table else [] for _ in range(len(table))]
+    text = "pictures, captions or samples not used, each with its reason in left_out.csv"
+    return [[Flag(text)] if "reason" in table else [] for _ in range(len(table))]
 
 
 def _range(flags: list[Flag]) -> str:
-    """The smallest and the largest number of flags of one kind, with a colon before and the unit behind."""
+    """Return the range of the numbers in flags of a kind as text, with a colon in front and the unit at the end."""
     numbers = sorted({flag.number for flag in flags if flag.number is not None})
     ends = dict.fromkeys(f"{number:g}" for number in (numbers[:1] + numbers[-1:]))
     return f": {' to '.join(ends)}{flags[0].unit}" if numbers else ""
