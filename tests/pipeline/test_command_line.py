@@ -35,7 +35,7 @@ KINDS = {
         pictures() | {"captions.csv": CAPTIONS, "notes.txt": "No table."},
         "photos",
         {"images": ".", "captions": "captions.csv"},
-        "40 pictures, captions in captions.csv, 2 words (cat, dog, …) with ",
+        "Found 40 pictures with captions in captions.csv.\nThe model will learn 2 words (cat, dog), each with ",
     ),
     "COCO": (
         pictures("val/")
@@ -50,13 +50,13 @@ KINDS = {
         },
         "photos",
         {"images": "val", "captions": "more/captions_val.json"},
-        "40 pictures, captions in more/captions_val.json, 2 words",
+        "Found 40 pictures with captions in more/captions_val.json.\nThe model will learn 2 words",
     ),
     "classes": (
         CLASSES | {"splits.csv": "image,split\n" + "".join(f"{name[7:]},{split}\n" for name, split in CLASSES.items())},
         "scenes",
         {"images": "images"},
-        "40 pictures in 2 folders, one per class, 2 scenes (cat, dog, …) with 10 to 10 training samples",
+        "Found 40 pictures in 2 folders, one per class.\nThe model will learn 2 scenes (cat, dog), each with 10 pos",
     ),
     "features and labels": (
         {
@@ -67,13 +67,13 @@ KINDS = {
         },
         "arrays",
         {"features": "clip features.csv", "labels": "labels.csv", "split": "split", "names": "names.txt"},
-        "40 samples with 3 features, 2 labels",
+        "Found 40 samples with 3 features.\nThe model will learn 2 labels",
     ),
     "libsvm": (
         dict.fromkeys(("a_train.libsvm", "a_test.libsvm"), "".join(f"{i % 2} 1:{i}\n" for i in range(40))),
         "libsvm",
         {"train": "a_train.libsvm", "test": "a_test.libsvm"},
-        "80 samples with 1 features, 2 topics (0, 1, …)",
+        "Found 80 samples with 1 feature.\nThe model will learn 2 topics (0, 1)",
     ),
 }
 

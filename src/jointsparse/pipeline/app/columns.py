@@ -56,7 +56,8 @@ ROW = re.compile(r"(.*[_ -])?(id|idx|index|row|rowid|key|uid|name|sample|no|nr|n
 DIGITS = re.compile(r"[+-]?[\d.,'\s%]*\d[\d.,'\s%]*")  # numbers, also with a decimal comma or other separators
 OF_LABEL = CALLED["tags"] - {"y", "topic", "topics", "category", "categories"}  # names that no feature has
 SAID = {"index": "names", "split": "splits", "pictures": "pictures", "text": "text", "tags": "labels"}
-FEWEST_ROWS = 5  # Choice: with the label and without it; with fewer, a feature could equal the label by chance
+# Choice: the least number of rows with a label, and without it, for which a feature cannot equal the label by chance.
+FEWEST_ROWS = 5
 MOST_SHOWN = 3  # labels or columns listed in a line
 
 

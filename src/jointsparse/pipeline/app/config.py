@@ -97,7 +97,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     Returns
     -------
     seen : list of str
-        For the user: a line that describes the data, and a line on each file.
+        For the user: lines that describe the data, and a line on each file.
 
     Raises
     ------
@@ -131,10 +131,11 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
             join_inflections=loader == "photos",
         )
     words, labels = words[: has.shape[1]], pick("datasets", loader).LABELS
-    counts, some = words["train"], ", ".join(words["word"][:3])
-    said = printable(
-        f"{found.said}, {len(words)} {labels} ({some}, …) with {counts.min():,} to {counts.max():,} training samples"
-    )
+    fewest, most = words["train"].min(), words["train"].max()
+    some = ", ".join(words["word"][:3]) + ", …" * (len(words) > 3)
+    n_samples = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
+    learnt = f"The model will learn {len(words)} {labels} ({some}), each with {n_samples} positive training samples."
+    said = [printable(f"Found {found.said}."), printable(learnt)]
     name = re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:90] or "mine"
     is_taken = name in yaml.safe_load(shipped.read_text(encoding="utf-8"))["datasets"]
     template = (files("jointsparse.pipeline.app") / "config.yaml.jinja").read_text(encoding="utf-8")
@@ -154,7 +155,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
         name for name in others if (name.lower().endswith(endings) or LIBSVM.search(name)) and name not in found.used
     ]
     last = [f"not used: {', '.join(idle[:10])}{', …' * (len(idle) > 10)}"] if idle else []
-    return [said, *(f"  {line}" for line in [*found.lines, *last])]
+    return [*said, *(f"  {line}" for line in [*found.lines, *last])]
 
 
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
@@ -259,7 +260,8 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
         return top[0]
     places = {file: _place(file, svm=svm) for file in top}
     stems, splits = {place.stem for place in places.values()}, {place.split for place in places.values()}
-    if svm and None in splits and "train" not in splits and len(splits) > 1:  # media.svm beside media_t.svm
+    # In LIBSVM's collection, media.svm holds the training samples if there is a file media_t.svm.
+    if svm and None in splits and "train" not in splits and len(splits) > 1:
         places = {file: place._replace(split=place.split or "train") for file, place in places.items()}
         splits = {place.split for place in places.values()}
     by_split = {split: [file for file in top if places[file].split == split] for split in sorted(splits, key=str)}
@@ -337,7 +339,8 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices
             return found and found._replace(lines=[*found.lines, lines[-1]])
         lines.append(f"{first}: {', '.join(copied)}: seem to copy labels; if they do, remove them from the file")
     n, d = read.X.shape
-    return Found(loader, options, read.images, read.captions, f"{n:,} samples with {d:,} features", lines, used)
+    said = f"{n:,} samples with {d:,} feature{'s' * (d != 1)}"
+    return Found(loader, options, read.images, read.captions, said, lines, used)
 
 
 def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found:
@@ -362,7 +365,10 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
     options = {"images": folder} | ({"captions": file} if file else {})
     of_captions = [name for _, name in files_of(file or [])]
     n_classes = captions["caption"].nunique()
-    said = f", captions in {' and '.join(of_captions)}" if of_captions else f" in {n_classes:,} folders, one per class"
+    where = (
+        f"with captions in {' and '.join(of_captions)}" if of_captions else f"in {n_classes:,} folders, one per class"
+    )
+    said = f"{len(images):,} pictures {where}"
     n = {name: len(set(rows["image"]) & set(names)) for name, rows in captions.groupby("file")}
     lines = [f"{name}: captions of {n.get(name, 0):,} of {len(names):,} pictures" for name in of_captions]
     if table is not None:
@@ -378,7 +384,7 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
     lines += [] if file else _in_two_classes(root / folder, names)
     captions = captions.loc[captions["image"].isin(splits), ["image", "caption"]]
     loader, used = "photos" if file else "scenes", {*of_captions, "splits.csv"}
-    return Found(loader, options, images, captions, f"{len(images):,} pictures{said}", lines, used)
+    return Found(loader, options, images, captions, said, lines, used)
 
 
 def _captioned(
@@ -462,7 +468,7 @@ def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], f
 
 
 def _split_in(folder: str) -> str | None:
-    """Return the split that a folder is named after, also in names such as TrainingSet and testdata; None without."""
+    """Return the split that a folder is named after, also in names such as TrainingSet and testdata, or None."""
     word = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
     return ALIASES.get(word[1].lower(), word[1].lower()) if word else None
 

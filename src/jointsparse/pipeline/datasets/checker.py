@@ -43,7 +43,7 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
     Raises
     ------
     MachineError
-        If reading fails for a reason that is not the picture's.
+        If reading fails because of the machine and not because of the picture.
     """
     # Start a new interpreter, because a fork could hang if this process has threads. -P: do not import modules from the
     # user's folder.
@@ -88,7 +88,7 @@ def _has_room(n_bytes: int) -> bool:
 def _reason_of_end(status: int, path: Path) -> str:
     """Return the reason why a picture that ended the process cannot be used.
 
-    Raises MachineError if the decoder did not end the process.
+    Raises MachineError if the process ended for another reason than its decoder.
     """
     name = signal.Signals(-status).name if status < 0 else ""
     if name == "SIGPROF":

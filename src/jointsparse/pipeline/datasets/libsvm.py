@@ -214,7 +214,7 @@ def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
 
 
 def _label_names(path: Path) -> dict[int, str]:
-    """Read the names of labels, by number, from a file with number and name in its first two columns."""
+    """Read a file with the number and the name of a label in the first two columns, and return the names by number."""
     names: dict[int, str] = {}
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):

@@ -66,7 +66,7 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
     Raises
     ------
     MachineError
-        If reading fails for a reason that is not the picture's.
+        If reading fails because of the machine and not because of the picture.
     """
     n_pixels = 0
     try:

@@ -76,10 +76,10 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
 def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:
     """Return the differences in AUC and EER between the first method and each other method, with 95 % intervals.
 
-    The interval has two parts, which are added in squares. The first is a bootstrap interval (percentiles) over test
-    images, which are drawn with replacement, the same for all methods, words and runs. If a resample leaves a word
-    without positives or negatives, its mean leaves out that word. The second part is the t interval of the mean over
-    runs. With fewer than `FEWEST_RUNS` runs there is no interval.
+    The interval combines two parts in quadrature. The first is a bootstrap interval (percentiles) over test images,
+    which are drawn with replacement, the same for all methods, words and runs. If a resample leaves a word without
+    positives or negatives, that word does not count in the mean of the resample. The second part is the t interval of
+    the mean over runs. With fewer than `FEWEST_RUNS` runs there is no interval.
 
     Parameters
     ----------

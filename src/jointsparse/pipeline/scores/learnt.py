@@ -94,8 +94,8 @@ def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.Data
 def _interval(table: pd.DataFrame, n_images: np.ndarray) -> pd.DataFrame:
     """Add low and high to the table of `by_size`: a 95 % interval for new test images and new training sets.
 
-    The two parts of the interval are added in squares on the logit scale, so the ends are between 0 and 1. The part for
-    test images does not shrink with the number of runs, because runs share test images. The part for training sets
+    The two parts of the interval are combined in quadrature on the logit scale, so the ends are between 0 and 1. The
+    part for test images does not shrink with more runs, because runs share test images. The part for training sets
     uses the variance between the runs of the word, moderated by the variance of the other words with the same method
     and size, which has the weight of up to `LENT` degrees of freedom. A study with a single run has no information
     about other training sets, so its intervals are valid only for the AUC of its fits.
