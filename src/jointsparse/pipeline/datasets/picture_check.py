@@ -129,7 +129,7 @@ def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
 def _catch_words() -> Callable[[], str]:
     """Catch what decoders in C write to the standard error, and return a function that returns the text.
 
-    Decoders do not name the file, so their messages would be useless there. Python's own output is not caught.
+    Decoders do not name the file, so their messages alone would be useless. Python's own output is not caught.
     """
     if sys.platform == "win32":
         return str

@@ -222,7 +222,7 @@ def text_of(cell: Any) -> str:
 
 
 def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
-    """Return the rows in which two columns of text differ. Missing values differ from nothing.
+    """Return the rows in which two columns of text differ. A missing value counts as equal to any value.
 
     >>> unlike(["a", "1.50", "nan", "true"], ["A", "1.5", "b", "0"]).tolist()
     [3]

@@ -136,7 +136,7 @@ def fit_and_test(
     """
     known, on_test = np.isin(split, KNOWN), split == "test"
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "features differ in size")  # `scales` already accounts for sizes
+        warnings.filterwarnings("ignore", "features differ in size")  # the features of a basis do so by design
         final = fit(X[known], labels[known], words, norm=norm, scales=scales)
     features = _scaled(X[on_test], scales[final.power] if scales else None)
     scores = np.asarray(final.model.decision_function(features))

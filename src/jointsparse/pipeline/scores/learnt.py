@@ -59,7 +59,8 @@ def _of_words(table: pd.DataFrame, n_images: int | Mapping[str, int]) -> np.ndar
 def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
     """Average the runs of each word, method and size.
 
-    Runs in which the word was a validation word, and so chose the radius, are left out, unless it was one in every run.
+    Runs in which the word was a validation word, and so chose the radius, are left out. If it was a validation word in
+    every run, all runs count.
 
     Parameters
     ----------
