@@ -103,7 +103,8 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task_and_its_settings_st
 def test_what_was_changed_by_hand_is_named_when_a_run_ends(project):
     with project.edited("results/collage/index.html", "<main>", "<main>Ahead."):
         said = project.run().splitlines()
-    assert "changed after they were made. Remove them and run again: rm -r results/collage/index.html" in said
+    command = "rm -r results/collage/index.html"
+    assert f"Some results were changed after they were made. Remove them and run again: {command}" in said
 
 
 def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, tmp_path, monkeypatch):

@@ -85,7 +85,7 @@ def read_folder(
     require(
         names,
         f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / images)!r}, got none: put the data there, "
-        "link to it, or set root in the dataset's entry of config.yaml",
+        "link to it, or set root in the entry of the dataset",
     )
     captions, table, source = read_tables(folder, images, names, captions_file)
     of_captions = [name for _, name in files_of(captions_file or [])]

@@ -141,6 +141,6 @@ def find(folder: Path, option: str, file: str) -> Path:
     require(
         path.is_file(),
         f"root must hold the file {file!r} (option {option}), got none at {path}: "
-        "put the data there, link to it, or set root in the dataset's entry of config.yaml",
+        "put the data there, link to it, or set root in the entry of the dataset",
     )
     return path

@@ -70,7 +70,7 @@ def assign_splits(
     for unknown in sorted(set(table["split"]) - set(ours))[:1]:
         raise ValueError(
             f"{source} must use the split names {', '.join(map(repr, ours))}, got {shortened(unknown)}: rename the "
-            "split, or set split_names in the dataset's entry of config.yaml"
+            "split, or set split_names in the entry of the dataset"
         )
     rows = table.drop_duplicates()
     for image in rows["image"][rows["image"].duplicated()][:1]:
