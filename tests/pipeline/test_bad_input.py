@@ -64,7 +64,7 @@ MISTAKES = {
     ),
     "a file that Snakemake would misread": (
         lambda root: edit(root / "config.yaml", "\nseed:", "\nseed: 2\nseed:"),
-        "the key 'seed' stands twice in one block (config.yaml, line ",
+        "the key 'seed' occurs twice in one block (config.yaml, line ",
     ),
 }
 

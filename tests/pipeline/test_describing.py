@@ -99,5 +99,5 @@ def test_an_image_that_changes_while_it_is_read_is_one_sentence(make):
     (make.root / "images" / names[3]).write_bytes((make.root / "images" / names[2]).read_bytes())
     make.made["histograms"].unlink()
     images = pd.read_parquet(make.root / "images.parquet")
-    with pytest.raises(ValueError, match=f"^{names[3]} could be read when .* \\(it has other contents\\): run again"):
+    with pytest.raises(ValueError, match=f"^{names[3]} could be read .* \\(its contents have changed\\): run again"):
         make(images=images)

@@ -1,4 +1,4 @@
-"""The frame of a script: its messages when it works and when it fails, in a process of its own as in a run."""
+"""The frame of a script: its messages if it works and if it fails, in a separate process as in a run."""
 
 import os
 import pty
@@ -36,7 +36,7 @@ warnings.simplefilter("always")
 if "edited" in sys.argv:
     Path(files[0]).write_text("edited")
 ticks = itertools.count(10**9, 4)
-if "slow" in sys.argv:  # on a clock that moves on by four seconds whenever it is looked at
+if "slow" in sys.argv:  # a clock that advances by four seconds whenever it is read
     job.time.monotonic = lambda: next(ticks)
 with job.job(snakemake) as progress:
 """
@@ -44,7 +44,7 @@ with job.job(snakemake) as progress:
 
 @pytest.fixture
 def run(tmp_path):
-    """A function that runs a body inside a job, and returns exit status, stdout, stderr and the log."""
+    """Return a function that runs a body inside a job, and returns exit status, stdout, stderr and the log."""
     (tmp_path / "results" / "a").mkdir(parents=True)
     for name in ("results/a/words.csv", "results/a/it's.npz", "tasks.py", "made.csv"):
         (tmp_path / name).touch()
@@ -85,7 +85,7 @@ FAILURES = {
         ({"studies": {"d": {}}}, "final"),
     ],
 )
-def test_the_places_of_a_value_are_those_of_the_users_config(run, entry, place):
+def test_the_places_of_a_value_are_places_in_the_users_config(run, entry, place):
     studies = {"c": {"like": "b"}, "b": {"like": "annotation"}, "annotation": {}}
     config = {"quick": True, "studies": studies, "datasets": {"mine-quick": entry}}
     done = run(
@@ -103,13 +103,13 @@ def test_a_failure_is_one_line_with_what_to_do_and_has_its_traceback_in_the_log(
     done = run(body)
     assert (done.status, done.err) == (1, f"error: fit_basis collage 1: {said}\n")
     assert done.err.strip() in done.log and "Traceback" in done.log
-    assert "first" not in run("pass").log  # of this job alone
+    assert "first" not in run("pass").log  # the log has only this job
 
 
 @pytest.mark.parametrize(
     ("n", "more"), [(5, "the same command as before)"), (6, "the same command as before, or one of 1 more in job.log)")]
 )
-def test_of_many_files_that_do_not_belong_together_the_last_made_come_first(run, n, more):
+def test_many_files_that_do_not_belong_together_are_listed_latest_stage_first(run, n, more):
     files = [f"results/a/{i}.csv" for i in range(n)]
     done = run(f"snakemake.input = {[*files, 'tasks.py', 'results/a/tables/last.csv']}\nraise Misfit('Other rows')")
     shown = " ".join(["results/a/tables/last.csv", *files[:5]])
@@ -124,7 +124,7 @@ def test_a_record_holds_the_code_and_the_inputs_of_its_job(run, tmp_path, monkey
     assert record["files"] == records.checksums(["results/a/words.csv", "results/a/it's.npz", "tasks.py"])
 
 
-def test_a_table_that_was_changed_after_it_was_made_is_refused_before_it_is_read(run):
+def test_a_table_that_was_changed_later_is_refused_before_it_is_read(run):
     done = run("print('read')", "edited")
     assert (done.status, done.out) == (1, "")
     assert done.err == (
@@ -133,7 +133,7 @@ def test_a_table_that_was_changed_after_it_was_made_is_refused_before_it_is_read
     )
 
 
-def test_progress_and_warnings_are_logged_and_a_long_job_tells_how_far_it_is_every_minute(run):
+def test_progress_and_warnings_are_logged_and_a_long_job_reports_its_progress_every_minute(run):
     done = run("warnings.warn('mind the gap')\nfor i in range(20):\n    progress(i + 1, 20)", "slow")
     assert done.status == 0
     assert re.findall(r" (\d+) of 20$", done.log, re.MULTILINE) == ["16"]
@@ -154,9 +154,9 @@ def test_a_job_that_works_or_is_interrupted_says_nothing(run):
     assert [run("progress(1, 5)").err, run("raise KeyboardInterrupt").err] == ["", ""]
 
 
-def test_a_line_on_a_terminal_takes_the_place_of_that_of_the_run(run):
+def test_a_line_on_a_terminal_overwrites_the_line_of_the_run(run):
     ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)  # nothing drawn is an error then, and not an endless wait
+    os.set_blocking(ours, False)  # reading fails if nothing was written, instead of waiting forever
     run("raise ValueError", stderr=theirs)
     got = os.read(ours, 10_000).decode()
     os.close(ours)
@@ -164,9 +164,9 @@ def test_a_line_on_a_terminal_takes_the_place_of_that_of_the_run(run):
     assert got.startswith(f"{ERASE}error: fit_basis")
 
 
-# What a job reads, and what an earlier one has left
+# What a job reads, and what an earlier job has left
 
-OF_RAW = """
+WITH_RAW_FILES = """
 snakemake.wildcards = SimpleNamespace(dataset="collage")
 raw = {{"paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": {digest!r}}}
 snakemake.params = Params(fromdict={{"where": "datasets.collage.options", "raw": raw, "rank": 3}})
@@ -178,10 +178,13 @@ def test_raw_files_that_change_while_a_job_reads_them_end_it_without_a_record(ru
     monkeypatch.chdir(tmp_path)
     (tmp_path / "raw.csv").write_text("image,caption")
     digest = records.digest(records.checksums(["raw.csv", "more.csv"], "seen.json"))
-    done = run(OF_RAW.format(digest=digest) + change)
+    done = run(WITH_RAW_FILES.format(digest=digest) + change)
     record = records.read("made.csv")
     if change:
-        said = "raw files must stay as they are while they are read, got other contents in raw.csv, more.csv: run again"
+        said = (
+            "raw files must not change while they are read, "
+            "but the contents of raw.csv, more.csv have changed: run again"
+        )
         assert done.err == f"error: fit_basis collage 1: {said} (config.yaml: datasets.collage.options)\n"
         assert (done.status, record) == (1, {})
     else:
@@ -204,12 +207,12 @@ PARAMS = {
 
 
 @pytest.mark.parametrize("name", PARAMS)
-def test_what_an_earlier_job_has_left_counts_with_the_same_values_alone(name):
+def test_results_of_an_earlier_job_are_reused_only_with_the_same_values(name):
     before, after = (key_of(Params(["a.py 12"], fromdict=values)) for values in (PARAMS, PARAMS | {name: ["another"]}))
-    assert (before == after) == (name in ("where", "keep"))  # which decide nothing of an image
+    assert (before == after) == (name in ("where", "keep"))  # these do not affect what is computed from an image
 
 
-def test_what_an_earlier_job_has_left_counts_with_the_same_code_and_inputs_alone():
+def test_results_of_an_earlier_job_are_reused_only_with_the_same_code_and_inputs():
     keys = [
         key_of(Params(["a.py 12"], fromdict=PARAMS | {"options": {"seed": 0, "root": "mine"}}), "one", "two"),
         key_of(Params(["a.py 12"], fromdict=PARAMS), "one", "two"),
@@ -221,22 +224,22 @@ def test_what_an_earlier_job_has_left_counts_with_the_same_code_and_inputs_alone
     assert keys[0] == keys[1] and len(set(keys)) == 5
 
 
-def test_arrays_that_were_left_are_read_if_they_are_sound_and_have_the_key(tmp_path):
+def test_arrays_of_an_earlier_job_are_read_if_they_are_intact_and_have_the_key(tmp_path):
     path = str(tmp_path / "left.npz")
     assert left_by(path, "a") == {}
     write_arrays(path, key="a", names=["x"], more=[1])
-    assert left_by(path, "a") == {}  # of an unfinished job
+    assert left_by(path, "a") == {}  # the job was not finished
     records.write([path], records.read_inputs([]), job="", code=[], values={}, raw={})
     assert [set(left_by(path, "a", *names)) for names in ((), ("names",))] == [
         {"key", "names", "more"},
         {"key", "names"},
     ]
-    assert left_by(path, "b") == left_by(path, "a", "digests") == {}  # of other settings, of another version
+    assert left_by(path, "b") == left_by(path, "a", "digests") == {}  # other settings, another version
 
 
 def test_parts_of_a_job_share_its_progress():
-    told = []
-    for _, tell in parts("abc", lambda done, total: told.append(done / total)):
+    fractions = []
+    for _, tell in parts("abc", lambda done, total: fractions.append(done / total)):
         tell(1, 4)
         tell(4, 4)
-    assert told == pytest.approx([1 / 12, 4 / 12, 5 / 12, 8 / 12, 9 / 12, 1])
+    assert fractions == pytest.approx([1 / 12, 4 / 12, 5 / 12, 8 / 12, 9 / 12, 1])

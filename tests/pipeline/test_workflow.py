@@ -133,7 +133,7 @@ def test_report_shows_what_was_left_out_and_the_results(project):
     ("variables", "folder", "said"),
     [
         ({"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "plain", ""),
-        ({"PYTHONOPTIMIZE": "2"}, "plain", "PYTHONOPTIMIZE must be less than 2, which takes away the sentences"),
+        ({"PYTHONOPTIMIZE": "2"}, "plain", "PYTHONOPTIMIZE must be less than 2, because captions"),
         ({}, "a:b", "the workflow must lie in a folder without ':' in its path, got "),
     ],
 )

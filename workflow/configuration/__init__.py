@@ -1,1 +1,1 @@
-"""config.yaml: read safely, checked with one clear line for each mistake, turned into studies, tables and files."""
+"""config.yaml: read safely, checked with one clear line per mistake, and turned into studies, tables and files."""

@@ -1,4 +1,4 @@
-"""config.yaml against its schema, and what a schema cannot say: one clear line per mistake."""
+"""Checks of config.yaml against its schema and beyond it. Each mistake is reported in one clear line."""
 
 import math
 import re
@@ -25,7 +25,7 @@ from jointsparse.pipeline.papers.catalogue import FIGURES
 from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.registry import pick
 
-MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page as they are
+MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page unescaped
 TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -34,26 +34,27 @@ TYPES = {
     "array": "a list",
     "object": "a block of keys",
 }
-EXPECTED = {  # by keyword of the schema, whose value takes the place of {}
-    "minLength": "not empty",
+EXPECTED = {  # by keyword of the schema; {} is replaced by the keyword's value
+    "minLength": "a text that is not empty",
     "minimum": "at least {}",
     "maximum": "at most {}",
     "exclusiveMinimum": "greater than {}",
     "exclusiveMaximum": "less than {}",
-    "minItems": "a list of at least {}",
-    "minProperties": "a block of at least {} entry",
-    "uniqueItems": "a list without repetitions",
+    "minItems": "a list with {} or more entries",
+    "minProperties": "a block with {} or more entries",
+    "uniqueItems": "a list without duplicates",
     "const": "{}",
     "pattern": "named with 1 to 100 letters, digits, - and _",
-    "markup": "without </ and <!, which end a script of the report",
+    "markup": "free of </ and <!, which would end a script in the report",
 }
-MIN_LENGTH = 3  # the default of words.min_length, which may stand where it changes nothing
-# Names that are folders of the results, beside those of datasets, or of a dataset, beside those of its studies.
+MIN_LENGTH = 3  # the default of words.min_length, accepted even where it has no effect
+# Names that are already used for folders in results/, beside those of datasets, or in the folder of a dataset, beside
+# those of its studies.
 TAKEN = {"claims", "descriptors", "final", "histograms", "logs", "records", "timings"}
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
-    """Raise ConfigError with one line on the first mistake: what was expected, what came, and where."""
+    """Raise ConfigError with one line about the first mistake: what was expected, what came, and where."""
     schema = _schema(schema_file)
     _check_schema(schema, "#", config, "")
     for name in chosen_datasets(config):
@@ -88,34 +89,34 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
 
 
 def _check_final(own: dict[str, Any], where: str) -> None:
-    """Raise ConfigError if a block `final` has keys that change nothing beside `study`."""
+    """Raise ConfigError if a block `final` has keys that have no effect beside `study`."""
     final = own.get("final", {})
     idle = [key for key in final if key not in ("study", "norm")] if "study" in final else []
-    advice = "write it into the study, or name the study by like, which runs no study"
-    require(not idle, f"{''.join(idle[:1])} changes nothing beside study: {advice}", where)
+    advice = "write it into the study, or replace study by like, which takes the settings without running the study"
+    require(not idle, f"{''.join(idle[:1])} has no effect beside study: {advice}", where)
 
 
 def _check_learns(entry: dict[str, Any], own: dict[str, Any], where: str) -> None:
-    """Raise ConfigError unless a final fit can learn from the study that its block `final` names."""
+    """Raise ConfigError unless a final fit can learn from the study that the block `final` names."""
     study = entry["final"]["study"]
     able = [
-        one
-        for one, block in (entry["studies"] | entry["settings"]).items()
+        name
+        for name, block in (entry["studies"] | entry["settings"]).items()
         if block["kind"] == WORDS and not block.get("similarities")
     ]
     if "study" in own:
-        known = ", ".join(able) or "the studies of this dataset, of which none learns words"
-        advice = f"write like: {study} for its settings alone"
+        known = ", ".join(able) or "the dataset's studies of words, and there are none"
+        advice = f"write like: {study} to take only its settings"
         require(study in able, f"study must be one of {known}, got {study!r}: {advice}", f"{where}.study")
     require(study in able, f"like must be a study of words without similarities, got {study!r}", f"{where}.like")
 
 
 def _check_compare(config: dict[str, Any]) -> None:
-    """Raise ConfigError if `compare` adds no study to those of the chosen datasets."""
+    """Raise ConfigError if `compare` adds no study to the studies of the chosen datasets."""
     more, run = datasets_of(config | {"compare": False}), chosen_datasets(config)
     require(
         not config.get("compare") or any(more[name]["settings"] for name in run),
-        f"compare adds the study that final is like, and {', '.join(run)} has none: its studies run anyway",
+        f"compare adds the study named by final.like, and {', '.join(run)} has none: take compare away",
         "compare",
     )
 
@@ -124,26 +125,26 @@ def _check_kind(block: dict[str, Any], loader: str, where: str) -> None:
     kind, offered = block["kind"], pick("datasets", loader).OFFERS
     served = [
         *([WORDS] if offered != "drawn" else []),
-        *(one for one in names_of("experiments") if offered == pick("experiments", one).SERVES),
+        *(name for name in names_of("experiments") if offered == pick("experiments", name).SERVES),
     ]
     require(kind in served, f"kind must be {' or '.join(served)} for the loader {loader}, got {kind!r}", where)
     has_vocabulary = "vocabulary" in block or offered != "pictures"
-    require(has_vocabulary, "the key 'vocabulary' is missing, which pictures need", where)
+    require(has_vocabulary, "the key 'vocabulary' is missing; studies of pictures need it", where)
 
 
 def _check_folders(names: Iterable[str], where: str) -> None:
-    """Raise ConfigError if two names are one folder of the results on a disk that takes upper and lower case as one."""
+    """Raise ConfigError if two names would share a results folder on a file system that ignores case."""
     folders = [name.casefold() for name in (*names, *TAKEN)]
     for name in reversed(list(names)):
         require(
             folders.count(name.casefold()) == 1,
-            f"{name!r} is a folder of the results already, in upper or lower case: choose another name",
+            f"{name!r} is already the name of a results folder, apart from upper and lower case: choose another name",
             f"{where}.{name}",
         )
 
 
 def _check_extractor(own: dict[str, Any], extractor: str, where: str) -> None:
-    """Raise ConfigError if a block `features`, or what a dataset replaces in it, has options of another extractor."""
+    """Raise ConfigError if a block `features`, or a dataset's own part of it, has options of another extractor."""
     takes = pick("features", extractor).TAKES
     for option in own.get("options", {}):
         require(
@@ -154,25 +155,25 @@ def _check_extractor(own: dict[str, Any], extractor: str, where: str) -> None:
 
 
 def _check_idle(own: dict[str, Any], idle: Iterable[tuple[str, str]], where: str) -> None:
-    """Raise ConfigError if a block itself has a setting that changes nothing; those that it takes over do no harm.
+    """Raise ConfigError if a block itself has a setting that has no effect. Inherited settings are accepted.
 
-    idle: the path of each such setting, and what would make it count.
+    idle: the path of each setting without effect, and what would give it an effect.
     """
     for path, advice in idle:
         value: Any = own
         for key in path.split("."):
             value = value.get(key) if isinstance(value, dict) else None
-        require(value is None, f"{path.rpartition('.')[2]} changes nothing here: {advice}", f"{where}.{path}")
+        require(value is None, f"{path.rpartition('.')[2]} has no effect here: {advice}", f"{where}.{path}")
 
 
 def _idle_in_dataset(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The settings of a dataset's entry that change nothing, and what would make each count."""
+    """Yield the settings of a dataset's entry that have no effect, and what would give them an effect."""
     offered = pick("datasets", entry["loader"]).OFFERS
     if offered != "pictures":
-        of_pictures = f"it is for datasets of pictures, and the loader {entry['loader']} reads none"
-        yield from ((key, of_pictures) for key in ("features", "shards"))
-        yield from ((f"studies.{study}.vocabulary", of_pictures) for study in entry["studies"])
-        yield "final.vocabulary", of_pictures
+        for_pictures = f"it is for datasets of pictures, and the loader {entry['loader']} reads none"
+        yield from ((key, for_pictures) for key in ("features", "shards"))
+        yield from ((f"studies.{study}.vocabulary", for_pictures) for study in entry["studies"])
+        yield "final.vocabulary", for_pictures
     if offered == "drawn":
         yield "most_samples", f"studies of the loader {entry['loader']} draw their own samples"
     used = {block.get("vocabulary") for kind in ("studies", "settings") for block in entry[kind].values()}
@@ -185,15 +186,15 @@ def _idle_in_dataset(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((f"studies.{study}.{path}", advice) for path, advice in _idle_in_study(block))
         methods = block["methods"].keys() if block["kind"] == WORDS else ()
         if methods == {"svm-l2"}:
-            yield f"studies.{study}.training", "it is for methods named loss-norm, and this study has svm-l2 alone"
+            yield f"studies.{study}.training", "it is for methods named loss-norm, and this study has only svm-l2"
         if len(methods) == 1:
             for key in block["tests"]:
-                if key != "n_resamples" or entry.get("final", {}).get("study") != study:  # which resamples, too
-                    yield f"studies.{study}.tests.{key}", "it compares methods, and this study has one"
+                if key != "n_resamples" or entry.get("final", {}).get("study") != study:  # a final fit resamples, too
+                    yield f"studies.{study}.tests.{key}", "it compares methods, and this study has only one"
 
 
 def _idle_in_study(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The settings of a study that change nothing and may be left out, and what would make each count."""
+    """Yield the optional settings of a study that have no effect, and what would give them an effect."""
     if block["kind"] == WORDS:
         norms = [norm for norm in names_of("norms") if pick("norms", norm).SPARSE]
         on_paths = {
@@ -203,7 +204,7 @@ def _idle_in_study(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
             advice = f"it is for radius: {AUTO} with a norm that leaves features out ({', '.join(norms)})"
             yield "training.sparsest", advice
         if not block["words"].get("split_captions", True) and block["words"].get("min_length") != MIN_LENGTH:
-            yield "words.min_length", "a whole caption is a label of any length unless split_captions is true"
+            yield "words.min_length", "labels may have any length unless split_captions is true"
 
 
 def _check_options(loader: str, options: dict[str, Any], where: str) -> None:
@@ -215,18 +216,19 @@ def _check_options(loader: str, options: dict[str, Any], where: str) -> None:
         )
         require(
             not (isinstance(value, str) and set("{}") & set(value)),
-            f"{option} must be without braces, which Snakemake takes for wildcards, got {value!r}: rename or link it",
+            f"{option} must not contain braces, which Snakemake reads as wildcards, got {value!r}: "
+            "rename the file or link to it",
             f"{where}.{option}",
         )
     if plug_in.OFFERS == "samples" and "root" in plug_in.TAKES:
         for option, other in plug_in.ONLY_WITH.items():
             holds = option not in options or other in options
-            require(holds, f"{option} changes nothing without {other}: give both, or neither", f"{where}.{option}")
+            require(holds, f"{option} has no effect without {other}: give both or neither", f"{where}.{option}")
         for option, other in plug_in.ONLY_WITHOUT.items():
             holds = option not in options or other not in options
-            require(holds, f"{option} changes nothing beside {other}: take one of them away", f"{where}.{option}")
+            require(holds, f"{option} has no effect beside {other}: remove one of them", f"{where}.{option}")
     for option in plug_in.NEEDS:
-        require(option in options, f"the option {option!r} is missing, which the loader {loader} needs", where)
+        require(option in options, f"the option {option!r} is missing; the loader {loader} needs it", where)
     require(
         math.isclose(sum(options.get("fractions", {"train": 1}).values()), 1),
         f"fractions must add up to 1, got {options.get('fractions')}",
@@ -235,7 +237,7 @@ def _check_options(loader: str, options: dict[str, Any], where: str) -> None:
 
 
 def _check_study(schema: Any, block: dict[str, Any], features: dict[str, Any], where: str) -> None:
-    """Raise ConfigError if a study does not fit its kind, names something unknown or contradicts itself."""
+    """Raise ConfigError if a study does not fit its kind, uses an unknown name or contradicts itself."""
     _check_schema(schema, "#/$defs/study", block, where)
     _check_schema(schema, f"#/$defs/kinds/{block['kind']}", block, where)
     if block["kind"] == WORDS:
@@ -246,7 +248,7 @@ def _check_study(schema: Any, block: dict[str, Any], features: dict[str, Any], w
         "claims": {name: {part.table for part in (claim, *claim.more)} for name, claim in CLAIMS.items()},
     }
     makers = {
-        **dict.fromkeys(("differences", "significance"), "takes two methods"),
+        **dict.fromkeys(("differences", "significance"), "requires two methods"),
         **{table: f"kind: {kind}" for kind in names_of("experiments") for table in pick("experiments", kind).TABLES},
     }
     for key in ("figures", "claims"):
@@ -256,15 +258,15 @@ def _check_study(schema: Any, block: dict[str, Any], features: dict[str, Any], w
             )
             require(
                 needed[key][name] & tables_of(block).keys(),
-                f"{name} needs the table {tables}, which this study lacks",
+                f"{name} needs the table {tables}, which this study does not have",
                 f"{where}.{key}[{i}]",
             )
 
 
 def _check_words(block: dict[str, Any], vocabularies: Iterable[str], where: str) -> None:
-    """Raise ConfigError if numbers of words, features or sizes of a study contradict each other."""
+    """Raise ConfigError if the numbers of words, features or sizes of a study contradict each other."""
     n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
-    most = "auto where n_words is" if n_words == AUTO else f"less than n_words = {n_words}"
+    most = "auto if n_words is auto" if n_words == AUTO else f"less than n_words = {n_words}"
     require(
         n_validation_words == AUTO or (n_words != AUTO and n_validation_words < n_words),
         f"n_validation_words must be {most}, got {n_validation_words}",
@@ -272,13 +274,13 @@ def _check_words(block: dict[str, Any], vocabularies: Iterable[str], where: str)
     )
     require(
         not (block.get("basis") and block.get("similarities")),
-        "a study must have a basis or similarities, got both (set one to null)",
+        "a study may have a basis or similarities, not both: set one of them to null",
         where,
     )
     similarities = block.get("similarities") or {}
     require(
         "gamma" not in similarities or similarities["measure"] == "rbf",
-        f"gamma is the width of measure: rbf, got measure: {similarities.get('measure')} (take gamma away)",
+        f"gamma is an option of measure: rbf, got measure: {similarities.get('measure')} (remove gamma)",
         f"{where}.similarities.gamma",
     )
     if "vocabulary" in block:
@@ -288,17 +290,17 @@ def _check_words(block: dict[str, Any], vocabularies: Iterable[str], where: str)
 
 
 def _check_methods(block: dict[str, Any], where: str) -> None:
-    """Raise ConfigError if methods and their grids do not fit the solver, or a radius that the data choose."""
+    """Raise ConfigError if methods and their grids do not fit the solver or `radius: auto`."""
     name, training, at = block["training"]["solver"], block["training"], f"{where}.training"
     solver = pick("solvers", name)
     require(
         solver.STOPS_AT_TOL or "tol" not in training,
-        f"tol is not for the solver {name}, which does all its iterations",
+        f"the solver {name} does not take tol, because it always does n_iter iterations",
         f"{at}.tol",
     )
     require(
         "eta0" in solver.TAKES or "eta0_unit" not in training,
-        f"eta0_unit is not for the solver {name}, which takes no eta0",
+        f"the solver {name} does not take eta0_unit, because it has no step size eta0",
         f"{at}.eta0_unit",
     )
     trained = {method: grid for method, grid in block["methods"].items() if method != "svm-l2"}
@@ -309,17 +311,17 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
         require_known("loss", names_of("losses"), loss, at)
         require_known("norm", names_of("norms"), norm, at)
         for key in solver.TAKES:
-            require(key in grid, f"the key {key!r} is missing, which the solver {name} needs", at)
+            require(key in grid, f"the key {key!r} is missing; the solver {name} needs it", at)
         require(
             grid["radius"] != AUTO or "tol" in training,
-            f"radius: {AUTO} needs a solver that stops at a gap, and tol",
+            f"radius: {AUTO} needs tol and a solver that stops at a duality gap",
             f"{at}.radius",
         )
-        takers = " or ".join(one for one in names_of("solvers") if "eta0" in pick("solvers", one).TAKES)
+        takers = " or ".join(name for name in names_of("solvers") if "eta0" in pick("solvers", name).TAKES)
         user = f"the solver {name}" if grid["radius"] != AUTO else f"radius: {AUTO}"
         require(
             "eta0" not in grid or ("eta0" in solver.TAKES and grid["radius"] != AUTO),
-            f"eta0 is not for {user}, which has no step size: take it away, or give radii and solver: {takers}",
+            f"eta0 is not used with {user}: remove it, or give a list of radii and solver: {takers}",
             f"{at}.eta0",
         )
 
@@ -328,7 +330,7 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
 
 
 def _known(_: Any, what: str, got: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `known` of the schema: a name of a room's plug-ins, of a kind of studies, of a figure or a claim."""
+    """Implement the keyword `known` of the schema: the value is the name of a plug-in, kind, figure or claim."""
     others = {"kinds": [WORDS, *names_of("experiments")], "figures": [*FIGURES], "claims": [*CLAIMS]}
     names = others[what] if what in others else names_of(what)
     if got not in names:
@@ -336,7 +338,7 @@ def _known(_: Any, what: str, got: Any, __: Any) -> Iterator[jsonschema.Validati
 
 
 def _type(validator: Any, types: Any, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
-    """The keyword `type`, and for every text that it holds no markup."""
+    """Implement the keyword `type`, and refuse markup in every text."""
     if isinstance(value, str) and MARKUP.search(value):
         yield jsonschema.ValidationError("", validator="markup", validator_value=None)
     yield from jsonschema.Draft202012Validator.VALIDATORS["type"](validator, types, value, schema)
@@ -344,7 +346,7 @@ def _type(validator: Any, types: Any, value: Any, schema: Any) -> Iterator[jsons
 
 TYPE_CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
     {
-        # A whole number is written as one: file names and array sizes are made of it.
+        # 10.0 is refused as a whole number: file names and array sizes are made from the value.
         "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
         "number": lambda _, value: (
             isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
@@ -358,10 +360,10 @@ Validator = jsonschema.validators.extend(
 
 @cache
 def _schema(file: Path) -> Any:
-    """The schema in a file."""
-    # The compiled loader where there is one.
+    """Return the validator of the schema in a file."""
+    # PyYAML's compiled loader, if there is one.
     keys = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(file.read_text(encoding="utf-8")).get_single_data()
-    return Validator(keys | {"$schema": None})  # without a name, for which jsonschema would take its own keywords
+    return Validator(keys | {"$schema": None})  # without the name, for which jsonschema would use its own keywords
 
 
 def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:
@@ -372,7 +374,7 @@ def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:
 
 
 def _sentence(error: Any) -> str:
-    """Say what is wrong. error: a ValidationError, whose type allows each of its attributes to be missing."""
+    """Return a sentence that says what is wrong. error: a ValidationError, each of whose attributes may be unset."""
     if error.validator == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
         unknown = next(key for key in error.instance if key not in known)
@@ -383,7 +385,7 @@ def _sentence(error: Any) -> str:
     key = f"a key of {key}" if "propertyNames" in error.schema_path else key
     got = "nothing" if error.instance is None else shorten(repr(error.instance), 80, placeholder=" …")
     if error.validator == "type" and isinstance(error.instance, str):
-        got += ", which YAML reads as text"  # as it does 1e-3, but not 1.0e-3
+        got += ", which YAML reads as text"  # YAML reads 1e-3 as text, and 1.0e-3 as a number
     return f"{key} must be {_expected(error)}, got {got}"
 
 
@@ -392,7 +394,7 @@ def _expected(error: Any) -> str:
     if error.validator == "anyOf":
         return " or ".join(map(_expected, error.context))
     if error.validator == "type":
-        return " or ".join(TYPES[one] for one in ([asked] if isinstance(asked, str) else asked) if one in TYPES)
+        return " or ".join(TYPES[name] for name in ([asked] if isinstance(asked, str) else asked) if name in TYPES)
     if error.validator == "enum":
         return f"one of {', '.join(map(str, asked))}"
     return EXPECTED[error.validator].format(asked)

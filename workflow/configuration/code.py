@@ -1,4 +1,4 @@
-"""The library files that decide a stage's numbers, each with a hash of its content."""
+"""The library files that decide the numbers of a stage, each with a hash of its content."""
 
 import ast
 import hashlib
@@ -14,15 +14,16 @@ from jointsparse.pipeline.provenance import records
 from jointsparse.registry import ROOMS, room
 
 PACKAGE = Path(jointsparse.__file__).parent  # the folder of the library
-# By the look of a file, its hash and the names that it imports: in this process, and in one before.
+# The hash and the imported names of each file, by the file's look (size and dates): from this process, and from an
+# earlier one.
 _seen, _before = dict[str, list[Any]](), dict[str, list[Any]]()
 
 
 def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
-    """Lines such as "norms/l1inf.py 3f9a…": one for each file, and for each library file that these import, in turn.
+    """Return lines such as "norms/l1inf.py 3f9a…", one per file and per library file that it imports, directly or not.
 
-    files: names of library files in the package ("norms/l1inf.py"), or paths of scripts. The dictionaries of plug-ins
-    are not followed, as rules name the plug-ins that a stage uses.
+    files: names of library files in the package ("norms/l1inf.py"), or paths of scripts. Imports are not followed into
+    the dictionaries of plug-ins, because the rules name the plug-ins that a stage uses.
     """
     scripts = {f"scripts/{file.name}": file for file in files if isinstance(file, Path)}
     todo = [
@@ -45,7 +46,7 @@ def params_of(
     *files: str | Path,
     **picked: str | Callable[[Any], str],
 ) -> list[str | Callable[[Any], str]]:
-    """Return the params of a rule that change with the code: a line for its script, and for each file that decides.
+    """Return the params of a rule that change with its code: one line per file that can change its results.
 
     Parameters
     ----------
@@ -58,13 +59,13 @@ def params_of(
     *files : str or path
         Library files besides those that the script imports, or paths of modules beside the script.
     **picked : str or function
-        By room, the plug-in that the script picks, or a function of the wildcards that returns its name.
+        By room: the plug-in that the script picks, or a function that returns its name for the wildcards of a job.
 
     Returns
     -------
     list of str or function
-        Each file that some plug-in needs is a param of its own. The param is empty for jobs that pick another plug-in,
-        so that a dry run names the edited file alone.
+        Each file that only some plug-ins need is a param of its own. This param is empty for jobs that pick another
+        plug-in, so that a dry run names only the edited file.
     """
     params: list[str | Callable[[Any], str]] = [*code_of(scripts / f"{script}.py", *files)]
     for room_name, name in picked.items():
@@ -78,26 +79,26 @@ def params_of(
 
 
 def _if_needed(line: str, lines_of: Mapping[str, list[str]], name: Callable[[Any], str]) -> Callable[[Any], str]:
-    """A param that is a line for jobs whose plug-in needs its file, and else empty."""
+    """Return a param that is the line for jobs whose plug-in needs the file, and empty for other jobs."""
     return lambda w: line if line in lines_of[name(w)] else ""
 
 
 def plug_in_file(room_name: str, name: str) -> str:
-    """The library file of a plug-in, such as "norms/l1inf.py"."""
-    found = room(room_name)[name]
-    (file,) = _file_of(PACKAGE, found if isinstance(found, str) else found.__name__)
+    """Return the library file of a plug-in, such as "norms/l1inf.py"."""
+    module = room(room_name)[name]
+    (file,) = _file_of(PACKAGE, module if isinstance(module, str) else module.__name__)
     return file
 
 
 @cache
 def _imported(package: Path, path: Path) -> tuple[str, ...]:
-    """The library files that a Python file imports."""
+    """Return the library files that a Python file imports."""
     return tuple(name for module in _read(path)[1] for name in _file_of(package, module))
 
 
 @cache
 def _read(path: Path) -> list[Any]:
-    """The hash of a file, and the names that it imports from the library. A file that looks as before is not read."""
+    """Return the hash of a file and the names that it imports from the library. Unchanged files are not read again."""
     look = records.look(str(path))
     _seen[look] = _before.get(look) or [
         hashlib.sha256(path.read_bytes()).hexdigest()[:16],
@@ -107,23 +108,23 @@ def _read(path: Path) -> list[Any]:
 
 
 def recall(file: str | Path) -> None:
-    """Take over what another process has found in the files of the library: see `keep`."""
+    """Load what an earlier process found in the files of the library; see `keep`."""
     _before.update(records.read_json(file))
 
 
 def keep(file: str | Path) -> None:
-    """Leave what was found in the files of the library for later processes, if that can be written."""
+    """Save what was found in the files of the library for later processes, if the file can be written."""
     if _seen != _before:
         with suppress(OSError):
             records.write_json(file, _seen)
 
 
 def _modules(path: Path) -> Iterator[str]:
-    """Every name that a file imports from the library. Ruff sees to it that imports name whole modules."""
+    """Yield every name that a file imports from the library. Ruff ensures that imports are absolute."""
     todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))] if path.suffix == ".py" else []
     while todo:
         node = todo.pop()
-        # Not ast.walk, which also enters expressions: these take most of its time.
+        # ast.walk would also enter expressions, which takes most of its time.
         todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.excepthandler)]
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -133,7 +134,7 @@ def _modules(path: Path) -> Iterator[str]:
 
 @cache
 def _file_of(package: Path, module: str) -> tuple[str, ...]:
-    """The file of a module; none for other names, for a dictionary of plug-ins and for a package without code."""
+    """Return the file of a module, or nothing for names from elsewhere, dictionaries of plug-ins and empty packages."""
     library, _, inside = module.partition(".")
     file = inside.replace(".", "/")
     own = package / file / "__init__.py"

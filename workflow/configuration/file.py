@@ -1,4 +1,4 @@
-"""config.yaml as a file: plain YAML without surprises, checked before Snakemake reads it."""
+"""config.yaml as a file: it must be plain YAML without surprises, which is checked before Snakemake reads it."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ import yaml
 # Limits that no file written by hand reaches, and beyond which Snakemake needs hours or all memory.
 MOST_BYTES = 1_000_000
 DEEPEST_NESTING = 50
-# By type that YAML reads, how a value looks that is what it seems. Others are numbers that YAML takes for octal,
-# hexadecimal or minutes, or that are too long, dates, signs with a meaning of their own, and half characters.
+# For each YAML type, the form of a value that means what it looks like. Refused are numbers that YAML reads as octal,
+# hexadecimal or minutes, or that are too long, dates, signs with a special meaning, and lone surrogates.
 PLAIN = {"int": "[-+]?(0|[1-9][0-9_]{,18})", "float": "[^:]*", "str": "[^\ud800-\udfff]*", "null": ".*", "bool": ".*"}
 
 
@@ -24,20 +24,18 @@ class Surprise(yaml.MarkedYAMLError):
 
 
 def check_file(path: Path) -> None:
-    """Raise ConfigError with one line if a file is not plain YAML, or would be read as something else.
+    """Raise ConfigError with one line if a file is not plain YAML, or if YAML would misread it.
 
     Refused are
 
-    - a key given twice, of which YAML would keep the last;
-    - values that are not what they seem (see `PLAIN`);
-    - aliases and deep nesting, which can stand for more than any memory holds;
+    - a repeated key, of which YAML would keep the last;
+    - values that are not what they look like (see `PLAIN`);
+    - aliases and deep nesting, which can expand beyond any memory;
     - tags and templates (`__use_yte__`), which run code.
     """
     content = path.read_bytes()
     if len(content) > MOST_BYTES:
-        raise ConfigError(
-            f"the file must have at most {MOST_BYTES:,} bytes, got {len(content):,} ({path.name}, line 1)"
-        )
+        raise ConfigError(f"the file may have at most {MOST_BYTES:,} bytes, got {len(content):,} ({path.name}, line 1)")
     try:
         text = content.decode("utf-8-sig")
         _PlainLoader(text).get_single_node()
@@ -47,10 +45,10 @@ def check_file(path: Path) -> None:
             content[: error.start].count(10),
         )
     except yaml.reader.ReaderError as error:
-        said = f"the file is no YAML: it holds the character {error.character:#04x}"
+        said = f"the file is not YAML: it contains the character {error.character:#04x}"
         line = text.count("\n", 0, error.position)
     except yaml.MarkedYAMLError as error:
-        words = [] if isinstance(error, Surprise) else ["the file is no YAML:", error.context]
+        words = [] if isinstance(error, Surprise) else ["the file is not YAML:", error.context]
         said = " ".join(filter(None, [*words, error.problem]))
         line = (error.problem_mark or error.context_mark).line
     else:
@@ -59,24 +57,24 @@ def check_file(path: Path) -> None:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """Reads the nodes of one document, and raises Surprise at the first that is not plain."""
+    """A loader of the nodes of one document, which raises Surprise at the first node that is not plain."""
 
     depth = 0  # open blocks and lists
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()
         alias = isinstance(event, yaml.AliasEvent)
-        _require_plain(not alias, f"aliases are not read: write the value again, got *{event.anchor}", event)
-        _require_plain(event.tag is None, f"tags are not read, got {event.tag}", event)
+        _require_plain(not alias, f"aliases are not allowed: repeat the value instead, got *{event.anchor}", event)
+        _require_plain(event.tag is None, f"tags are not allowed, got {event.tag}", event)
         too_deep = isinstance(event, yaml.CollectionStartEvent) and self.depth == DEEPEST_NESTING
-        _require_plain(not too_deep, f"blocks and lists must be nested at most {DEEPEST_NESTING} deep", event)
+        _require_plain(not too_deep, f"blocks and lists may be nested at most {DEEPEST_NESTING} deep", event)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(node, yaml.ScalarNode):
             plain = re.fullmatch(PLAIN.get(node.tag.rpartition(":")[2], "(?!)"), node.value, re.DOTALL)
             fit = "put it in quotes, or write a decimal number of at most 18 digits"
-            _require_plain(plain, f"{node.value[:40]!a} is not what it seems to YAML: {fit}", node)
+            _require_plain(plain, f"{node.value[:40]!a} is not read as it looks: {fit}", node)
         elif isinstance(node, yaml.MappingNode):
             _check_keys(node)
         return node
@@ -91,18 +89,18 @@ def _check_keys(block: yaml.MappingNode) -> None:
     seen = set()
     for key, _ in block.value:
         _require_plain(isinstance(key, yaml.ScalarNode), "a key must be text, got a list or block", key)
-        _require_plain(key.value not in seen, f"the key {key.value!r} stands twice in one block", key)
-        _require_plain(key.value != "__use_yte__", "templates (__use_yte__) are not read", key)
+        _require_plain(key.value not in seen, f"the key {key.value!r} occurs twice in one block", key)
+        _require_plain(key.value != "__use_yte__", "templates (__use_yte__) are not allowed", key)
         seen.add(key.value)
 
 
 def require(holds: object, said: str, where: str) -> None:
-    """Raise ConfigError with a place in config.yaml unless something holds."""
+    """Raise ConfigError with the place in config.yaml unless the condition holds."""
     if not holds:
         raise ConfigError(f"{said} (config.yaml: {where.lstrip('.') or 'top level'})")
 
 
 def require_known(key: str, known: Iterable[Any], got: Any, where: str) -> None:
-    """Raise ConfigError with all known names for another one."""
+    """Raise ConfigError with all known names if the given name is not among them."""
     known = list(known)
     require(got in known, f"{key} must be one of {', '.join(map(str, known))}, got {got!r}", where)

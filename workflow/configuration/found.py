@@ -1,9 +1,9 @@
-"""Values that the user's process finds once, for the processes of its jobs.
+"""Values that the user's process computes once for the processes of its jobs.
 
-Snakemake reads the rules again in the process of every job. A few values that the rules need take long to find: what
-plug-ins declare, because they import all that they compute with (a second), and checksums of raw files (minutes for
-large ones). The user's process leaves these values in an environment variable, which the processes of its jobs inherit.
-Where none is inherited, a job finds the value itself.
+Snakemake reads the rules again in the process of every job. A few values that the rules need take long to compute: the
+declarations of plug-ins (a second, because plug-ins import all their dependencies), and checksums of raw files (minutes
+for large files). The user's process stores these values in an environment variable, which the processes of its jobs
+inherit. A job that inherits no value computes it.
 """
 
 import json
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 class Found:
-    """Values by name, each a value of JSON.
+    """Values by name, all of which can be written as JSON.
 
     Parameters
     ----------
     fresh : bool
-        True in the user's process, which takes nothing over from an earlier run.
+        True in the user's process, which must not reuse values of an earlier run.
     environment : mapping
-        The variables that the processes of jobs inherit.
+        The environment variables that the processes of jobs inherit.
     """
 
     def __init__(self, *, fresh: bool, environment: MutableMapping[str, str] = os.environ) -> None:
@@ -31,7 +31,7 @@ class Found:
         self._values = {} if fresh else json.loads(environment.get(VARIABLE, "{}"))
 
     def value(self, name: str, find: Callable[[], T]) -> T:
-        """Return the value of this name, which `find` computes if no process has done so before."""
+        """Return the value of this name, and compute it by `find` if no process has done so."""
         if name not in self._values:
             self._values[name] = find()
             self._environment[VARIABLE] = json.dumps(self._values)

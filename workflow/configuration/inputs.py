@@ -1,43 +1,43 @@
-"""The files that the rules read, by the wildcards `w` of a job."""
+"""The files that the rules read, as functions of the wildcards `w` of a job."""
 
 from configuration.run import Run
 from configuration.studies import AUTO, drawing, final_norms, tables_of
 from configuration.wildcards import DatasetWildcards, StudyWildcards
 
-Features = str | list[str]  # one file, or the histograms of each shard
+Features = str | list[str]  # a file, or a list with the histograms of each shard
 
 
 class Inputs:
-    """The inputs of the rules of a run, but for those of its pages: see `pages.Pages`."""
+    """The inputs of the rules of a run, except for its pages: see `pages.Pages`."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     def shards(self, name: str, kind: str, ending: str) -> list[str]:
-        """Return all parts of a result of a dataset by name that jobs make in shards."""
+        """Return the files of all shards of a result, for the dataset of this name."""
         n = self.run.shards(name)
         return [f"results/{name}/{kind}/{shard}-of-{n}.{ending}" for shard in range(n)]
 
     def images(self, w: StudyWildcards) -> str:
-        """Return the images of a study with their splits."""
+        """Return the file of a study's images with their splits."""
         sets_aside = any(self.run.study(w)["set_aside"].values())
         return f"results/{w.dataset}/{w.study}/images.parquet" if sets_aside else f"results/{w.dataset}/images.parquet"
 
     def given_features(self, w: DatasetWildcards) -> Features:
-        """Return the features that a study starts from: histograms of visual words, or those of the dataset's files."""
+        """Return the features that a study starts from: histograms of visual words, or the features of the dataset."""
         if self.run.offers[w.dataset] == "samples":
             return f"results/{w.dataset}/features.npz"
         return self.shards(w.dataset, "histograms", "npz")
 
     def features(self, w: StudyWildcards) -> Features:
-        """Return the features that a study learns from: in its basis, similarities, or those that it starts from."""
+        """Return the features that a study learns from: those in its basis, its similarities, or the given ones."""
         for kind, ending in (("basis", "npy"), ("similarities", "npz")):
             if self.run.study(w).get(kind):
                 return f"results/{w.dataset}/{w.study}/{kind}/features.{ending}"
         return self.given_features(w)
 
     def basis(self, w: StudyWildcards) -> Features:
-        """Return the basis of a study, if it scales its features by another power of the singular values than 1."""
+        """Return the basis of a study if it scales features by a power other than 1 of the singular values."""
         return [] if self.run.powers(w) in ([], [1]) else f"results/{w.dataset}/{w.study}/basis/basis.npz"
 
     def tasks(self, w: StudyWildcards) -> list[str]:
@@ -45,11 +45,11 @@ class Inputs:
         return [f"results/{w.dataset}/{w.study}/tasks/run{run}.npz" for run in self.run.runs(w)]
 
     def tables_of_tasks(self, w: StudyWildcards) -> list[str]:
-        """Return the tables that say how large the training sets of each run became."""
+        """Return the tables with the sizes of the training sets in each run."""
         return [f"results/{w.dataset}/{w.study}/tables/tasks_run{run}.csv" for run in self.run.runs(w)]
 
     def sweeps(self, w: StudyWildcards) -> list[str]:
-        """Return the fits of a study: a path where the data choose the radii, and else a sweep over a grid."""
+        """Return the fits of a study: a path where the data choose the radii, otherwise a sweep over a grid."""
         grids = self.run.study(w)["methods"]
         folders = {method: "paths" if grid.get("radius") == AUTO else "sweeps" for method, grid in grids.items()}
         return [
@@ -59,7 +59,7 @@ class Inputs:
         ]
 
     def samples(self, w: DatasetWildcards) -> dict[str, str]:
-        """Return the files of a dataset that an experiment learns from; none if the experiment draws its samples."""
+        """Return the files of a dataset that an experiment learns from, or none if the experiment draws its samples."""
         if self.run.offers[w.dataset] != "samples":
             return {}
         names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
@@ -72,11 +72,11 @@ class Inputs:
         return [self.run.table_file(w, name) for name in sorted(shown & set(tables_of(block)))]
 
     def left_out(self, w: DatasetWildcards) -> list[str]:
-        """Return what a dataset leaves out; nothing if its experiments draw their samples."""
+        """Return the table of what a dataset leaves out, or nothing if its experiments draw their samples."""
         return [] if self.run.offers[w.dataset] == "drawn" else [f"results/{w.dataset}/left_out.csv"]
 
     def final(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return what a final fit learns from."""
+        """Return the files that a final fit learns from."""
         study = self.run.final_study(w)
         files: dict[str, Features] = {
             "images": self.images(study),
@@ -87,10 +87,10 @@ class Inputs:
         return files | ({"basis": f"{study.folder}/basis/basis.npz"} if self.run.study(study).get("basis") else {})
 
     def model(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return what the kept model of a dataset is made of: all final fits, of which one is kept."""
+        """Return the files that the saved model of a dataset is made of: all final fits, one of which is saved."""
         fits = [f"results/{w.dataset}/final/{norm}" for norm in final_norms(self.run.dataset(w))]
-        of_fits = {"models": "skops", "scores": "npz", "tables": "csv"}
-        files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in of_fits.items()}
+        endings = {"models": "skops", "scores": "npz", "tables": "csv"}
+        files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in endings.items()}
         files["features"] = self.given_features(w)
         if self.run.offers[w.dataset] == "pictures":
             files["vocabularies"] = f"results/{w.dataset}/vocabularies.npz"

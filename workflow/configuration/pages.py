@@ -1,4 +1,4 @@
-"""What the pages of a run are made of: those of its datasets, and the one with the verdicts on claims."""
+"""The files and values that the pages of a run are made of: a page for each dataset, and one with the verdicts."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ class Pages:
         self.run, self.inputs = run, inputs
 
     def judged(self, w: DatasetsWildcards) -> list[dict[str, Any]]:
-        """Return the studies with claims: the tables that decide the claims, and what says where a verdict is from."""
-        from jointsparse.pipeline.papers.verdicts import CLAIMS  # jobs that judge nothing save the import
+        """Return the studies with claims, each with the tables that decide its claims and their origin."""
+        from jointsparse.pipeline.papers.verdicts import CLAIMS  # imported here to save time in jobs that judge nothing
 
         judged = []
         for study in self.run.studies_of(split(w)):
@@ -39,17 +39,17 @@ class Pages:
         return judged
 
     def judged_tables(self, w: DatasetsWildcards) -> list[str]:
-        """Return the tables that decide the claims of some datasets."""
+        """Return the tables that decide the claims of these datasets."""
         return [file for study in self.judged(w) for file in study["tables"]]
 
     def claims(self, w: DatasetWildcards) -> list[str]:
-        """Return the verdicts of this run, or of the page's dataset alone if this run is about others."""
+        """Return the verdicts of this run, or of the page's dataset alone if the dataset is not part of this run."""
         datasets = self.run.chosen if w.dataset in self.run.chosen else [w.dataset]
         folder = f"results/claims/{joined(datasets)}"
         return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.run.has_claims(datasets) else []
 
     def studies(self, w: DatasetWildcards) -> list[dict[str, Any]]:
-        """Return what a page shows of each study: files, by what they hold, and figures with their captions."""
+        """Return what a page shows of each study: its files, by what they hold, and its figures with captions."""
         return [self._study(study) for study in self.run.studies_of([w.dataset])]
 
     def _study(self, study: Study) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Pages:
         }
 
     def pictures(self, w: DatasetWildcards) -> dict[str, dict[str, list[str]]]:
-        """Return the pictures that show each table, by study."""
+        """Return for each study the pictures that show each of its tables."""
         return {study.study: self._pictures(study) for study in self.run.studies_of([w.dataset])}
 
     def _pictures(self, study: Study) -> dict[str, list[str]]:
@@ -87,19 +87,19 @@ class Pages:
         }
 
     def kept(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return the kept model of a dataset, if it has one, and what the page shows the model on."""
+        """Return the saved model of a dataset, if there is one, and the files on which the page shows the model."""
         if "final" not in self.run.dataset(w):
             return {}
         files: dict[str, Features] = {"model": f"results/{w.dataset}/model.skops"}
         files |= only(self.inputs.final(w), "labels", "words") | only(self.inputs.model(w), "images", "features")
         files |= {name: f"results/{w.dataset}/{name}.csv" for name in ("norms", "thresholds")}
         study = self.run.final_study(w)
-        if study.study in self.run.dataset(w)["settings"]:  # whose warnings no other job gathers
+        if study.study in self.run.dataset(w)["settings"]:  # no other job gathers the warnings of such a study
             files["odd_features"] = f"{study.folder}/tables/odd_features.csv"
         return files
 
     def files(self, w: DatasetWildcards) -> list[str]:
-        """Return all that the page of a dataset is made of, but its claims."""
+        """Return all files that the page of a dataset is made of, except for the verdicts."""
         files = [file for study in self.studies(w) for several in study["files"].values() for file in several]
         offer = self.run.offers[w.dataset]
         names = [] if offer == "drawn" else ["images.parquet", "captions.parquet", "left_out.csv"]
@@ -108,5 +108,5 @@ class Pages:
 
 
 def _picture(study: Study, figure: str) -> str:
-    """Return the picture of a figure, relative to the page of its dataset."""
+    """Return the path of a figure's picture, relative to the page of its dataset."""
     return f"{study.study}/figures/{figure}.png"

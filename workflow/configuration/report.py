@@ -18,11 +18,11 @@ def in_report(file: str, category: str, shows: str, caption: str = "", **labels:
     category : str
         The part of the report.
     shows : str
-        What the output is, in its row of the report, beside its dataset and its study.
+        What the output is. The report shows this text in the row of the output, beside its dataset and study.
     caption : str
         A file in `workflow/report` without its suffix; by default the name of the output.
     **labels : str
-        Other columns of the row.
+        Further columns of the row.
     """
     row = {label: wildcard for wildcard, label in LABELS.items() if wildcard in file} | labels | {"shows": shows}
     return report(file, caption=f"../report/{caption or Path(file).stem}.rst", category=category, labels=row)

@@ -1,7 +1,7 @@
-"""Memory and minutes that a job asks a cluster for, by its rule and the largest file that it reads.
+"""The memory and the minutes that a job requests from a cluster, by its rule and the largest file that it reads.
 
-Both are lines just above what was measured (`benchmarks/resources.csv`, by `benchmarks/resources.py`), and grow
-with each attempt. `tests/pipeline/test_resources.py` says how far above.
+Both are straight lines just above the measurements (`benchmarks/resources.csv`, by `benchmarks/resources.py`), and
+grow with each attempt. `tests/pipeline/test_resources.py` states how far above.
 """
 
 from collections import Counter
@@ -11,12 +11,12 @@ from typing import Any
 
 from configuration.file import ConfigError
 
-SNAKEMAKE = 350  # MB of the two Snakemakes that start a job on its node
-LARGE_MB = 300  # a file beyond the largest that was measured: minutes grow with it
-# By rule, or rule and norm: MB, MB for each MB of the largest file, and minutes, of which half were measured at most.
+SNAKEMAKE = 350  # MB of the two Snakemake processes that start a job on its node
+LARGE_MB = 300  # larger than any measured file; from here on minutes grow with the size
+# By rule, or rule and norm: MB, MB per MB of the largest file, and minutes (at least twice the measured time).
 # fmt: off
 NEEDS = {
-    "read_images": (3500, 0, 30),  # one odd picture may take 3 GiB, and with less it would be left out
+    "read_images": (3500, 0, 30),  # a single odd picture may take 3 GiB, and with less memory it would be left out
     "read_samples": (600, 2.3, 20), "set_aside": (140, 100, 10),
     "describe": (750, 0, 20), "grow_vocabularies": (600, 0, 20), "encode": (600, 0, 20),
     "fit_basis": (910, 2, 20), "fit_similarities": (310, 4, 10),
@@ -33,11 +33,11 @@ NEEDS = {
     "write_configs": (45, 0, 10), "write_manifest": (120, 10, 10), "write_index": (45, 0, 10),
 }
 # fmt: on
-BY_SHARD = ("fit_basis", "inspect_features")  # rules that hold one shard at a time
+BY_SHARD = ("fit_basis", "inspect_features")  # rules that hold only one shard in memory at a time
 
 
 def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:
-    """MB of the largest of some files; those of earlier jobs may not be there yet. joined: all shards are one."""
+    """Return the MB of the largest file. Files that do not exist yet count as empty. joined: add up all shards."""
     sizes = Counter[Path]()
     for file in filter(Path.is_file, map(Path, files)):
         sizes[file.parent if joined and file.parent.name == "histograms" else file] += file.stat().st_size
@@ -45,26 +45,26 @@ def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:
 
 
 def megabytes(rule: str, norm: str, read_mb: float) -> int:
-    """MB that a job uses at most, those of Snakemake included."""
+    """Return the MB that a job uses at most, including Snakemake."""
     base, for_each, _ = _needs(rule, norm)
     return round(SNAKEMAKE + base + for_each * read_mb)
 
 
 def minutes(rule: str, norm: str, read_mb: float) -> int:
-    """Minutes that a job takes at most, on a node half as fast as the machine that measured."""
+    """Return the minutes that a job takes at most, on a node half as fast as the machine of the measurements."""
     return round(_needs(rule, norm)[2] * max(1.0, read_mb / LARGE_MB))
 
 
 def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., int]]:
     """Return the resources of every rule, as functions that Snakemake calls with the wildcards and inputs of a job.
 
-    raw_files: returns the raw files of the dataset that a job is about. They count for a job without inputs.
+    raw_files: returns the raw files of the dataset of a job. They are used for jobs without inputs.
     """
 
     def times_attempt(number: Callable[[str, str, float], int], by_shard: Sequence[str]) -> Callable[..., int]:
         def of_job(wildcards: Any, input: Any, attempt: int, rulename: str) -> int:
-            first = raw_files(wildcards) if wildcards.get("dataset") and not input else []
-            read_mb = largest_mb([*input, *first], joined=rulename not in by_shard)
+            raw = raw_files(wildcards) if wildcards.get("dataset") and not input else []
+            read_mb = largest_mb([*input, *raw], joined=rulename not in by_shard)
             return attempt * number(rulename, wildcards.get("norm", ""), read_mb)
 
         return of_job
@@ -73,9 +73,9 @@ def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., 
 
 
 def require_cores(settings: Any) -> None:
-    """Raise ConfigError for a number of processes side by side with which Snakemake would wait for ever.
+    """Raise ConfigError if a number of parallel processes is below 1, because Snakemake would wait forever.
 
-    settings: Snakemake's, of resources.
+    settings: Snakemake's resource settings.
     """
     options = {"cores": settings.cores, "jobs": settings.nodes, "local-cores": settings.local_cores}
     for name, number in options.items():
@@ -84,9 +84,9 @@ def require_cores(settings: Any) -> None:
 
 
 def _needs(rule: str, norm: str) -> tuple[float, float, int]:
-    """Return what was measured of a rule, with a norm that was not measured the most of any norm.
+    """Return the measured needs of a rule and norm. A norm that was not measured gets the largest needs of any norm.
 
-    All rules that repeat an experiment count as one.
+    All rules that repeat an experiment share one entry.
     """
     rule = "repeat" if rule.startswith("repeat_") else rule
     measured = [need for key, need in NEEDS.items() if key in (rule, f"{rule} {norm}")]

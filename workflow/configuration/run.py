@@ -1,4 +1,4 @@
-"""One run: its datasets with their studies, and the settings of a job by its wildcards."""
+"""A run: its datasets with their studies, and the settings of each job as functions of its wildcards."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -30,31 +30,31 @@ Block = dict[str, Any]
 
 
 class Run:
-    """The datasets and studies of a run, and what its rules look up by the wildcards `w` of a job.
+    """The datasets and studies of a run, and everything that its rules look up by the wildcards `w` of a job.
 
     Parameters
     ----------
     config : dict
         The checked configuration.
     found : Found
-        What an earlier process of this run has found.
+        Values that an earlier process of this run has computed.
 
     Attributes
     ----------
     config : dict
-        The configuration. If the run is a glance (`quick`), it also has the entries of the glances.
+        The configuration. For a quick run (`quick`), it also contains the entries of the reduced datasets.
     chosen : list of str
         The datasets that the run is about.
     datasets : dict
         Every dataset's entry in full.
     offers : dict
-        What each dataset offers: "pictures", "samples", or "drawn" if its experiments draw their samples.
+        What each dataset offers: "pictures", "samples", or "drawn" if its experiments draw their samples themselves.
     files : dict
         The library file of each plug-in, by room.
     tables : dict
         The tables of each experiment, and the folder of each table.
-    repeated, measured : list of str
-        The experiments that are repeated with fresh draws, and those that measure seconds once.
+    repeated, measured : lists of str
+        The experiments that are repeated with new draws, and the experiments that measure seconds once.
     """
 
     def __init__(self, config: Block, found: Found) -> None:
@@ -82,16 +82,16 @@ class Run:
         )
 
     def require_raw_files(self) -> None:
-        """Raise ConfigError if a file is missing that a dataset of the run is read from."""
+        """Raise ConfigError if a raw file of a dataset of the run is missing."""
         for name in self.chosen:
             raw_files(name, self.datasets[name])
 
     def offering(self, offer: str) -> list[str]:
-        """Return the datasets that offer "pictures", "samples", or experiments that draw theirs ("drawn")."""
+        """Return the datasets with this offer: "pictures", "samples", or "drawn"."""
         return [name for name, offered in self.offers.items() if offered == offer]
 
     def studies_of(self, datasets: Iterable[str]) -> list[Study]:
-        """Return the studies of some datasets."""
+        """Return the studies of these datasets."""
         return [Study(name, study) for name in datasets for study in self.datasets[name]["studies"]]
 
     def studies_of_kind(self, kinds: Iterable[str]) -> list[str]:
@@ -103,13 +103,13 @@ class Run:
         return any(self.study(study)["claims"] for study in self.studies_of(datasets))
 
     def settings(self, w: DatasetsWildcards) -> Block:
-        """Return the part of the configuration that a run on some datasets uses."""
+        """Return the part of the configuration that a run on the datasets of a job uses."""
         return settings_of(self.config, self.datasets, split(w))
 
     # Datasets
 
     def dataset(self, w: DatasetWildcards) -> Block:
-        """Return the entry of a dataset in full."""
+        """Return the full entry of a dataset."""
         return self.datasets[w.dataset]
 
     def loader(self, w: DatasetWildcards) -> str:
@@ -121,11 +121,11 @@ class Run:
         return self.dataset(w)["options"]
 
     def features(self, w: DatasetWildcards) -> Block:
-        """Return the block `features`, as a dataset has it."""
+        """Return the block `features` of a dataset, with the dataset's own values."""
         return self.dataset(w)["features"]
 
     def features_of_pictures(self, w: DatasetWildcards) -> Block | None:
-        """Return how a dataset's pictures become features; None if it has no pictures."""
+        """Return the settings that turn a dataset's pictures into features, or None if it has no pictures."""
         return self.features(w) if self.offers[w.dataset] == "pictures" else None
 
     def extractor(self, w: DatasetWildcards) -> str:
@@ -133,22 +133,22 @@ class Run:
         return self.features(w)["extractor"]
 
     def named(self, w: DatasetWildcards) -> str:
-        """Return the name of a dataset in the settings, where a glance at it has no entry of its own."""
+        """Return the name of a dataset in the settings, which have no entry for the reduced dataset of a quick run."""
         return w.dataset.removesuffix("-quick") if self.quick else w.dataset
 
     def drawn(self, w: DatasetWildcards) -> list[int | None]:
-        """Return how many samples of a dataset are drawn, and their seed, which matters to no other dataset."""
+        """Return how many samples of a dataset to draw and the seed, or None twice if all samples are used."""
         entry = self.dataset(w)
         return [entry["most_samples"], self.config["seed"]] if "most_samples" in entry else [None, None]
 
     def raw(self, w: DatasetWildcards) -> Block:
-        """Return the raw files of a dataset, see `raw_of`."""
+        """Return the raw files of a dataset; see `raw_of`."""
         return self.raw_of(w.dataset)
 
     def raw_of(self, name: str) -> Block:
-        """Return the raw files of a dataset by name, and a digest of their contents: see `records.checksums`.
+        """Return the raw files of a dataset by name, and a digest of their contents; see `records.checksums`.
 
-        A job that has them as a param runs again if the contents change, whatever the dates.
+        A job that has these values as a param reruns if the contents change, and not if only dates change.
         """
         paths, cache = raw_files(name, self.datasets[name]), f"results/{name}/records/raw_files.json"
 
@@ -165,23 +165,23 @@ class Run:
         return {name: self.raw_of(name) for name in split(w)}
 
     def shards(self, name: str) -> int:
-        """Return the number of shards of a dataset of pictures by name."""
+        """Return the number of shards of a dataset of pictures, by the name of the dataset."""
         return self._found.value(f"shards {name}", lambda: n_shards(name, self.datasets[name]))
 
     def vocabularies(self, w: DatasetWildcards, *keys: str) -> dict[str, Block]:
-        """Return the vocabularies that some study of a dataset uses, with these of their keys."""
+        """Return the vocabularies that the studies of a dataset use, with only these of their keys."""
         entry = self.dataset(w)
-        blocks_of = [*entry["studies"].values(), *entry["settings"].values()]
-        used = {block["vocabulary"] for block in blocks_of if "vocabulary" in block}
+        studies = [*entry["studies"].values(), *entry["settings"].values()]
+        used = {block["vocabulary"] for block in studies if "vocabulary" in block}
         blocks = {name: block for name, block in self.features(w)["vocabularies"].items() if name in used}
         return {name: only(block, *keys) for name, block in blocks.items()}
 
     # Studies
 
     def study(self, w: StudyWildcards) -> Block:
-        """Return the block of a study, with the values that the dataset's entry replaces.
+        """Return the block of a study, with the values that the dataset overrides.
 
-        It may be one that does not run, whose settings final fits take.
+        The study may be one that does not run and only gives the final fits their settings.
         """
         entry = self.dataset(w)
         return (entry["settings"] | entry["studies"])[w.study]
@@ -195,33 +195,34 @@ class Run:
         return without(self.study(w), "kind", "runs", "figures", "claims")
 
     def runs(self, w: StudyWildcards) -> list[int]:
-        """Return the numbers of a study's runs."""
+        """Return the numbers of the runs of a study, from 1."""
         return list(range(1, self.study(w)["runs"] + 1))
 
     def vocabulary(self, w: StudyWildcards) -> str | None:
-        """Return the vocabulary of a study of pictures, whose histograms the study or its basis starts from."""
+        """Return the vocabulary whose histograms a study of pictures starts from, or None for other studies."""
         return self.study(w).get("vocabulary") if self.offers[w.dataset] == "pictures" else None
 
     def powers(self, w: StudyWildcards) -> list[float]:
-        """Return the powers of the singular values that scale the features of a study's basis; none without a basis."""
+        """Return the powers of the singular values that scale the features of a study's basis, if it has one."""
         powers = (self.study(w).get("basis") or {"power": []})["power"]
         return powers if isinstance(powers, list) else [powers]
 
     def sizes(self, w: StudyWildcards) -> list[int]:
-        """Return the sizes of a study's training sets, or all sizes that the data may choose."""
+        """Return the sizes of a study's training sets, or all sizes that may be chosen from the data."""
         return sizes_of(self.study(w))
 
     def at_size(self, w: StudyWildcards) -> int:
         """Return the size of the training sets that figures for a single size show.
 
-        Where training sets of this size are not drawn, the figures show the next smaller ones.
+        If there are no training sets of this size, the figures show the next smaller size.
         """
-        from jointsparse.pipeline.papers.quattoni.numbers import report_size  # it imports pandas, for half a second
+        # Imported here because it loads pandas, which takes half a second.
+        from jointsparse.pipeline.papers.quattoni.numbers import report_size
 
         return self.study(w).get("at_size", report_size(self.sizes(w)))
 
     def task_options(self, w: StudyWildcards) -> Block:
-        """Return what decides the training sets of a study."""
+        """Return the options that decide the training sets of a study."""
         block = self.study(w)
         return only(block, "sizes", "negatives_per_positive") | only(block["words"], "n_validation_words", "n_words")
 
@@ -230,7 +231,7 @@ class Run:
         return self.study(w)["methods"][f"{w.loss}-{w.norm}"]
 
     def table_file(self, w: StudyWildcards, name: str) -> str:
-        """Return the file of a table of a study. Measured seconds lie in a folder of their own."""
+        """Return the file of a table of a study. Measured seconds are in a folder of their own."""
         return f"results/{w.dataset}/{w.study}/{tables_of(self.study(w))[name]}/{name}.csv"
 
     def captions(self, w: StudyWildcards) -> dict[str, str]:
@@ -240,20 +241,20 @@ class Run:
     # The final fits of a dataset
 
     def kept(self, w: DatasetWildcards) -> str:
-        """Return the norm of the final fit that is kept, or "auto" if folds choose it."""
+        """Return the norm of the final fit that is saved, or "auto" if cross-validation chooses it."""
         norm = self.dataset(w)["final"]["norm"]
         return AUTO if norm == AUTO else final_norms(self.dataset(w))[0]
 
     def final_study(self, w: DatasetWildcards) -> Study:
-        """Return the study that a dataset's final fits learn from."""
+        """Return the study whose words, features and settings the final fits of a dataset use."""
         return Study(w.dataset, self.dataset(w)["final"]["study"])
 
     def final_vocabulary(self, w: DatasetWildcards) -> str | None:
-        """Return the vocabulary of a dataset's final fits; None without such fits or without pictures."""
+        """Return the vocabulary of a dataset's final fits; None without final fits or without pictures."""
         return self.vocabulary(self.final_study(w)) if "final" in self.dataset(w) else None
 
     def final_words(self, w: DatasetWildcards) -> Block:
-        """Return what decides which words a dataset's final fits could learn; nothing without such fits."""
+        """Return the options that decide which words the final fits of a dataset can learn, if it has final fits."""
         if "final" not in self.dataset(w):
             return {}
         study = self.final_study(w)

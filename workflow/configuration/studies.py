@@ -1,4 +1,4 @@
-"""Datasets and studies of the configuration: their blocks, their tables, and the files that they are read from."""
+"""Datasets and studies of the configuration: their blocks, their tables and the files that they are read from."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from jointsparse.registry import pick, room
 if TYPE_CHECKING:
     from jointsparse.pipeline.figures.style import Drawing
 
-AUTO = "auto"  # in the place of radii, sizes, and numbers of words and features: the data choose
+AUTO = "auto"  # a value of radius, sizes, rank and numbers of words: it is chosen from the data
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
-MOST_OF_SHARD = 2000  # pictures, where their number decides the number of shards
-FEW_SAMPLES = 500  # Choice: of a glance; with more it takes longer than a minute
+MOST_OF_SHARD = 2000  # pictures at most in a shard, if their number decides the number of shards
+FEW_SAMPLES = 500  # Choice: samples of a quick run, which takes a minute; more take longer
 
 
 def chosen_datasets(config: dict[str, Any]) -> list[str]:
-    """The datasets to run."""
+    """Return the names of the datasets to run."""
     return [config["dataset"]] if isinstance(config["dataset"], str) else config["dataset"]
 
 
 def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Every dataset's entry in full: with defaults, its own `features`, and the whole blocks of its studies.
+    """Return every dataset's full entry: with defaults, its own `features`, and the complete blocks of its studies.
 
-    `settings` has the block of a study that does not run, but whose settings the final fits take. With `compare: true`
-    this study runs, too. Without `studies` and `final` an entry has the final fits of its own data, see `own_study`.
+    `settings` has the block of a study that does not run and only gives the final fits their settings. With
+    `compare: true`, this study runs, too. An entry with neither `studies` nor `final` has the final fits described in
+    `own_study`.
     """
     datasets = {}
     for name, entry in config["datasets"].items():
@@ -53,7 +54,7 @@ def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def final_of(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """A dataset's block `final` with its defaults; empty for a dataset with studies alone."""
+    """Return a dataset's block `final` with its defaults, or an empty block for a dataset that has only studies."""
     if "studies" in entry and "final" not in entry:
         return {}
     final = {"norm": AUTO} | entry.get("final", {})
@@ -61,11 +62,11 @@ def final_of(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def own_study(name: str, loader: str) -> str:
-    """The study whose settings the final fits of a user's own data take, by what is learnt from what."""
+    """Return the study that gives the final fits of a user's own data their settings, depending on the loader."""
     plug_in = pick("datasets", loader)
     require(
         plug_in.OFFERS != "drawn",
-        f"the key 'studies' is missing, which the loader {loader} needs, as it offers nothing to learn",
+        f"the key 'studies' is missing; the loader {loader} needs it, because it offers no data for a final fit",
         f"datasets.{name}",
     )
     if plug_in.OFFERS == "samples":
@@ -74,7 +75,7 @@ def own_study(name: str, loader: str) -> str:
 
 
 def glance(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry in full for a quick look at its data: few samples, and at most one study with one run at one size."""
+    """Return a full entry reduced for a quick run: few samples, and at most one study with one run at one size."""
     require("final" in entry, f"quick is for datasets with a final fit, got {name!r}", f"datasets.{name}")
     study, norm = entry["final"]["study"], final_norms(entry)[0]
     kind = "studies" if study in entry["studies"] else "settings"
@@ -82,15 +83,15 @@ def glance(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     few = {"runs": 1, "sizes": [min([*sizes, *sizes_of(block)])], "set_aside": {}}
     few |= {"words": block["words"] | {"n_words": AUTO, "n_validation_words": AUTO}, "figures": [], "claims": []}
     few |= {"basis": block["basis"] | {"rank": AUTO}} if block.get("basis") else {}
-    what = "one run at one size with at most" if kind == "studies" else "the last fit of at most"
-    note = f"A glance: {what} {FEW_SAMPLES} samples; run without quick for all."
+    what = "one run at one size on" if kind == "studies" else "the final fit on"
+    note = f"A quick run: {what} at most {FEW_SAMPLES} samples. Run without quick to use all samples."
     own = {"most_samples": FEW_SAMPLES, "shards": 2, "note": f"{note} {entry.get('note', '')}".strip()}
     final = {"study": study, "norm": AUTO if entry["final"]["norm"] == AUTO else norm}
     return entry | own | {"final": final, "studies": {}, "settings": {}} | {kind: {study: block | few}}
 
 
 def sizes_of(block: dict[str, Any]) -> list[int]:
-    """The sizes of a study's training sets, or all that the data may choose from."""
+    """Return the sizes of a study's training sets, or all sizes that may be chosen from the data."""
     sizes = block["sizes"]
     if isinstance(sizes, dict):
         return [SMALLEST_SIZE, *AUTO_SIZES]
@@ -100,9 +101,10 @@ def sizes_of(block: dict[str, Any]) -> list[int]:
 def full_block(
     config: dict[str, Any], study: str, replacing: Mapping[str, Any] | None = None, dataset: str = ""
 ) -> dict[str, Any]:
-    """A study's block with that of the study that it is like.
+    """Return a study's block, complete with the values of the study that it is like.
 
-    replacing: values by study, which it or both may have. dataset: the one that has these.
+    replacing: values that override those of the study or of the study that it is like, by study. dataset: the name of
+    the dataset that overrides them.
     """
     require_known("a study", config["studies"], study, f"datasets.{dataset}.studies")
     names = [study]
@@ -118,7 +120,7 @@ def full_block(
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
-    """A block with some values replaced. Blocks inside are merged, null takes a key away, other values are whole."""
+    """Return a block with some values replaced. Nested blocks are merged, null removes a key, lists are replaced."""
     result = dict(block)
     for key, value in replacing.items():
         replaced = result.get(key)
@@ -129,25 +131,25 @@ def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
 
 
 def only(block: dict[str, Any], *keys: str) -> dict[str, Any]:
-    """Return these keys of a block, in this order."""
+    """Return the block with only these keys, in this order."""
     return {key: block[key] for key in keys}
 
 
 def without(block: dict[str, Any], *keys: str) -> dict[str, Any]:
-    """Return a block without some of its keys."""
+    """Return the block without these keys."""
     return {key: value for key, value in block.items() if key not in keys}
 
 
 def with_own_options(features: dict[str, Any], takes: Sequence[str]) -> dict[str, Any]:
-    """A block `features` with those options alone that its extractor takes.
+    """Return a block `features` with only the options that its extractor takes.
 
-    A dataset that names another extractor still has the options of the block at the top level.
+    Otherwise, a dataset that names another extractor would inherit options of the extractor at the top level.
     """
     return features | {"options": {key: value for key, value in features["options"].items() if key in takes}}
 
 
 def settings_of(config: dict[str, Any], full: Mapping[str, dict[str, Any]], datasets: list[str]) -> dict[str, Any]:
-    """The part of the configuration that a run on these datasets uses. full: the entries in full."""
+    """Return the part of the configuration that a run on these datasets uses. full: their full entries."""
     entries = {name: config["datasets"][name] for name in datasets}
     used = {study for name in datasets for kind in ("studies", "settings") for study in full[name][kind]}
     studies = {name: full_block(config, name) for name in config["studies"] if name in used}
@@ -156,12 +158,12 @@ def settings_of(config: dict[str, Any], full: Mapping[str, dict[str, Any]], data
 
 
 def names_of(room_name: str) -> list[str]:
-    """The names of a room's plug-ins."""
+    """Return the sorted names of the plug-ins of a room."""
     return sorted(room(room_name))
 
 
 def tables_of(block: dict[str, Any]) -> dict[str, str]:
-    """A study's tables, and the folder of each: `tables` if it is the same on each run, `timings` if it has seconds."""
+    """Return a study's tables and the folder of each: `timings` if the table has measured seconds, else `tables`."""
     if block["kind"] != WORDS:
         own = pick("experiments", block["kind"])
         return own.TABLES | ({} if own.TABLES[block["kind"]] == "timings" else {"warnings": "tables"})
@@ -175,13 +177,13 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
 
 def drawing(figure: str) -> Drawing:
     """Return how a figure is drawn, and from which tables."""
-    from jointsparse.pipeline.papers.catalogue import FIGURES  # it imports pandas
+    from jointsparse.pipeline.papers.catalogue import FIGURES  # imported here because it loads pandas
 
     return FIGURES[figure]
 
 
 def final_norms(entry: dict[str, Any]) -> list[str]:
-    """The norms of a dataset's final fits. The first is kept, or where they are `auto` the one that folds choose."""
+    """Return the norms of a dataset's final fits. Saved is the first, or for `auto` the one that folds choose."""
     norms = entry.get("final", {"norm": []})["norm"]
     if norms == AUTO:
         return names_of("norms")
@@ -189,7 +191,7 @@ def final_norms(entry: dict[str, Any]) -> list[str]:
 
 
 def n_shards(name: str, entry: dict[str, Any]) -> int:
-    """The number of shards of a dataset of pictures. auto: a power of two, which more pictures rarely change."""
+    """Return the number of shards of a dataset of pictures. For `auto`, it is a power of two, which rarely changes."""
     if entry["shards"] != AUTO:
         return int(entry["shards"])
     options, folders = entry["options"], raw_files(name, entry)[:1]
@@ -198,14 +200,14 @@ def n_shards(name: str, entry: dict[str, Any]) -> int:
 
 
 def _files(option: Any) -> list[str]:
-    """The files that an option names, by split or not."""
+    """Return the files that an option names, for one or for several splits."""
     return [file for _, file in files_of(option)]
 
 
 def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
-    """The files that a dataset is read from, and the folder of its pictures; none if it is composed.
+    """Return the files that a dataset is read from, and the folder of its pictures; empty for composed datasets.
 
-    Files that need not be there are among them, so that a new one is seen.
+    Optional files are listed even if they do not exist, so that a new one is noticed.
     """
     options, plug_in, where = entry["options"], pick("datasets", entry["loader"]), f"datasets.{name}.options.root"
     if "root" not in options:
@@ -219,8 +221,6 @@ def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
         files = [file for key in plug_in.FILES for file in _files(options.get(key, []))]
         required = {repr(file): os.path.isfile(root / file) for file in files}  # Path's own fails on too long names
     for file, is_there in required.items():
-        said = (
-            f"root must be a folder that holds {file}, got {str(root)!r}: put the data there, link it, or name another"
-        )
+        said = f"root must be a folder with {file}, got {str(root)!r}: put the data there, link it, or change root"
         require(is_there, said, where)
     return [str(root / file) for file in files]

@@ -1,4 +1,4 @@
-"""What a run makes."""
+"""The files that a run produces."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +10,12 @@ from configuration.run import Run
 from configuration.studies import final_norms, tables_of, without
 from configuration.wildcards import DatasetsWildcards, Study, joined, split
 
-# Of a study that does not run, but whose settings final fits take.
+# The tables of a study that does not run and only gives the final fits their settings.
 TABLES_OF_SETTINGS = [f"tables/{name}.csv" for name in ("words", "odd_features", "repeated")]
 
 
 class Targets:
-    """The results of a run."""
+    """The targets of a run."""
 
     def __init__(self, run: Run, inputs: Inputs) -> None:
         self.run, self.inputs = run, inputs
@@ -25,12 +25,12 @@ class Targets:
         chosen = self.run.chosen
         kernels = ["results/kernels.txt"] if self.norms(chosen) else []
         pages = [f"results/{name}/index.html" for name in chosen]
-        # A glance leaves the list of pages of a whole run as it is.
+        # A quick run leaves the list of pages of a full run unchanged.
         pages += [] if self.run.quick and Path("results/index.html").exists() else ["results/index.html"]
         return [*kernels, *self.results(chosen), f"results/claims/{joined(chosen)}/manifest.json", *pages]
 
     def results(self, datasets: Sequence[str]) -> list[str]:
-        """Return the tables and figures of every study of some datasets, their models, and the claims."""
+        """Return the tables and figures of every study of these datasets, their models, and the verdicts on claims."""
         results = [f"results/claims/{joined(datasets)}/claims.md"] if self.run.has_claims(datasets) else []
         for name in datasets:
             results += self._results_of_dataset(name)
@@ -51,20 +51,20 @@ class Targets:
             [f"results/{name}/{file}" for file in ("norms.csv", "thresholds.csv", "model.skops")] if finals else []
         )
         settings = [Study(name, study).folder for study in entry["settings"]]
-        of_settings = [f"{folder}/{file}" for folder in settings for file in ("config.yaml", *TABLES_OF_SETTINGS)]
-        return [*results, *finals, *of_settings]
+        setting_files = [f"{folder}/{file}" for folder in settings for file in ("config.yaml", *TABLES_OF_SETTINGS)]
+        return [*results, *finals, *setting_files]
 
     def tables(self, w: DatasetsWildcards) -> list[str]:
-        """Return every table of some datasets but measured seconds, which differ each time."""
+        """Return every table of these datasets except for measured seconds, which differ in each run."""
         results = self.results(split(w))
         tables = results + [file.removesuffix("md") + "csv" for file in results if file.endswith("claims.md")]
         return [file for file in tables if file.endswith(".csv") and "/timings/" not in file]
 
     def settings_of_studies(self) -> dict[str, dict[str, Any]]:
-        """Return the folder and the settings of each study of the run, and of those that only give theirs."""
+        """Return the folder and settings of each study, also of studies whose settings only final fits use."""
         settings = {}
-        given = [Study(name, study) for name in self.run.chosen for study in self.run.datasets[name]["settings"]]
-        for study in [*self.run.studies_of(self.run.chosen), *given]:
+        idle = [Study(name, study) for name in self.run.chosen for study in self.run.datasets[name]["settings"]]
+        for study in [*self.run.studies_of(self.run.chosen), *idle]:
             entry = self.run.dataset(study)
             settings[study.folder] = {
                 "seed": self.run.config["seed"],
@@ -75,7 +75,7 @@ class Targets:
         return settings
 
     def norms(self, datasets: Sequence[str]) -> list[str]:
-        """Return the norms that several jobs of some datasets use: those of methods and of experiments."""
+        """Return the norms that more than one job of these datasets uses: the norms of methods and experiments."""
         blocks = [self.run.study(study) for study in self.run.studies_of(datasets)]
         methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
         named = {method.rpartition("-")[2] for method in methods}

@@ -1,4 +1,4 @@
-"""Wildcards of jobs, as the rules hand them to functions: their types, and how names become a wildcard."""
+"""The wildcards of jobs that the rules pass to functions: their types, and conversions from and to names."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -29,7 +29,7 @@ class MethodWildcards(StudyWildcards, Protocol):
 
 
 class DatasetsWildcards(Protocol):
-    """Wildcards of a job that is about several datasets, with their names joined by +."""
+    """Wildcards of a job that is about several datasets, whose names are joined by +."""
 
     @property
     def datasets(self) -> str: ...
@@ -43,13 +43,13 @@ class Study(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The folder of its results."""
+        """The folder of the study's results."""
         return f"results/{self.dataset}/{self.study}"
 
 
 def any_of(names: Iterable[str]) -> str:
     """Return the regular expression of a wildcard that is one of these names."""
-    return "|".join(names) or "(?!)"  # an expression that no text matches
+    return "|".join(names) or "(?!)"  # matches no text
 
 
 def joined(datasets: Iterable[str]) -> str:
@@ -58,5 +58,5 @@ def joined(datasets: Iterable[str]) -> str:
 
 
 def split(w: DatasetsWildcards) -> list[str]:
-    """Return the names that the wildcard `datasets` joins."""
+    """Return the names that are joined in the wildcard `datasets`."""
     return w.datasets.split("+")

@@ -1,7 +1,7 @@
 rule fit_basis:
-    """Fit a basis in which features are uncorrelated, and express the images in it.
+    """Fit a basis in which the features are uncorrelated, and transform the images into it.
 
-    Both come from one decomposition, which is the expensive part.
+    One job does both, because both need the same expensive decomposition.
     """
     input:
         images=inputs.images,
@@ -27,7 +27,7 @@ rule fit_basis:
 
 
 rule fit_similarities:
-    """Compute similarities of the images to unlabelled ones, and keep the unlabelled ones that were drawn."""
+    """Compute the similarities of the images to unlabelled images, and record which unlabelled images were drawn."""
     input:
         images=inputs.images,
         features=inputs.given_features,

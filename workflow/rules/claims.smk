@@ -3,7 +3,7 @@ CLAIMS_PAGE = [f"pipeline/papers/{name}" for name in ("claims.html.jinja", "clai
 
 
 rule write_configs:
-    """Write down the settings that each study was run with."""
+    """Write the settings of each study to a file."""
     output:
         configs=[f"{folder}/config.yaml" for folder in targets.settings_of_studies()],
     log:

@@ -1,4 +1,4 @@
-"""Shared by all rules: the environment of jobs, the checked config, and the objects that the rules ask."""
+"""Definitions shared by all rules: the environment of jobs, the checked configuration, and objects that rules use."""
 
 import os
 import sys
@@ -11,9 +11,9 @@ if os.pathsep in str(BASE):
         f"error: the workflow must lie in a folder without {os.pathsep!r} in its path, got {BASE}: move it"
     )
 if sys.flags.optimize > 1:
-    raise SystemExit("error: PYTHONOPTIMIZE must be less than 2, which takes away the sentences of claims and captions")
+    raise SystemExit("error: PYTHONOPTIMIZE must be less than 2, because captions and claims are docstrings")
 if (BASE / "src").is_dir():
-    # Jobs use the library of this checkout, wherever pip may have put another.
+    # Jobs use the library of this checkout, even if pip has installed another copy.
     sys.path.insert(0, str(BASE / "src"))
     paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ.update(PYTHONPATH=os.pathsep.join(paths))
@@ -39,18 +39,18 @@ from jointsparse.pipeline.provenance import records
 
 RESULTS = Path("results")
 progress = attach(workflow, without_jobs=partial(verified, RESULTS))
-IS_RUN = workflow.is_main_process  # and not a process of one of its jobs
+IS_RUN = workflow.is_main_process  # False in the process of a job
 if not IS_RUN:
-    use_best_kernel()  # of the machine that the job runs on; a run of this machine does so when it starts
+    use_best_kernel()  # chosen for the job's machine; a local run chooses its kernel when it starts
 for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
-    # One thread per job: the same sums in the same order on any number of cores.
+    # One thread per job, so that sums are added in the same order on any number of cores.
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
 os.environ.setdefault(records.COMMIT, records.commit())
 SEEN_CODE = "results/records/code.json"
 configuration.code.recall(SEEN_CODE)
 
-# The config.yaml that comes with the workflow, and over it that of this folder.
+# The config.yaml that comes with the workflow, overridden by the config.yaml of this folder.
 SETTINGS = list(dict.fromkeys(file.resolve() for file in (BASE / "config.yaml", Path("config.yaml")) if file.exists()))
 try:
     if IS_RUN:
@@ -68,7 +68,7 @@ for file in SETTINGS:
 
 try:
     if IS_RUN:
-        from configuration.check import check  # which imports much
+        from configuration.check import check  # imported here because it loads many modules
 
         check(config, BASE / "workflow" / "config.schema.yaml")
     run = Run(config, Found(fresh=IS_RUN))
@@ -76,7 +76,7 @@ try:
         run.require_raw_files()
 except ConfigError as error:
     raise SystemExit(f"error: {error}")
-config["datasets"] = run.config["datasets"]  # also glances, for messages of their jobs
+config["datasets"] = run.config["datasets"]  # includes the datasets of quick runs, which the messages of jobs look up
 
 inputs = Inputs(run)
 pages, targets = Pages(run, inputs), Targets(run, inputs)
@@ -84,7 +84,7 @@ code = partial(configuration.code.params_of, BASE / "workflow" / "scripts", run.
 needs = resources.needs(lambda w: run.raw(w)["paths"])
 
 
-localrules:  # on a cluster, too: they compute nothing
+localrules:  # not worth a cluster job: they compute nothing
     write_configs,
     write_index,
 

@@ -1,7 +1,7 @@
 rule evaluate:
-    """Choose the best pair (eta0, radius) of every sweep and test it, and gather the warnings of the study.
+    """Choose the best pair (eta0, radius) of every sweep, test it, and gather the warnings of the study.
 
-    One job writes most of these files, as they come from the scores that it computes of every fit.
+    One job writes all these files, because most of them need the scores of every fit.
     """
     input:
         images=inputs.images,
@@ -45,7 +45,7 @@ rule evaluate:
 
 
 rule compare_methods:
-    """Compare the first method with each other one: by sign tests, and by resampling the test images."""
+    """Compare the first method with each of the others, by sign tests and by resampling the test images."""
     input:
         scores="results/{dataset}/{study}/scores.npz",
     output:

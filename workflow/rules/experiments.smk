@@ -1,5 +1,5 @@
-# Repeat an experiment with fresh draws, and gather the warnings of its runs. There is a rule for each experiment, as the
-# tables of each have names of their own. One job does all runs of a study: many are shorter than a start.
+# Repeat an experiment with new draws, and gather the warnings of its runs. Every experiment has its own rule, because
+# the names of the tables differ. One job does all runs of a study, because many runs are shorter than starting a job.
 for kind in run.repeated:
 
     rule:
@@ -36,7 +36,7 @@ for kind in run.repeated:
 
 
 rule measure:
-    """Run an experiment once whose numbers are CPU seconds, on one core."""
+    """Run an experiment that measures CPU seconds, once and on one core."""
     input:
         unpack(inputs.samples),
     output:

@@ -1,11 +1,11 @@
-# Of each page, besides the files that its script imports.
+# The files of a page that its script does not import.
 FRAME = [f"pipeline/explorer/{name}" for name in ("frame.html.jinja", "explorer.css", "explorer.js")]
 
 
 rule write_page:
     """Write the page of a dataset: what was learnt of each word, on which pictures, and what words share.
 
-    It opens from disk. Beside it lie thumbnails of the images that it shows, and a table of labels that may be wrong.
+    The page opens from disk. Thumbnails of its images, and a table of labels that may be wrong, lie beside it.
     """
     input:
         unpack(pages.kept),

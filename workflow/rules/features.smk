@@ -10,9 +10,9 @@ DESCRIBED = {
 
 
 rule describe:
-    """Keep the local descriptors of one shard of the images, for whom they are of use: no other job reads them.
+    """Save the local descriptors of one shard of the images, for uses outside this workflow: no other job reads them.
 
-    Descriptors of all images lie below each other; without the counts nobody could tell them apart.
+    The descriptors of all images are stacked; the counts say how many rows belong to each image.
     """
     input:
         images="results/{dataset}/images.parquet",
@@ -36,7 +36,7 @@ rule describe:
 rule grow_vocabularies:
     """Grow the vocabulary trees of a dataset from descriptors of some of its images.
 
-    If the same images would be described in the same way, an earlier job's trees are kept.
+    The trees of an earlier job are reused if the images and the settings of their description are the same.
     """
     input:
         images="results/{dataset}/images.parquet",
@@ -61,9 +61,9 @@ rule grow_vocabularies:
 
 
 rule encode:
-    """Describe the images of a shard, and make their features: weighted counts of visual words of each vocabulary.
+    """Describe the images of a shard, and compute their features: weighted counts of the visual words.
 
-    An earlier job's features of images that are as they were are kept.
+    The features that an earlier job computed are reused for images that have not changed.
     """
     input:
         images="results/{dataset}/images.parquet",

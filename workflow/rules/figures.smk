@@ -1,7 +1,7 @@
 rule draw_figures:
-    """Draw the figures of a study, from its tables.
+    """Draw the figures of a study from its tables.
 
-    One job draws all of them: to start takes longer than to draw.
+    One job draws all figures, because starting a job takes longer than drawing a figure.
     """
     input:
         tables=inputs.tables_of_figures,

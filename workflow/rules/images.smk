@@ -1,7 +1,7 @@
 rule read_images:
     """Read and check the images and captions of a dataset.
 
-    One pass over the raw files finds the images, their captions, and all that is left out.
+    One pass over the raw files gives the images, their captions, and the list of everything that is left out.
     """
     output:
         images="results/{dataset}/images.parquet",
@@ -30,9 +30,9 @@ rule read_images:
 
 
 rule read_samples:
-    """Read and check a dataset whose features are given.
+    """Read and check a dataset that comes as features with labels.
 
-    Its samples and labels take the place of images and captions. One pass over the raw files finds all four.
+    Its samples and labels are stored like images and captions. One pass over the raw files gives all four files.
     """
     output:
         images="results/{dataset}/images.parquet",
@@ -59,7 +59,7 @@ rule read_samples:
 
 
 rule set_aside:
-    """Set images aside: a study does not use their captions."""
+    """Set images aside, so that a study treats them as unlabelled."""
     input:
         images="results/{dataset}/images.parquet",
     output:

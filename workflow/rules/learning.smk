@@ -9,9 +9,9 @@ KERNELS_OF = [run.files["solvers"]["working_set"], run.files["losses"]["hinge"],
 
 
 rule compile_kernels:
-    """Compile the kernels of all norms in use, so that the jobs that use them do not all compile the same.
+    """Compile the kernels of all norms in use once, before many jobs would compile the same kernels.
 
-    It comes first, but no job waits for it: what is not compiled yet, a job compiles for itself.
+    This job starts first, but no job waits for it. A job compiles the kernels that are still missing.
     """
     output:
         done="results/kernels.txt",
@@ -81,7 +81,7 @@ rule train_svm:
 
 
 rule train_path:
-    """Train a path of radii that the data choose, each from the solution for the one before, for every size."""
+    """Train a path of radii chosen from the data, with warm starts, on training sets of every size."""
     input:
         images=inputs.images,
         features=inputs.features,

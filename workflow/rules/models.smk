@@ -1,5 +1,5 @@
 rule fit_final:
-    """Fit one model on all training and validation images of a study, and test it once."""
+    """Fit one model on all training and validation images of a study, and evaluate it on the test images."""
     input:
         unpack(inputs.final),
     output:
@@ -26,10 +26,10 @@ rule fit_final:
 
 
 rule keep_model:
-    """Keep a final fit with all that leads to it, from a picture to the probability of each word, in one file.
+    """Save a final fit with all its steps, from a picture to the probability of each word, in one file.
 
-    One job writes three files, as all of them come from the fits that it reads: `norms` compares the fits, and
-    `thresholds` counts the test images that get a word at several precisions.
+    One job writes three files, because all of them need the fits: `norms` compares the fits, and `thresholds` counts
+    the test images to which each word would be assigned at several precisions.
     """
     input:
         unpack(inputs.model),

@@ -1,7 +1,7 @@
 rule choose_words:
-    """Choose the most frequent content words, and tell which image has which.
+    """Choose the most frequent content words, and record which image has which word.
 
-    The labels have a column for each word, in the order of the table.
+    The labels have a column per word, in the order of the table.
     """
     input:
         images=inputs.images,
@@ -13,7 +13,7 @@ rule choose_words:
         "results/{dataset}/{study}/logs/choose_words.log",
     benchmark:
         "results/{dataset}/{study}/timings/choose_words.tsv"
-    priority: 10  # mistakes in the words end the run before minutes are spent on descriptors
+    priority: 10  # so that mistakes in the words end the run before minutes are spent on descriptors
     resources:
         **needs,
     params:
@@ -28,7 +28,7 @@ rule choose_words:
 rule draw_tasks:
     """Draw the training sets of every word and size, and the words whose validation images choose the radius.
 
-    The table tells people how large each training set became; the arrays are for the next stage.
+    The table reports the size of each training set; the arrays are the input of the next stage.
     """
     input:
         images=inputs.images,

@@ -1,5 +1,5 @@
 rule inspect_features:
-    """List oddities of a study's features, and images that repeat in another split."""
+    """List anomalies in a study's features, and images that occur again in another split."""
     input:
         images=inputs.images,
         features=inputs.features,
@@ -22,7 +22,7 @@ rule inspect_features:
 
 
 rule write_manifest:
-    """Gather what a run was made with, its settings, and the checksums of the files it read and of its tables."""
+    """Record what a run was made with: its settings, versions, and the checksums of its raw files and tables."""
     input:
         tables=targets.tables,
     output:

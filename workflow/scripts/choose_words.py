@@ -1,4 +1,4 @@
-"""Choose the most frequent content words, and tell which image has which."""
+"""Choose the most frequent content words, and record which image has which word."""
 
 from job import job
 

@@ -1,4 +1,4 @@
-"""Compare the first method with each other one: by sign tests, and by resampling the test images."""
+"""Compare the first method with each of the others, by sign tests and by resampling the test images."""
 
 from job import job
 

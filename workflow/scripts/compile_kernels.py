@@ -1,4 +1,4 @@
-"""Compile the kernels of all norms in use, so that the jobs that use them do not all compile the same."""
+"""Compile the kernels of all norms in use once, before many jobs would compile the same kernels."""
 
 import numpy as np
 from job import job

@@ -1,4 +1,4 @@
-"""Keep the local descriptors of one shard of the images, and how many each image has."""
+"""Save the local descriptors of one shard of the images, and the number of descriptors of each image."""
 
 import numpy as np
 from describing import described, digests_of

@@ -1,4 +1,4 @@
-"""The pictures of a dataset as its extractor describes them, for the scripts that do so."""
+"""Descriptors of a dataset's pictures, for the scripts that describe pictures."""
 
 import hashlib
 
@@ -8,7 +8,7 @@ from jointsparse.registry import pick
 
 
 def described(images, params, progress):
-    """Yield the descriptors of each image. images: a digest of each file by name, empty where there is none."""
+    """Yield the descriptors of each image. images: the digest of each file, by name; empty if it is unknown."""
     describe = pick("features", params.extractor).describe
     for done, (image, digest) in enumerate(images.items(), start=1):
         yield describe(_grey(image, digest, params), **params.extractor_options)
@@ -21,17 +21,17 @@ def _grey(image, digest, params):
         grey = dataset.picture(image, **options, longest_side=params.longest_side)
         if digest:
             with dataset.file(image, **options).open("rb") as file:
-                require(hashlib.file_digest(file, "sha256").hexdigest() == digest, "it has other contents")
-    except Exception as error:  # whatever Pillow raises
+                require(hashlib.file_digest(file, "sha256").hexdigest() == digest, "its contents have changed")
+    except Exception as error:  # Pillow raises errors of many kinds
         if of_machine(error):
             raise
         raise ValueError(
-            f"{image} could be read when the dataset was checked, and cannot now ({error}): run again, which lists it "
-            "in left_out.csv if it was changed"
+            f"{image} could be read when the dataset was checked, but cannot be read now ({error}): run "
+            "again, and a changed file is listed in left_out.csv"
         ) from None
     return grey
 
 
 def digests_of(images):
-    """A digest of each image's file by name, from the table of images."""
+    """Return the digest of each image's file by name, from the table of images."""
     return dict(zip(images["image"], images["digest"] if "digest" in images else [""] * len(images), strict=True))

@@ -1,4 +1,4 @@
-"""Draw the figures of a study, each from the table that `FIGURES` in pipeline/papers/catalogue.py names."""
+"""Draw the figures of a study, each from the table that is named in FIGURES (pipeline/papers/catalogue.py)."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from jointsparse.written import written
 
 if __name__ == "__main__":
     with job(snakemake):
-        Path(snakemake.output.figures).mkdir(exist_ok=True)  # of a study without figures, too
+        Path(snakemake.output.figures).mkdir(exist_ok=True)  # even if the study has no figures
         tables = {Path(file).stem: read_table(file) for file in snakemake.input.tables}
         for figure in snakemake.params.captions:
             kind = catalogue.FIGURES[figure]

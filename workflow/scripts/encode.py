@@ -1,4 +1,4 @@
-"""Count how often each image of a shard has each visual word of each vocabulary, and weight the counts."""
+"""Count how often each visual word of each vocabulary occurs in each image of a shard, and weight the counts."""
 
 import numpy as np
 from describing import described, digests_of
@@ -17,7 +17,7 @@ from jointsparse.pipeline.provenance.tables import (
 
 
 def words_of(file, name, weighting):
-    """A function that makes weighted histograms, and a matrix without rows, to begin with where no image is encoded."""
+    """Return a function that computes weighted histograms, and an empty matrix of histograms to start from."""
     tree, idf = read_record(vocabulary_tree.Tree, file, name), None
     if weighting["weighting"] == "tf-idf":
         idf = read_arrays(file, f"{name}/idf")[f"{name}/idf"]
@@ -38,11 +38,11 @@ if __name__ == "__main__":
         for name, block in params.vocabularies.items():
             words[name], left[name] = words_of(given.vocabularies, name, block)
             left[name] = read_matrix(file, f"{name}/") if "names" in left else left[name]
-        row = {one: row for row, one in enumerate(zip(left.get("names", ()), left.get("digests", ()), strict=True))}
+        row = {image: row for row, image in enumerate(zip(left.get("names", ()), left.get("digests", ()), strict=True))}
         new = {name: digest for name, digest in images.items() if (name, digest) not in row}
         rows = shards.encode(described(new, params, progress), words)
-        row |= {one: len(row) + i for i, one in enumerate(new.items())}
-        order, arrays = [row[one] for one in images.items()], {}
+        row |= {image: len(row) + i for i, image in enumerate(new.items())}
+        order, arrays = [row[image] for image in images.items()], {}
         for name in words:
             arrays |= parts_of(sparse.vstack([left[name], *rows[name]], format="csr")[order], f"{name}/")
         names, digests = (np.array(list(values), dtype=str) for values in (images, images.values()))

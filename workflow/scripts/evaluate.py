@@ -1,4 +1,4 @@
-"""Choose the best pair (eta0, radius) of every sweep and test it, and gather the warnings of the study."""
+"""Choose the best pair (eta0, radius) of every sweep, test it, and gather the warnings of the study."""
 
 from itertools import product
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fit a basis in which features are uncorrelated, and express the images in it."""
+"""Fit a basis in which the features are uncorrelated, and transform the images into it."""
 
 import numpy as np
 from job import job

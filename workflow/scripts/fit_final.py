@@ -1,4 +1,4 @@
-"""Fit one model on all training and validation images of a study, and test it once."""
+"""Fit one model on all training and validation images of a study, and evaluate it on the test images."""
 
 from job import job
 

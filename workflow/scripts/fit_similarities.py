@@ -1,4 +1,4 @@
-"""Compute similarities of the images to unlabelled ones."""
+"""Compute the similarities of the images to unlabelled images."""
 
 import numpy as np
 from job import job

@@ -1,4 +1,4 @@
-"""List oddities of a study's features, and images that repeat in another split."""
+"""List anomalies in a study's features, and images that occur again in another split."""
 
 from job import job
 

@@ -1,4 +1,4 @@
-"""The frame of every script: progress, a log file, records of outputs, and one clear line if the job fails."""
+"""The frame of every script: progress, a log file, records of outputs, and a one-line message if the job fails."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ from typing import Any
 
 from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
-end_interrupts_with("")  # the imports below take a while, and those of the script after this one
+end_interrupts_with("")  # the imports below, and the imports of the script, take a while
 import numpy as np  # noqa: E402
 
 from jointsparse.checks import Misfit, printable  # noqa: E402
@@ -20,24 +20,24 @@ from jointsparse.pipeline.app.terminal import ERASE  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402
 from jointsparse.pipeline.provenance.tables import Damaged, read_arrays  # noqa: E402
 
-SHOWN_FILES = 6  # in a message; the log has all
+SHOWN_FILES = 6  # files at most in a message; the log lists all
 SECONDS_BETWEEN_LINES = 60
-SEARCHING = ("jointsparse.estimators", "jointsparse.pipeline.models")  # what of the library says which fit begins
+SEARCHING = ("jointsparse.estimators", "jointsparse.pipeline.models")  # modules that log which fit of a search begins
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
-    """Run a job. Give `progress(done, total)`: a line a minute, here and in the log file.
+    """Run a job, and yield `progress(done, total)`, which writes to stderr and the log file at most once a minute.
 
-    A ValueError ends the job with one line: its message, and the place in config.yaml where the values come from. For
-    a damaged file, or files that do not belong together, the line has the command that removes them. The next run
-    makes them again. Any error leaves its traceback in the log file.
+    A ValueError ends the job with a one-line message: the error, and the place in config.yaml that the values come
+    from. For a damaged file, or files that do not belong together, the message has the command that removes the files;
+    the next run makes them again. The log file has the traceback of every error.
 
-    Each output gets a record beside it. Jobs refuse a file that is no longer as its record says.
+    The job writes a record beside each output. Jobs refuse a file that does not match its record.
     """
     name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
     log = snakemake.log[0]
-    Path(log).write_bytes(b"")  # and then append, for jobs that a killed Snakemake has left behind
+    Path(log).write_bytes(b"")  # then append: a job of a killed Snakemake may still write to the file
     logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
@@ -46,7 +46,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     def tell(line: str) -> None:
         line = printable(line)
         logging.info("%s", line)
-        # In one piece, as jobs side by side write to the same place.
+        # A single write, because parallel jobs write to the same stream.
         sys.stderr.write(f"{ERASE if sys.stderr.isatty() else ''}{line}\n")
 
     def tell_once_a_minute(line: str) -> None:
@@ -74,7 +74,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines(logging.Handler):
-    """Hands on what the library logs of a long search, such as the fit that begins."""
+    """Passes on what the library logs during a long search, such as the fit that begins."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
@@ -85,54 +85,54 @@ class _Lines(logging.Handler):
 
 
 def parts(items: Sequence[Any], progress: Callable[[int, int], None]) -> Iterator[tuple[Any, Callable[..., None]]]:
-    """Each of the items of a job, which take as long as each other, with its own progress."""
+    """Yield each of several equally long items of a job, with its share of the progress."""
     for before, item in enumerate(items):
         yield item, lambda done, total, before=before: progress(before * total + done, len(items) * total)
 
 
 def key_of(params: Any, *more: Any) -> str:
-    """A text that changes with all that decides what a job makes of an image."""
+    """Return a key that changes with everything that affects what a job computes from an image."""
     values = {name: value for name, value in params.items() if name not in ("where", "keep")}
     return records.digest([lines_of_code(params), values, *more])
 
 
 def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
-    """The arrays that an earlier job has left in a file, if it would make the same of the same images; else none.
+    """Return the arrays that an earlier job has left in a file, or nothing if its settings or code have changed.
 
-    names: those to read besides the key; all by default.
+    names: the arrays to read besides the key; all by default.
     """
     try:
         records.read_inputs([path])
-        found = read_arrays(path, *(("key", *names) if names else ()))
-        return found if str(found["key"]) == key else {}
-    except (LookupError, OSError, ValueError):  # also a file of another version, with other arrays
+        arrays = read_arrays(path, *(("key", *names) if names else ()))
+        return arrays if str(arrays["key"]) == key else {}
+    except (LookupError, OSError, ValueError):  # also raised for a file of another version, with other arrays
         return {}
 
 
 def lines_of_code(params: Any) -> list[str]:
-    """The params of a job without a name, which stand before those with one: see `configuration.code.params_of`."""
+    """Return the params without a name, which come before the named params; see `configuration.code.params_of`."""
     return list(params)[: -len(dict(params.items()))]
 
 
 def _unchanged(paths: list[str], cache: str, digest: str) -> str:
-    """The digest of raw files that a job has read. Raises ValueError if they are not what they were before."""
+    """Return the digest of raw files that a job has read. Raise ValueError if the files have changed meanwhile."""
     if records.digest(records.checksums(paths, cache, records.LARGEST_RAW)) != digest:
         names = ", ".join(paths)
         raise ValueError(
-            f"raw files must stay as they are while they are read, got other contents in {names}: run again"
+            f"raw files must not change while they are read, but the contents of {names} have changed: run again"
         )
     return digest
 
 
 def _explained(error: Exception, snakemake: Any) -> str:
-    """The message of an error, and what to do about it."""
+    """Return the message of an error, and what to do about it."""
     if isinstance(error, Damaged):
         return f"{error} (rm {quote(error.path)}; then the same command as before)"
     if isinstance(error, Misfit):
-        # First what the last stages made, which is the cheapest to make again.
-        made = [file for file in snakemake.input if file.startswith("results/")]
-        files = [quote(file) for file in sorted(made, key=lambda file: -file.count("/"))]
-        logging.info("what does not belong together is among %s", " ".join(files))
+        # List the outputs of the last stages first, because they are the cheapest to make again.
+        results = [file for file in snakemake.input if file.startswith("results/")]
+        files = [quote(file) for file in sorted(results, key=lambda file: -file.count("/"))]
+        logging.info("the files that do not belong together are among %s", " ".join(files))
         n_more = len(files) - SHOWN_FILES
         more = f", or one of {n_more} more in {snakemake.log[0]}" if n_more > 0 else ""
         removed = f"rm {' '.join(files[:SHOWN_FILES])}; then the same command as before{more}"
@@ -143,7 +143,7 @@ def _explained(error: Exception, snakemake: Any) -> str:
 
 
 def _place(snakemake: Any) -> str:
-    """The places of a job's values: a block, those that it is like, and a dataset's entries that replace some."""
+    """Return where a job's values come from: a study, the studies that it is like, and a dataset's entries."""
     where, study = str(snakemake.params.where), getattr(snakemake.wildcards, "study", None)
     if not (study and where.startswith("studies.")):
         return where
@@ -154,6 +154,6 @@ def _place(snakemake: Any) -> str:
     while like := blocks[names[-1]].get("like"):
         names.append(like)
     places = [where.replace(f"studies.{study}", f"studies.{name}") for name in names]
-    of_dataset = [f"studies.{name}" for name in names if replaced.get(name)]
-    of_dataset += ["final"] * replaced.keys().isdisjoint(names)  # which gives it the settings of the study
-    return ", or ".join(places + [f"datasets.{dataset}.{place}" for place in of_dataset])
+    overrides = [f"studies.{name}" for name in names if replaced.get(name)]
+    overrides += ["final"] * replaced.keys().isdisjoint(names)  # final gives the dataset the settings of the study
+    return ", or ".join(places + [f"datasets.{dataset}.{place}" for place in overrides])

@@ -1,4 +1,4 @@
-"""Keep one of the final fits of a dataset, with all that leads to it, in one file, and compare the fits."""
+"""Save one of the final fits of a dataset, with all steps from raw data to probabilities, and compare the fits."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Run an experiment once whose numbers are CPU seconds."""
+"""Run an experiment that measures CPU seconds."""
 
 import numpy as np
 from job import job

@@ -1,4 +1,4 @@
-"""Read and check a dataset whose features are given."""
+"""Read and check a dataset that comes as features with labels."""
 
 from job import job
 

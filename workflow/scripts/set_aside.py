@@ -1,4 +1,4 @@
-"""Set images aside: a study does not use their captions."""
+"""Set images aside, so that a study treats them as unlabelled."""
 
 import numpy as np
 from job import job

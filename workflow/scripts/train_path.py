@@ -1,4 +1,4 @@
-"""Train a path of radii on training sets of every size, for one loss and norm, as far as validation scores say."""
+"""Train a path of radii on training sets of every size, for one loss and norm, until validation scores end it."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Write down the settings that each study was run with."""
+"""Write the settings of each study to a file."""
 
 import yaml
 from job import job

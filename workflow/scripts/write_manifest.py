@@ -1,4 +1,4 @@
-"""Gather what a run was made with, its settings, and the checksums of the files it read and of its tables."""
+"""Record what a run was made with: its settings, versions, and the checksums of its raw files and tables."""
 
 import pandas as pd
 from job import job

@@ -22,7 +22,7 @@ if __name__ == "__main__":
         tables = {key: read_table(files[key]) if key in files else None for key in ("images", "captions", "left_out")}
         loader = pick("datasets", params.loader)
         images = inputs.Images(loader, params.options, tables["images"], files.get("features"))
-        names = {files.get("features"): images.names}  # a basis has other features
+        names = {files.get("features"): images.names}  # features in a basis have no names
         judged = [table[table["dataset"] == name] for table in map(read_table, given.claims)]
         judged = pd.concat(judged) if judged else None
         pictures = {(name, study, table): shown for study, of in params.pictures.items() for table, shown in of.items()}
