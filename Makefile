@@ -1,13 +1,13 @@
-# Every target sets up .venv first if need be. `make` alone prints them.
+# Every target sets up .venv first if needed. `make` without a target lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# Files whose tests run Snakemake or a browser. They take most of the time, and what they compute is tested elsewhere.
+# Tests that run Snakemake or a browser. They take most of the time, and the other tests cover what they compute.
 WORKFLOW_TESTS := bad_input browser cluster code reruns workflow
 
-# Prints the kernels that NumPy and SciPy run, such as "Haswell".
-KERNELS := $(BIN)/python -c 'import scipy.linalg, threadpoolctl; print({one.get("architecture") for one in threadpoolctl.threadpool_info()})'
+# Prints the names of the BLAS kernels that NumPy and SciPy use, such as "Haswell".
+KERNELS := $(BIN)/python -c 'import scipy.linalg, threadpoolctl; print({library.get("architecture") for library in threadpoolctl.threadpool_info()})'
 
 .DEFAULT_GOAL := help
 .PHONY: help reproduce-all test test-kernel lint docs clean
@@ -15,15 +15,15 @@ KERNELS := $(BIN)/python -c 'import scipy.linalg, threadpoolctl; print({one.get(
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-reproduce-all: .venv/run.stamp ## run every experiment on embedded data; results/ holds what comes out
+reproduce-all: .venv/run.stamp ## run every experiment on embedded data, with results in results/
 	$(BIN)/snakemake reproduce-all
 
 test: .venv/dev.stamp ## run the tests
 	$(PYTEST)
 
-# Products round differently on other processors. KERNEL names one whose kernel OpenBLAS shall run: Haswell, Prescott, Zen,
-# SkylakeX. By default it is Haswell, or Prescott where this machine runs that of Haswell or Zen by itself.
-test-kernel: .venv/dev.stamp ## run the tests but those of the workflow as another processor would: KERNEL=Zen
+# Matrix products round differently on other processors. KERNEL is the processor whose kernel OpenBLAS uses: Haswell,
+# Prescott, Zen or SkylakeX. The default is Haswell, or Prescott on machines that use the Haswell or Zen kernel anyway.
+test-kernel: .venv/dev.stamp ## run the tests, except for the workflow, with the BLAS kernel of another processor: KERNEL=Zen
 	kernel=$(KERNEL); \
 	if [ -z "$$kernel" ]; then case "$$($(KERNELS))" in *Haswell* | *Zen*) kernel=Prescott ;; *) kernel=Haswell ;; esac; fi; \
 	export OPENBLAS_CORETYPE=$$kernel; echo "KERNEL=$$kernel, which OpenBLAS calls $$($(KERNELS))"; \
@@ -52,5 +52,5 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[dev]
 	touch $@
 
-clean: ## remove .venv and what Snakemake remembers; results/ stay, and missing files alone are made again
+clean: ## remove .venv and Snakemake's metadata; results/ stay, and only missing files are made again
 	rm -rf .venv .snakemake
