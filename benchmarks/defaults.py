@@ -1,9 +1,9 @@
-"""Default loss, intercept, class weights and radius of the estimators, on drawn data.
+"""Scores of the estimators for different losses, intercepts, class weights and radii, on random data.
 
     python benchmarks/defaults.py
 
-Prints the macro AUC of classifiers on test samples, and R^2 of regressors, for multiples of the natural unit of radii.
-The defaults are the row and column that are best or nearly so on all kinds of data.
+Prints the macro AUC of classifiers and the R^2 of regressors on test samples, for multiples of the natural unit of
+radii. The defaults of the estimators are the settings that are best, or close to best, on all kinds of data.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from jointsparse import JointSparseClassifier, JointSparseRegressor
 
 SEEDS = 2
-MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the natural unit
+MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the natural unit of radii
 LABELS: dict[str, dict[str, Any]] = {
     "rare": {},
     "rarer, few samples": {"n": 300, "shares": (0.03, 0.1)},
@@ -41,7 +41,7 @@ def features(rng: np.random.Generator, n: int, d: int, density: float, shift: fl
 
 
 def weights(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
-    """Each of m tasks uses eight of the same 15 features."""
+    """Draw weights of m tasks, each of which uses eight of the same 15 features."""
     W, shared = np.zeros((d, m)), rng.choice(d, 15, replace=False)
     for w in W.T:
         w[rng.choice(shared, 8, replace=False)] = rng.normal(size=8)
@@ -57,7 +57,7 @@ def labels(
     density: float = 1.0,
     shift: float = 0.0,
 ) -> tuple[np.ndarray, ...]:
-    """Features and labels to train on and to test on. shares: of positives, uniform between these."""
+    """Return training features and labels, then test features and labels. shares: range of fractions of positives."""
     rng = np.random.default_rng(seed)
     X = features(rng, 2 * n, d, density, shift)
     F = (X - shift) @ weights(rng, d, m)
@@ -95,7 +95,7 @@ def regressors() -> Iterator[dict[str, Any]]:
         scores = np.zeros(len(MULTIPLES))
         for seed in range(SEEDS):
             X, Y, X_test, Y_test = targets(seed, **options)
-            unit = model.set_params(radius="auto").fit(X, Y).radius_ / 2  # the default is two units
+            unit = model.set_params(radius="auto").fit(X, Y).radius_ / 2  # the default radius is two units
             for i, multiple in enumerate(MULTIPLES):
                 scores[i] += model.set_params(radius=multiple * unit).fit(X, Y).score(X_test, Y_test) / SEEDS
         yield {"data": kind} | dict(zip(map(str, MULTIPLES), scores, strict=True))

@@ -1,10 +1,10 @@
-"""Rates of dense SIFT and of the vocabulary tree on one core, beside scikit-image's DAISY and SIFT on the same grid.
+"""Speed of dense SIFT and of the vocabulary tree on one core, compared with scikit-image's DAISY and SIFT.
 
     python benchmarks/features.py [--rounds 7] [--sample 50000]
 
-Every round runs one task after the other; the medians over the rounds, of CPU time, are printed. Pictures and
-descriptors come from scikit-learn's two sample photographs. Slow tasks take part in three rounds only. Rates belong to
-the machine named; ratios carry over to others.
+Every round runs all tasks in turn; the medians of CPU time over the rounds are printed. Pictures and descriptors come
+from scikit-learn's two sample photographs. Slow tasks take part in only three rounds. Absolute speeds hold for the
+machine that is printed; ratios carry over to other machines.
 """
 
 import argparse
@@ -25,14 +25,14 @@ PATCH_PIXELS = 16
 
 
 def skimage_daisy(picture: np.ndarray) -> np.ndarray:
-    """DAISY with its default rings; a radius of 7 pixels puts as many on the picture as there are 16-pixel patches."""
+    """Compute DAISY with its default rings. With a radius of 7 pixels, there is a descriptor for every 16-pixel patch."""
     return daisy(picture, step=STEP_PIXELS, radius=PATCH_PIXELS // 2 - 1).reshape(-1, 200)
 
 
 def skimage_sift(picture: np.ndarray) -> np.ndarray:
-    """scikit-image's SIFT told to describe upright 16-pixel patches at our places instead of detecting its own.
+    """Compute scikit-image's SIFT of upright 16-pixel patches at our places, without its own detection.
 
-    Its time includes the scale space, which it builds for every picture.
+    The time includes the scale space, which scikit-image builds for every picture.
     """
     height, width = picture.shape
     y, x = (
@@ -81,8 +81,8 @@ def time_tree(descriptors: np.ndarray, rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=7, help="rounds of which medians are taken")
-    parser.add_argument("--sample", type=int, default=50_000, help="descriptors for the vocabulary tree")
+    parser.add_argument("--rounds", type=int, default=7, help="number of rounds over which medians are taken")
+    parser.add_argument("--sample", type=int, default=50_000, help="number of descriptors for the vocabulary tree")
     options = parser.parse_args()
     photographs = [rgb2gray(image).astype(np.float32) for image in load_sample_images().images]
     print(f"{machine()}; one thread; medians of {options.rounds} interleaved rounds")

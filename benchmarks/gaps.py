@@ -1,11 +1,12 @@
-"""Measure how near to the optimum learners of the l1,inf penalty come in which time: our two solvers, and SPAMS.
+"""Measure how close learners with an l1,inf penalty get to the optimum in a given time: our solvers and SPAMS.
 
     python benchmarks/gaps.py [--quick] [--out FOLDER]
 
-Prints a table and writes gaps.csv, from which an example of the site draws a picture. All run on one thread, and times
-are CPU time with checks of the input. Each row is a run of its own, with another tolerance or number of iterations. The
-distance is that of its objective from the best one of all runs, relative to it. The subgradient is that of Quattoni et
-al. (2009), with the best of some step sizes. SPAMS is left out where it is not installed: `pip install spams-bin`.
+Prints a table and writes gaps.csv, from which an example of the site draws a figure. Everything runs on one thread;
+times are CPU time and include input validation. Each row is a separate run with its own tolerance or number of
+iterations. The distance is the relative difference between its objective and the best objective of all runs. The
+subgradient method is that of Quattoni et al. (2009), with the best of several step sizes. SPAMS is skipped if it is not
+installed: `pip install spams-bin`.
 """
 
 # ruff: noqa: E402
@@ -28,17 +29,17 @@ from jointsparse import JointSparseClassifier, JointSparseRegressor
 from jointsparse.checks import one_thread
 from jointsparse.norms import l1inf
 
-PENALTY = 0.1  # of the smallest one for which W = 0
-N_SHARED = 20  # features that decide the targets
+PENALTY = 0.1  # as a fraction of the smallest penalty with W = 0
+N_SHARED = 20  # number of features that determine the targets
 TOLERANCES = 10.0 ** -np.arange(1, 7)
 ITERATIONS = (3, 10, 30, 100, 300)
-STEPS = 10.0 ** np.arange(-0.5, 2, 0.5)  # of the subgradient, over the length of X^T Y
-REPEATS = 3  # the quickest counts
+STEPS = 10.0 ** np.arange(-0.5, 2, 0.5)  # step sizes of the subgradient method, divided by the norm of X^T Y
+REPEATS = 3  # the fastest run counts
 Run = Callable[[], np.ndarray]
 
 
 def drawn(n: int, d: int, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features that shrink like those of an SVD, and scores of tasks that share some of them."""
+    """Draw features with a decaying spectrum, as after an SVD, and targets of tasks that share some of them."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))
     W = np.zeros((d, m))
@@ -48,7 +49,7 @@ def drawn(n: int, d: int, m: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(loss: str, X: np.ndarray, Y: np.ndarray, penalty: float) -> Iterator[tuple[str, float, Run]]:
-    """Name, tolerance or iterations, and run of each learner; a run returns W."""
+    """Yield the name, the tolerance or number of iterations, and the run of each learner. A run returns W."""
     squared = loss == "squared"
     make: Any = JointSparseRegressor if squared else JointSparseClassifier
     setting = {"penalty": penalty, "fit_intercept": False} | ({} if squared else {"labels": "signed"})
@@ -62,7 +63,7 @@ def runs(loss: str, X: np.ndarray, Y: np.ndarray, penalty: float) -> Iterator[tu
         import spams
 
         start, target = np.zeros((X.shape[1], Y.shape[1]), order="F"), np.asfortranarray(Y)
-        name, scale = ("square", 1.0) if squared else ("logistic", len(X))  # a sum, and a mean over samples
+        name, scale = ("square", 1.0) if squared else ("logistic", len(X))  # SPAMS: sum and mean of the losses
         given = {"loss": name, "regul": "l1linf", "lambda1": penalty / scale, "tol": 0.0, "numThreads": 1}
         for n_iter in ITERATIONS:
             yield (
@@ -73,7 +74,7 @@ def runs(loss: str, X: np.ndarray, Y: np.ndarray, penalty: float) -> Iterator[tu
 
 
 def rows(loss: str, n: int, d: int, m: int) -> Iterator[dict[str, Any]]:
-    """Seconds and objective of each run."""
+    """Yield the seconds and the objective of each run."""
     X, F = drawn(n, d, m)
     Y, slope = (F, 1.0) if loss == "squared" else (np.where(F > 0, 1.0, -1.0), 0.5)
     penalty = PENALTY * slope * l1inf.dual_norm(X.T @ Y)

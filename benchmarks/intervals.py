@@ -1,10 +1,10 @@
-"""Coverage and mean width of the 95 % intervals of words' AUCs (`pipeline.scores.learnt.by_size`), from drawn scores.
+"""Coverage and mean width of the 95 % intervals of words' AUCs (`pipeline.scores.learnt.by_size`) on simulated scores.
 
     python benchmarks/intervals.py [--draws 1000]
 
-Scores are normal: of negatives N(0, 1), of positives N(d + e, 1), where d gives the expected AUC. Test images are
-shared by all runs; e ~ N(0, spread²) differs from run to run, as the training sets do. A tenth of the draws is a study,
-whose ten words lend each other their variances. Of one run the true AUC is that of its fit.
+Scores are normal: N(0, 1) for negatives and N(d + e, 1) for positives, where d gives the expected AUC. All runs share
+their test images; e ~ N(0, spread²) differs from run to run, like training sets. Ten draws form a study, whose ten
+words share their variance estimates. With a single run, the true AUC is that of its fit.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SPREADS = {"0": (0.0,), "0.2": (0.2,), "0.5": (0.5,), "0.05, 0.2 or 0.35": (0.05
 
 
 def cell(n_runs: int, positives: int, expected: float, spreads: tuple[float, ...], draws: int) -> tuple[float, float]:
-    """Fraction of intervals that hold the true AUC, and their mean width. There are twice as many negatives."""
+    """Return the fraction of intervals that contain the true AUC, and their mean width. Negatives are twice as many."""
     rng = np.random.default_rng(0)
     spread = rng.choice(spreads, size=draws)
     moved = special.ndtri(expected) * np.sqrt(2 + spread**2) + spread * rng.normal(size=(n_runs, draws))
@@ -46,8 +46,8 @@ def main() -> None:
     print("coverage (mean width) by spread of training sets:", *SPREADS, sep=" | ")
     for n_runs, positives, expected in product(RUNS, POSITIVES, EXPECTED):
         cells = [cell(n_runs, positives, expected, spreads, draws) for spreads in SPREADS.values()]
-        told = [f"{coverage:.3f} ({width:.3f})" for coverage, width in cells]
-        print(f"runs {n_runs}, positives {positives}, AUC {expected:g}", *told, sep=" | ", flush=True)
+        texts = [f"{coverage:.3f} ({width:.3f})" for coverage, width in cells]
+        print(f"runs {n_runs}, positives {positives}, AUC {expected:g}", *texts, sep=" | ", flush=True)
 
 
 if __name__ == "__main__":

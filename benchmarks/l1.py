@@ -1,9 +1,9 @@
-"""The l1 sections of projections.py: dense vectors, all columns of a matrix at once, sparse updates.
+"""The l1 parts of projections.py: dense vectors, all columns of a matrix at once, and sparse updates.
 
-The peers are measured if they are installed:
+Other libraries are measured if they are installed:
 
-- optax's projection onto the l1 ball, compiled by jax, with one thread per operation as far as it obeys;
-- POT's projection onto the simplex, of the absolute values, as only its time is of interest;
+- optax's projection onto the l1 ball, compiled by jax, on one thread as far as jax can be made to;
+- POT's projection of the absolute values onto the simplex, because only its time matters;
 - a plain sort in NumPy.
 """
 
@@ -18,14 +18,14 @@ from measure import ENTRIES, RADII, Task, medians, vector_limit
 from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
 
-GOAL = 3.0  # ours / limit, at most
-SLOW_ENTRIES = 10**6  # from here on, sorting methods and peers are timed for one radius of one distribution only
+GOAL = 3.0  # largest accepted ours / limit
+SLOW_ENTRIES = 10**6  # from this size on, other methods are timed for one radius and distribution only
 PEERS = ("numpy sort", "POT simplex", "optax")
 COLUMN_SHAPES = [(200, 60), (3_000, 40), (11_110, 40), (100_000, 40)]
 
 
 def project_by_numpy_sort(v: np.ndarray, z: float) -> np.ndarray:
-    """[D08] Fig. 1 in as few NumPy calls as it takes. For 0 < z < ||v||."""
+    """Implement [D08] Fig. 1 with few NumPy calls, for 0 < z < ||v||."""
     a = np.abs(v)
     u = np.sort(a)[::-1]
     theta = (np.cumsum(u) - z) / np.arange(1, v.size + 1)
@@ -48,7 +48,7 @@ def peers(v: np.ndarray, z: float) -> dict[str, Task]:
 
 
 def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row per size, distribution and radius: limits in microseconds, other times over a limit or over ours."""
+    """Yield a row per size, distribution and radius: limits in microseconds, other times relative to a limit or ours."""
     for n in sizes:
         for entries in distributions:
             double = ENTRIES[entries](np.random.default_rng(0), n)
@@ -79,7 +79,7 @@ def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Itera
 
 
 def column_rows(rounds: int) -> Iterator[dict[str, object]]:
-    """Time all columns in one call, each with its own radius."""
+    """Time the projection of all columns in one call, with a radius per column."""
     for shape in COLUMN_SHAPES:
         W = np.random.default_rng(0).normal(size=shape)
         B, z = np.empty_like(W), l1.norm(W) * 0.1
@@ -98,9 +98,9 @@ def column_rows(rounds: int) -> Iterator[dict[str, object]]:
 
 
 def sparse_tasks(ball: SparseL1Ball, dense: np.ndarray, k: int) -> dict[str, Task]:
-    """Return an update of k random coordinates, and the same for a dense vector that is projected as a whole.
+    """Return an update of k random coordinates, and the same update with a projection of the whole dense vector.
 
-    Changes are taken back later, so that the number of non-zeros stays about as it is.
+    Later updates reverse earlier ones, so that the number of non-zeros stays about the same.
     """
     rng, n = np.random.default_rng(0), len(ball)
     changes = [(rng.integers(0, n, k), rng.normal(size=k) * 0.1) for _ in range(32)]
@@ -119,7 +119,7 @@ def sparse_tasks(ball: SparseL1Ball, dense: np.ndarray, k: int) -> dict[str, Tas
 
 
 def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row per number n of coordinates, nearly all of them non-zero, and per number k of changes."""
+    """Yield a row for each number n of coordinates, nearly all of them non-zero, and each number k of changes."""
     for n in sizes:
         w = np.random.default_rng(0).normal(size=n)
         ball = SparseL1Ball(n, l1.norm(w) * 0.9, w)
@@ -144,9 +144,9 @@ def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 
 
 def crossing(times: list[tuple[int, float, float]]) -> float:
-    """Number k of changes where an update takes as long as a full projection, by interpolation on logarithms.
+    """Return the number k of changes at which an update takes as long as a full projection.
 
-    0 or infinity if that is outside the measured range.
+    It is interpolated on logarithms, and 0 or infinity if it is outside the measured range.
     """
     ks, updates, fulls = (np.array(column, float) for column in zip(*times, strict=True))
     gain = np.log(updates / fulls)

@@ -1,8 +1,9 @@
-"""Helpers of the benchmarks: options, tables, the machine's name, entries to draw, medians, and limits of projections.
+"""Helpers of the benchmarks: options, tables, the machine's name, random entries, medians, and limits of projections.
 
-A limit is the least that any projection can do. One compiled pass reads the matrix and computes what the second needs;
-the second reads it again and writes the result. A limit is measured in the same run, for the same matrix, precision and
-number of threads. Ratios to it carry over to other machines; seconds do not.
+A limit is the least that any projection has to do: a compiled pass reads the matrix and computes what the second pass
+needs, and the second pass reads the matrix again and writes the result. Limits are measured in the same run as the
+projections, for the same matrix, precision and number of threads. Ratios to the limit carry over to other machines;
+seconds do not.
 """
 
 import argparse
@@ -24,16 +25,16 @@ ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.nda
     "uniform": lambda rng, shape: rng.uniform(-1, 1, shape),
     "t(1.5)": lambda rng, shape: rng.standard_t(1.5, shape),
 }
-ROUND_SECONDS = 3e-3  # for which a quick task is repeated in every round
-SLOW_TASK_SECONDS = 0.15  # in all rounds together: a slow task takes part in fewer
-FEWEST_ROUNDS = 3  # for any task
-PEERS = ("spams-bin", "POT", "optax", "jax", "skglm", "celer")  # whose versions are told, if they are installed
+ROUND_SECONDS = 3e-3  # quick tasks are repeated for this long in every round
+SLOW_TASK_SECONDS = 0.15  # in all rounds together; slow tasks take part in fewer rounds
+FEWEST_ROUNDS = 3  # least number of rounds for any task
+PEERS = ("spams-bin", "POT", "optax", "jax", "skglm", "celer")  # their versions are printed if they are installed
 
 Task = Callable[[], object]
 
 
 def options(about: str | None, quick: str) -> argparse.Namespace:
-    """The options of a benchmark; `out`, the folder for its tables and figure, is there. quick: what --quick does."""
+    """Parse the options of a benchmark, and create the folder `out` for tables and figure. quick: what --quick does."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
@@ -43,7 +44,7 @@ def options(about: str | None, quick: str) -> argparse.Namespace:
 
 
 def keep(table: pd.DataFrame, file: Path) -> pd.DataFrame:
-    """Write a table, with the machine beside each row."""
+    """Write a table with the machine's name in each row, and return the table without it."""
     table.assign(machine=machine()).to_csv(file, index=False)
     return table
 
@@ -56,21 +57,21 @@ def machine() -> str:
     for package in ("numpy", "numba", "scikit-learn", *PEERS):
         with suppress(PackageNotFoundError):
             versions.append(f"{package} {version(package)}")
-    kernels = {one.get("architecture", "unknown") for one in threadpool_info() if one["user_api"] == "blas"}
+    kernels = {library.get("architecture", "unknown") for library in threadpool_info() if library["user_api"] == "blas"}
     cores = f"{len(names)} cores, BLAS kernel {' and '.join(sorted(kernels))}"
     return f"{names[0] if names else platform.processor()}, {cores}; {', '.join(versions)}"
 
 
 def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:
-    """Seconds per call of each task, as medians over rounds. Every round runs one task after the other.
+    """Return the seconds per call of each task, as medians over rounds. Every round runs all tasks in turn.
 
-    The default is CPU time of all threads together. So other work on the machine matters little, and no library gains
-    by starting threads of its own.
+    The default clock measures the CPU time of all threads together. Other work on the machine then matters little, and
+    no library gains by starting threads.
     """
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     calls, turns = {}, {}
     for name, task in tasks.items():
-        task()  # compiles
+        task()  # compiles the kernels
         start = clock()
         task()
         once = max(clock() - start, 1e-7)
@@ -93,8 +94,8 @@ def show(title: str, table: pd.DataFrame) -> None:
         print(f"\n{title}\n{table.to_string(index=False, float_format='{:.4g}'.format)}", flush=True)
 
 
-# Limit of the l1,inf projection. Non-negative floats have the order of their bits, and the compiler vectorises a
-# maximum of integers: the fastest form we know.
+# Limit of the l1,inf projection. The bits of non-negative floats have the same order as the floats, and compilers
+# vectorise a maximum of integers. This is the fastest form we know.
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
 
 
@@ -115,7 +116,7 @@ def row_passes(A, bits, no_sign, tops, levels, B):  # type: ignore[no-untyped-de
 
 @njit(cache=True)
 def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
-    """`row_passes` as one would write it first, without flags for the compiler."""
+    """Do the same as `row_passes` in the most obvious form, without compiler flags."""
     for i in range(A.shape[0]):
         top = abs(A[i, 0])
         for j in range(1, A.shape[1]):
@@ -129,7 +130,7 @@ def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
 
 
 def row_limit(A: np.ndarray) -> Task:
-    """Return the two passes over A. Every row is clipped at half of its maximum."""
+    """Return a task of two passes over A, which clips every row at half of its maximum."""
     integer = INTEGER[A.dtype]
     no_sign = np.array(np.iinfo(integer).max, integer)[()]
     arguments = A, A.view(integer), no_sign, np.empty(len(A), integer), np.abs(A).max(axis=1) / 2, np.empty_like(A)
@@ -141,7 +142,7 @@ def plain_row_limit(A: np.ndarray) -> Task:
     return lambda: plain_row_passes(*arguments)
 
 
-# Limit of the l1 projection: a sum of absolute values, and a soft threshold.
+# Limit of the l1 projection: a sum of absolute values, and soft thresholding.
 
 
 @njit(cache=True, fastmath={"reassoc", "nsz", "contract"})

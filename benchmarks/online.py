@@ -1,17 +1,18 @@
-"""Online learning: how regret grows with the number of examples, and what a step costs with and without lazy updates.
+"""Online learning: how regret grows with the number of examples, and the cost of a step with and without lazy updates.
 
     python benchmarks/online.py [--quick] [--out FOLDER]
 
-prints tables, marks figures that miss our goals with *, and writes them as CSV with one figure, online.png.
+Prints tables, marks numbers that miss our goals with *, and writes the tables as CSV, and a figure, online.png.
 
-Regret: the examples' labels depend on a few features that the tasks share, and a tenth of the labels are flipped. The
-regret of T examples is the sum of the losses before each step, minus the losses of the best fixed W in the ball. pdhg
-certifies a bound that no fixed W in the ball is below, and the table gives the regret to this bound. The regret to
-pdhg's own W is no larger and nearly the same. The slope is that of log regret against log T. Its goal is at most 0.6,
-for the sqrt(T) of Zinkevich's theorem.
+Regret: the labels of the examples depend on a few features that the tasks share, and a tenth of the labels are flipped.
+The regret of T examples is the sum of their losses, each before its step, minus the losses of the best fixed W in the
+ball. pdhg certifies a lower bound of the loss of any fixed W in the ball, and the table gives the regret relative to
+this bound. The regret relative to pdhg's own W is no larger and nearly the same. The slope of log regret over log T
+should be at most 0.6, because Zinkevich's theorem gives sqrt(T).
 
-Cost: one step of k non-zero features, margins included, by lazy updates, and with the whole matrix projected (warm).
-CPU time, medians of interleaved rounds in one process. W is as a stream of such examples left it.
+Cost: a step on an example with k non-zero features, including the margins, by lazy updates and by projecting the whole
+matrix (with warm starts). Times are CPU time, as medians of interleaved rounds in one process. W is the result of a
+stream of such examples.
 """
 
 import time
@@ -34,16 +35,16 @@ from jointsparse.learning.solvers import pdhg
 from jointsparse.norms import NORMS
 from jointsparse.pipeline.figures.style import SHEET
 
-GOAL = 0.6  # slope of log regret against log T, at most
+GOAL = 0.6  # largest accepted slope of log regret over log T
 RADII = {"l1inf": 3.0, "l1": 1.5}
 N_FEATURES, N_TASKS, ETA0, NOISE = 50, 8, 0.1, 0.1
 HORIZONS = (100, 300, 1_000, 3_000, 10_000, 30_000)
-GAP = 1e-4  # of the best fixed W, relative
-STREAM = 2_000  # different examples, and examples learnt before times are taken
+GAP = 1e-4  # relative duality gap of the best fixed W
+STREAM = 2_000  # number of different examples, all learnt before the timing starts
 
 
 def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """X (n, n_features) and signs (n, n_tasks)."""
+    """Draw X (n, n_features) and signs (n, n_tasks)."""
     rng = np.random.default_rng(seed)
     W = np.zeros((N_FEATURES, N_TASKS))
     W[:5] = rng.choice([-1.0, 1.0], (5, 1)) * rng.uniform(0.5, 1.5, (5, N_TASKS))
@@ -52,7 +53,7 @@ def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def losses_of_stream(norm: str, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """The loss of each example before its step."""
+    """Return the loss of each example before its step."""
     model = OnlineJointSparseClassifier(norm, RADII[norm], eta0=ETA0, labels="signed")
     losses = np.empty(len(Y))
     for t in range(len(Y)):
@@ -63,7 +64,7 @@ def losses_of_stream(norm: str, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -> Iterator[dict[str, object]]:
-    """Yield the regret of each norm, seed and number of examples as a row."""
+    """Yield a row with the regret for each norm, seed and number of examples."""
     for norm in norms:
         for seed in seeds:
             X, Y = stream(seed, horizons[-1])
@@ -85,7 +86,7 @@ def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -
 
 
 def slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Slope of log regret against log T for each norm: mean and largest over the seeds."""
+    """Return the slope of log regret over log T for each norm: mean and largest over the seeds."""
     found = [
         {"norm": norm, "slope": np.polyfit(np.log(of_seed["T"]), np.log(of_seed["regret"]), 1)[0]}
         for (norm, _), of_seed in rows.groupby(["norm", "seed"], sort=False)
@@ -96,7 +97,7 @@ def slopes(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
-    """Examples of k random features, and subgradients times step size."""
+    """Draw examples with k random non-zero features, and subgradients times the step size."""
     rng = np.random.default_rng(0)
     indices = np.concatenate([rng.choice(d, k, replace=False) for _ in range(STREAM)])
     ends = np.arange(0, STREAM * k + 1, k)
@@ -105,7 +106,7 @@ def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
 
 
 def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]:
-    """Return a step by lazy updates and one that projects the whole matrix, and the number of non-zero features."""
+    """Return a lazy step and a step that projects the whole matrix, and the number of non-zero features."""
     X, G = examples(d, k, m)
     lazy, eager = Lazy(d, m, norm, 10.0), Eager(d, m, norm, 10.0)
     for t in range(STREAM):
@@ -130,7 +131,7 @@ def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]
 
 
 def cost_rows(norms: list[str], cells: list[tuple[int, int, int]], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield the times of a step for each norm and cell (features, non-zeros, tasks) as a row."""
+    """Yield a row with the times of a step for each norm and cell (features, non-zeros, tasks)."""
     for norm in norms:
         for d, k, m in cells:
             tasks, alive = step_tasks(norm, d, k, m)
@@ -188,21 +189,19 @@ def main() -> None:
     given = options(__doc__, "about a minute: fewer seeds, examples and sizes")
     quick, rounds = given.quick, 5 if given.quick else 15
     start = time.perf_counter()
-    print(f"{machine()}; medians of at most {rounds} interleaved rounds; *: misses its goal")
+    print(f"{machine()}; medians of at most {rounds} interleaved rounds; * marks missed goals")
 
     norms, seeds = list(RADII), list(range(2 if quick else 5))
     rows = regret_rows(norms, seeds, HORIZONS[:4] if quick else HORIZONS)
     regret = keep(pd.DataFrame(rows), given.out / "online-regret.csv")
     means = regret.drop(columns="seed").groupby(["norm", "T"], sort=False).mean().reset_index()
     show(f"regret: {N_FEATURES} features, {N_TASKS} tasks, means over {len(seeds)} seeds", means)
-    show(
-        f"slope of log regret against log T, goal at most {GOAL}", keep(slopes(regret), given.out / "online-slopes.csv")
-    )
+    show(f"slope of log regret over log T, goal at most {GOAL}", keep(slopes(regret), given.out / "online-slopes.csv"))
 
     sizes = [1_000, 10_000] if quick else [1_000, 10_000, 100_000, 1_000_000]
     cells = [(d, 10, 40) for d in sizes] + [(10_000, k, 40) for k in (1, 100, 1_000)]
     cells += [(10_000, 10, m) for m in ((5,) if quick else (5, 200))]
-    # A million features of 40 tasks are too many for the records of l1, 70 bytes for each weight.
+    # For l1, the records of a million features and 40 tasks would take too much memory, 70 bytes per weight.
     cost = pd.DataFrame(cost_rows(["l1inf"], cells, rounds))
     cost_l1 = pd.DataFrame(cost_rows(["l1"], [cell for cell in cells if cell[0] <= 100_000], rounds))
     cost = keep(pd.concat([cost, cost_l1]), given.out / "online-cost.csv")

@@ -1,13 +1,13 @@
-"""Estimators against scikit-learn, skglm and celer: seconds to the same objective, and seconds of a choice by folds.
+"""Estimators compared with scikit-learn, skglm and celer: seconds to the same objective, and seconds of a grid search.
 
     python benchmarks/peers.py [--quick] [--out FOLDER]
 
-Prints two tables and writes peers-fits.csv and peers-search.csv. All run on one thread, and times are CPU time. Every
-learner is run with falling tolerances until its objective is within GAP of the best that any learner reaches; the first
-run that is counts. Learners that are not installed are left out: `pip install skglm celer`.
+Prints two tables and writes peers-fits.csv and peers-search.csv. Everything runs on one thread; times are CPU time.
+Every learner is run with decreasing tolerances, and its time is that of the first run whose objective is within GAP of
+the best objective of any learner. Learners that are not installed are skipped: `pip install skglm celer`.
 
-The search chooses among six strengths by five folds and macro AUC. Our joint norm is beside l1 logistic regression for
-each task by itself.
+The search chooses among six strengths by five folds and macro AUC. It compares our joint norm with l1 logistic
+regression of each task separately.
 """
 
 # ruff: noqa: E402
@@ -36,11 +36,11 @@ from jointsparse.checks import one_thread
 GAP = 1e-4  # relative to the best objective
 TOLERANCES = 10.0 ** -np.arange(1, 10)
 STRENGTHS = 6
-Learner = Callable[[float], tuple[np.ndarray, np.ndarray]]  # from a tolerance to W (n_features, n_tasks) and b
+Learner = Callable[[float], tuple[np.ndarray, np.ndarray]]  # maps a tolerance to W (n_features, n_tasks) and b
 
 
 def drawn(n: int, d: int, m: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
-    """Features, and targets of m tasks that share 20 of them."""
+    """Draw features, and targets of m tasks that share 20 of them."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     W = np.zeros((d, m))
@@ -58,13 +58,13 @@ def timed(learner: Learner, tolerance: float) -> tuple[float, np.ndarray, np.nda
 def race(
     learners: dict[str, Learner], objective: Callable[[np.ndarray, np.ndarray], float]
 ) -> Iterator[dict[str, Any]]:
-    """Seconds of each learner until its objective is within GAP of the best."""
+    """Yield the seconds of each learner until its objective is within GAP of the best."""
     runs = {}
     for name, learner in learners.items():
         try:
-            learner(0.1)  # compiles
+            learner(0.1)  # compiles the kernels
         except (AttributeError, TypeError) as error:
-            print(f"{name} does not work with this scikit-learn and is left out: {error}")
+            print(f"{name} does not work with this version of scikit-learn and is skipped: {error}")
             continue
         runs[name] = [(seconds, objective(W, b)) for seconds, W, b in (timed(learner, tol) for tol in TOLERANCES)]
     best = min(value for of_one in runs.values() for _, value in of_one)
@@ -74,7 +74,7 @@ def race(
 
 
 def squared(n: int, d: int, m: int) -> Iterator[dict[str, Any]]:
-    """The squared loss with an l1,2 penalty: scikit-learn's MultiTaskLasso."""
+    """Compare with scikit-learn's MultiTaskLasso: squared loss with an l1,2 penalty."""
     X, Y = drawn(n, d, m)
     X, Y = X - X.mean(axis=0), Y - Y.mean(axis=0)
     alpha = 0.1 * float(np.linalg.norm(X.T @ Y, axis=1).max()) / n
@@ -103,7 +103,7 @@ def squared(n: int, d: int, m: int) -> Iterator[dict[str, Any]]:
 
 
 def logistic(n: int, d: int, m: int, density: float = 1.0) -> Iterator[dict[str, Any]]:
-    """The logistic loss with an l1 penalty for each task by itself."""
+    """Compare logistic losses with an l1 penalty, for each task separately."""
     X, F = drawn(n, d, m, density)
     Y = np.where(np.quantile(F, 0.8, axis=0) < F, 1.0, -1.0)
     penalty = 0.1 * float(np.abs(X.T @ Y).max()) / 2
@@ -135,7 +135,7 @@ def logistic(n: int, d: int, m: int, density: float = 1.0) -> Iterator[dict[str,
 
 
 def search(n: int, d: int, m: int, density: float) -> Iterator[dict[str, Any]]:
-    """The choice among six strengths by five folds, and the fit with it."""
+    """Time the choice among six strengths by five folds, and the final fit."""
     X, F = drawn(n, d, m, density)
     Y = (np.quantile(F, 0.9, axis=0) < F).astype(int)
     folds = KFold(5, shuffle=True, random_state=0)

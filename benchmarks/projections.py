@@ -1,15 +1,15 @@
-"""Times of the l1,inf and l1 projections in units of their limits, beside those of other libraries in the same run.
+"""Times of the l1,inf and l1 projections relative to their limits, compared with other libraries in the same run.
 
     python benchmarks/projections.py [--quick] [--out FOLDER]
 
-prints tables, marks numbers on the wrong side of our goals with *, and writes the tables as CSV with one figure,
-projections.png. The limit is the least that any projection can do, compiled in the fastest form we know (measure.py).
-The plain limit is that of l1,inf as one would write it first in Numba. Numbers are medians of interleaved rounds in one
-process: of CPU time.
+Prints tables, marks numbers that miss our goals with *, and writes the tables as CSV with one figure, projections.png.
+The limit is the least that any projection has to do, compiled in the fastest form we know (measure.py). The plain limit
+is the same for l1,inf in the most obvious Numba code. Numbers are medians of CPU time over interleaved rounds in one
+process.
 
-Peers are measured if they are installed: `pip install jointsparse[bench]`. SPAMS has the proximal operator of the
-l1,inf norm, so a projection built on it searches for theta. A single call at the known theta is timed too; no such
-search can cost less. The conversion to the Fortran order that SPAMS needs is not counted.
+Other libraries are measured if they are installed: `pip install jointsparse[bench]`. SPAMS has the proximal operator of
+the l1,inf norm, so a projection by SPAMS has to search for theta. A single call at the known theta is timed, too; no
+such search can take less. The conversion to Fortran order, which SPAMS needs, is not counted.
 """
 
 import itertools
@@ -36,7 +36,7 @@ from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import l1inf
 from jointsparse.pipeline.figures.style import SHEET
 
-# Goals for time / limit of a cold projection, float64, normal entries, by radius.
+# Goals for time / limit of a projection without warm start: float64, normal entries, by radius.
 GOALS = {
     (200, 60): (1.5, 3.5, 8, 14),
     (3_000, 40): (2.5, 5, 10, 14),
@@ -47,33 +47,33 @@ GOALS = {
 }
 AT_MOST = {"warm / cold": 1.1, "warm after a jump / cold": 1.1, "float32 / float64": 0.65}
 AT_LEAST = {"SPAMS search / ours": 2.0}
-SHIFT = 0.002  # of a warm start: how far the matrix moves between two projections, in units of its entries
-JUMP = 4 / 3  # of theta, where a ball that is barely active makes it jump
-SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # of the radius
+SHIFT = 0.002  # distance of the matrices of a warm start, relative to their entries
+JUMP = 4 / 3  # factor of theta, which jumps when a ball is barely active
+SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # relative to the radius
 
 
 def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Projections of a matrix that moves on with every call, a few steps there and back."""
+    """Return projections of a matrix that moves a little with every call, a few steps forth and back."""
     path = [A + A.dtype.type(SHIFT * t) * step for t in range(4)]
     turns, out = itertools.cycle([0, 1, 2, 3, 2, 1]), np.empty_like(A)
     return lambda: l1inf.project(path[next(turns)], radius, out=out, warm=warm)
 
 
 def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Projections for which theta jumps up and down. Matrix and radius are scaled, so that cold costs are equal."""
+    """Return projections whose theta jumps up and down. Matrix and radius are scaled, so cold costs are equal."""
     turns, out = itertools.cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
     return lambda: l1inf.project(*next(turns), out=out, warm=warm)
 
 
 def norm_by_columns(B: np.ndarray) -> float:
-    """||B||_{1,inf} at the speed of Fortran order."""
+    """Return ||B||_{1,inf}, computed in the order of a Fortran array."""
     return float(np.maximum(B.max(axis=1), -B.min(axis=1)).sum(dtype=np.float64))
 
 
 def search(prox: Callable[[float], np.ndarray], radius: float, top: float, norm: float, tolerance: float) -> int:
-    """Project by a proximal operator, with false position (Illinois) for theta in [0, top]. Return the calls of prox.
+    """Project by a proximal operator, searching theta in [0, top] by false position (Illinois). Return the prox calls.
 
-    These are 6 to 20, no more than of other methods; bisection needs 30.
+    There are 6 to 20 calls, no more than with other methods; bisection needs 30.
     """
     low, high, above, below = 0.0, top, norm - radius, -radius
     calls, side = 0, 0
@@ -111,7 +111,7 @@ def spams_tasks(A: np.ndarray, radius: float) -> dict[str, Task]:
 
 
 def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for float64 and one for float32, measured in the same rounds."""
+    """Yield a row for float64 and a row for float32, measured in the same rounds."""
     rng = np.random.default_rng(0)
     draw = [ENTRIES[entries](rng, shape) for _ in range(2)]
     cpu: dict[str, Task] = {}
@@ -136,7 +136,8 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
         row["cold / limit"] = cold = t["cold"] / t["limit"]
         if (entries, dtype) == ("normal", "float64"):
             row["goal"] = GOALS[shape][RADII.index(fraction)]
-        # Several matrices in turn are further away than one: a warm start is compared with cold ones of the same.
+        # Alternating between matrices costs more cache misses, so warm starts are compared with cold ones on the same
+        # path.
         warm = t["warm, moving"] / t["cold, moving"]
         row |= {
             "cold / plain limit": t["cold"] / t["plain limit"],
@@ -153,9 +154,9 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
 
 
 def trajectory(solver: ModuleType, radius: float) -> list[np.ndarray]:
-    """Matrices that training projects, from its 20th projection on.
+    """Return matrices that are projected during training, from the 20th projection on.
 
-    Features decay as those of an SVD do. The first 30 of 1,000 matter for 40 tasks.
+    Features decay as after an SVD. The first 30 of 1,000 features matter for 40 tasks.
     """
     rng, seen = np.random.default_rng(0), list[np.ndarray]()
     X = rng.normal(size=(1200, 1000)) * np.arange(1, 1001) ** -0.5
@@ -203,7 +204,7 @@ def trajectory_rows(rounds: int) -> Iterator[dict[str, object]]:
 
 
 def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield seconds by number of entries, for 100 columns and a radius of a tenth of the norm."""
+    """Yield seconds by number of entries, for 100 columns and a radius of 0.1 of the norm."""
     for n_entries in sizes:
         A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
         radius, out = 0.1 * l1inf.norm(A), np.empty_like(A)
@@ -216,7 +217,7 @@ def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 
 
 def slopes(grown: pd.DataFrame) -> dict[str, float]:
-    """Power of the number of entries with which time grows."""
+    """Return the power of the number of entries with which the time grows."""
     logs = np.log(grown)
     return {method: float(np.polyfit(logs["entries"], logs[method], 1)[0]) for method in grown.columns[1:]}
 
@@ -249,7 +250,7 @@ def sparse_matrix_rows(n_features: int, rounds: int) -> Iterator[dict[str, objec
         }
 
 
-# Linux only: writing 5 makes the process's present use of memory its peak. Numba's own allocations count too.
+# On Linux only: writing 5 resets the peak memory of the process. Allocations by Numba are included.
 PEAK, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -259,11 +260,11 @@ def bytes_in_use(what: str) -> int:
 
 
 def extra_memory(method: str, n_entries: int) -> float:
-    """Bytes used beside the matrix and its result at the worst moment, over those of the matrix."""
+    """Return the peak memory in addition to the matrix and its result, relative to the size of the matrix."""
     A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
     radius, out = 0.1 * l1inf.norm(A), np.zeros_like(A)
-    l1inf.project(A[:300], radius * 300 / len(A), out=out[:300], method=method)  # compiles
-    out[:] = 0.0  # in memory from now on
+    l1inf.project(A[:300], radius * 300 / len(A), out=out[:300], method=method)  # compiles the kernels
+    out[:] = 0.0  # allocates the memory
     RESET.write_text("5", encoding="utf-8")
     before = bytes_in_use("VmRSS")
     l1inf.project(A, radius, out=out, method=method)
@@ -271,7 +272,7 @@ def extra_memory(method: str, n_entries: int) -> float:
 
 
 def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
-    """Measure each in a process of its own, which holds no memory that was freed before."""
+    """Measure each method in a new process, which does not hold freed memory."""
     if not os.access(RESET, os.W_OK):
         return
     spawn = multiprocessing.get_context("spawn")
@@ -284,7 +285,7 @@ def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
 
 
 def marked(column: str, row: pd.Series) -> str:
-    """Number as text, with * if it misses its goal."""
+    """Return a number as text, with * if it misses its goal."""
     value = row[column]
     most = row["goal"] if column == "cold / limit" else AT_MOST.get(column, np.inf)
     missed = value > most or value < AT_LEAST.get(column, 0.0)
@@ -293,7 +294,7 @@ def marked(column: str, row: pd.Series) -> str:
 
 
 def by_radius(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Table with a line per matrix, and the numbers for all radii in one cell."""
+    """Return a table with a line per matrix and the numbers for all radii in one cell."""
     lines = []
     for shape, rows in table.groupby("features x tasks", sort=False):
         line = {"features x tasks": shape}
@@ -404,7 +405,7 @@ def main() -> None:
     quick, rounds = given.quick, 5 if given.quick else 15
     entries = ["normal"] if quick else list(ENTRIES)
     start = time.perf_counter()
-    print(f"{machine()}; medians of at most {rounds} interleaved rounds; *: misses its goal")
+    print(f"{machine()}; medians of at most {rounds} interleaved rounds; * marks missed goals")
     tables: dict[str, pd.DataFrame] = {}
 
     def keep(name: str, rows: Iterator[dict[str, object]]) -> pd.DataFrame:
@@ -425,7 +426,7 @@ def main() -> None:
     show("l1,inf, 100,000 x 40, of which some rows are not zero, radius a tenth of the norm", sparse_matrices)
 
     memory = keep("memory", memory_rows([10**6] if quick else [10**6, 10**7]))
-    show("l1,inf, memory at the worst moment beside matrix and result, over the matrix", memory)
+    show("l1,inf, peak memory in addition to matrix and result, relative to the matrix", memory)
 
     sizes = [10**3, 10**5] if quick else [10**3, 10**5, 10**7]
     show_vectors(keep("l1-dense", l1_sections.dense_rows(sizes, entries, rounds)))

@@ -1,9 +1,9 @@
-"""Peaks of memory and seconds of the jobs of finished runs, to fit `workflow/configuration/resources.py` by.
+"""Peak memory and seconds of the jobs of finished runs, from which `workflow/configuration/resources.py` is set.
 
     python benchmarks/resources.py FOLDER... > benchmarks/resources.csv
 
-A folder is that of a run, with `config.yaml` and `results`. Of jobs that read about as much the table keeps the largest
-numbers. Jobs of a second may end before Snakemake has seen their peak.
+Each folder is the folder of a run, with `config.yaml` and `results`. Of jobs that read about the same amount, the table
+keeps the largest numbers. Jobs of a second may end before Snakemake has measured their peak.
 """
 
 import os
@@ -21,10 +21,10 @@ WITH_NORM = ("train_path", "fit_final")  # rules whose jobs differ by their norm
 
 
 def rows(folder):
-    """Rows of the table: the megabytes that each job of a run has read and used, and its seconds."""
+    """Yield a row per job of a run: the megabytes that it has read and used, and its seconds."""
     os.chdir(folder)
-    for rule, found in jobs(BASE, folder).items():
-        for job in found:
+    for rule, rule_jobs in jobs(BASE, folder).items():
+        for job in rule_jobs:
             if job.benchmark and os.path.isfile(job.benchmark):
                 took = pd.read_csv(job.benchmark, sep="\t").iloc[0]
                 norm = job.wildcards.norm if rule in WITH_NORM else ""

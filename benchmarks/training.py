@@ -1,12 +1,12 @@
-"""Speed of training against this machine's matrix products and other learners, and the accuracy that is reached.
+"""Speed of training compared with matrix products and with other learners, and the accuracy that is reached.
 
     python benchmarks/training.py [--quick] [--out FOLDER]
 
-Prints three tables and writes training-sweeps.csv, training-learners.csv, training-gaps.csv and training.png. All runs
-use one thread, and times are CPU time. `rate` belongs to a product of two matrices 2048 x 2048 of the same precision in
-the same run. Useful work is 4 n_features sum_k n_k multiplications and additions per iteration and pair. No program
-reaches 100 % unless it skips zeros. The features are random with a decaying spectrum, like those of the pipeline. The
-labels follow 100 of them.
+Prints three tables and writes training-sweeps.csv, training-learners.csv, training-gaps.csv and training.png.
+Everything runs on one thread; times are CPU time. The rate is that of a product of two 2048 x 2048 matrices of the same
+precision in the same run. Useful work is 4 n_features sum_k n_k multiplications and additions per iteration and pair.
+No program can reach 100 % of the rate unless it skips zeros. The features are random with a decaying spectrum, like the
+features of the pipeline. The labels depend on 100 of them.
 """
 
 # ruff: noqa: E402
@@ -42,13 +42,13 @@ SOLVERS_TO_TOL = {"working_set": working_set, "pdhg": pdhg}
 
 
 def product_rate(dtype: type) -> float:
-    """Floating-point operations per second of a large product."""
+    """Return the floating-point operations per second of a large matrix product."""
     A = np.random.default_rng(0).normal(size=(2048, 2048)).astype(dtype)
     return 2 * 2048**3 / medians({"product": lambda: A @ A}, 5)["product"]
 
 
 def features(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw features, and scores of the tasks. A score's sign is the label."""
+    """Draw features, and scores of the tasks whose signs are the labels."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_samples, N_FEATURES)).astype(np.float32) / np.sqrt(np.arange(1, N_FEATURES + 1, dtype="f4"))
     W = np.zeros((N_FEATURES, N_TASKS), np.float32)
@@ -57,7 +57,7 @@ def features(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def labels(scores: np.ndarray, n: int) -> np.ndarray:
-    """Draw n positives and 2n negatives of each task."""
+    """Draw n positives and 2n negatives for each task."""
     rng = np.random.default_rng(n)
     Y = np.zeros(scores.shape, np.int8)
     for k, score in enumerate(scores.T):
@@ -67,7 +67,7 @@ def labels(scores: np.ndarray, n: int) -> np.ndarray:
 
 
 class Timed:
-    """Norm with timed projections."""
+    """A norm whose projections are timed."""
 
     def __init__(self, norm: object) -> None:
         self.norm, self.seconds = norm, 0.0
@@ -83,7 +83,7 @@ class Timed:
 
 
 def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
-    """Time the iterations of a sweep, for numbers of positives and of pairs."""
+    """Time the iterations of a sweep, for several numbers of positives and of pairs (eta0, radius)."""
     X, scores = features(N_SAMPLES)
     rate = product_rate(np.float32)
     for n in sizes:
@@ -113,7 +113,7 @@ def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
-    """Measure CPU seconds for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses reached."""
+    """Measure CPU seconds for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses that is reached."""
     X, scores = features(N_SAMPLES)
     Y = labels(scores, 40)
     members = [np.flatnonzero(y) for y in Y.T]
@@ -129,7 +129,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
         return lambda: solver.fit(problem, loss=hinge, norm=l1inf, radius=np.array([10.0]), tol=tol).W[0]
 
     def bare() -> np.ndarray:
-        """Do the products of a single fit, nothing else."""
+        """Compute only the matrix products of a single fit."""
         for _ in range(n_iter):
             for rows, y in parts:
                 f = rows @ w
@@ -167,7 +167,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
 def others(
     parts: list[tuple[np.ndarray, np.ndarray]], X: np.ndarray, Y: np.ndarray
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Learners that are installed. Learners that share samples get all samples that any task uses."""
+    """Return the learners that are installed. Learners that share samples get all samples that any task uses."""
     from sklearn.linear_model import MultiTaskLasso, SGDClassifier
     from sklearn.svm import LinearSVC
 
@@ -220,9 +220,9 @@ def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def row(solver: str, gap: float, fit: Fit, seconds: float) -> dict[str, object]:
-    """Make a row. full-width iterations: products with X and its transpose, as multiples of those with all features."""
+    """Return a row. full-width iterations: products with X and its transpose, relative to products with all features."""
     work = float(fit.n_iter)
-    if fit.rounds:  # of a round: its iterations on its rows, and one product with all rows
+    if fit.rounds:  # a round has iterations on its own rows, and one product with all rows
         n_rows, n_iter, _ = np.array(fit.rounds[0]).T
         work = float(np.sum(0.5 + n_rows / fit.W.shape[1] * np.diff(n_iter, prepend=0)))
     counts = {"iterations": fit.n_iter, "full-width iterations": work}
@@ -230,7 +230,7 @@ def row(solver: str, gap: float, fit: Fit, seconds: float) -> dict[str, object]:
 
 
 def synthetic(n: int = 320) -> tuple[Problem, float]:
-    """Draw 200 features and 60 tasks that use half to all of the same 20 features, with samples of unit length."""
+    """Draw 200 features and 60 tasks that each use 10 to 20 of the same 20 features, with samples of unit length."""
     rng = np.random.default_rng(0)
     W, relevant = np.zeros((200, 60)), rng.choice(200, 20, replace=False)
     X, y = [], []

@@ -1,9 +1,9 @@
-"""Count how many rows of its heap `SparseL1Ball.add` reads, for k changed coordinates of a point with n non-zeros.
+"""Count the rows of its heap that `SparseL1Ball.add` reads, for k changed coordinates of a point with n non-zeros.
 
     python benchmarks/visits.py [--sizes 10000 100000 1000000 10000000]
 
-The claim is O(k log n) (Duchi et al. 2008, sec. 6). Times depend on caches, counts do not. Compiled kernels make the
-point. The updates are interpreted, so that each row that they read can be counted.
+The claim is O(k log n) (Duchi et al. 2008, sec. 6). Times depend on caches, counts do not. The point is made by
+compiled kernels. The updates run as plain Python, so that every row that they read can be counted.
 """
 
 import argparse
@@ -17,12 +17,12 @@ from jointsparse.learning import l1_sparse, lazy
 from jointsparse.norms import l1
 
 TOUCHED = (1, 10, 100, 1000)
-N_UPDATES = 5  # of which the mean is taken
-UPDATE_SHARE = 0.3  # standard deviation of changes over that of the entries
+N_UPDATES = 5  # number of updates that are averaged
+UPDATE_SHARE = 0.3  # standard deviation of the changes / standard deviation of the entries
 
 
 class Record:
-    """A record of an array, whose fields are attributes as in a kernel."""
+    """A record of an array, with its fields as attributes, as in a kernel."""
 
     def __init__(self, record: np.void) -> None:
         vars(self)["record"] = record
@@ -35,7 +35,7 @@ class Record:
 
 
 class Records:
-    """The records of an array, and how often one of them was read."""
+    """The records of an array, and the number of times that a record was read."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array, self.visits = array, 0
@@ -46,7 +46,7 @@ class Records:
 
 
 def interpreted() -> Any:
-    """Return `l1_sparse.update` without compilation: it and all kernels that it calls run as Python."""
+    """Return `l1_sparse.update` without compilation. All kernels that it calls run as plain Python, too."""
     names = {**vars(lazy), **vars(l1_sparse)}
     kernels = {name: kernel.py_func for name, kernel in names.items() if hasattr(kernel, "py_func")}
     names |= {name: FunctionType(function.__code__, names) for name, function in kernels.items()}
@@ -54,7 +54,7 @@ def interpreted() -> Any:
 
 
 def visits(n: int, touched: int) -> float:
-    """Return how many rows an update of so many coordinates reads, if all n coordinates are non-zero before."""
+    """Return how many rows an update of `touched` coordinates reads if all n coordinates were non-zero before."""
     rng = np.random.default_rng(0)
     point = rng.normal(size=n)
     ball = l1_sparse.SparseL1Ball(n, l1.norm(point), point)

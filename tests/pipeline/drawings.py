@@ -208,7 +208,7 @@ def lacking(name, table):
     try:
         catalogue.draw(name, table)
     except ValueError as error:
-        return re.findall(r"(\w+)'", str(error).partition(" lacks ")[2].partition(", got ")[0])
+        return re.findall(r"(\w+)'", str(error).partition(" must have the column ")[2].partition(", got ")[0])
     return []
 
 

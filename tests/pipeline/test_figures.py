@@ -59,9 +59,9 @@ def cells(figure):
 @pytest.mark.parametrize(
     ("wanted", "table", "said"),
     [
-        ("roc", made("auc"), f"figures knows {', '.join(catalogue.FIGURES)}; got 'roc'"),
+        ("roc", made("auc"), f"a figure must be one of {', '.join(catalogue.FIGURES)}, got 'roc'"),
         *(
-            (name, made(name)[:0], f"figure {name}: expected a table {drawing.table} with rows, got none")
+            (name, made(name)[:0], f"figure {name}: the table {drawing.table} must have rows, got none")
             for name, drawing in catalogue.FIGURES.items()
         ),
     ],

@@ -131,7 +131,7 @@ def test_a_verdict_that_a_bound_may_not_give_is_withheld(number, expected):
     got = conclude(
         CLAIM._replace(least=0.0), Estimate(number, number - 0.1, number + 0.1, "an interval"), {"method": "a"}
     ).withheld("holds")
-    assert (got.verdict, "as it is a bound" in got.number_means) == (expected, expected == "undecided")
+    assert (got.verdict, "because it is a bound" in got.number_means) == (expected, expected == "undecided")
 
 
 def test_a_count_needs_no_interval():
@@ -232,7 +232,7 @@ def test_a_group_of_one_size_leaves_the_slope_to_the_others():
             for x, y in (([1, 2], [0, 1]), ([2, 2], [1, 1]), ([1, 2], [1, np.nan]), ([0, 1], [1, 1]))
         ),
         *(
-            (partial(geometric_mean_over, pd.Series([wrong, 1.0])), "needs positive, finite numbers")
+            (partial(geometric_mean_over, pd.Series([wrong, 1.0])), "requires positive, finite numbers")
             for wrong in (0.0, -1.0, np.inf)
         ),
     ],

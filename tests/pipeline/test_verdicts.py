@@ -53,7 +53,7 @@ def test_every_claim_is_not_tested_without_tables():
     assert list(judged["id"]) == list(CLAIMS)
     assert set(judged["verdict"]) == {UNTESTED}
     assert judged["number"].isna().all()
-    assert judged["number_means"].str.startswith("there is no table ").all()
+    assert judged["number_means"].str.startswith("the table ").all()
     assert judge({}, []).columns.equals(judged.columns)
 
 
@@ -104,7 +104,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         FLICKR,
         [("chosen", "run > 1", NOT)],
         {UNDECIDED: 1},
-        "one run, no interval, which takes 5; more runs would decide it",
+        "one run, no interval, which needs 5; more runs would decide it",
     ),
     "a size that lacks a method is not tested there": (
         "synthetic-error-order",
@@ -147,7 +147,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
             ("recovery", f"{JOINT} and run == 1", {"recall": 0.92}),
         ],
         {UNDECIDED: 7},
-        "; more runs would decide it, and whether the recalls are equal",
+        "; more runs would decide it, and also whether the recalls are equal",
     ),
     "recalls that differ": (
         "selection-precision",
@@ -186,7 +186,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         FLICKR,
         [("differences", "n > 0", {"low": np.nan, "high": np.nan, "runs": 3})],
         {UNDECIDED: 6},
-        "mean over 3 runs, no interval, which takes 5; more runs would decide it",
+        "mean over 3 runs, no interval, which needs 5; more runs would decide it",
     ),
     "a difference of one run has no t interval": (
         "auc-order",
@@ -263,7 +263,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         FLICKR,
         [("sparsity", f"features <= 0.3 and {JOINT} and run == 1", NOT), ("sparsity", "run == 10", {"run": 11})],
         {UNDECIDED: 3, HOLDS: 2},
-        "in 1 of 10 runs hinge-l1inf has no fit with so few features",
+        "in 1 of 10 runs hinge-l1inf has no fit with this few features",
     ),
     "l1 never reaches the AUC, with many features": (
         "features-to-match",
@@ -277,7 +277,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         FLICKR,
         [("sparsity", NO_JOINT, {"validation": 0.0, "features": 0.01})],
         {UNDECIDED: 5},
-        "no number of runs would decide it, as it is a bound",
+        "no number of runs would decide it, because it is a bound",
     ),
     "a solver without step sizes": (
         "convergence-200",
@@ -378,7 +378,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         COST,
         [("cost", "x != 40000", NOT)],
         {UNTESTED: 2},
-        "a slope needs two sizes, got 1",
+        "a slope requires at least two sizes, got 1",
     ),
     "no more than a scan": (
         "projection-non-zero-rows",
@@ -460,21 +460,21 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         RACE,
         [("race", f"{INTERIOR} and run > 1", {"suboptimality": 0.5})],
         {HOLDS: 4},
-        "interior-point gets there in 1 of 5 runs, in the rest all it spent counts",
+        "interior-point reaches the accuracy in 1 of 5 runs; in the other runs, its total cost counts",
     ),
     "interior points never get there, with few operations": (
         "first-digits-flops",
         RACE,
         [("race", f"{INTERIOR} and run > 1", {"suboptimality": 0.5}), ("race", INTERIOR, {"flops": 1.0})],
         {UNDECIDED: 4},
-        "as it is a bound",
+        "because it is a bound",
     ),
     "no projected method gets there": (
         "first-digits-flops",
         RACE,
         [("race", f"{OURS} and run > 1", {"suboptimality": 0.5})],
         {UNDECIDED: 4},
-        "batch or stochastic or line-search gets there in 1 of 5 runs",
+        "batch or stochastic or line-search reaches the accuracy in 1 of 5 runs",
     ),
     "exactly the accuracy is enough": (
         "first-digits-flops",
@@ -488,7 +488,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         RACE,
         [("race", "run > 0", {"suboptimality": 0.5})],
         {UNTESTED: 4},
-        "no run has all numbers",
+        "no run has all the numbers",
     ),
     "another method gets there": (
         "first-digits-flops",
@@ -569,7 +569,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
             ("race", "step > 0", {"step": 5}),
         ],
         {UNTESTED: 6, UNDECIDED: 6},
-        "as it is a bound",
+        "because it is a bound",
     ),
     "records of one run": (
         "projection-over-entropic",
@@ -695,7 +695,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         STORIES,
         [("weights", "n > 0", NOT)],
         {UNTESTED: 1},
-        "there is no table weights, or it is empty",
+        "the table weights is missing or empty",
     ),
 }
 
@@ -720,7 +720,7 @@ def test_verdicts_on_changed_tables(claim, study, changes, expected, told):
 def test_twice_the_same_rows_are_an_error(claim, study, table, key):
     rows = committed(study, table)
     twice = pd.concat([rows, rows.assign(eta0=7.0) if "eta0" in rows else rows])
-    with pytest.raises(ValueError, match=f"expected one .*{key}.*, got"):
+    with pytest.raises(ValueError, match=f"must (be|have) one .*{key}.*, got"):
         judge({table: twice}, [claim])
 
 
@@ -735,7 +735,7 @@ def test_a_reversal_must_stay_significant_after_holms_correction_over_the_rows_o
         given = rows.assign(difference=value, low=value - 1.96, high=value + 1.96)
         judged = judge({"differences": given}, ["scene-order"])
         assert judged["verdict"].tolist() == [UNDECIDED] * 3 + [verdict] + [UNDECIDED] * 10
-        told = "it would not hold alone, but after Holm's correction over 14 rows"
+        told = "on its own it would not hold; after Holm's correction over 14 rows"
         assert judged["number_means"].str.contains(told).sum() == (verdict == UNDECIDED)
         assert judge({"differences": given.iloc[3:4]}, ["scene-order"])["verdict"].tolist() == [FAILS]
 

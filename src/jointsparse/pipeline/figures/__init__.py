@@ -1,4 +1,4 @@
-"""Figures of tables, and the look that a method has in all of them."""
+"""Figures of tables, and the look of each method in all figures."""
 
 from jointsparse.checks import require_extra
 

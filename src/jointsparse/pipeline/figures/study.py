@@ -1,6 +1,6 @@
-"""Figures of a study's scores, each a function of one table.
+"""Figures of the scores of a study, each a function of one table.
 
-They know no paper. Values that a paper states come as arguments, see `papers`.
+They do not depend on a paper. Values that a paper states are passed as arguments; see `papers`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-APART = 10  # per cent of the features between markers of a path of radii
-MOST_ROWS = 400  # of a picture of weights, so that each row has a line of pixels
+APART = 10  # smallest distance of labelled markers on a path of radii, in per cent of the axis
+MOST_ROWS = 400  # largest number of rows in a picture of weights, so that each row has a line of pixels
 
 
 class Star(NamedTuple):
-    """A point that is stated elsewhere: its method, share of features and AUC, and its label in the legend."""
+    """A point that is stated elsewhere: its method, fraction of features and AUC, and its label in the legend."""
 
     method: str
     features: float
@@ -49,16 +49,16 @@ class Star(NamedTuple):
 def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
     """Average test AUC, over the words not used for validation, against the number of training samples.
 
-    In the average each positive weighs the same.
+    Each positive has the same weight in the average.
 
     Parameters
     ----------
     table : DataFrame
-        The chosen fits.
+        The table of chosen fits.
     beside : DataFrame, optional
-        Differences, whose intervals are drawn in a second panel.
+        The table of differences, whose intervals are drawn in a second panel.
     source : str
-        The figure that this one reproduces, for the title.
+        The figure of the paper that this figure reproduces, for the title.
     """
     title = "AUC of the words not used for validation" + source
     return _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives", title)
@@ -83,24 +83,24 @@ X_LABELS = {
 def _curves_and_lead(
     table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str, title: str
 ) -> Figure:
-    """Draw a curve of every method, and beside it the lead of the first method.
+    """Draw a curve for every method and, in a second panel, the lead of the first method.
 
     Parameters
     ----------
     table : DataFrame
-        The chosen fits.
+        The table of chosen fits.
     beside : DataFrame, optional
-        The differences.
+        The table of differences.
     x : str
         Column of the x axis.
     y : str
         Column of the curves.
     metric : str
-        Of the differences.
+        Metric of the differences.
     average : str
-        Of the differences.
+        Average of the differences.
     title : str
-        Of the figure.
+        Title of the figure.
     """
     wanted = "metric == @metric and words == 'test words' and average == @average"
     lead = None if beside is None else beside.query(wanted)
@@ -125,7 +125,7 @@ def _curves_and_lead(
 
 
 def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
-    """Draw differences with their 95 % intervals, those against several methods side by side."""
+    """Draw differences with their 95 % intervals. Differences to several methods are drawn side by side."""
     others = list(rows["against"].unique())
     look = looks([*rows["method"], *others])
     axes.axhline(0, color="0.35", linewidth=1)
@@ -157,16 +157,16 @@ def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
 
 
 def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
-    """Test equal error rate of each word at one size n, the mean over runs, sorted by that of the first method.
+    """Test equal error rate of each word at one size n, averaged over runs, sorted by the first method.
 
-    A word does not count in the runs whose radius it helped to choose. source: see `auc`.
+    Runs in which a word helped to choose the radius are left out of its mean. source: see `auc`.
     """
     shown = table[(table["n"] == n) & ~table["validation_word"].astype(bool)]
     method_looks = in_order(table)
     by_word = shown.pivot_table(index="word", columns="method", values="eer", aggfunc="mean", dropna=False)
     by_word = by_word.reindex(columns=list(method_looks)).dropna(how="all")
     by_word = by_word.sort_values(next(iter(method_looks)), kind="stable")
-    lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for none
+    lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for no method
     figure, (axes,) = canvas(height=1.2 + 0.17 * max(len(by_word), 4))
     for method, look in method_looks.items():
         axes.plot(
@@ -193,11 +193,11 @@ def _mean_of(table: pd.DataFrame) -> str:
 
 
 def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
-    """Average test AUC against the share of features that any word uses, on the largest training sets, at each radius.
+    """Average test AUC on the largest training sets against the fraction of features that words use, at each radius.
 
-    Points have their 95 % interval over runs. Radii beside them are `APART` per cent of the axis apart. The axis is
-    logarithmic where there are fits with less than 1 % of the features, and holds our fits; stars outside are left out.
-    source: see `auc`.
+    Points have their 95 % interval over runs. Some points are labelled with their radius, at least `APART` per cent of
+    the axis apart. The axis is logarithmic if there are fits with less than 1 % of the features. Its range follows our
+    fits; stars outside of it are not drawn. source: see `auc`.
     """
     figure, (axes,) = canvas()
     largest = table[table["n"] == table["n"].max()]
@@ -210,9 +210,9 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
         points = points[points["features"] > 0] if lowest < 1 else points
         share = points["features"].to_numpy()
         if share.size == 0 or (share.min() > 90 and np.ptp(share) < 1):
-            continue  # not a sparse method, even if some features of text have no weight by chance
+            continue  # not a sparse method, even if some features of text have zero weight by chance
         marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
-        offset = 6 if not sparse else -11  # labels of the first method stand above its markers, those of others below
+        offset = 6 if not sparse else -11  # the first method has its labels above its markers, others below
         _draw_path(axes, points, marked, offset, look[method] | {"label": method})
         sparse.append(method)
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
@@ -244,10 +244,10 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
 
 
 def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
-    """Means over runs by method and radius: features in per cent, auc_weighted with its half interval, gap."""
+    """Return means over runs by method and radius: features in per cent, auc_weighted with its half interval, gap."""
     by_radius = table.groupby(["method", "radius"])
     fits = by_radius[["features", "auc_weighted", "gap"]]
-    # Paths of runs may end at other radii. A mean of fewer runs would be a step in the line.
+    # The paths of runs may end at different radii. A mean over fewer runs would make a step in the line.
     n_runs = fits.size()
     whole = n_runs == n_runs.groupby("method").transform("max")
     means = fits.mean()[whole]
@@ -257,7 +257,7 @@ def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float, look: dict[str, Any]) -> None:
-    """Draw a path of radii with intervals. marked: places whose radius is written, so many points above the marker."""
+    """Draw a path of radii with intervals. marked: points labelled with their radius. above: offset of the labels."""
     axes.plot(points["features"], points["auc_weighted"], markersize=4, **look)
     low, high = points["auc_weighted"] - points["half"], points["auc_weighted"] + points["half"]
     axes.vlines(points["features"], low, high, color=look["color"], linewidth=0.8)
@@ -278,9 +278,9 @@ def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float
 
 
 def auc_by_power(table: pd.DataFrame) -> Figure:
-    """Average test AUC against the power of the singular values in the features, a panel for each size.
+    """Average test AUC against the power of the singular values that scales the features, with a panel per size.
 
-    The radius is the one that validation chooses for the power.
+    For each power, the radius is chosen by validation.
     """
     chosen = table[table["chosen"].astype(bool)]
     sizes = sorted(table["n"].unique())
@@ -297,10 +297,10 @@ def auc_by_power(table: pd.DataFrame) -> Figure:
 
 
 def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
-    """Absolute weights of the methods that may leave features out: rows are features that any of them uses, columns are
+    """Absolute weights of the methods that may leave features out: rows are features that any method uses, columns are
     words.
 
-    All methods share one scale. l2 uses every feature and is left out. source: see `auc`.
+    All methods share one colour scale. l2 is not shown, because it uses every feature. source: see `auc`.
     """
     from matplotlib import colormaps, rcParams
     from matplotlib.colors import PowerNorm
@@ -339,7 +339,7 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
 
 
 def _picture(rows: pd.DataFrame, n_features: int, n_words: int, block: int) -> np.ndarray:
-    """Largest |weights| of each block of features: (ceil(n_features / block), n_words)."""
+    """Return the largest absolute weight in each block of features: (ceil(n_features / block), n_words)."""
     picture = np.zeros((ceil(n_features / block), n_words))
     places = (rows["feature"] // block).to_numpy(dtype=int), rows["word"].to_numpy(dtype=int)
     np.maximum.at(picture, places, rows["weight"].abs().to_numpy())

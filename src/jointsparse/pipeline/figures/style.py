@@ -1,6 +1,6 @@
-"""Panels, legends, axes and curves that figures share, and the look of each method in all of them.
+"""Panels, legends, axes and curves that figures share, and the look of each method in all figures.
 
-Figures import matplotlib where they draw, as the workflow asks for their tables and captions whenever it starts.
+Figures import matplotlib only when they draw, because the workflow reads their tables and captions at every start.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-# Colour of the style sheet, marker and dashes. All three differ, so that methods are told apart in grey too.
+# Colour of the style sheet, marker and dashes. All three differ, so that methods can be distinguished in grey, too.
 FIVE: tuple[tuple[str, str, Any], ...] = (
     ("C0", "o", "-"),
     ("C1", "s", (0, (6, 1.5))),
@@ -30,11 +30,11 @@ FIVE: tuple[tuple[str, str, Any], ...] = (
     ("C4", "v", "--"),
 )
 OTHERS = (("C5", "P", ":"), ("C6", "X", (0, (2, 1))), ("C7", "<", "-."), ("C5", ">", "--"), ("C6", "p", ":"))
-NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # any other norm takes its turn in OTHERS
-# How much lighter than the norm's colour a loss is, and how much of the marker is filled; in the order of the losses.
+NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # other norms get the looks in OTHERS in turn
+# For each loss, how much lighter than the norm's colour it is, and how much of the marker is filled.
 SHADES = ((0.0, "full"), (0.3, "bottom"), (0.5, "none"), (0.3, "left"), (0.5, "top"))
-# Methods in a row share a look, since no figure shows two of them. "tree" is beside "projection" and "stochastic"
-# because it computes their projections.
+# The methods in a row share a look, because no figure shows two of them. "tree" is in the row of "projection" and
+# "stochastic" because it computes their projections.
 SHARING = (
     ("newton", "batch"),
     ("sort", "entropic", "coordinate-descent"),
@@ -44,15 +44,15 @@ SHARING = (
 )
 NAMED = {method: look for look, methods in zip(FIVE, SHARING, strict=True) for method in methods}
 
-SHEET = "jointsparse.pipeline.figures.jointsparse"  # the style sheet, as matplotlib.style finds it
+SHEET = "jointsparse.pipeline.figures.jointsparse"  # the name of the style sheet for matplotlib.style
 STATED: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}  # lines for values that a paper states
 
 
 def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Colour, marker and dashes of each method, as keywords of `Axes.plot`.
+    """Return colour, marker and dashes of each method, as keyword arguments of `Axes.plot`.
 
-    The norm of a method `loss-norm` decides, and the loss makes it lighter. Methods in `NAMED` have their own look. Any
-    other method takes its turn in `OTHERS`, by name, whatever the order of methods.
+    The norm of a method `loss-norm` gives the look, and the loss makes it lighter. Methods in `NAMED` have their own
+    look. Other methods get the looks in `OTHERS` in turn, in alphabetical order.
     """
     from matplotlib.colors import to_hex, to_rgb
 
@@ -80,22 +80,22 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Looks of the methods of a table, in its order. The first lies on top."""
+    """Return the looks of the methods of a table, in the order of the table. The first method is drawn on top."""
     look = looks(table["method"])
     return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
 
 
 def by_method(table: pd.DataFrame) -> list[tuple[str, dict[str, Any], pd.DataFrame]]:
-    """Each method of a table with its look and its rows, in the order of the table."""
+    """Return each method of a table with its look and its rows, in the order of the table."""
     return [(method, look, table[table["method"] == method]) for method, look in in_order(table).items()]
 
 
 class Drawing(NamedTuple):
     """A kind of figure: the name of its table, and the function that draws it.
 
-    beside: name of a second table, which the figure shows where a study has it; "" for none. place: the figure of a
-    paper that this one reproduces, if the function does not say. stated: keywords of the function for what the paper
-    states, in figures that show it.
+    beside: name of a second table, which the figure shows if the study has it; "" for none. place: the figure of a
+    paper that this figure reproduces, if the docstring of the function does not say so. stated: keyword arguments of
+    the function with values that the paper states, for figures that show them.
     """
 
     table: str
@@ -106,7 +106,7 @@ class Drawing(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """First paragraph of the function's docstring, and the place."""
+        """First paragraph of the function's docstring, with the place."""
         text = " ".join(str(self.function.__doc__).split("\n\n")[0].split())
         return f"{text[:-1]} ({self.place})." if self.place else text
 
@@ -119,13 +119,13 @@ def canvas(
     Parameters
     ----------
     width : float
-        Inches.
+        Width in inches.
     height : float
-        Inches; `legend` adds its own.
+        Height in inches, to which `legend` adds its own.
     panels : int
-        Panels side by side in each row.
+        Number of panels in each row.
     rows : int
-        Rows of panels.
+        Number of rows of panels.
     **options : Any
         Passed to `Figure.subplots`.
     """
@@ -141,13 +141,13 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
     Parameters
     ----------
     n : int
-        Panels.
+        Number of panels.
     columns : int
-        Most panels in a row.
+        Largest number of panels in a row.
     width : float
-        Of the figure, in inches.
+        Width of the figure in inches.
     height : float
-        Of each row, in inches; `legend` adds its own.
+        Height of each row in inches. `legend` adds its own height to the figure.
     """
     columns, rows = min(columns, n), ceil(n / columns)
     figure, panels = canvas(width, 0.4 + height * rows, columns, rows)
@@ -157,21 +157,21 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
 
 
 def entry(label: str, **look: Any) -> Line2D:
-    """Return a legend entry for lines of any method, grey unless the look says otherwise."""
+    """Return a legend entry for lines of any method, in grey unless the look has a colour."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **{"color": "0.35", "label": label} | look)
 
 
 def heading(figure: Figure, text: str) -> None:
-    """Write a title above all panels, as large as that of a panel."""
+    """Write a title above all panels, in the size of a panel's title."""
     from matplotlib import rcParams
 
     figure.suptitle(text, fontsize=rcParams["axes.titlesize"])
 
 
 def legend(figure: Figure, *more: Any) -> None:
-    """Draw a legend below the axes: all labelled lines, each once, and more. The figure grows by its height."""
+    """Draw a legend below the axes, with each label once and further entries. The figure grows by its height."""
     labelled = {h.get_label(): h for axes in figure.axes for h in axes.get_legend_handles_labels()[0]}
     handles = [*labelled.values(), *more]
     columns = _columns([len(handle.get_label()) for handle in handles], 16 * figure.get_figwidth())
@@ -180,44 +180,44 @@ def legend(figure: Figure, *more: Any) -> None:
 
 
 def _columns(lengths: list[int], width: float) -> int:
-    """Number of columns of a legend, filled one after the other, that fit side by side. lengths, width: in letters."""
+    """Return the number of legend columns that fit side by side. lengths: of the labels, and width: both in letters."""
     for columns in range(min(4, len(lengths)), 1, -1):
-        # 9 letters: the line beside the labels of a column, and the gaps about it.
+        # 9 letters are for the line beside the labels of a column, and the gaps around it.
         if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
             return columns
     return 1
 
 
 def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> None:
-    """Make the x axis logarithmic, with sizes as ticks.
+    """Make the x axis logarithmic, with the sizes as ticks.
 
     Parameters
     ----------
     axes : Axes
         The panel.
     sizes : iterable of float
-        Values of x.
+        Values on the x axis.
     label : str
-        Of the axis.
+        Label of the axis.
     most : int
-        Number of tick labels that fit; sizes too close for that get none.
+        Number of tick labels that fit. Sizes that are too close together get no label.
     """
     sizes = sorted(set(sizes))
-    ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # rounding leaves none out
+    ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # against rounding
     axes.set(xscale="log", xlabel=label)
     axes.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:,.0f}" for i in ticks])
     axes.set_xticks([], minor=True)
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic if any value is above 0. Values that are not above 0 are left out."""
+    """Make an axis logarithmic if any value is above 0. Other values are not drawn."""
     drawn = np.concatenate([np.empty((0, 2)), *(np.asarray(line.get_xydata(), dtype=float) for line in axes.lines)])
     if (drawn[np.isfinite(drawn).all(axis=1), "xy".index(which)] > 0).any():
         {"x": axes.set_xscale, "y": axes.set_yscale}[which]("log", nonpositive="mask")
 
 
 def apart(values: Sequence[float] | np.ndarray, distance: float) -> list[int]:
-    """Places of the first value and of each that has at least this distance from the one kept before."""
+    """Return the indices of the first value, and of each value at least this distance from the last one kept."""
     kept = [0]
     for i, value in enumerate(values):
         if i and abs(value - values[kept[-1]]) >= distance:
@@ -236,26 +236,26 @@ def curve(
     band: bool = True,
     **look: Any,
 ) -> None:
-    """Draw the mean over runs, and a band of one standard deviation to either side.
+    """Draw the mean over runs, with a band of one standard deviation on either side.
 
     Parameters
     ----------
     axes : Axes
         The panel.
     rows : DataFrame
-        Rows of one method.
+        Rows of a single method.
     x : str
-        Column of the x axis; its mean is drawn.
+        Column of the x axis, whose mean is drawn.
     y : str
         Column of the y axis.
     by : str
-        Column whose values make the points.
+        Column by whose values rows are grouped into points.
     scale : float
-        Multiplies y, as 100 for per cent.
+        Factor of y, such as 100 for per cent.
     band : bool
-        False for no band.
+        Whether to draw the band.
     **look : Any
-        Keywords of `Axes.plot`.
+        Keyword arguments of `Axes.plot`.
     """
     at = rows.groupby(by).agg(x=(x, "mean"), mean=(y, "mean"), deviation=(y, "std"))
     axes.plot(at["x"], scale * at["mean"], **look)
@@ -265,7 +265,7 @@ def curve(
 
 
 def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
-    """Legend entry for the bands of `curve`; none of a single run."""
+    """Return the legend entry for the bands of `curve`, or nothing for a single run."""
     from matplotlib.patches import Patch
 
     runs = table["run"].nunique()
@@ -273,39 +273,39 @@ def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
 
 
 def growth_line(axes: Axes, x: pd.Series, seconds: pd.Series, growth: pd.Series) -> None:
-    """Draw a line proportional to growth, through the last measurement.
+    """Draw a line proportional to a growth, through the last measurement.
 
     Parameters
     ----------
     axes : Axes
         The panel.
     x : Series
-        Of the measurements, in increasing order.
+        Increasing x of the measurements.
     seconds : Series
-        Measured at x.
+        Measured seconds at x.
     growth : Series
-        The stated cost at x, up to a factor.
+        Stated cost at x, up to a factor.
     """
     axes.plot(x, growth * (seconds / growth).iloc[-1:].sum(), label="_papers", **STATED)
 
 
 def median_of(table: pd.DataFrame) -> str:
-    """Number of repeats that seconds are the median of, as text."""
+    """Return the number of repeats over which the median seconds are taken, as text."""
     return "a median of " + " to ".join(f"{n:g}" for n in sorted({table["repeats"].min(), table["repeats"].max()}))
 
 
 def percent(part: float) -> str:
-    """Per cent as text: two digits, or all before the point."""
+    """Return a fraction in per cent as text, with two digits."""
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 
 def plain(text: Any, longest: int = 40) -> str:
-    """Word or name for matplotlib: on one line, shortened, with dollars that start no formula."""
+    """Return a word or name as text for matplotlib: on one line, shortened, with dollar signs escaped."""
     line = " ".join(str(text).split())
     line = line if len(line) <= longest else line[: longest - 1] + "…"
     return line.replace("$", r"\$")
 
 
 def nothing(axes: Axes, why: str) -> None:
-    """Write the reason into the middle of empty axes."""
+    """Write a reason into the middle of empty axes."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")

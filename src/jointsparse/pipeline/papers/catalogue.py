@@ -1,6 +1,7 @@
 """Every figure by name, with its table and the function that draws it.
 
-A row whose figure is general (`study`) names the place in the paper, and the numbers that the paper states there.
+The row of a figure that several studies share (module `study`) also names the place of the figure in the paper, and the
+numbers that the paper states.
 """
 
 from __future__ import annotations
@@ -76,28 +77,30 @@ def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the figure.
     table : DataFrame
-        Its table, with rows.
+        The table that the figure shows. It must have rows.
     beside : DataFrame, optional
-        The second table of a figure that has one.
+        The second table, for figures that have one.
     beside_paper : bool
-        False for other data than the papers' experiments are repeated on: no number of theirs is drawn.
+        Whether to draw the paper's numbers. False for datasets that differ from the paper's.
 
     Raises
     ------
     ValueError
-        For another name, and for a table without rows or a needed column.
+        If the name is unknown, or the table has no rows or lacks a column.
     """
     from matplotlib import style
 
-    require(name in FIGURES, f"figures knows {', '.join(FIGURES)}; got {name!r}")
+    require(name in FIGURES, f"a figure must be one of {', '.join(FIGURES)}, got {name!r}")
     drawing = FIGURES[name]
-    require(len(table), f"figure {name}: expected a table {drawing.table} with rows, got none")
+    require(len(table), f"figure {name}: the table {drawing.table} must have rows, got none")
     with style.context(SHEET):
         try:
             stated, more = drawing.stated if beside_paper else {}, {"beside": beside} if drawing.beside else {}
             return drawing.function(table, **stated, **more)
         except KeyError as missing:
             got = ", ".join(map(str, table))
-            raise ValueError(f"figure {name}: the table {drawing.table} lacks {missing}, got {got}") from None
+            raise ValueError(
+                f"figure {name}: the table {drawing.table} must have the column {missing}, got {got}"
+            ) from None

@@ -1,6 +1,6 @@
 """The clock and the recorder of all experiments, and medians of measured seconds.
 
-A method is a generator of `State`, one after each step, and knows no clock.
+A method is a generator that yields a `State` after each step. It does not measure time itself.
 """
 
 import time
@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special  # not stats, which takes half a second to import
+from scipy import special  # scipy.stats takes half a second to import
 
 from jointsparse.checks import one_thread
 
-Progress = Callable[[int, int], None]  # is called with (done, of all)
+Progress = Callable[[int, int], None]  # called with (number done, number of all)
 
-LEAST_SECONDS = 2e-3  # for which a quick call is repeated, as clocks are coarse
+LEAST_SECONDS = 2e-3  # quick calls are repeated for this long, because clocks are coarse
 CONFIDENCE = 0.95
-RADIUS_SHARE = 0.1  # radius / norm, of projections that are measured or counted
+RADIUS_SHARE = 0.1  # radius / norm of the projections that are measured or counted
 
 
 class State(NamedTuple):
-    """A method after some steps.
+    """The state of a method after some steps.
 
-    weights: returns the weights. flops: operations so far, NaN if they are not counted. details: what the method has
-    computed besides, such as the derivatives at the weights.
+    weights: returns the weights. flops: operations so far, NaN if they are not counted. details: anything else that the
+    method has computed, such as the derivatives at the weights.
     """
 
     step: int
@@ -38,7 +38,7 @@ Columns = Callable[[State], dict[str, float]]  # returns the columns of a state
 
 
 class Measurement(NamedTuple):
-    """Seconds that are measured: the columns that say of what, and a function that takes one measurement."""
+    """A measurement of seconds: its columns in the table, and a function that takes it once."""
 
     columns: dict[str, Any]
     seconds: Callable[[], float]
@@ -49,7 +49,7 @@ def silent(done: int, of: int) -> None:
 
 
 def ticking(progress: Progress, total: int) -> Callable[[], object]:
-    """A function that reports that one more of all is done."""
+    """Return a function that reports that another of `total` parts is done."""
     done = count(1)
     return lambda: progress(next(done), total)
 
@@ -62,23 +62,24 @@ def record(
     at: Container[int] | None = None,
     restarts: bool = False,
 ) -> pd.DataFrame:
-    """Run a method, and tabulate its states.
+    """Run a method, and record its states in a table.
 
     Parameters
     ----------
     method : callable
-        Begins the method. It is begun twice, first for a single step that compiles.
+        Starts the method. It is started twice, the first time for one step, to compile its kernels.
     columns : callable
-        Returns the columns of a state. Its time does not count.
+        Returns the columns of a state. Its time is not measured.
     at : container of int, optional
-        Steps to record, all by default.
+        Steps to record; all by default.
     restarts : bool
-        True for a method that starts anew for each state: seconds are then those of this state alone.
+        True for a method that starts from scratch for each state. Then seconds are those of each state alone.
 
     Returns
     -------
     DataFrame
-        A row for each record, with step, flops, those of `columns`, and seconds: CPU seconds since the first state.
+        A row for each recorded state, with step, flops, the columns of `columns`, and seconds, the CPU seconds since
+        the first state.
     """
     for _ in islice(method(), 2):
         pass
@@ -93,7 +94,7 @@ def record(
 
 
 def measure(measurements: Sequence[Measurement], repeats: int, progress: Progress = silent) -> pd.DataFrame:
-    """Take several measurements in turn, each `repeats` times; return a row for each, with the columns of `median`."""
+    """Take each measurement `repeats` times, in turn, and return a row for each with the columns of `median`."""
     tick, seconds = ticking(progress, repeats * len(measurements)), np.empty((repeats, len(measurements)))
     for repeat in range(repeats):
         for i, measurement in enumerate(measurements):
@@ -104,7 +105,7 @@ def measure(measurements: Sequence[Measurement], repeats: int, progress: Progres
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """CPU seconds of a call, the mean of as many as take 2 ms together, at least one."""
+    """Return the CPU seconds of a call, averaged over as many calls as take 2 ms together."""
     calls, start, elapsed = 0, time.process_time(), 0.0
     while elapsed < LEAST_SECONDS or not calls:
         call()
@@ -113,21 +114,21 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 
 def seconds_of_projection(ball: Any, W: np.ndarray, **options: Any) -> float:
-    """CPU seconds of a projection of W. ball: a norm's module. options: those of its `project`."""
+    """Return the CPU seconds of a projection of W. ball: the module of a norm. options: options of its `project`."""
     radius, out = RADIUS_SHARE * ball.norm(W), np.empty_like(W)
     return seconds_of(lambda: ball.project(W, radius, out=out, **options))
 
 
 def median(times: Sequence[float] | np.ndarray) -> dict[str, float]:
-    """The columns seconds, low and high of a table: the median of some measurements and its 95 % interval.
+    """Return the columns seconds, low and high of a table: the median of measurements and its 95 % interval.
 
-    The interval lies between two of the measurements and holds for any distribution. It is NaN for fewer than six.
-
+    The interval lies between two of the measurements and is valid for any distribution. It is NaN for fewer than six
+    measurements.
     >>> median([3.0, 1.0, 2.0, 5.0, 4.0, 6.0])
     {'seconds': 3.5, 'low': 1.0, 'high': 6.0}
     """
     ordered = np.sort(times)
-    below = special.bdtr(np.arange(len(ordered) + 1), len(ordered), 0.5)  # P(at most so many lie below the median)
+    below = special.bdtr(np.arange(len(ordered) + 1), len(ordered), 0.5)  # P(at most this many lie below the median)
     place = int(np.searchsorted(below, (1 - CONFIDENCE) / 2))
     low, high = (ordered[place - 1], ordered[-place]) if place else (np.nan, np.nan)
     return {"seconds": float(np.median(ordered)), "low": float(low), "high": float(high)}

@@ -1,6 +1,7 @@
-"""Judge a claim: its number, the interval of that number, and the rows of tables that give them.
+"""Judge a claim: compute its number and the interval of the number from rows of tables, and decide.
 
-`verdicts` states the rule, `shapes` computes the numbers; `quattoni.claims` and `duchi.claims` hold the claims.
+`verdicts` states the rule of verdicts, `shapes` computes the numbers, and `quattoni.claims` and `duchi.claims` have the
+claims.
 """
 
 import re
@@ -11,58 +12,58 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import special  # not stats, which takes half a second to import
+from scipy import special  # scipy.stats takes half a second to import
 
 from jointsparse.checks import require
 from jointsparse.metrics import holm
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
 
 Tables = Mapping[str, pd.DataFrame]
-Where = dict[str, Any]  # columns of a table with values, see `rows_with`
+Where = dict[str, Any]  # columns with their values, which select rows; see `rows_with`
 
-# Level: two methods differ by less than matters. Demonstration: drawn or composed data are no evidence.
+# Level: the difference of two methods is too small to matter. Demonstration: drawn or composed data are no evidence.
 VERDICTS = ("holds", "level", "does not hold", "undecided", "not tested", "demonstration")
 HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION = VERDICTS
 
-# "Above" and "below" 0, "more" and "less" as a ratio, strictly: the closed limits next to 0 and to 1.
+# Strict limits: "above" and "below" 0, "more" and "less" than a ratio of 1, as the closest numbers that satisfy them.
 ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
 MORE, LESS = float(np.nextafter(1.0, 2.0)), float(np.nextafter(1.0, 0.0))
 
 CONFIDENCE = 0.95
-MOST_RUNS = 1000  # Choice: more are no advice
-FAR_BELOW = 0.1  # Choice: "far below" is less than a tenth.
+MOST_RUNS = 1000  # Choice: it is no use to advise more runs
+FAR_BELOW = 0.1  # Choice: "far below" means less than a tenth.
 COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The papers give no number.
-NEARLY_FLAT_SLOPE = 0.15  # Choice: exponent by which seconds may outgrow the stated cost, as caches overflow.
+NEARLY_FLAT_SLOPE = 0.15  # Choice: seconds may outgrow the stated cost by this exponent, because caches overflow.
 
-# Tables whose rows are fits, or records of fits from step to step; and those of measured seconds.
+# Tables whose rows are fits; tables whose rows are the steps of fits; and tables of measured seconds.
 FIT_TABLES = ("chosen", "sparsity", "recovery")
 STEP_TABLES = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
-TIMED_TABLES = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts on them are "timed"
+TIMED_TABLES = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts that rest on them are "timed"
 
-EVERY = "every value"  # of a column; see `Claim.each`
+EVERY = "every value"  # all values of a column; see `Claim.each`
 
 
 def at_least(value: float) -> pd.Interval:
-    """All values from this one on."""
+    """Return the interval of all values from this one on."""
     return pd.Interval(value, np.inf, closed="left")
 
 
 class Claim(NamedTuple):
-    """A claim of a paper: its sentence in our words, and the number that it is about with its claimed limits.
+    """A claim of a paper: its sentence in our words, and the number that decides it, with its limits.
 
     sentence, paper, place: what is claimed, and where.
-    table: the table that is read. beside: others that are read, too.
-    shape: a function of `shapes`, or one of the paper's own, that judges the rows of one case.
-    number: a column, or an expression of columns. means: what it is, with its unit; braces are filled from the rows.
-    where: the rows, see `rows_with`. "against" is the value of the column `by` that the rows are compared with; of
-    several the first that there is.
-    each: a case for each combination of values of these columns. EVERY: all that the table has.
-    by: the column that tells compared rows apart.
-    x: the column along which the number grows, or is compared. group: points of a slope that share an intercept.
-    least, most: the limits, included. level: a difference of two methods that does not matter.
-    exact: True for a count, which needs no interval. on_fits: True for accuracy and sparsity, which have no verdict
-    where many fits are unfinished, and none on drawn data.
-    more: other numbers of the claim, or other tables that have it. A table that a study lacks is left out.
+    table: the table that the number is computed from. beside: other tables that are read.
+    shape: a function of `shapes`, or of the paper's claims, that judges the rows of one case.
+    number: a column, or an expression of columns. means: a description with the unit; braces are filled from the rows.
+    where: selects the rows, see `rows_with`. "against" is the value of the column `by` that the rows are compared with;
+    from a tuple, the first value that occurs in the table.
+    each: columns with values; every combination of values is a case. EVERY stands for all values in the table.
+    by: the column that distinguishes the compared rows.
+    x: the column along which the number grows or is compared. group: points of a slope that share an intercept.
+    least, most: the limits, included. level: the largest difference of two methods that does not matter.
+    exact: True for a count, which needs no interval. on_fits: True for accuracy and sparsity, which have no verdict if
+    too many fits are unfinished, and none on drawn data.
+    more: further numbers of the claim, or further tables that have it. Tables that a study does not have are skipped.
     """
 
     sentence: str
@@ -86,25 +87,25 @@ class Claim(NamedTuple):
     more: "tuple[Claim, ...]" = ()
 
     def and_also(self, **changes: Any) -> "Claim":
-        """The claim with one more number, or another table that has it: this row with changes."""
+        """Return the claim with one more number, or one more table: a copy of this row with these changes."""
         return self._replace(more=(*self.more, self._replace(more=(), **changes)))
 
     @property
     def fits(self) -> str:
-        """The table of the fits that the claim is about, or nothing."""
+        """The table of the fits that the claim is about, or an empty string."""
         return self.table if self.table in (*FIT_TABLES, *STEP_TABLES) else "chosen" * self.on_fits
 
     @property
     def tables(self) -> set[str]:
-        """All tables that are read, as far as a study has them."""
+        """All tables that are read if the study has them."""
         return {part.table for part in (self, *self.more)} | {self.fits, *self.beside} - {""}
 
 
 class Estimate(NamedTuple):
-    """A number, its 95 % interval (NaN: none), where that comes from, and the degrees of freedom of its t quantile.
+    """A number, its 95 % interval (NaN without one), the origin of both, and the degrees of freedom of its t quantile.
 
-    over_runs: the part of the interval's half width that more runs make smaller; NaN if none does. wants: what would
-    make the interval smaller then. of_logs: True if the interval is one of the number's logarithm.
+    over_runs: the part of the interval's half width that more runs would reduce, or NaN. wants: what would narrow the
+    interval if over_runs is NaN. of_logs: True if the interval was computed on the log scale.
     """
 
     number: float
@@ -118,10 +119,10 @@ class Estimate(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A number of a claim and the verdict that it leads to.
+    """A number of a claim, and the verdict that follows from it.
 
-    number_means: the quantity with its unit, and the source of its interval; the reason, if not tested. where: the rows
-    that gave the number. n: their size, if there is one.
+    number_means: what the number is, with its unit and the origin of its interval; or the reason, if not tested. where:
+    selects the rows that gave the number. n: the size of their training sets, if there is one.
     """
 
     claim: Claim
@@ -132,25 +133,27 @@ class Judgement(NamedTuple):
     n: int | None = None
 
     def adding(self, note: str, verdict: str = "") -> "Judgement":
-        """The judgement with more text about its number, and perhaps another verdict."""
+        """Return the judgement with more text about its number, and optionally another verdict."""
         return self._replace(number_means=self.number_means + note, verdict=verdict or self.verdict)
 
-    def withheld(self, verdict: str, why: str = "no number of runs would decide it, as it is a bound") -> "Judgement":
-        """Turn this verdict into "undecided": the number is a bound, say, and the true one may contradict it."""
+    def withheld(
+        self, verdict: str, why: str = "no number of runs would decide it, because it is a bound"
+    ) -> "Judgement":
+        """Turn this verdict into "undecided", for instance because the number is only a bound."""
         return self.adding(f"; {why}", verdict=UNDECIDED) if self.verdict == verdict else self
 
 
 class NotTested(Exception):
-    """Raised with the reason if the tables say nothing about a claim."""
+    """Raised with a reason if the tables contain no rows to test a claim."""
 
 
 def judged(claim: Claim, tables: Tables) -> list[Judgement]:
-    """Judge each case of a claim; one without data is not tested. "Does not hold" is kept if Holm's correction does."""
+    """Judge each case of a claim. "Does not hold" becomes undecided or level unless it survives Holm's correction."""
     parts = [part for part in (claim, *claim.more) if part.table in tables] or [claim]
     judgements = [judgement for part in parts for judgement in _judged_cases(part, tables)]
     p_values = holm(np.array([_reversal(judgement) for judgement in judgements]))
     n_tests = np.count_nonzero(~np.isnan(p_values))
-    note = f"; it would not hold alone, but after Holm's correction over {n_tests} rows more runs would decide it"
+    note = f"; on its own it would not hold; after Holm's correction over {n_tests} rows, more runs would decide it"
     for i, (judgement, p) in enumerate(zip(judgements, p_values, strict=True)):
         if judgement.verdict == DOES_NOT_HOLD and p > 1 - CONFIDENCE:
             judgements[i] = judgement.adding(note, verdict=_level_or_undecided(judgement))
@@ -173,7 +176,7 @@ def _not_tested(claim: Claim, reason: NotTested, where: Where) -> Judgement:
 
 
 def cases(claim: Claim, tables: Tables) -> list[Where]:
-    """The rows of each case of a claim, one per combination of values in `claim.each`."""
+    """Return for each case of a claim what selects its rows. Every combination of values in `claim.each` is a case."""
     open_columns = [column for column, values in claim.each.items() if EVERY in values]
     rows = rows_with(tables, claim.table, *open_columns, **_without(claim.where, "against"))
     choices = []
@@ -191,16 +194,16 @@ def _with_known(claim: Claim, tables: Tables, where: Where) -> Where:
 
 
 def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judgement:
-    """Judge a number. Raises NotTested if it is NaN.
+    """Judge a number. Raise NotTested if it is NaN.
 
     Parameters
     ----------
     claim : Claim
-        Its limits, and what the number means.
+        The claim, whose limits decide.
     estimate : Estimate
         The number with its interval.
     where : dict
-        The rows that gave it.
+        Selects the rows that gave the number.
     **row : Any
         Other values for the braces of `claim.means`.
     """
@@ -218,18 +221,18 @@ def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judg
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
-    """Return the verdict on an interval [low, high] that is claimed to lie in [least, most].
+    """Return the verdict on the claim that a number is in [least, most], from its interval [low, high].
 
     Parameters
     ----------
     low : float
-        Lower end of the interval; NaN is undecided.
+        Lower end of the interval. NaN gives "undecided".
     high : float
-        Upper end.
+        Upper end of the interval.
     least : float
         Lower limit of the claim, included.
     most : float
-        Upper limit, included.
+        Upper limit of the claim, included.
     """
     if least <= low and high <= most:
         return HOLDS
@@ -242,15 +245,15 @@ def _level_or_undecided(judgement: Judgement) -> str:
 
 
 def _wanted(judgement: Judgement) -> str:
-    """Name the runs that would decide an undecided judgement, if its number stays."""
+    """Return how many runs would decide an undecided judgement if its number stays the same."""
     estimate, claim = judgement.estimate, judgement.claim
     if np.isnan(estimate.over_runs + estimate.low):
         return estimate.wants
-    # The nearer limit decides, and the half of the interval that faces it.
+    # The nearer limit decides, together with the half of the interval on its side.
     to_least, to_most = abs(estimate.number - claim.least), abs(claim.most - estimate.number)
     distance = min(to_least, to_most)
     half = estimate.number - estimate.low if to_least <= to_most else estimate.high - estimate.number
-    # half^2 is over_runs^2 plus the square of another part. Only over_runs shrinks with more runs, as 1 / sqrt(runs).
+    # half^2 is over_runs^2 plus the square of another part. More runs reduce only over_runs, as 1 / sqrt(runs).
     room = distance**2 - (half**2 - estimate.over_runs**2)
     if room <= 0:
         return "no number of runs"
@@ -259,7 +262,10 @@ def _wanted(judgement: Judgement) -> str:
 
 
 def _reversal(judgement: Judgement) -> float:
-    """One-sided p-value of a number outside its limits, by the t distribution of its interval; 1 inside. NaN: none."""
+    """Return the one-sided p-value of a number outside its limits, from the t distribution of its interval.
+
+    It is 1 for a number inside the limits, and NaN without an interval.
+    """
     estimate, claim = judgement.estimate, judgement.claim
     number, freedom = estimate.number, estimate.freedom
     end, limit = (estimate.high, claim.least) if number < claim.least else (estimate.low, claim.most)
@@ -277,7 +283,7 @@ def _reversal(judgement: Judgement) -> float:
 
 
 def describe(where: Where) -> str:
-    """Describe the selected rows in words.
+    """Describe in words which rows are selected.
 
     >>> describe({"n": 1, "method": ("d", "e"), "x": pd.Interval(10, np.inf, closed="left")})
     'n=1, method=d or e, 10<=x'
@@ -298,7 +304,7 @@ def _text(value: Any) -> str:
 
 
 def several(value: Any) -> tuple[Any, ...]:
-    """A tuple as it is, another value as a tuple of it."""
+    """Return a tuple unchanged, and any other value as a tuple with one element."""
     return value if isinstance(value, tuple) else (value,)
 
 
@@ -307,7 +313,7 @@ def _without(where: Where, *columns: str) -> Where:
 
 
 def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataFrame:
-    """Return the rows of a table with these values, at least one.
+    """Return the rows of a table with these values. There must be at least one.
 
     Parameters
     ----------
@@ -316,19 +322,19 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     name : str
         The table to read.
     *needed : str
-        Other columns, or expressions of columns, that it must have.
+        Further columns, or expressions of columns, that the table must have.
     **where : Any
-        A value for each column or expression, a tuple of accepted values, or a pandas Interval.
+        By column or expression: a value, a tuple of accepted values, or a pandas Interval.
 
     Raises
     ------
     NotTested
-        If there is no such table or row.
+        If there is no table of this name, or no such row.
     ValueError
         If the table lacks a column.
     """
     table = tables.get(name, pd.DataFrame())
-    require(not table.empty, f"there is no table {name}, or it is empty", NotTested)
+    require(not table.empty, f"the table {name} is missing or empty", NotTested)
     expressions = (*needed, *where)
     missing = [column for expression in expressions for column in columns_of(expression) if column not in table]
     require(not missing, f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
@@ -338,7 +344,7 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
 
 
 def columns_of(expression: str) -> list[str]:
-    """Columns in an expression.
+    """Return the names of the columns in an expression.
 
     >>> columns_of("seconds / (x * log(x))")
     ['seconds', 'x', 'x']
@@ -347,11 +353,13 @@ def columns_of(expression: str) -> list[str]:
 
 
 def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
-    """The rows of a table with these values, as far as it has the columns."""
+    """Return the rows of a table with these values. Columns that the table does not have are ignored."""
     chosen = np.ones(len(table), dtype=bool)
     for expression, value in where.items():
         if set(columns_of(expression)) <= set(table):
-            values: Any = table[expression] if expression in table else table.eval(expression)  # which takes 4 ms
+            values: Any = (
+                table[expression] if expression in table else table.eval(expression)
+            )  # eval takes 4 ms, so it is used only for expressions
             accepted = (
                 values.between(value.left, value.right, inclusive=value.closed)
                 if isinstance(value, pd.Interval)
@@ -362,18 +370,18 @@ def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
 
 
 def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.DataFrame]:
-    """The rows of a case, and those that they are compared with.
+    """Return the rows of a case, and the rows that they are compared with.
 
     Parameters
     ----------
     claim : Claim
-        Its table, and the column that tells the two apart.
+        The claim, with its table and the column that distinguishes the two.
     tables : mapping
         Tables by name.
     where : dict
-        The rows of the case.
+        Selects the rows of the case.
     *needed : str
-        Other columns that the table must have.
+        Further columns that the table must have.
     """
     rest = _without(where, claim.by, "against")
     return [
@@ -383,16 +391,16 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
 
 
 def first_known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
-    """First of these names that the column has."""
+    """Return the first of these names that occurs in the column."""
     present = [name for name in names if (rows[column] == name).any()]
     require(present, f"there is no row with {describe({column: names})}", NotTested)
     return present[0]
 
 
 def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Return rows by a column. Raises ValueError if one of its values stands in several rows."""
+    """Return the rows indexed by a column. Raise ValueError if a value of the column occurs in several rows."""
     several_rows = rows[key][rows[key].duplicated()].unique()
-    require(not len(several_rows), f"expected one row for each {key}, got several for {list(several_rows)}")
+    require(not len(several_rows), f"there must be one row for each {key}, got several for {list(several_rows)}")
     return rows.set_index(key)
 
 
@@ -400,24 +408,24 @@ def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
-    """Mean and t interval of values, one per run or per `of`. NaN are left out. Few values have no interval."""
+    """Return the mean and t interval of values, one per run (or `of`), without NaN. Few values give no interval."""
     numbers = pd.Series(values, dtype=float).dropna().to_numpy()
     n = len(numbers)
-    require(n, f"no {of} has all numbers that are needed", NotTested)
+    require(n, f"no {of} has all the numbers that are needed", NotTested)
     mean = float(numbers.mean())
     if n < FEWEST_RUNS:
         counted = f"one {of}" if n == 1 else f"mean over {n} {of}s"
-        return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which takes {FEWEST_RUNS}")
+        return Estimate(mean, np.nan, np.nan, f"{counted}, no interval, which needs {FEWEST_RUNS}")
     half = float(half_width(numbers.std(ddof=1), n))
     origin = f"mean and 95 % t interval over {n} {of}s"
     return Estimate(mean, mean - half, mean + half, origin, freedom=n - 1, over_runs=half)
 
 
 def geometric_mean_over(ratios: pd.Series) -> Estimate:
-    """Geometric mean of ratios, one per run, and its interval, computed from their logarithms."""
+    """Return the geometric mean of ratios, one for each run, with an interval computed on the log scale."""
     require(
         ratios.dropna().between(0, np.inf, inclusive="neither").all(),
-        "a geometric mean needs positive, finite numbers",
+        "a geometric mean requires positive, finite numbers",
         NotTested,
     )
     mean = mean_over(np.log(ratios))
@@ -426,17 +434,17 @@ def geometric_mean_over(ratios: pd.Series) -> Estimate:
 
 
 def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Estimate:
-    """Slope of log y on log x by least squares, and its t interval. Groups of points have an intercept each."""
+    """Return the least-squares slope of log y over log x and its t interval. Each group has its own intercept."""
     points = pd.DataFrame({"u": np.asarray(x, float), "v": np.asarray(y, float)})
     require(
         ((points > 0) & np.isfinite(points)).all(axis=None),
-        "a slope between logarithms needs positive, finite numbers",
+        "a slope on the log scale requires positive, finite numbers",
         NotTested,
     )
     points = points.transform("log")
     groups = points.groupby(np.zeros(len(points)) if group is None else np.asarray(group))
     n_sizes = groups["u"].nunique().max()
-    require(n_sizes >= 2, f"a slope needs two sizes, got {n_sizes}", NotTested)
+    require(n_sizes >= 2, f"a slope requires at least two sizes, got {n_sizes}", NotTested)
     u, v = (points - groups.transform("mean")).to_numpy().T
     spread, freedom = float(u @ u), len(points) - groups.ngroups - 1
     slope = float(u @ v) / spread

@@ -1,6 +1,7 @@
-"""The shapes of claims: from the rows of one case to its number. A row of the papers' claims names one.
+"""The shapes of claims: functions that compute the number of a claim from the rows of a case.
 
-Each takes the claim, the tables, and `where`: the rows of the case (see `judging.cases`).
+Each takes the claim, the tables, and `where`, which selects the rows of the case (see `judging.cases`). The docstring
+of a shape is printed with the claim, followed by its limits, so it is a noun phrase.
 """
 
 import numpy as np
@@ -52,17 +53,17 @@ def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Jud
     """Mean difference over runs, whose interval joins runs with resampled test images."""
     columns = ["difference", "low", "high", "low_words", "high_words", "over_runs", "runs"]
     rows = rows_with(tables, claim.table, *columns, **where)
-    require(len(rows) == 1, f"expected one row of {claim.table} with {describe(where)}, got {len(rows)}")
+    require(len(rows) == 1, f"there must be one row of {claim.table} with {describe(where)}, got {len(rows)}")
     row = rows[columns].iloc[0].astype(float)
     origin = f"95 % interval, paired bootstrap over test images joined with the t interval over runs; {row.runs:g} runs"
     if np.isnan(row.low):
-        origin = f"mean over {row.runs:g} runs, no interval, which takes {FEWEST_RUNS}"
+        origin = f"mean over {row.runs:g} runs, no interval, which needs {FEWEST_RUNS}"
     estimate = Estimate(float(row.difference), float(row.low), float(row.high), origin)
     if row.runs > 1:
         estimate = estimate._replace(freedom=float(row.runs) - 1, over_runs=float(row.over_runs))
     note = ""
     if not np.isnan(row.low_words):
-        note = f"; with words as a sample, too: {row.low_words:.3g} to {row.high_words:.3g}"
+        note = f"; interval if words are resampled, too: {row.low_words:.3g} to {row.high_words:.3g}"
     beside = rows_with(tables, claim.table, **{column: where[column] for column in where if column != "average"})
     for other in beside[beside["average"] != where["average"]].itertuples():
         note += f"; mean over words {other.average}: {other.difference:.3g}"
@@ -70,13 +71,13 @@ def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Jud
 
 
 def largest(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Largest of all rows, which needs no interval."""
+    """Largest value of all rows, which needs no interval."""
     rows = rows_with(tables, claim.table, claim.number, **where)
     return [conclude(claim, Estimate(float(rows[claim.number].max()), np.nan, np.nan, f"of {len(rows)} draws"), where)]
 
 
 def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm over that of x."""
+    """Slope of the logarithm of the number over the logarithm of x."""
     needed = columns_of(claim.number)
     rows = rows_with(tables, claim.table, claim.x, *needed, **where).dropna(subset=needed)
     require(len(rows), f"table {claim.table} has no {claim.number} with {describe(where)}", NotTested)
@@ -87,66 +88,67 @@ def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def ratio_slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm of a ratio over that of x."""
+    """Slope of the logarithm of a ratio over the logarithm of x."""
     sides = pair(claim, tables, where, claim.x, claim.number)
     values, against = (rows.set_index(claim.x)[claim.number] for rows in sides)
     ratios = (values / against).dropna()
-    require(len(ratios), "the two were not measured at the same sizes", NotTested)
+    require(len(ratios), "the two methods were not measured at the same sizes", NotTested)
     at = ratios.index.max()
     return [conclude(claim, slope_of(ratios.index, ratios), where, at=at, value=ratios[at])]
 
 
 def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of medians at the largest size that both have."""
+    """Ratio of the medians at the largest size at which both methods were measured."""
     sides = pair(claim, tables, where, claim.x, claim.number, claim.by, "repeats")
     common = set(sides[0][claim.x]) & set(sides[1][claim.x])
-    require(common, "the two were not measured at the same sizes", NotTested)
+    require(common, "the two methods were not measured at the same sizes", NotTested)
     largest_size = max(common)
     at_largest = (side[side[claim.x] == largest_size].pipe(once, claim.by) for side in sides)
     fastest, against = (rows.nsmallest(1, claim.number).reset_index().to_dict("records")[0] for rows in at_largest)
     middle = np.log(fastest[claim.number] / against[claim.number])
-    # Of the logarithms, whose half widths add as those of independent numbers do.
+    # Logarithms of independent numbers: their half widths add up in squares.
     halves, halves_against = (
         np.log([row.get(end, np.nan) / row[claim.number] for end in ("low", "high")]) for row in (fastest, against)
     )
     low, high = middle - np.hypot(halves[0], halves_against[1]), middle + np.hypot(halves[1], halves_against[0])
-    joined = "no interval" if np.isnan(low) else "95 % intervals joined as those of logarithms"
+    joined = "no interval" if np.isnan(low) else "95 % interval from both intervals, on the log scale"
     origin = f"medians of {min(fastest['repeats'], against['repeats'])} repeats, {joined}; timed"
     number, low, high = map(float, np.exp([middle, low, high]))
     estimate = Estimate(number, low, high, origin, wants="more repeats", of_logs=True)
     where = where | {claim.by: fastest[claim.by], claim.x: largest_size}
-    # Values of the other row fill the braces of `means`, but the name stays that of the fastest. The judgement has no
-    # n, as `means` states it with what it counts.
+    # The values of the slower row fill the braces of `means`, but the name is that of the fastest row. The judgement
+    # has no n, because `means` says what n counts.
     return [conclude(claim, estimate, where, **against | {claim.by: fastest[claim.by]})._replace(n=None)]
 
 
-# From step to step
+# Experiments that record every step
 
-# Choice: the accuracy 1e-2 of Duchi et al., sec. 7, counts as a fraction of the objective at w = 0. There it is
-# absolute, which is a harder mark where that objective is above 1. It depends on the scale of drawn data, which the
+# Choice: the accuracy 1e-2 of Duchi et al., sec. 7, is a fraction of the objective at w = 0. In the paper it is
+# absolute, which is stricter where that objective is above 1, and depends on the scale of the random data, which the
 # paper does not give.
 ACCURACY = 1e-2
 
 
 def sooner(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio over runs. Where a method never gets there its total cost counts, a lower bound, against
-    which nothing is concluded.
+    """Geometric mean ratio over runs. If a method never reaches the accuracy, its total cost counts as a
+    lower bound, and a verdict that the bound favours is withheld.
     """
     costs = costs_to_accuracy(claim, tables, where)
     judgement = conclude(claim, geometric_mean_over(costs["ratio"]), where)
     for bound, verdict, who in (("bound", HOLDS, claim.by), ("bound_of_other", DOES_NOT_HOLD, "against")):
         if costs[bound].any():
             reached = f"{(~costs[bound]).sum()} of {len(costs)} runs"
-            note = f"; {' or '.join(several(where[who]))} gets there in {reached}, in the rest all it spent counts"
+            name = " or ".join(several(where[who]))
+            note = f"; {name} reaches the accuracy in {reached}; in the other runs, its total cost counts"
             judgement = judgement.withheld(verdict).adding(note)
     return [judgement]
 
 
 def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
-    """Costs until ACCURACY by run, of the best of several methods and of another one.
+    """Return the costs until ACCURACY by run, of the best compared method and of the method it is compared with.
 
-    Columns: those of `until`, of the other one with the suffix _of_other; ratio. Runs in which no one gets there are
-    left out.
+    Columns: those of `until`, the same with the suffix _of_other for the other method, and ratio. Runs in which no
+    method reaches the accuracy are left out.
     """
     sides = []
     for rows in pair(claim, tables, where, "run", "suboptimality", claim.number):
@@ -160,14 +162,15 @@ def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFram
 
 
 def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
-    """Least cost by run at which a method of the rows reaches the accuracy.
+    """Return for each run the least cost at which a method of the rows reaches the accuracy.
 
-    Columns: spent; bound: True if no method reaches it. Then `spent` is the least total cost, a lower bound.
+    Columns: spent; bound, which is True if no method reaches the accuracy. Then spent is the least total cost, a lower
+    bound.
     """
     reached = rows[rows["suboptimality"] <= accuracy].groupby("run")[spent].min()
-    in_all = rows.groupby(["run", "method"])[spent].max().groupby("run").min()
-    reached = reached.reindex(in_all.index)
-    return pd.DataFrame({"spent": reached.fillna(in_all), "bound": reached.isna()})
+    totals = rows.groupby(["run", "method"])[spent].max().groupby("run").min()
+    reached = reached.reindex(totals.index)
+    return pd.DataFrame({"spent": reached.fillna(totals), "bound": reached.isna()})
 
 
 def difference_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -183,12 +186,12 @@ def ratio_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def _side_by_side(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
-    """Values of both methods by run, each at its last record until both have spent equally much of x."""
+    """Return the values of both methods by run, from the last record up to the smaller of their totals of x."""
     sides = pair(claim, tables, where, "run", "schedule", "eta0", claim.x, claim.number)
     for rows in sides:
         several_fits = len(rows.drop_duplicates(["run", "schedule", "eta0"])) > rows["run"].nunique()
-        require(not several_fits, f"expected one schedule and eta0 per run to read {claim.number} from, got several")
-    in_all = pd.concat([rows.groupby("run")[claim.x].max() for rows in sides], axis=1).min(axis=1, skipna=False)
-    until_then = (rows[rows[claim.x] <= rows["run"].map(in_all)].sort_values(claim.x, kind="stable") for rows in sides)
+        require(not several_fits, f"each run must have one schedule and eta0 to read {claim.number} from, got several")
+    total = pd.concat([rows.groupby("run")[claim.x].max() for rows in sides], axis=1).min(axis=1, skipna=False)
+    until_then = (rows[rows[claim.x] <= rows["run"].map(total)].sort_values(claim.x, kind="stable") for rows in sides)
     last = [rows.drop_duplicates("run", keep="last").set_index("run")[claim.number] for rows in until_then]
     return pd.DataFrame(dict(zip(("compared", "against"), last, strict=True))).dropna()

@@ -102,7 +102,7 @@ SPARSE = pd.Interval(
 )  # fraction of all features, as for the unigrams of the stochastic runs in sec. 7
 # Choice: about the "on average one-thousand non-zero features" of an example, sec. 1.
 ABOUT_1000 = pd.Interval(300, 3_000, closed="both")
-PROJECTIONS = ("pivot", "newton")  # the paper's Fig. 2, and ours
+PROJECTIONS = ("pivot", "newton")  # the paper's Fig. 2, and our default
 BATCH, SINGLE_OR_FEW = ("batch 25%", "batch 100%"), ("stochastic 1", "stochastic 100")
 # Paper: its coordinate descent, by Friedman et al. (2007), is for least squares.
 TO_INTERIOR = {"method": ("batch", "stochastic", "line-search"), "against": "interior-point"}

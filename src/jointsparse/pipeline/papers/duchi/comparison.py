@@ -1,4 +1,4 @@
-"""Compare methods on a problem, each with its best step sizes: the loop and the table of the paper's experiments.
+"""Compare methods on a problem, each with its best step sizes: the loop and the tables of the paper's experiments.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -23,10 +23,11 @@ from jointsparse.pipeline.sweep import at_edge
 
 
 class Comparison(NamedTuple):
-    """How all methods of a problem are measured.
+    """How the methods of a problem are compared.
 
-    columns: returns the columns of a state. Among them are objective, and bound, a lower bound of the optimum. at_zero:
-    the objective at W = 0, the unit of suboptimality. bound: a lower bound of the optimum that is known beforehand.
+    columns: returns the columns of a state, among them the objective and bound, a lower bound of the optimum. at_zero:
+    the objective at W = 0, by which suboptimality is divided. bound: a lower bound of the optimum that is known
+    beforehand.
     """
 
     columns: Columns
@@ -34,18 +35,18 @@ class Comparison(NamedTuple):
     bound: float
 
     def suboptimality(self, table: pd.DataFrame, objective: str = "objective") -> pd.Series:
-        """(objective - bound) / at_zero of each record, with the best bound of the problem or of any record."""
+        """Return (objective - bound) / at_zero of each record, with the best bound known from any record."""
         return (table[objective] - max(self.bound, table["bound"].max())) / self.at_zero
 
 
 def certified_columns(
     objective: Any, certify: Callable[[Any], tuple[float, float]], **more: Callable[[Matrix], float]
 ) -> Columns:
-    """Return a function from a state to its columns objective, bound, non_zero, and more.
+    """Return a function that returns the columns of a state: objective, bound, non_zero, and the columns of `more`.
 
-    objective: has a method `tangent`, whose result begins with the weights. certify: returns the objective at a
-    tangent, and a lower bound of the optimum. more: functions of the weights, by column. non_zero is the fraction of
-    weights that are not 0.
+    objective: has a method `tangent`, which returns a tuple that begins with the weights. certify: returns the
+    objective at a tangent, and a lower bound of the optimum. more: functions of the weights, by column. non_zero is the
+    fraction of non-zero weights.
     """
 
     def columns(state: State) -> dict[str, float]:
@@ -58,7 +59,7 @@ def certified_columns(
 
 
 def halved(data: Samples, y: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    """Features and labels of the samples to learn from, then of the samples to test with."""
+    """Return features and labels of the training half of the samples, and features and labels of the test half."""
     learn, test = tasks.halves(data.images)
     return select(data.X, learn), y[learn], select(data.X, test), y[test]
 
@@ -79,32 +80,32 @@ def best_runs(
     Parameters
     ----------
     begin : callable
-        Begins a method with a schedule and a first step size.
+        Starts a method with a schedule and a first step size.
     columns : callable
         Returns the columns of a state.
     grids : mapping from method to sequence of float
-        First step sizes to try.
+        First step sizes to try for each method.
     schedules : sequence of str
-        To try with each of them.
+        Schedules to try with each first step size.
     at : container of int, optional
-        Steps to record, all by default.
+        Steps to record; all by default.
     by : str
-        Column whose last number is the smallest in the best run.
+        Column that is smallest at the end of the best run.
     repeats : int, at least 1
-        Runs with the best step sizes, the methods in turn, for the median of their seconds. The first one is the run
-        that was the best.
+        Number of runs with the best step sizes, including the first; their median seconds are reported. The methods are
+        run in turn.
     tick : callable
         Called after each run.
 
     Returns
     -------
     DataFrame
-        With the columns of `harness.record`, method, and those that `best_of` adds.
+        The columns of `harness.record`, method, and the columns that `best_of` adds.
 
     Raises
     ------
     ValueError
-        All runs of a method diverge.
+        If all runs of a method diverge.
     """
 
     def run(method: str, schedule: str, eta0: float) -> pd.DataFrame:
@@ -125,37 +126,37 @@ def best_runs(
 def best_of(
     run: Callable[[str, float], pd.DataFrame], schedules: Sequence[str], eta0: Sequence[float], by: str = "objective"
 ) -> pd.DataFrame:
-    """Try each schedule with each eta0, and return the records with the smallest last number in the column `by`.
+    """Try each schedule with each eta0, and return the records with the smallest final value in the column `by`.
 
     Parameters
     ----------
     run : callable
-        Returns the records of a schedule and an eta0. Those that diverge are left out.
+        Returns the records for a schedule and an eta0. Runs that diverge are skipped.
     schedules : sequence of str
-        To try.
+        Schedules to try.
     eta0 : sequence of float
-        To try with each schedule.
+        First step sizes to try with each schedule.
     by : str
-        Column to choose by.
+        Column by which the best run is chosen.
 
     Returns
     -------
     DataFrame
-        With more columns:
-        - schedule, eta0: the best ones.
-        - lowest: the smallest `by` that any schedule and eta0 has reached by then.
-        - warning: an eta0 at the edge of its grid, or an objective that is no lower at the end.
+        The records of the best run, with further columns:
+        - schedule, eta0: the best schedule and first step size.
+        - lowest: the smallest `by` that any schedule and eta0 has reached up to this step.
+        - warning: an eta0 at the edge of its grid, or an objective that has not decreased.
 
     Raises
     ------
     ValueError
-        All diverge.
+        If all runs diverge.
     """
     tables = []
     for schedule, eta in product(schedules, eta0):
         with suppress(Diverged):
             tables.append(run(schedule, eta).assign(schedule=schedule, eta0=eta))
-    require(tables, f"steps diverged with each eta0 of {list(eta0)}: choose smaller ones, or scale the features")
+    require(tables, f"descent diverged for every eta0 in {list(eta0)}: choose a smaller eta0, or scale the features")
     best = min(tables, key=lambda table: table[by].iloc[-1])
     lowest = np.minimum.accumulate(np.min([table[by] for table in tables], axis=0))
     flags = [at_edge("eta0", best["eta0"].iloc[0], eta0)]

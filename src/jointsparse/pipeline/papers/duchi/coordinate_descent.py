@@ -1,4 +1,4 @@
-"""Coordinate descent for a loss with an l1 penalty, by scikit-learn, for arrays X."""
+"""Coordinate descent for a loss with an l1 penalty, by scikit-learn, for dense X."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,14 @@ from jointsparse.pipeline.papers.harness import State
 
 
 def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence[int]) -> Iterator[State]:
-    """Minimise f(w) + penalty ||w||_1 by scikit-learn's solvers, with one state for each number of iterations.
+    """Minimise f(w) + penalty ||w||_1 by scikit-learn's solvers, and yield a state for each number of iterations.
 
-    - "squared": `Lasso`, cyclic coordinate descent. An iteration is a pass over the coordinates, 4 nnz operations, or
-      fewer if it leaves out coordinates that are known to stay 0.
-    - "logistic": liblinear, Newton steps by coordinate descent. It does not report its passes within a step, so flops
-      are NaN. It copies X at each fit.
+    - "squared": `Lasso`, cyclic coordinate descent. An iteration is a pass over the coordinates with 4 nnz operations,
+      or fewer if it skips coordinates that are known to stay 0.
+    - "logistic": liblinear, Newton steps by coordinate descent. It does not report the passes within a step, so flops
+      are NaN. Each fit copies X.
 
-    Each state is a run of its own from w = 0. penalty: above 0. n_iter: numbers of iterations, increasing from 1 on.
+    Each state is a separate run from w = 0. penalty: above 0. n_iter: increasing numbers of iterations, from 1 on.
 
     References
     ----------
@@ -29,10 +29,10 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
     from sklearn.linear_model import Lasso, LogisticRegression
 
     is_lasso, exact = objective.loss == "squared", {"fit_intercept": False, "tol": 1e-15}
-    # Lasso divides the squares by the number of samples. LogisticRegression multiplies the losses by C, the norm by 1.
+    # Lasso divides the squares by the number of samples. LogisticRegression multiplies the losses, not the norm, by C.
     model: Any = Lasso(alpha=penalty, copy_X=False, **exact)
     if not is_lasso:
-        # Version 1.8 changed how to ask for the l1 norm.
+        # scikit-learn 1.8 changed how the l1 norm is requested.
         old = tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8)
         norm: dict[str, Any] = {"penalty": "l1"} if old else {"l1_ratio": 1.0}
         model = LogisticRegression(
@@ -42,6 +42,6 @@ def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence
     yield State(0, lambda: np.zeros(objective.n_features), 0.0)
     for step in n_iter:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the number of iterations is too small to converge
+            warnings.simplefilter("ignore")  # few iterations do not converge, which is intended
             model.set_params(max_iter=step).fit(X, objective.y)
         yield State(step, lambda: np.ravel(model.coef_), step * 4.0 * X.size if is_lasso else np.nan)

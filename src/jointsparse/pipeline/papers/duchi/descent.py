@@ -27,9 +27,9 @@ from jointsparse.pipeline.papers.duchi.steps import (
 )
 from jointsparse.pipeline.papers.harness import State
 
-ENTROPIC_FLOPS = 15  # two logarithms: step, less the largest, exp, sum, scale; and their difference
-LAZY_PROJECTION_FLOPS = 12  # out of a heap or tree and into it again, six operations at each level
-LAZY_ENTROPIC_FLOPS = 22  # two logarithms: step, exp before and after, and a sum that carries its rounding along
+ENTROPIC_FLOPS = 15  # for two logarithms: step, subtract maximum, exp, sum, scale; then subtract
+LAZY_PROJECTION_FLOPS = 12  # out of a heap or tree and back, six operations per level
+LAZY_ENTROPIC_FLOPS = 22  # for two logarithms: step, exp before and after, compensated sum
 
 
 def descend(
@@ -43,10 +43,10 @@ def descend(
     batches: Sequence[RowNumbers] | None = None,
     lazy: bool = False,
 ) -> Iterator[State]:
-    """Minimise f(w) subject to ||w||_1 <= radius by steps along the gradient of all samples, or of a few.
+    """Minimise f(w) subject to ||w||_1 <= radius by steps along the gradient of all samples, or of a few samples.
 
-    The gradient of a few samples is scaled to estimate that of all. For samples with k entries it takes
-    4 k + SLOPE_FLOPS batch_size operations, and a step takes those of the method besides.
+    The gradient of a few samples is scaled so that it estimates the full gradient. For samples with k entries it takes
+    4 k + SLOPE_FLOPS batch_size operations, to which those of the method are added.
 
     Parameters
     ----------
@@ -56,22 +56,23 @@ def descend(
     eta0 : float, above 0
         First step size.
     n_iter : int, at least 1
-        Steps.
+        Number of steps.
     method : "projection" or "entropic"
-        w <- P(w - eta0 / sqrt(t) gradient), or exponentiated gradient.
+        "projection" is w <- P(w - eta0 / sqrt(t) gradient); "entropic" is exponentiated gradient.
     schedule : str
-        Schedule of the step sizes, see `entropic.step_sizes`.
+        Schedule of the step sizes; see `entropic.step_sizes`.
     batches : sequence of int arrays, optional
-        Numbers of the samples of each step, see `steps.draw_batches`. All samples by default.
+        Row numbers of the samples of each step; see `steps.draw_batches`. Every step uses all samples by default.
     lazy : bool
-        Let a step touch only the features of its samples, if X is sparse. Dense steps are faster for many samples.
+        Whether a step changes only the features of its samples, if X is sparse. With many samples, dense steps are
+        faster.
 
     Raises
     ------
     Diverged
-        A step overflows.
+        If a step overflows.
     ValueError
-        Input out of range.
+        If an input is out of range.
 
     References
     ----------
@@ -92,7 +93,7 @@ def descend(
 
 
 class LazyProjected(Lazy):
-    """w in the ball, projected in steps that touch only the features of their samples."""
+    """A point in the l1 ball that is moved by projected steps, which touch only the features of their samples."""
 
     def __init__(self, n: int, radius: float) -> None:
         super().__init__(n, 1, "l1", radius)
@@ -107,7 +108,7 @@ class LazyProjected(Lazy):
 
 
 class LazyEntropic(SparseEntropic):
-    """w in the ball, moved by steps of the exponentiated gradient that touch only the features of their samples."""
+    """A point in the l1 ball that is moved by exponentiated gradient, touching only the features of the samples."""
 
     entry_flops = LAZY_ENTROPIC_FLOPS
 
@@ -122,7 +123,7 @@ class LazyEntropic(SparseEntropic):
 def lazy_steps(
     objective: Objective, point: LazyProjected | LazyEntropic, etas: Vector, batches: Sequence[RowNumbers]
 ) -> Iterator[State]:
-    """Move the weights of the features of the samples of each step. X is sparse.
+    """Move the weights of the features of each step's samples, for sparse X.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def lazy_steps(
     etas : array (n_iter,)
         Step sizes.
     batches : sequence of int arrays
-        Numbers of the samples of each step.
+        Row numbers of the samples of each step.
     """
     rows, flops = csr(objective.X), 0.0
     for t, eta in enumerate(etas):

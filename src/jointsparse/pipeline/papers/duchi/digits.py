@@ -1,14 +1,14 @@
-"""Compare exponentiated gradient with projected gradient on digits, classified by similarity to a support set.
+"""Compare exponentiated and projected gradient on digits, which are classified by their similarity to a support set.
 
     minimise f(W) = 1/m sum_x log(1 + sum_{r != y} exp(k(x, r) - k(x, y)))
     subject to W_ij >= 0 and sum_i W_ij <= radius for each class j.
 
     k(x, j) = sum_i W_ij sigma_ij K(x, x_i),   K(x, x_i) = exp(-||x - x_i||^2 / width).
 
-y is the class of x, and sigma_ij is 1 for a support sample i of class j, else -1.
+y is the class of x, and sigma_ij is 1 if support sample i is of class j, and -1 otherwise.
 
-K is kept in single precision. So bounds and objectives are exact to about 1e-6 only, and a suboptimality near 0 may
-come out below 0, at -1e-7 for instance.
+K is stored in single precision. Therefore bounds and objectives are exact only to about 1e-6, and a suboptimality near
+0 can be slightly negative, such as -1e-7.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, eq. 12 and Fig. 7. `exponentiated` does the same for
 text, Fig. 6.
@@ -43,11 +43,11 @@ from jointsparse.pipeline.papers.harness import State
 SERVES = "samples"
 TABLES = {"digits": "tables", "digits_seconds": "timings"}
 
-STEP_GROWTH = 1.1  # of the step of `near_optimum`, from one iteration to the next
+STEP_GROWTH = 1.1  # factor by which `near_optimum` increases its step in each iteration
 
 
 class Tangent(NamedTuple):
-    """f and its gradient at W, of all samples or estimated from some."""
+    """f and its gradient at W, of all samples or estimated from some of them."""
 
     W: Matrix
     value: float
@@ -55,10 +55,10 @@ class Tangent(NamedTuple):
 
 
 class SimilarityObjective:
-    """f(W), see the head of this file.
+    """The objective f(W), as defined in the docstring of this module.
 
-    K: similarities (n_samples, n_support), float32 or float64, which is the precision of the products with K. y:
-    (n_samples,) and support: (n_support,), class numbers from 0 to n_classes - 1. W is (n_support, n_classes).
+    K: similarities (n_samples, n_support), float32 or float64; products with K have its precision. y: (n_samples,) and
+    support: (n_support,), class numbers from 0 to n_classes - 1. W has shape (n_support, n_classes).
     """
 
     def __init__(self, K: Floats, y: RowNumbers, support: RowNumbers, n_classes: int) -> None:
@@ -66,29 +66,29 @@ class SimilarityObjective:
         self.signs = np.where(support[:, None] == np.arange(n_classes), 1.0, -1.0)
 
     def scores(self, W: Matrix, K: Floats) -> Matrix:
-        """k(x, j), (n_samples, n_classes), of samples with similarities K."""
+        """Return k(x, j), shape (n_samples, n_classes), for samples with similarities K."""
         return (K @ (self.signs * W).astype(K.dtype)).astype(np.float64)
 
     def value(self, W: Matrix) -> float:
-        """f(W)."""
+        """Return f(W)."""
         return _softmax(self.scores(W, self.K), self.y)[0]
 
     def tangent(self, W: Matrix, rows: RowNumbers | None = None) -> Tangent:
-        """The mean loss and its gradient, of all samples or of some."""
+        """Return the mean loss and its gradient, of all samples or of some of them."""
         K, y = (self.K, self.y) if rows is None else (self.K[rows], self.y[rows])
         value, shares = _softmax(self.scores(W, K), y)
         shares[np.arange(len(y)), y] -= 1
         return Tangent(W, value, self.signs * (K.T @ (shares / len(y)).astype(K.dtype)))
 
     def error(self, W: Matrix) -> float:
-        """Fraction of samples whose largest score is not the score of their class. Classes that tie share a sample."""
+        """Return the fraction of samples that are misclassified. Classes with equal scores share a sample."""
         scores = self.scores(W, self.K)
         best = scores == scores.max(axis=1, keepdims=True)
         return float(1 - (best[np.arange(len(self.y)), self.y] / best.sum(axis=1)).mean())
 
 
 def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
-    """The mean loss, and the share of each class in exp(scores)."""
+    """Return the mean loss, and the share of each class in exp(scores)."""
     scores -= scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
     totals = shares.sum(axis=1, keepdims=True)
@@ -96,10 +96,10 @@ def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
 
 
 def certify(tangent: Tangent, radius: float) -> tuple[float, float]:
-    """f at any W, inside or outside of the set, and a lower bound of f on the set.
+    """Return f at W, which may be outside of the set, and a lower bound of f on the set.
 
-    The bound is the smallest value of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S of the set. It is as
-    exact as the gradient: to about 1e-6 if K is float32.
+    The bound is the minimum over S in the set of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij). It is as exact as the
+    gradient: to about 1e-6 if K is float32.
 
     Source: Frank, Wolfe: An algorithm for quadratic programming. Naval Research Logistics Quarterly 3, 1956.
     """
@@ -118,7 +118,7 @@ def descend(
     batches: Sequence[RowNumbers] | None = None,
     lazy: bool = False,
 ) -> Iterator[State]:
-    """Minimise f(W) on the set by steps along the gradient of all samples, or of a few.
+    """Minimise f(W) on the set by steps along the gradient of all samples, or of a few samples.
 
     Operations are not counted.
 
@@ -126,16 +126,16 @@ def descend(
     ----------
     objective : SimilarityObjective
     radius : float, above 0
-        Of each class.
+        Radius of each class.
     eta0, n_iter, method, schedule, batches : as in `descent.descend`
-        See there.
+        As in `descent.descend`.
     lazy : bool
-        Makes no difference.
+        Ignored. Accepted for the same signature as `descent.descend`.
     """
     n, n_classes = objective.signs.shape
     etas = scheduled_etas(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
-    # Choice: both methods begin where the exponentiated gradient has to, with all W_ij = radius / (n_support + 1). That
-    # is far better than W = 0 already.
+    # Choice: both methods start where exponentiated gradient has to start, with all W_ij = radius / (n_support + 1).
+    # This point is already far better than W = 0.
     start = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
     point = start if method == "entropic" else Projected(start.toarray(), radius, l1.project_nonnegative)
     return dense_steps(objective, point, etas, batches)
@@ -143,10 +143,10 @@ def descend(
 
 @one_thread()
 def near_optimum(objective: SimilarityObjective, radius: float, *, n_iter: int) -> tuple[Matrix, float]:
-    """W near the optimum, and the best lower bound found meanwhile.
+    """Return W near the optimum, and the best lower bound of the optimum found on the way.
 
-    The method is projected gradient with momentum, which starts again if it points uphill. Steps are halved until f
-    lies below its quadratic model, and grow by STEP_GROWTH in between.
+    The method is projected gradient with momentum, which restarts when it points uphill. Steps are halved until f is
+    below its quadratic model, and increase by the factor STEP_GROWTH in each iteration.
 
     Source: Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for linear inverse problems. SIAM Journal
     on Imaging Sciences 2, 2009; O'Donoghue, Candès: Adaptive restart for accelerated gradient schemes. Foundations of
@@ -185,48 +185,49 @@ def run(
     rng: np.random.Generator,
     **options: Any,
 ) -> pd.DataFrame:
-    """Do one repetition: learn the classes of a few samples by both methods.
+    """Do one repetition: learn the classes of a subset of the samples by both methods.
 
     Parameters
     ----------
     data : Samples
-        Each with one label, its class.
+        Samples with a single label each, their class.
     n_support : int, at least 1
-        Samples in the support set. All there are, if there are fewer.
+        Size of the support set. If there are fewer samples, all are used.
     n_train : int, at least 1
-        Training samples. All there are, if there are fewer.
+        Number of training samples. If there are fewer, all are used.
     width : float, above 0
-        In units of a squared feature. The paper has 25.
+        Squared width of the kernel, in units of a squared feature. The paper has 25.
     radius : sequence of float, above 0
-        The paper's z, of each class.
+        The paper's z, for each class.
     optimum_n_iter : int, at least 1
-        Iterations of `near_optimum`.
+        Number of iterations of `near_optimum`.
     rng : numpy.random.Generator
-        Draws support and training samples, and the samples of each step.
+        Draws the support and training samples, and the samples of each step.
     **options : Any
         Options of `forms.train_forms`.
 
     Returns
     -------
     DataFrame
-        The table of `forms.train_forms`. non_zero is of all n_support * n_classes weights, flops are NaN.
+        The table of `forms.train_forms`. non_zero refers to all n_support * n_classes weights; flops are NaN.
 
     Raises
     ------
     ValueError
-        Input out of range, or a test class that training does not have.
+        If an input is out of range, or a test sample has a class that no training sample has.
     """
     X, labels, X_test, labels_test = halved(data, tasks.classes(data.images, data.captions))
     classes, y = np.unique(labels, return_inverse=True)
-    require(len(classes) >= 2, f"training samples must have two classes or more, got only {classes.tolist()[0]!r}")
+    require(len(classes) >= 2, f"training samples must have at least two classes, got only {classes.tolist()[0]!r}")
     unknown = np.setdiff1d(labels_test, classes).tolist()
     if unknown:
-        raise ValueError(f"test samples must have classes of training samples only, got {unknown[0]!r}")
-    # Choice: support samples are training samples too; the paper does not say where its support set is from.
+        raise ValueError(f"every class of a test sample must occur among the training samples, got {unknown[0]!r}")
+    # Choice: the support samples are taken from the training samples; the paper does not say where they are from.
     order = rng.permutation(len(y))
     train, support = order[:n_train], order[:n_support]
 
-    # Choice: the paper gives no scale of pixels; with pixels from 0 to 1 its width of 25 tells classes apart.
+    # Choice: the paper does not give the scale of pixels; with pixels from 0 to 1, its width of 25 separates the
+    # classes.
     K, K_test = (
         similarities.to_prototypes(some, X[support], measure="rbf", gamma=1 / width) for some in (X[train], X_test)
     )

@@ -1,15 +1,15 @@
-"""Exponentiated gradient: weights that are multiplied by exp(-eta * gradient) and then normalised to the sum z.
+"""Exponentiated gradient: weights are multiplied by exp(-eta * gradient) and then normalised to the sum z.
 
 Kivinen, Warmuth: Exponentiated gradient versus gradient descent for linear predictors. Information and Computation 132,
 1997. Beck, Teboulle: Mirror descent and nonlinear projected subgradient methods for convex optimization. Operations
-Research Letters 31, 2003. The peer of the projections in Duchi et al. (2008), sec. 7, eq. 13.
+Research Letters 31, 2003. Duchi et al. (2008), sec. 7, eq. 13, compare it with projected gradient.
 
-Each of two sets is written with positive weights u of sum z:
-- "nonnegative", {w >= 0, sum w <= z}: w = u, and one weight more, the slack, whose gradient is 0;
+Each of two sets is written in terms of positive weights u with sum z:
+- "nonnegative", {w >= 0, sum w <= z}: w = u, plus a slack weight, whose gradient is 0;
 - "ball", {||w||_1 <= z}: two weights per coordinate, w = u+ - u-, with gradients g and -g (EG+-).
 
-The logarithms of u are kept, up to a constant. So no weight overflows, or vanishes for good. All weights start equal. A
-coordinate never becomes 0, but for rounding.
+The logarithms of u are stored, up to a constant, so no weight overflows, or becomes 0 for good. All weights start
+equal. Except by rounding, a coordinate never becomes 0.
 """
 
 import math
@@ -34,41 +34,41 @@ Matrix = NDArray[np.float64]
 Set = Literal["ball", "nonnegative"]
 SCHEDULES = ("constant", "1/sqrt(t)", "1/t")
 
-LARGEST_CHANGE = 1e200  # of all logarithms together, in one sparse step
-LARGEST_LOG = 600.0  # exp of larger logarithms could overflow
-SMALLEST_PART = 2.0**-40  # a sum that falls below this part of its peak has lost digits
+LARGEST_CHANGE = 1e200  # largest total change of the logarithms in a sparse step
+LARGEST_LOG = 600.0  # exp of a larger logarithm could overflow
+SMALLEST_PART = 2.0**-40  # a sum below this fraction of its largest value has lost digits
 
 
 def n_weights(n: int, of_set: Set) -> int:
-    """Number of positive weights for n coordinates: n + 1 (nonnegative) or 2 n (ball)."""
+    """Return the number of positive weights for n coordinates: n + 1 (nonnegative) or 2 n (ball)."""
     return {"ball": 2 * n, "nonnegative": n + 1}[of_set]
 
 
 def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set = "ball") -> Matrix:
-    """Step sizes (n_iter,): eta0 sqrt(log N) times 1 / sqrt(T), 1 / sqrt(t) or 1 / t, for N weights and T steps.
+    """Return step sizes (n_iter,): eta0 sqrt(log N) times 1 / sqrt(T), 1 / sqrt(t) or 1 / t, for N weights and T steps.
 
     Parameters
     ----------
     schedule : "constant", "1/sqrt(t)" or "1/t"
-        Factor of eta0 sqrt(log N).
+        Decay of the step sizes.
     eta0 : float, above 0
-        For gradients within [-L, L] the theory takes "constant" with eta0 = sqrt(2) / L. Then the mean objective is at
-        most z L sqrt(2 log N / T) above the optimum.
+        If the gradients are in [-L, L], the theory suggests "constant" with eta0 = sqrt(2) / L. The mean objective is
+        then at most z L sqrt(2 log N / T) above the optimum.
     n : int, at least 1
         Number of coordinates.
     n_iter : int, at least 1
-        T.
+        Number of steps T.
     of_set : "ball" or "nonnegative"
-        Set, which gives N from n.
+        The set, which determines N from n.
 
     Raises
     ------
     ValueError
-        For another eta0 or schedule.
+        If eta0 or schedule is invalid.
 
     References
     ----------
-    Beck and Teboulle (2003), sec. 5. The other two schedules are those of Duchi et al. (2008), sec. 7.
+    Beck and Teboulle (2003), sec. 5, for "constant"; Duchi et al. (2008), sec. 7, for the other two schedules.
 
     Examples
     --------
@@ -80,18 +80,18 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set =
 
 
 def shrinking(schedule: str, n_iter: int) -> Matrix:
-    """Factors (n_iter,) of a schedule for T = n_iter steps: 1 / sqrt(T) if constant, else 1 / sqrt(t) or 1 / t."""
+    """Return the factors (n_iter,) of a schedule for T = n_iter steps: 1 / sqrt(T), 1 / sqrt(t) or 1 / t."""
     require(schedule in SCHEDULES, f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     t = np.arange(1, n_iter + 1, dtype=float)
-    # Choice: 1/sqrt(t) and 1/t begin with the size of a single step, since sqrt(log N / T) is for a T known beforehand.
+    # Choice: 1/sqrt(t) and 1/t start with the step size for T = 1, because sqrt(log N / T) requires T beforehand.
     return {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
 
 
 class Entropic:
-    """A point W, each column in its own set, that moves by multiplicative steps.
+    """A point W whose columns each stay in their own set, and which is moved by multiplicative steps.
 
-    W starts at 0 in the ball, else at z / (n + 1). A step takes O(n) per column. Rounding may lift sums and norms above
-    z.
+    W starts at 0 in the ball, and at z / (n + 1) in the nonnegative set. A step takes O(n) per column. Sums and norms
+    may exceed z by rounding.
 
     Parameters
     ----------
@@ -100,14 +100,14 @@ class Entropic:
     z : float or array (n_columns,), at least 0 and finite
         The papers' z or C.
     of_set : "ball" or "nonnegative"
-        Set of each column, see the head of this file.
+        The set of each column; see the docstring of this module.
     n_columns : int or None
-        None for a vector (n,), else W is (n, n_columns).
+        None if W is a vector (n,); otherwise W is (n, n_columns).
 
     Raises
     ------
     ValueError
-        For another z.
+        If z is invalid.
 
     References
     ----------
@@ -132,8 +132,8 @@ class Entropic:
     def step(self, G: ArrayLike, eta: float) -> None:
         """Set u_i <- z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
 
-        G: the (sub)gradient, of W's shape. eta: at least 0. Raises ValueError, and changes nothing, for another shape,
-        NaN, infinity, and steps beyond double precision.
+        G: the (sub)gradient, of the shape of W. eta: at least 0. Raises ValueError, and leaves W unchanged, if the
+        shape is wrong, if there is NaN or infinity, or if the step exceeds double precision.
         """
         gradient, eta = real_array(G, "G"), as_finite(eta, "eta")
         require(gradient.shape == self.shape, f"G must have shape {self.shape}, got {gradient.shape}")
@@ -148,7 +148,7 @@ class Entropic:
         self._logs = logs
 
     def toarray(self) -> Matrix:
-        """W."""
+        """Return W."""
         u = np.exp(self._logs)
         u *= self.z / u.sum(axis=0)
         return (u[: self.n] - u[self.n :] if self.of_set == "ball" else u[: self.n]).reshape(self.shape)
@@ -156,8 +156,8 @@ class Entropic:
 
 @njit
 def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
-    """Add `by` to a logarithm; False if the sum cannot follow. totals: sum of exp(logs), its lost part, its peak."""
-    # Each weight is taken off bit for bit as it was added, and the sum keeps what rounding loses. So it stays exact.
+    """Add `by` to a logarithm; return False if it gets too large. totals: sum of exp(logs), its lost part, its peak."""
+    # Each weight is subtracted bit for bit as it was added, and the sum keeps what rounding loses, so it stays exact.
     before = math.exp(logs[i])
     logs[i] += by
     if logs[i] > LARGEST_LOG:
@@ -170,7 +170,7 @@ def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
 
 @njit
 def sum_afresh(logs, totals):  # type: ignore[no-untyped-def]
-    """Shift the logarithms so that the largest is 0, and add up their exponentials."""
+    """Shift the logarithms so that the largest is 0, and recompute the sum of their exponentials."""
     logs -= logs.max()
     totals[:2] = 0.0
     for log in logs:
@@ -180,7 +180,7 @@ def sum_afresh(logs, totals):  # type: ignore[no-untyped-def]
 
 @njit
 def step_sparse(logs, totals, indices, values, eta):  # type: ignore[no-untyped-def]
-    """Step the weights `indices` and their mirror images; True if the weights were summed afresh."""
+    """Step the weights `indices` and their mirror images; return True if the sum was recomputed."""
     follows, n = True, logs.size // 2
     for k in range(indices.size):
         by = eta * values[k]
@@ -193,19 +193,20 @@ def step_sparse(logs, totals, indices, values, eta):  # type: ignore[no-untyped-
 
 
 class SparseEntropic:
-    """A vector w in the ball ||w||_1 <= z that moves by multiplicative steps of a few coordinates: the lazy `Entropic`.
+    """A vector w in the ball ||w||_1 <= z that is moved by multiplicative steps of a few coordinates.
 
-    A step changes only the logarithms of its weights and updates the sum of all weights, which normalises them. So a
-    step with k entries takes O(k), and the array takes O(n).
+    This is the lazy form of `Entropic`. A step changes only the logarithms of its weights, and updates the sum of all
+    weights, by which they are normalised. A step with k entries therefore takes O(k); returning the whole array takes
+    O(n).
 
-    Sometimes the sum cannot follow: weights that made it up have all but vanished, or one would overflow. Then it is
-    taken afresh in O(n), and `refreshed` counts how often. This does not happen before all weights that matter
-    have moved.
+    Sometimes the sum cannot be updated precisely, because the weights that dominated it have almost vanished, or
+    because a weight would overflow. The sum is then recomputed in O(n), and `refreshed` counts how often. This cannot
+    happen before all dominant weights have moved.
 
     Parameters
     ----------
     n, z : int, float
-        As in `Entropic`, with one z.
+        As in `Entropic`, but with a single z.
 
     References
     ----------
@@ -228,35 +229,35 @@ class SparseEntropic:
     def step(self, indices: ArrayLike, values: ArrayLike, eta: float) -> None:
         """Take the step of `Entropic` with the gradient sum_k values_k e_indices_k.
 
-        indices: (k,) integers in 0..n-1; an index that comes twice counts twice. values: (k,). eta: at least 0. Raises
-        ValueError, and changes nothing, for other indices, lengths that differ, NaN, infinity, and values whose
-        magnitudes sum to more than 1e200 / eta.
+        indices: (k,) integers in 0..n-1; repeated indices add up. values: (k,). eta: at least 0. Raises ValueError, and
+        leaves w unchanged, for other indices, different lengths, NaN, infinity, and values whose magnitudes sum to more
+        than 1e200 / eta.
         """
         where, numbers = as_places(indices, self.n), real_array(values, "values").astype(np.float64)
         eta, got = as_finite(eta, "eta"), f"got {where.shape}, {numbers.shape}"
-        require(where.shape == numbers.shape, f"indices and values must be vectors of one length, {got}")
+        require(where.shape == numbers.shape, f"indices and values must be vectors of the same length, {got}")
         with np.errstate(over="ignore", invalid="ignore"):
             _require_short(eta * np.abs(numbers).sum() <= LARGEST_CHANGE, eta, numbers, "values")
         self.refreshed += step_sparse(self._logs, self._totals, where, numbers, eta)
 
     def take(self, indices: ArrayLike) -> Matrix:
-        """Coordinates (k,) of w for k indices in 0..n-1, in O(k)."""
+        """Return the coordinates (k,) of w at k indices in 0..n-1, in O(k)."""
         where = as_places(indices, self.n)
         u = np.exp(self._logs[where]) - np.exp(self._logs[where + self.n])
         return u * float(self.z / (self._totals[0] + self._totals[1]))
 
     def toarray(self) -> Matrix:
-        """The point, (n,)."""
+        """Return w as an array (n,)."""
         return self.take(np.arange(self.n))
 
     def count_nonzero(self) -> int:
-        """The number of coordinates that are not zero."""
-        # Where both logarithms are the same, w is 0. This takes a tenth of the time of the array.
+        """Return the number of non-zero coordinates."""
+        # w is 0 where both logarithms are equal. This takes a tenth of the time of computing the whole array.
         return int(np.count_nonzero(self.take(np.flatnonzero(self._logs[: self.n] != self._logs[self.n :]))))
 
 
 def _require_short(is_short: object, eta: float, gradient: Matrix, name: str) -> None:
-    """Raise ValueError unless a step is short enough; say so if the gradient is at fault."""
+    """Raise ValueError unless a step is short enough. The message says so if the gradient is the cause."""
     if not is_short:
         require_finite(gradient, name)
-        raise ValueError(f"a step is too long for double precision: choose an eta below {eta:g}, or scale {name}")
+        raise ValueError(f"the step is too long for double precision: choose an eta below {eta:g}, or scale {name}")

@@ -1,4 +1,4 @@
-"""Compare exponentiated gradient with projected gradient on sparse text: objective, test error and sparsity by step.
+"""Compare exponentiated and projected gradient on sparse text: objective, test error and sparsity at each step.
 
     minimise 1/m sum_i log(1 + exp(-y_i x_i . w))  subject to ||w||_1 <= radius.
 
@@ -34,7 +34,7 @@ def run(
     rng: np.random.Generator,
     **options: Any,
 ) -> pd.DataFrame:
-    """Do one repetition on nine in ten of the training samples: those with a label against the others.
+    """Do one repetition: learn one label against the others, on nine tenths of the training samples.
 
     Parameters
     ----------
@@ -42,18 +42,18 @@ def run(
     radius : sequence of float, above 0
         The paper's z.
     label : str, optional
-        The most frequent label by default.
+        The label to learn; the most frequent label by default.
     optimum_n_iter : int, at least 1
-        Steps of the line search that bounds the optimum from below.
+        Number of steps of the line search that computes a lower bound of the optimum.
     rng : numpy.random.Generator
-        Draws the training samples, and the samples of each step.
+        Draws the training samples and the samples of each step.
     **options : Any
         Options of `forms.train_forms`.
 
     Returns
     -------
     DataFrame
-        The table of `forms.train_forms` with the column label.
+        The table of `forms.train_forms`, with the column label.
     """
     label, signs = tasks.one_label(data.images, data.captions, label)
     X, y, X_test, y_test = halved(data, signs)
@@ -61,7 +61,7 @@ def run(
     objective = Objective(X[kept], y[kept], loss="logistic")
 
     def test_error(w: Vector) -> float:
-        """Fraction of test samples whose score has not the label's sign. A score of 0 counts one half."""
+        """Return the fraction of test samples whose score has the wrong sign. A score of 0 counts as half an error."""
         scores = X_test @ w
         return float(np.where(scores == 0, 0.5, scores * y_test < 0).mean())
 

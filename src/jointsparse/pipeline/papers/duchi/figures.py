@@ -1,4 +1,4 @@
-"""Figures of Duchi et al. (2008), sec. 7, and of the costs that they state. `catalogue.draw` draws them by name.
+"""Figures of Duchi et al. (2008), sec. 7, and of the costs that the paper states. `catalogue.draw` draws them by name.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008.
@@ -37,8 +37,13 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
-THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}  # lines of all runs but the first
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # by a second variable, as colours tell methods
+THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}  # lines of all runs except the first
+DASHES = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1, 1)),
+    (0, (5, 1, 1, 1)),
+)  # for a second variable; colours are for methods
 
 
 def _dashes(values: Iterable[float]) -> dict[Any, Any]:
@@ -46,18 +51,18 @@ def _dashes(values: Iterable[float]) -> dict[Any, Any]:
 
 
 def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
-    """Legend entries for dashes."""
+    """Return legend entries for dashes."""
     return [entry(f"{name} {value:,.10g}", linestyle=dash) for value, dash in dashes.items()]
 
 
 def _labels(table: pd.DataFrame) -> dict[str, str]:
-    """Label of each method in the legend, with a star if any of its fits carries a warning."""
+    """Return the label of each method in the legend, with a star if any of its fits has a warning."""
     warned = set(table["method"][table["warning"].fillna("") != ""])
     return {method: method + "*" * (method in warned) for method in table["method"].unique()}
 
 
 def _warnings(table: pd.DataFrame) -> list[Line2D]:
-    """Legend entry for the stars of `_labels`."""
+    """Return the legend entry for the stars of `_labels`."""
     texts = " or ".join(text for text in table["warning"].dropna().unique() if text)
     return [entry(f"*some fits: {texts}", linestyle="none")] if texts else []
 
@@ -80,7 +85,7 @@ def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, A
 
 
 def _other_runs(table: pd.DataFrame) -> list[Line2D]:
-    """Legend entry for the thin lines of `_traces`; none of a single run."""
+    """Return the legend entry for the thin lines of `_traces`, or nothing for a single run."""
     more = table["run"].nunique() - 1
     return [entry(f"thin: {more} more run{'s' if more > 1 else ''}", **THIN)] if more else []
 
@@ -88,8 +93,8 @@ def _other_runs(table: pd.DataFrame) -> list[Line2D]:
 def projection(table: pd.DataFrame) -> Figure:
     """Measured seconds of projections onto the l1 ball, and of updates of k entries (Duchi et al. 2008, sec. 5 and 6).
 
-    The line of the second panel grows with k log n and ends at the tree's last measurement of the largest n. Steps of
-    the exponentiated gradient, which do not project, are left out.
+    The reference line in the second panel grows like k log n and ends at the last measurement of the tree for the
+    largest n. Steps of the exponentiated gradient are not shown, because they do not project.
     """
     figure, panels = canvas(7.2, 3.2, 2)
     table = table[table["method"] != "entropic"].sort_values(["n", "x"])
@@ -122,9 +127,9 @@ def projection(table: pd.DataFrame) -> Figure:
 def race(table: pd.DataFrame) -> Figure:
     """Suboptimality against CPU seconds and floating-point operations (Duchi et al. 2008, Fig. 4 and 5).
 
-    Each problem has a row. The paper draws f(w) - f(w*) against operations. Here it is divided by the objective at
-    w = 0. Both axes are logarithmic, so w = 0, which costs nothing, is left out. The operations of coordinate descent
-    on the logistic loss are not counted.
+    There is a row of panels per problem. The paper draws f(w) - f(w*) against operations; here it is divided by the
+    objective at w = 0. Both axes are logarithmic, so the start w = 0, which costs nothing, is not shown. The operations
+    of coordinate descent on the logistic loss are not counted.
     """
     problems = list(table.groupby(["problem", "n"], sort=False))
     costs = [("seconds", "CPU seconds"), ("flops", "floating-point operations")]
@@ -149,14 +154,14 @@ def exponentiated(table: pd.DataFrame) -> Figure:
 def exponentiated_gradients(table: pd.DataFrame) -> Figure:
     """Suboptimality of projected and exponentiated gradient against gradients (Duchi et al. 2008, Fig. 6 and 7).
 
-    After each number of gradients a line has the lowest objective that any of the step sizes has reached by then.
+    At each number of gradients, a line shows the lowest objective that any step size has reached so far.
     """
     best = table.assign(suboptimality=table["best_suboptimality"])
     return _exponentiated(best, "gradients", "gradients of single samples", ", best eta0 for each")
 
 
 def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> Figure:
-    """Draw a panel for each form of the steps and radius. Its title tells the mean state over runs at the last step."""
+    """Draw a panel for each form of gradient and radius. Its title has the final state, averaged over runs."""
     runs = list(table.groupby(["form", "radius"], sort=False))
     figure, panels = grid(len(runs), 4, max(5.0, 3.0 * min(4, len(runs))), 2.6)
     looks = in_order(table)
@@ -174,7 +179,7 @@ def _exponentiated(table: pd.DataFrame, x: str, label: str, note: str = "") -> F
 
 
 def _end(rows: pd.DataFrame) -> str:
-    """Non-zero weights and test error at the last step, the mean over runs, as text."""
+    """Return the non-zero weights and the test error at the last step, averaged over runs, as text."""
     last = rows.sort_values("step", kind="stable").groupby("run").tail(1)
     return f"{percent(last['non_zero'].mean())} non-zero, error {percent(last['test_error'].mean())}"
 

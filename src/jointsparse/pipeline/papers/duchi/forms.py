@@ -1,4 +1,4 @@
-"""Train by projected and by exponentiated gradient, in the forms that the paper compares: batches or a few samples.
+"""Train by projected and exponentiated gradient with the kinds of gradient that the paper compares: full or stochastic.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, Fig. 6 and 7.
 """
@@ -15,7 +15,7 @@ from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES
 from jointsparse.pipeline.papers.duchi.steps import RowNumbers, draw_batches
 from jointsparse.pipeline.papers.harness import Progress, State, silent, ticking
 
-# The forms of an experiment: which samples make the gradient of a step.
+# The forms of an experiment: the samples from which the gradient of a step is computed.
 BATCH_SHARES = {"batch 25%": 0.25, "batch 100%": 1.0}
 BATCH_COUNTS = {"stochastic 1": 1, "stochastic 100": 100}
 FORMS = (*BATCH_SHARES, *BATCH_COUNTS)
@@ -29,8 +29,8 @@ COLUMNS = (
 class Form(NamedTuple):
     """The steps of a form.
 
-    n_iter: their number. batch_size: samples of a step. batches: the numbers of these samples, None for all. lazy: True
-    if a step touches only the features of its samples. at: the steps to record.
+    n_iter: number of steps. batch_size: samples per step. batches: row numbers of these samples, or None for all
+    samples. lazy: whether a step changes only the features of its samples. at: steps to record.
     """
 
     n_iter: int
@@ -55,67 +55,67 @@ def train_forms(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Train by both methods in each form, with their best step sizes.
+    """Train by both methods with each form of gradient, and with the best step sizes.
 
     Forms:
-    - "batch 100%": steps along the true gradient;
-    - "batch 25%": along the gradient of a random quarter of the samples, another one in each step;
-    - "stochastic 1", "stochastic 100": along the gradient of 1 or 100 random samples.
+    - "batch 100%": steps along the full gradient;
+    - "batch 25%": steps along the gradient of a random quarter of the samples, drawn anew in each step;
+    - "stochastic 1", "stochastic 100": steps along the gradient of 1 or 100 random samples.
 
     Parameters
     ----------
     begin : callable
-        Begins a method in the set of a radius: `descent.descend`, say, without its objective.
+        Starts a method in the set of a radius, such as `descent.descend` with its objective given.
     comparisons : mapping from float to Comparison
-        By radius. Their columns include test_error.
+        The comparison for each radius. Its columns include test_error.
     n_samples : int
-        To draw the samples of a step from.
+        Number of samples from which the samples of a step are drawn.
     n_iter : mapping from form to int
-        Steps of each form to try.
+        Number of steps for each form to try.
     eta0 : sequence of float, above 0
-        First step sizes of projections.
+        First step sizes of the projected gradient.
     entropic_eta0 : sequence of float, above 0
         First step sizes of the exponentiated gradient.
     schedules : sequence of str
-        Of the step sizes, see `entropic.step_sizes`. Both methods try each.
-        The paper's projections have 1/sqrt(t) only.
+        Schedules of the step sizes; see `entropic.step_sizes`. Both methods try every schedule. The paper uses only
+        1/sqrt(t) for projected gradient.
     n_records : int, at least 1
-        Records of a run, approximately.
+        Approximate number of records in a run.
     repeats : int, at least 1
-        Runs with the best step sizes, for the median of their seconds. The first one is the run that was the best.
+        Number of runs with the best step sizes, including the first; their median seconds are reported.
     records_each : str
-        A form of which each step is recorded.
+        A form of which every step is recorded.
     rng : numpy.random.Generator
-        Draws the samples of the steps, the same ones for all step sizes.
+        Draws the samples of the steps, which are the same for all step sizes.
     progress : callable
-        Called with (runs done, of all).
+        Called with (runs done, all runs).
 
     Returns
     -------
     DataFrame
-        A row for each record of the run with the lowest last objective, of each radius, form and method. Columns:
+        For each radius, form and method, a row per record of the run with the lowest final objective. Columns:
         - form, method.
-        - schedule, eta0: the best ones.
+        - schedule, eta0: the best schedule and first step size.
         - step.
-        - gradients: of samples, evaluated so far.
+        - gradients: number of single-sample gradients computed so far.
         - objective.
-        - suboptimality: see `Comparison`, with the best bound of any record of the radius.
-        - best_suboptimality: of the lowest objective that any schedule and eta0 has reached by then.
+        - suboptimality: see `Comparison`, with the best bound of all records for the radius.
+        - best_suboptimality: of the lowest objective that any schedule and eta0 has reached up to this step.
         - test_error.
-        - non_zero: the fraction of weights that are not 0.
+        - non_zero: fraction of non-zero weights.
         - flops.
-        - seconds: the median of the repeats.
+        - seconds: median over the repeats.
         - radius.
-        - warning: eta0 at the edge of its grid, no gain.
+        - warning: an eta0 at the edge of its grid, or an objective that has not decreased.
 
     Raises
     ------
     ValueError
-        Input out of range, or steps that overflow for each step size. Others that overflow are left out.
+        If an input is out of range, or if a method overflows with every step size. Other overflowing runs are skipped.
     """
     require(n_iter and n_iter.keys() <= set(FORMS), f"n_iter must name forms among {', '.join(FORMS)}, got {[*n_iter]}")
     grids = {"projection": eta0, "entropic": entropic_eta0}
-    # A seed for each form, so that another form in n_iter changes nothing of this one.
+    # Each form has its own seed, so that the forms in n_iter do not affect each other.
     seeds = {form: int(rng.integers(2**63)) for form in FORMS}
     forms = {}
     for name, steps in n_iter.items():
@@ -143,7 +143,7 @@ def train_forms(
 
 
 def batch_size(form: str, n_samples: int) -> int:
-    """Samples per step of a form. Raises ValueError if there are too few."""
+    """Return the number of samples per step of a form. Raise ValueError if there are too few samples."""
     size = BATCH_COUNTS[form] if form in BATCH_COUNTS else max(1, round(BATCH_SHARES[form] * n_samples))
     require(size <= n_samples, f"{form} needs at least {size} training samples, got {n_samples}")
     return size

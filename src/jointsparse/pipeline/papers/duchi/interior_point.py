@@ -1,4 +1,4 @@
-"""An interior-point method for a loss with an l1 penalty, for arrays X. `objective` says how operations are counted.
+"""An interior-point method for a loss with an l1 penalty, for dense X. `objective` says how operations are counted.
 
 Source: Koh, Kim, Boyd: An interior-point method for large-scale l1-regularized logistic regression. JMLR 8, 2007.
 """
@@ -12,36 +12,35 @@ from jointsparse.pipeline.papers.duchi.objective import CURVATURE_FLOPS, LOSS_FL
 from jointsparse.pipeline.papers.duchi.steps import Matrix, Vector
 from jointsparse.pipeline.papers.harness import State
 
-SHORTEST_STEP = 2.0**-60  # as a fraction of the Newton step; rounding hides shorter steps
+SHORTEST_STEP = 2.0**-60  # as a fraction of the Newton step; shorter steps are lost in rounding
 # Paper (Koh et al. 2007, sec. 3.2): t is multiplied by T_GROWTH as soon as steps are longer than LONG_STEP.
 T_GROWTH, LONG_STEP = 2.0, 0.5
-DECREASE = 0.01  # of the barrier function, as a fraction of what the slope promises
+DECREASE = 0.01  # required decrease of the barrier function, as a fraction of the decrease predicted by the slope
 
 
 def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n_iter: int = 200) -> Iterator[State]:
     """Minimise f(w) + penalty ||w||_1 by Newton's method on a barrier function.
 
-    The function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for growing t. With p = 1 / (u + w) and
-    q = 1 / (u - w), the changes of u are eliminated from the Newton system. There remain n equations,
-
+    The function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for increasing t. With p = 1 / (u + w) and
+    q = 1 / (u - w), the changes of u are eliminated from the Newton system. The remaining n equations
         (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u,
 
-    solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q and
+    are solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q and
     g_u = t penalty - p - q.
 
     Operations of a step:
 
     - (2 LOSS_FLOPS + SLOPE_FLOPS + CURVATURE_FLOPS) m + 4 m n for gradient, curvatures, gap and margins of dw;
-    - m n^2 + m n for X^T H X, half of the count without symmetry (for "squared" once and for all);
+    - m n^2 + m n for X^T H X, half of the count without symmetry (for "squared" only once);
     - n^3 / 3 + 2 n^2 for the solution, and 20 n for the rest;
-    - (LOSS_FLOPS + 2) m + 10 n for each trial of a length.
+    - (LOSS_FLOPS + 2) m + 10 n for each trial step length.
 
     Parameters
     ----------
     objective : Objective
     penalty : float, above 0
     tol : float, above 0
-        Duality gap, relative to the objective, to stop at.
+        Relative duality gap at which the method stops.
     n_iter : int, at least 1
         Largest number of steps.
 
@@ -63,8 +62,8 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
         if value - bound <= tol * value:
             return
         if length >= LONG_STEP:
-            # Paper (Koh et al. 2007): the central point of t has the duality gap 2 n / t, so t = 2 n / gap is the one
-            # whose central point has the present gap.
+            # Paper (Koh et al. 2007): the central point of t has the duality gap 2 n / t, so the central point of
+            # t = 2 n / gap has the current gap.
             t = max(T_GROWTH * min(2 * n / (value - bound), t), t)
         if gram is None or loss != "squared":
             gram = _gram(objective, tangent.slopes)
@@ -79,7 +78,7 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
 
 
 def _gram(objective: Objective, slopes: Vector) -> Matrix:
-    """X^T H X. The curvatures H are second derivatives of the losses, weighted."""
+    """Return X^T H X. The curvatures H are the weighted second derivatives of the losses."""
     share, c = np.abs(slopes), 1 / objective.n_samples
     curvatures = share * (1 - share / c) if objective.loss == "logistic" else np.full_like(share, c)
     scaled = objective.X * np.sqrt(curvatures)[:, None]
@@ -89,7 +88,7 @@ def _gram(objective: Objective, slopes: Vector) -> Matrix:
 def _newton_direction(
     gram: Matrix, gradient: Vector, w: Vector, u: Vector, t: float, penalty: float
 ) -> tuple[Vector, Vector, float]:
-    """The changes of w and u, and the derivative of the barrier function along them."""
+    """Return the changes of w and u, and the derivative of the barrier function along them."""
     p, q = 1 / (u + w), 1 / (u - w)
     sums, differences = p**2 + q**2, p**2 - q**2
     g_w, g_u = t * gradient - p + q, t * penalty - p - q
@@ -109,7 +108,7 @@ def _step_length(
     along: tuple[Vector, Vector, Vector],
     slope: float,
 ) -> tuple[float, int]:
-    """The first of 1, 1/2, 1/4, ... that stays within |w| < u and descends enough, else 0, and the number of trials."""
+    """Return the first of 1, 1/2, 1/4, ... with |w| < u and enough descent, or 0 if there is none; and the trials."""
 
     def barrier(length: float) -> float:
         w, u, margins = (here + length * change for here, change in zip(at, along, strict=True))

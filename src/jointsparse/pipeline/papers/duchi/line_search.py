@@ -1,4 +1,4 @@
-"""Projected gradient with a line search, in the l1 ball. `objective` says how operations are counted.
+"""Projected gradient with a line search in the l1 ball. `objective` says how operations are counted.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -14,24 +14,24 @@ from jointsparse.pipeline.papers.duchi.objective import LOSS_FLOPS, PROJECTION_F
 from jointsparse.pipeline.papers.duchi.steps import Vector
 from jointsparse.pipeline.papers.harness import State
 
-# Choice: the paper names no constants of the line search.
-ARMIJO = 1e-4  # fraction of the decrease promised by the slope that a step must bring
-SHORTEST_STEP = 2.0**-60  # relative to w; rounding hides shorter steps
+# Choice: the paper gives no constants for the line search.
+ARMIJO = 1e-4  # required decrease, as a fraction of the decrease predicted by the slope
+SHORTEST_STEP = 2.0**-60  # relative to w; shorter steps are lost in rounding
 
 
 def line_search(objective: Objective, radius: float, *, n_iter: int) -> Iterator[State]:
     """Minimise f(w) subject to ||w||_1 <= radius by projected gradient with backtracking along the projection arc.
 
-    A step goes to w(s) = P(w - s gradient) with f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first s tried is 1,
-    later twice the last accepted one, and s is halved until a step is accepted. The states end early at an exact
-    optimum, w(s) = w, or as soon as rounding hides all further descent.
+    A step goes to w(s) = P(w - s gradient) with f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first step tries
+    s = 1, later steps try twice the last accepted s, and s is halved until the step is accepted. The method stops early
+    at an exact optimum, w(s) = w, and when further descent is lost in rounding.
 
     Parameters
     ----------
     objective : Objective
     radius : float, at least 0 and finite
     n_iter : int, at least 1
-        Steps.
+        Number of steps.
 
     References
     ----------
@@ -53,7 +53,7 @@ def line_search(objective: Objective, radius: float, *, n_iter: int) -> Iterator
 
 
 class Accepted(NamedTuple):
-    """w(s), its margins, s, and the number of trials until it."""
+    """An accepted step: w(s), its margins, s, and the number of trials."""
 
     w: Vector
     margins: Vector
@@ -62,7 +62,7 @@ class Accepted(NamedTuple):
 
 
 def _backtrack(objective: Objective, radius: float, tangent: Tangent, s: float) -> Accepted | None:
-    """The first of s, s/2, ... that is accepted; None if it does not move w, or if there is none."""
+    """Return the first of s, s/2, ... that is accepted, or None if there is none or it does not move w."""
     longest, size = (float(np.abs(numbers).max()) for numbers in (tangent.gradient, tangent.w))
     value, trials = objective.value(tangent.margins), 0
     while s * longest > SHORTEST_STEP * size:

@@ -1,19 +1,19 @@
-"""The mean loss of one task, with bounds of its optimum: least squares or logistic regression.
+"""The mean loss of one task with lower bounds of its optimum, for least squares and logistic regression.
 
     minimise f(w)  subject to ||w||_1 <= radius,   or   minimise f(w) + penalty ||w||_1,
     f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
 
-`descent` and `line_search` solve the first problem, `interior_point` and `coordinate_descent` the second. With radius =
-||w*||_1 of a solution w* of the second problem, both have the same solutions. All methods begin at w = 0. Each is a
-generator of states, see `harness`.
+`descent` and `line_search` solve the first problem, `interior_point` and `coordinate_descent` the second. If radius =
+||w*||_1 for a solution w* of the second problem, both problems have the same solutions. All methods start at w = 0.
+Each is a generator of states; see `harness`.
 
-Operations are counted as follows, for n features and m samples. Each of +, -, `*`, /, exp, log, max and |.| is one.
+Operations are counted as follows, for n features and m samples. Each +, -, `*`, /, exp, log, max and |.| counts as one.
 
 - Product with X or its transpose: 2 nnz, for nnz stored entries (m n for an array).
-- Losses, slopes and curvatures: LOSS_FLOPS, SLOPE_FLOPS and CURVATURE_FLOPS for each sample.
-- Projected step: 2 n, and PROJECTION_FLOPS n for the projection. Step of the exponentiated gradient: ENTROPIC_FLOPS n.
-- Step that touches k entries: LAZY_PROJECTION_FLOPS k log2(n + 1), or LAZY_ENTROPIC_FLOPS k.
-- Trial of the line search: projected step, product, losses and 3 n for Armijo's condition.
+- Losses, slopes and curvatures: LOSS_FLOPS, SLOPE_FLOPS and CURVATURE_FLOPS per sample.
+- Projected step: 2 n, and PROJECTION_FLOPS n for the projection. Step of exponentiated gradient: ENTROPIC_FLOPS n.
+- Lazy step that touches k entries: LAZY_PROJECTION_FLOPS k log2(n + 1), or LAZY_ENTROPIC_FLOPS k.
+- Trial step of the line search: a projected step, a product, losses, and 3 n for Armijo's condition.
 - Pass of coordinate descent: 4 nnz, a product and an update per coordinate. Interior-point step: see `interior_point`.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
@@ -33,26 +33,26 @@ LOSSES = {"squared": squared, "logistic": logistic}
 LOSS_FLOPS = {"squared": 4, "logistic": 7}
 SLOPE_FLOPS = {"squared": 2, "logistic": 6}
 CURVATURE_FLOPS = {"squared": 0, "logistic": 3}
-# Choice: linear, as measured. A projection takes about three times as long as the sum of magnitudes and a soft
-# threshold, which are six operations per entry.
+# Choice: linear, as measured. A projection takes about three times as long as summing magnitudes and soft thresholding,
+# which together are six operations per entry.
 PROJECTION_FLOPS = 18
 
 
 class Tangent(NamedTuple):
-    """Derivatives of f at w, of all samples or estimated from some."""
+    """Derivatives of f at w, of all samples or estimated from some of them."""
 
     w: Vector
     margins: Vector
-    slopes: Vector  # of the losses; the gradient is X^T slopes
+    slopes: Vector  # derivatives of the losses; the gradient is X^T slopes
     gradient: Vector
-    n_entries: int  # stored entries of the samples
+    n_entries: int  # number of stored entries of the samples
 
 
 class Objective:
-    """f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
+    """The objective f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
 
-    X: (n_samples, n_features), array or sparse. y: (n_samples,), -1 and +1 for "logistic", any for "squared". loss:
-    "squared", 1/2 (y - f)^2, or "logistic", log(1 + exp(-y f)).
+    X: (n_samples, n_features), dense or sparse. y: (n_samples,), -1 or +1 for "logistic", any number for "squared".
+    loss: "squared", 1/2 (y - f)^2, or "logistic", log(1 + exp(-y f)).
     """
 
     def __init__(self, X: Any, y: Vector, *, loss: str) -> None:
@@ -60,35 +60,36 @@ class Objective:
         as_matrix: Any = sparse.csr_matrix if sparse.issparse(X) else np.asarray
         self.X, self.y, self.loss = as_matrix(X, dtype=np.float64), np.asarray(y, dtype=np.float64), loss
         self.n_samples, self.n_features = self.X.shape
-        # Choice: the paper does not say whether losses are added up or averaged. The mean makes step sizes independent
-        # of the number of samples.
+        # Choice: the paper does not say whether losses are added up or averaged. With the mean, suitable step sizes do
+        # not depend on the number of samples.
         self.weights = np.full((self.n_samples, 1), 1 / self.n_samples)
 
     def value(self, margins: Vector) -> float:
-        """f, from the margins X w."""
+        """Return f, given the margins X w."""
         return float(LOSSES[self.loss].value(margins[:, None], self.y[:, None], self.weights)[0])
 
     def slopes(self, margins: Vector, rows: RowNumbers | None = None) -> Vector:
-        """Derivatives of the losses at the margins of `rows`, weighted so that X^T slopes estimates the gradient."""
-        # Choice: the samples of a step stand for all. Step sizes then mean the same for any number of samples.
+        """Return the derivatives of the losses at the margins of `rows`, weighted to estimate the full gradient."""
+        # Choice: the weights make the samples of a step represent all samples, so that step sizes do not depend on
+        # their number.
         y, weights = self.y, self.weights
         if rows is not None:
             y, weights = y[rows], weights[rows] * self.n_samples / len(rows)
         return np.asarray(LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0])
 
     def tangent(self, w: Vector, rows: RowNumbers | None = None, margins: Vector | None = None) -> Tangent:
-        """Derivatives at w, of all samples or of some. margins: X w, if known."""
+        """Return the derivatives at w, of all samples or of some of them. margins: X w, if known."""
         X = self.X if rows is None else self.X[rows]
         margins = np.asarray(X @ w) if margins is None else margins
         slopes = self.slopes(margins, rows)
         return Tangent(w, margins, slopes, np.asarray(X.T @ slopes), X.size)
 
     def dual_value(self, dual: Vector) -> float:
-        """See `losses`: f(w) >= dual_value(dual) - dual . X w for all w."""
+        """Return the dual value, with f(w) >= dual_value(dual) - dual . X w for all w; see `losses`."""
         return float(LOSSES[self.loss].dual_value(dual[:, None], self.y[:, None], self.weights)[0])
 
     def certify_in_ball(self, tangent: Tangent, radius: float) -> tuple[float, float]:
-        """f at w, and a lower bound of its optimum in the ball: dual_value - radius max_i |gradient_i|.
+        """Return f at w, and a lower bound of its optimum in the ball: dual_value - radius max_i |gradient_i|.
 
         Source: Fenchel's duality; see docs/training.md.
         """
@@ -96,9 +97,9 @@ class Objective:
         return self.value(tangent.margins), self.dual_value(-tangent.slopes) - radius * steepest
 
     def certify_penalised(self, tangent: Tangent, penalty: float) -> tuple[float, float]:
-        """f(w) + penalty ||w||_1, and a lower bound of its optimum.
+        """Return f(w) + penalty ||w||_1, and a lower bound of its optimum.
 
-        The bound is the dual value of the slopes, scaled down until no entry of the gradient exceeds the penalty.
+        The bound is the dual value of the slopes, scaled down so that no entry of the gradient exceeds the penalty.
         """
         steepest = float(np.abs(tangent.gradient).max())
         dual = -tangent.slopes * min(1.0, penalty / steepest) if steepest > 0 else -tangent.slopes

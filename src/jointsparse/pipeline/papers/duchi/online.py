@@ -1,9 +1,9 @@
-"""Compare online logistic regression with projections and with exponentiated gradient: one pass over sparse text.
+"""Compare projections and exponentiated gradient in online logistic regression: one pass over sparse text.
 
     minimise sum_t log(1 + exp(-y_t x_t . w))  subject to ||w||_1 <= radius,  one step per example.
 
-A step changes the weights of the k features of its example and then returns to the ball. Projected stochastic
-subgradient steps take O(k log n), steps of the lazy exponentiated gradient O(k).
+A step changes the weights of the k features of its example, and returns to the ball. A projected step takes O(k log n),
+a lazy step of exponentiated gradient O(k).
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 """
@@ -35,20 +35,20 @@ COLUMNS = ("method", "radius", "schedule", "eta0", "examples", "loss", "error", 
 
 
 class SparseProjected(SparseL1Ball):
-    """w <- project(w - eta values), after each example."""
+    """A point that is moved by w <- project(w - eta values) after each example."""
 
     def step(self, indices: NDArray[np.int64], values: Vector, eta: float) -> None:
         self.add(indices, -eta * values)
 
 
 class Pass(NamedTuple):
-    """A pass so far: the margins y_t x_t . w of its examples, each before its step, and the point now."""
+    """A pass so far: the margins y_t x_t . w of its examples, each before its step, and the current point."""
 
     margins: Vector
     point: SparseProjected | SparseEntropic
 
 
-POINTS: dict[str, tuple[type[SparseProjected | SparseEntropic], Method]] = {  # and whose step sizes they take
+POINTS: dict[str, tuple[type[SparseProjected | SparseEntropic], Method]] = {  # with the method of their step sizes
     "tree": (SparseProjected, "projection"),
     "entropic": (SparseEntropic, "entropic"),
 }
@@ -67,43 +67,43 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Do one repetition: learn from each example once, in random order, by both methods with their best step sizes.
+    """Do one repetition: learn from each example once, in random order, with the best step sizes of both methods.
 
     Parameters
     ----------
     data : Samples
-        Those with the label are told from the others.
+        The samples. One label is learnt against the others.
     label : str, optional
-        The most frequent label by default.
+        The label to learn; the most frequent label by default.
     radius : sequence of float, above 0
         The paper's z.
     eta0 : sequence of float, above 0
-        First step sizes of projections.
+        First step sizes of the projected gradient.
     entropic_eta0 : sequence of float, above 0
         First step sizes of the exponentiated gradient.
     schedules : sequence of str
-        Of the step sizes, see `entropic.step_sizes`. Both methods try each.
-        The paper's projections have 1/sqrt(t) only.
+        Schedules of the step sizes; see `entropic.step_sizes`. Both methods try every schedule. The paper uses only
+        1/sqrt(t) for projected gradient.
     n_examples : int, at least 1, optional
-        Length of a pass, if there are more examples.
+        Number of examples in a pass, if there are more. All examples by default.
     n_records : int, at least 1
-        Records of a pass.
+        Number of records in a pass.
     rng : numpy.random.Generator
-        Draws the order, the same for all step sizes.
+        Draws the order of the examples, which is the same for all step sizes.
     progress : callable
-        Called with (passes done, of all).
+        Called with (passes done, all passes).
 
     Returns
     -------
     DataFrame
-        A row per record, evenly spaced, for each method and radius. Columns:
-        - method: "tree", projected by `SparseL1Ball`, or "entropic", `SparseEntropic`.
+        For each method and radius, a row per record; records are evenly spaced. Columns:
+        - method: "tree", projected by `SparseL1Ball`, or "entropic", by `SparseEntropic`.
         - radius.
-        - schedule, eta0: those with the smallest loss at the end.
-        - examples: seen so far.
-        - loss: the mean logistic loss so far, of each example before its step.
-        - error: the fraction misclassified so far, likewise before the step.
-        - non_zero: the fraction of all features that w uses now.
+        - schedule, eta0: the ones with the smallest final loss.
+        - examples: number of examples seen so far.
+        - loss: mean logistic loss so far, with each example scored before its step.
+        - error: fraction of examples misclassified so far, scored in the same way.
+        - non_zero: fraction of features with a non-zero weight.
         - seconds: CPU seconds so far.
         - warning: an eta0 at the edge of its grid.
         - label.
@@ -111,7 +111,7 @@ def run(
     Raises
     ------
     ValueError
-        Steps that overflow for each step size. Others that overflow are left out.
+        If a method overflows with every step size. Other overflowing passes are skipped.
     """
     label, signs = tasks.one_label(data.images, data.captions, label)
     X, y, _, _ = halved(data, signs)
@@ -136,7 +136,7 @@ def run(
 
 
 def pass_over(examples: Objective, point: SparseProjected | SparseEntropic, etas: Vector) -> Iterator[State]:
-    """Learn from an example with each step size. The details of a state are a `Pass`."""
+    """Take a step for each example, and yield a state whose details are a `Pass`."""
     (indptr, indices, data), y, margins = csr(examples.X), examples.y, np.empty(len(etas))
     for t, eta in enumerate(etas):
         entries = slice(indptr[t], indptr[t + 1])
@@ -147,10 +147,10 @@ def pass_over(examples: Objective, point: SparseProjected | SparseEntropic, etas
 
 
 def columns(state: State) -> dict[str, float]:
-    """The columns of a record."""
+    """Return the columns of a record."""
     margins, point = state.details
     losses = np.logaddexp(0.0, -margins)
-    errors = np.where(margins == 0, 0.5, margins < 0)  # Choice: a margin of 0 counts one half.
-    # Sums in the order of the examples, whatever their number.
+    errors = np.where(margins == 0, 0.5, margins < 0)  # Choice: a margin of 0 counts as half an error.
+    # cumsum adds in the order of the examples, whatever their number.
     loss, error = (values.cumsum()[-1] / state.step for values in (losses, errors))
     return {"loss": loss, "error": error, "non_zero": point.count_nonzero() / point.n}

@@ -1,10 +1,10 @@
-"""Count the operations of projections onto the l1 ball and of sparse updates, by slow twins of the paper's algorithms.
+"""Count the operations of l1 projections and sparse updates, with plain Python versions of the paper's algorithms.
 
-The library's kernels count nothing. Their seconds are in `projection`: of `norms.l1`, and of `SparseL1Ball`, which
-keeps a heap in the place of the paper's tree.
+The library's kernels do not count operations. `projection` measures the seconds of `norms.l1` and of `SparseL1Ball`,
+which uses a heap instead of the paper's tree.
 
-Source: Duchi et al. 2008. They claim O(n) expected for a projection (sec. 5, Fig. 2). For an update of k coordinates
-and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
+Source: Duchi et al. 2008. The paper claims expected O(n) for a projection (sec. 5, Fig. 2), and O(k log n) for an
+update of k coordinates followed by a projection (sec. 6, Fig. 3).
 """
 
 import math
@@ -22,7 +22,7 @@ SERVES = "drawn"
 TABLES = {"operations": "tables"}
 
 Vector = NDArray[np.float64]
-N_PROJECTIONS = 20  # of a vector, as the number of operations depends on the pivots drawn
+N_PROJECTIONS = 20  # projections per vector, because the operations depend on the random pivots
 
 
 def run(
@@ -34,7 +34,7 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Count entries compared with a pivot, and nodes visited in a tree.
+    """Count the entries that are compared with a pivot, and the nodes that are visited in a tree.
 
     Parameters
     ----------
@@ -46,24 +46,24 @@ def run(
     non_zeros : sequence of int, at least max(touched)
         Numbers of non-zero entries before the update.
     rng : numpy.random.Generator
-        Draws numbers, pivots and the shape of trees.
+        Draws vectors, pivots and the shape of trees.
     progress : callable
-        Called with (rows done, of all).
+        Called with (rows done, all rows).
 
     Returns
     -------
     DataFrame
         A row per count, with columns part, x, n, k, method and operations:
 
-        - "dimension": entries compared until `pivot` has projected a vector of n entries, the mean of 20 projections.
-          The radius is 0.1 of the norm, and x = k = n.
-        - "touched": nodes that a `Tree` of n entries visits while k random ones change and the point returns to the
-          ball. x = k.
+        - "dimension": number of comparisons with a pivot while `pivot` projects a vector of n entries, averaged over 20
+          projections. The radius is 0.1 of the norm, and x = k = n.
+        - "touched": number of nodes that a `Tree` of n entries visits while k random entries change and the point is
+          projected; x = k.
 
     Raises
     ------
     ValueError
-        More touched coordinates than there are.
+        If more coordinates are touched than there are.
     """
     require_fit(touched, non_zeros)
     tick, rows = ticking(progress, len(sizes) + len(non_zeros) * len(touched)), []
@@ -83,7 +83,7 @@ def run(
 
 
 def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
-    """Theta of the projection of v, no entry below 0 and sum v > z, and the number of entries compared with a pivot.
+    """Return theta for the projection of v >= 0 with sum v > z, and the number of entries compared with a pivot.
 
     Source: Duchi et al. (2008), Fig. 2.
     """
@@ -102,7 +102,7 @@ def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
 
 
 class Node(NamedTuple):
-    """An entry in a tree, by its magnitude before Theta is taken off, and number and sum of the keys of its subtree."""
+    """An entry in a tree, keyed by its magnitude before theta is subtracted; number and sum of the subtree's keys."""
 
     left: Any
     key: tuple[float, int]  # and the entry's index
@@ -115,16 +115,16 @@ EMPTY = Node(None, (np.nan, -1), None, 0, 0.0)  # the tree without nodes
 
 
 def join(left: Node, key: tuple[float, int], right: Node) -> Node:
-    """The tree of a node and its children."""
+    """Return the tree of a node and its children."""
     return Node(left, key, right, 1 + left.size + right.size, key[0] + left.total + right.total)
 
 
 class Tree:
-    """A point on the boundary of an l1 ball that sparse updates move, and the number of nodes visited so far.
+    """A point on the boundary of an l1 ball that is moved by sparse updates, with the number of nodes visited so far.
 
-    `visits` counts a node each time that an update reads it: while entries are removed and inserted, while the pivot is
-    searched, and while zeros are split off. The paper has a red-black tree. Here the tree is random, which has
-    logarithmic depth too, but in expectation.
+    `visits` counts every read of a node in an update: when entries are removed and inserted, when the pivot is
+    searched, and when zeros are split off. The paper uses a red-black tree. Here the tree is random, so its depth is
+    logarithmic in expectation.
 
     Source: Duchi et al. (2008), sec. 6 and Fig. 3; Martínez, Roura: Randomized binary search trees. Journal of the ACM
     45, 1998.
@@ -136,7 +136,7 @@ class Tree:
         self.root = self._built(np.argsort(self.keys).tolist())
 
     def _built(self, entries: list[int]) -> Node:
-        """A random tree of ordered entries."""
+        """Return a random tree of ordered entries."""
         if not entries:
             return EMPTY
         middle = int(self.rng.integers(len(entries)))
@@ -144,7 +144,7 @@ class Tree:
         return join(left, (float(self.keys[entries[middle]]), entries[middle]), right)
 
     def _split(self, tree: Node, *at: float) -> tuple[Node, Node]:
-        """Split a tree into the nodes before a key and all others."""
+        """Split a tree into the nodes before a key and the other nodes."""
         if tree is EMPTY:
             return EMPTY, EMPTY
         self.visits += 1
@@ -155,7 +155,7 @@ class Tree:
         return before, join(inner, tree.key, tree.right)
 
     def _merged(self, before: Node, after: Node) -> Node:
-        """A tree of two trees, the first before the second."""
+        """Merge two trees, the first of which comes before the second."""
         if before is EMPTY or after is EMPTY:
             return before if after is EMPTY else after
         self.visits += 1
@@ -164,7 +164,7 @@ class Tree:
         return join(self._merged(before, after.left), after.key, after.right)
 
     def _pivot_shift(self) -> float:
-        """Theta with sum (key - Theta)_+ = radius. Paper: Fig. 3."""
+        """Return theta with sum (key - theta)_+ = radius. Paper: Fig. 3."""
         s, rho, node = 0.0, 0, self.root
         while node is not EMPTY:
             self.visits += 1
@@ -176,18 +176,18 @@ class Tree:
         return (s - self.radius) / rho
 
     def add(self, indices: NDArray[np.int64], values: Vector) -> None:
-        """Add values (k,) to coordinates indices (k,), each given once, then project."""
+        """Add values (k,) to the coordinates indices (k,), which must not repeat, and project."""
         for i, change in zip(indices.tolist(), values.tolist(), strict=True):
             value = self.signs[i] * max(self.keys[i] - self.theta, 0.0) + change
             before, others = self._split(self.root, self.keys[i], i)
-            _, after = self._split(others, self.keys[i], i + 1)  # without node i, if the tree has it
+            _, after = self._split(others, self.keys[i], i + 1)  # without node i, if the tree contains it
             self.keys[i], self.signs[i] = abs(value) + self.theta, np.sign(value)
             before, after = self._split(self._merged(before, after), self.keys[i], i)
             self.root = self._merged(self._merged(before, join(EMPTY, (self.keys[i], i), EMPTY)), after)
         if self.root.total - self.root.size * self.theta > self.radius:
             self.theta = self._pivot_shift()
-            _, self.root = self._split(self.root, self.theta, math.inf)  # zeros leave
+            _, self.root = self._split(self.root, self.theta, math.inf)  # remove zeros
 
     def toarray(self) -> Vector:
-        """The point, (n,)."""
+        """Return the point as an array (n,)."""
         return self.signs * np.maximum(self.keys - self.theta, 0.0)

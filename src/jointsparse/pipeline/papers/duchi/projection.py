@@ -1,7 +1,7 @@
 """Measure the seconds of projections onto the l1 ball, and how they grow.
 
-Source: Duchi et al. 2008. They claim O(n) expected for a projection (sec. 5, Fig. 2). For an update of k coordinates
-and the return to the ball they claim O(k log n) (sec. 6, Fig. 3).
+Source: Duchi et al. 2008. The paper claims expected O(n) for a projection (sec. 5, Fig. 2), and O(k log n) for an
+update of k coordinates followed by a projection (sec. 6, Fig. 3).
 """
 
 import time
@@ -32,22 +32,22 @@ SERVES = "drawn"
 TABLES = {"projection": "timings"}
 
 Vector = NDArray[np.float64]
-Update = Callable[[NDArray[np.int64], Vector], object]  # adds values to coordinates and returns to the ball
+Update = Callable[[NDArray[np.int64], Vector], object]  # adds values to coordinates and projects
 
-BALLS: dict[str, tuple[Any, dict[str, Any]]] = {  # the paper's two, ours, and a projection onto another ball
+BALLS: dict[str, tuple[Any, dict[str, Any]]] = {  # two methods of the paper, ours, and the l2 ball
     **{method: (l1, {"method": method}) for method in ("sort", "pivot", "newton")},
     "l2": (l2, {}),
 }
 METHODS: dict[str, Callable[[Vector], float]] = {
     method: partial(seconds_of_projection, ball, **options) for method, (ball, options) in BALLS.items()
 }
-GRADIENT_SIZES = (800, 4000)  # features, and as many samples, of the paper's drawn problems; sec. 7
-# Choice: standard deviation of updates / that of the entries. Most updates then leave the ball, so that something is
-# projected, and few entries become zero, as others come back.
+GRADIENT_SIZES = (800, 4000)  # features of the paper's random problems, and samples; sec. 7
+# Choice: standard deviation of updates / standard deviation of the entries. Most updates then leave the ball, so that a
+# projection takes place, and the number of zeros hardly changes, because other entries become non-zero.
 UPDATE_SHARE = 0.3
-N_UPDATES = 10  # of a measurement
-VERBATIM = "verbatim"  # the paper's Fig. 2, which sec. 6 would not use
-MOST_VERBATIM = 1_000_000  # Choice: entries; more take minutes
+N_UPDATES = 10  # updates per measurement
+VERBATIM = "verbatim"  # the paper's Fig. 2 on the whole vector, which sec. 6 improves upon
+MOST_VERBATIM = 1_000_000  # Choice: largest number of entries; more take minutes
 
 
 def run(
@@ -60,7 +60,7 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Measure CPU seconds of projections and of sparse updates: medians of interleaved repeats.
+    """Measure CPU seconds of projections and of sparse updates, as medians of interleaved repeats.
 
     Parameters
     ----------
@@ -70,43 +70,44 @@ def run(
     touched : sequence of int, at least 1
         Numbers k of coordinates that an update changes.
     non_zeros : sequence of int, at least max(touched)
-        Numbers of non-zero entries before the update, all that its vector has.
+        Numbers of non-zero entries before the update. The vector has no zeros.
     repeats : int, at least 1
+        Number of times that each measurement is taken.
     rng : numpy.random.Generator
-        Draws the numbers. Seconds vary all the same.
+        Draws the vectors and updates.
     progress : callable
-        Called with (measurements done, of all).
+        Called with (measurements done, all measurements).
 
     Returns
     -------
     DataFrame
-        A row per measurement, with columns part, x, n, k, method, repeats, seconds, and low and high, their 95 %
-        interval (NaN for fewer than six repeats):
+        A row per measurement, with columns part, x, n, k, method, repeats, seconds, and low and high, the 95 % interval
+        of the median (NaN for fewer than six repeats):
 
-        - "dimension": `l1.project` of a vector of n entries by "sort", "pivot" (both the paper's) and "newton", and
-          `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
-        - "gradient step": a gradient step of least squares with n features and samples, and a projection as above by
-          "pivot", "newton" or "l2". x = k = n.
-        - "touched": k random coordinates, each once, change by normal values, and the point returns to the ball. x = k.
-          Each measurement is the mean of 10 updates. The point is normal and on the ball's boundary. After any number
-          of updates about nine in ten of its n entries or more are not zero. The method "tree" is `SparseL1Ball.add`,
-          which keeps a heap; the paper has a search tree.
-          "full" is an addition and a projection of the whole vector. "verbatim" does this by "pivot", for the most
-          coordinates and up to 1,000,000 entries. "entropic" is a step of `SparseEntropic`. It starts at 0, as it
-          cannot reach most points of the boundary. Only its cost means something.
+        - "dimension": `l1.project` of a vector of n entries by "sort" and "pivot" (the paper's methods) and "newton",
+          and `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
+        - "gradient step": a gradient step of least squares with n features and n samples, followed by a projection by
+          "pivot", "newton" or "l2"; x = k = n.
+        - "touched": k distinct random coordinates change by normal values, and the point is projected; x = k. Each
+          measurement is the mean of 10 updates. The point starts as a normal vector on the boundary of the ball. After
+          any number of updates, about nine tenths or more of its n entries are non-zero. The method "tree" is
+          `SparseL1Ball.add`, which uses a heap; the paper uses a search tree. "full" adds to and projects the whole
+          vector. "verbatim" does the same by "pivot", only for the largest k and for at most 1,000,000 entries.
+          "entropic" is a step of `SparseEntropic`. It starts at 0, because it cannot reach most points of the boundary,
+          so only its cost is meaningful.
 
     Raises
     ------
     ValueError
-        More touched coordinates than there are.
+        If more coordinates are touched than there are.
     """
     require_fit(touched, non_zeros)
     seed = int(rng.integers(2**63))
     v, small = np.random.default_rng(seed).normal(size=max(*sizes, *non_zeros)), np.arange(1.0, 4.0)
     for seconds in METHODS.values():
-        seconds(small)  # compiles
+        seconds(small)  # compiles the kernels
     for begin in POINTS.values():
-        _updates(begin(small, 1.0), 3, 2, rng)  # compiles
+        _updates(begin(small, 1.0), 3, 2, rng)  # compiles the kernels
     measurements = []
     for n, (method, seconds) in product(sizes, METHODS.items()):
         measurements.append(Measurement(_columns("dimension", n, n, method), partial(seconds, v[:n])))
@@ -117,7 +118,7 @@ def run(
                 step = _gradient_step(X, ball, **options)
                 measurements.append(Measurement(_columns("gradient step", n, n, method), partial(seconds_of, step)))
     for n in non_zeros:
-        # Generators of one seed, so that all methods see the same updates.
+        # Each method has a generator with the same seed, so that all methods see the same updates.
         points = [
             (method, begin(v[:n], l1.norm(v[:n])), np.random.default_rng(seed))
             for method, begin in POINTS.items()
@@ -135,20 +136,20 @@ def _columns(part: str, n: int, k: int, method: str) -> dict[str, Any]:
 
 
 def _gradient_step(X: NDArray[np.float64], ball: Any, **options: Any) -> Callable[[], object]:
-    """A step of least squares from a point of a ball, with samples X and labels 1, and back to the ball."""
+    """Return a function that takes a gradient step of least squares, with samples X and labels 1, and projects it."""
     w = ball.project(X[0], RADIUS_SHARE * ball.norm(X[0]))
     radius, out = ball.norm(w), np.empty_like(w)
     return lambda: ball.project(w - X.T @ (X @ w - 1) / X.size, radius, out=out, **options)
 
 
 def require_fit(touched: Sequence[int], non_zeros: Sequence[int]) -> None:
-    """Raise ValueError unless there are so many entries to touch."""
+    """Raise ValueError if more coordinates are touched than there are entries."""
     least = min(non_zeros)
-    require(max(touched) <= least, f"touched must be at most {least}, the least of non_zeros, got {max(touched)}")
+    require(max(touched) <= least, f"touched must be at most {least}, the smallest of non_zeros, got {max(touched)}")
 
 
 def _in_full(point: Vector, radius: float, method: l1.Method = "newton") -> Update:
-    """Projects the whole vector after each update."""
+    """Return a function that projects the whole vector after each update."""
     w = l1.project(point, radius)
 
     def add(indices: NDArray[np.int64], values: Vector) -> Vector:
@@ -160,7 +161,7 @@ def _in_full(point: Vector, radius: float, method: l1.Method = "newton") -> Upda
 
 def _by_factors(point: Vector, radius: float) -> Update:
     entropic = SparseEntropic(len(point), radius)
-    entropic.step(np.arange(len(point)), np.zeros(len(point)), 0.0)  # changes nothing, but touches all its memory
+    entropic.step(np.arange(len(point)), np.zeros(len(point)), 0.0)  # leaves w unchanged, but touches all of its memory
     return lambda indices, values: entropic.step(indices, -values, 1.0)
 
 
@@ -173,7 +174,7 @@ POINTS: dict[str, Callable[[Vector, float], Update]] = {
 
 
 def _updates(update: Update, n: int, k: int, rng: np.random.Generator) -> float:
-    """CPU seconds of an update of k of n coordinates, the mean of several."""
+    """Return the CPU seconds of an update of k of n coordinates, averaged over several updates."""
     indices = [rng.choice(n, k, replace=False) for _ in range(N_UPDATES)]
     values = UPDATE_SHARE * rng.normal(size=(N_UPDATES, k))
     start = time.process_time()

@@ -1,4 +1,4 @@
-"""Compare how fast methods near the optimum of l1-regularised least squares and logistic regression, on drawn samples.
+"""Compare how fast methods approach the optimum of l1-regularised least squares and logistic regression.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7, Fig. 4 and 5.
@@ -26,12 +26,12 @@ from jointsparse.pipeline.papers.harness import Progress, State, record, silent,
 SERVES = "drawn"
 TABLES = {"race": "tables", "race_seconds": "timings"}
 
-NOISY = 0.1  # Paper: sec. 7, the fraction of labels that are flipped
+NOISY = 0.1  # Paper: sec. 7, fraction of the labels that are flipped
 PASSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)
-# Choice: the paper does not say how many samples a stochastic step sees. With a fixed fraction of them, step sizes and
-# numbers of steps that suit one n suit the others too.
+# Choice: the paper does not say how many samples a stochastic step uses. If it is a fixed fraction of all samples, the
+# same step sizes and numbers of steps suit every n.
 BATCH_SHARE = 0.05
-N_RECORDS = 100  # of the stochastic method, as each takes the time of a batch step
+N_RECORDS = 100  # records of the stochastic method, because a record takes as long as a batch step
 COLUMNS = (
     *("problem", "n", "method", "eta0", "step", "suboptimality", "flops", "seconds", "non_zero"),
     *("radius", "penalty", "warning"),
@@ -39,17 +39,17 @@ COLUMNS = (
 
 
 def draw(problem: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw as many samples as features.
+    """Draw a random problem with as many samples as features.
 
-    Weights w are normal(0, 1), half of them set to 0; X is normal(0, 1). "squared": y = X w + normal(0, 1).
-    "logistic": y = sign(X w), flipped with probability 0.1. n: at least 2. One state of rng gives the same X and w for
-    both problems. Returns X (n, n), y (n,), w (n,).
+    The weights w are normal(0, 1), and half of them are set to 0. X is normal(0, 1). "squared": y = X w + normal(0, 1).
+    "logistic": y = sign(X w), flipped with probability 0.1. n: at least 2. The same state of rng gives the same X and w
+    for both problems. Returns X (n, n), y (n,), w (n,).
 
     Source: Duchi et al. (2008), sec. 7.
     """
     X, w = rng.normal(size=(n, n)), rng.normal(size=n)
     w[rng.permutation(n)[: n // 2]] = 0.0
-    scores = np.einsum("ij,j->i", X, w)  # the same bits for any number of threads
+    scores = np.einsum("ij,j->i", X, w)  # bitwise the same result for any number of threads
     if problem == "squared":
         return X, scores + rng.normal(size=n), w
     return X, np.where(scores > 0, 1.0, -1.0) * np.where(rng.random(n) < NOISY, -1.0, 1.0), w
@@ -64,7 +64,7 @@ def run(
     progress: Progress = silent,
     **options: Any,
 ) -> pd.DataFrame:
-    """Do one repetition: draw each problem of each size afresh, and solve it.
+    """Do one repetition: draw a new problem of each kind and size, and solve it.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def run(
     problems : sequence of str
         "squared" or "logistic".
     sizes : sequence of int, at least 1
-        Numbers of features, and of samples.
+        Number of features, which is also the number of samples.
     rng : numpy.random.Generator
-        Of a known seed. Each size has a generator of its own, made from this seed.
+        A generator with a known seed. Each size has its own generator, which is made from this seed.
     progress : callable
-        Called with (problems solved, of all).
+        Called with (problems solved, all problems).
     **options : Any
         Options of `solve_by_each`.
 
@@ -85,7 +85,7 @@ def run(
     DataFrame
         The tables of `solve_by_each`.
     """
-    # A generator for each size, so that another size in the list changes nothing of this one.
+    # Each size has its own generator, so that the sizes in the list do not affect each other.
     seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
     tick, tables = ticking(progress, len(problems) * len(sizes)), []
     for problem, n in product(problems, sizes):
@@ -108,7 +108,7 @@ def solve_by_each(
     tol: float = 1e-8,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Solve one drawn problem by each method.
+    """Solve a random problem by each method.
 
     minimise f(w)  subject to ||w||_1 <= radius   (batch, stochastic, line-search), or
     minimise f(w) + penalty ||w||_1               (coordinate-descent, interior-point),   f the mean loss.
@@ -120,23 +120,23 @@ def solve_by_each(
     problem : str
         "squared" or "logistic".
     n : int, at least 1
-        Features, and samples.
+        Number of features, and of samples.
     penalty : float, between 0 and 1
-        As a fraction of the smallest penalty whose solution is 0. Choice: the paper names none. With 0.03 about half of
-        the solution is 0, as of the weights that are drawn.
+        As a fraction of the smallest penalty whose solution is 0. Choice: the paper gives none. With 0.03, about half
+        of the solution is 0, like the true weights.
     eta0 : sequence of float, above 0
-        First step sizes of batch and stochastic. The one with the smallest last objective is kept. Choice: the paper
-        chooses eta0 "to give reasonable performance". Good ones for the two problems are far apart.
+        First step sizes of batch and stochastic. The one with the smallest final objective is kept. Choice: the paper
+        chooses eta0 "to give reasonable performance". The two problems need very different values.
     n_iter : int, at least 1
-        Steps of batch and line-search.
+        Number of steps of batch and line-search.
     stochastic_n_iter : int, at least 1
-        Steps of stochastic, each with 5 % of the samples.
+        Number of steps of stochastic, each with 5 % of the samples.
     passes : sequence of int
-        Passes of coordinate descent, at each record.
+        Numbers of passes of coordinate descent to record.
     tol : float, above 0
-        Relative duality gap of the interior-point method.
+        Relative duality gap at which the interior-point method stops.
     rng : numpy.random.Generator
-        Draws the problem, and the samples of stochastic steps, the same ones for each eta0.
+        Draws the problem, and the samples of stochastic steps, which are the same for each eta0.
 
     Returns
     -------
@@ -145,29 +145,30 @@ def solve_by_each(
         - problem.
         - n.
         - method.
-        - eta0: NaN if there is none.
+        - eta0: NaN for methods without step sizes.
         - step.
         - suboptimality.
-        - flops, seconds: operations and CPU seconds so far, see `objective`.
-        - non_zero: the fraction of features with a weight in the last iterate.
+        - flops, seconds: operations and CPU seconds so far; see `objective`.
+        - non_zero: fraction of features with a non-zero weight in the last iterate.
         - radius.
         - penalty.
-        - warning: an eta0 at the edge of its grid, no gain, or an optimum not certified to tol.
+        - warning: an eta0 at the edge of its grid, an objective that has not decreased, or an optimum that is not
+          certified to tol.
 
     Raises
     ------
     ValueError
-        Input out of range.
+        If an input is out of range.
 
     Notes
     -----
-    suboptimality is (objective - bound) / objective at w = 0 for the problem that the method solves. As bound is a
-    certified lower bound of the optimum, the suboptimality is rather too large than too small. For the penalised
-    problem, bound is the better one of its two methods. For the constrained problem it is the best one of its three
-    methods and of the penalised bound - penalty * radius. No w in the ball has an f below this number, since
-    f(w) + penalty ||w||_1 is at most f(w) + penalty * radius. It is the tightest of them, by default to 1e-8. The
-    methods' own bounds lag behind their objectives: after 100 steps of the line search with n = 800 they are lower by
-    3e-5 (squared) and 1e-2 (logistic).
+    suboptimality is (objective - bound) / objective at w = 0, for the problem that the method solves. Because bound is
+    a certified lower bound of the optimum, suboptimality is rather over- than underestimated. For the penalised
+    problem, bound is the better bound of its two methods. For the constrained problem, it is the best bound of its
+    three methods and of penalised bound - penalty * radius. The latter is a lower bound because f(w) + penalty ||w||_1
+    is at most f(w) + penalty * radius for w in the ball. It is the tightest of all, by default to 1e-8. The methods'
+    own bounds converge more slowly than their objectives: after 100 steps of the line search with n = 800, they are
+    lower by 3e-5 (squared) and 1e-2 (logistic).
 
     References
     ----------
@@ -196,7 +197,7 @@ def solve_by_each(
     constrained = Comparison(certified_columns(objective, certify), at_zero, bound - penalty * radius)
 
     def descended(n_iter: int, every: int = 1, batches: Sequence[RowNumbers] | None = None) -> pd.DataFrame:
-        """Records with the best eta0."""
+        """Return the records with the best eta0."""
 
         def begin(_: str, schedule: str, eta0: float) -> Iterator[State]:
             return descend(objective, radius, schedule=schedule, eta0=eta0, n_iter=n_iter, batches=batches)
@@ -215,7 +216,7 @@ def solve_by_each(
 
 
 def _joined(comparison: Comparison, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """The records of all methods of a problem, with their suboptimality and the non_zero of the last iterate."""
+    """Return the records of all methods of a problem, with their suboptimality and the non_zero of the last iterate."""
     named = (table.assign(method=method, non_zero=table["non_zero"].iloc[-1]) for method, table in tables.items())
     table = pd.concat(named, ignore_index=True)
     return table.assign(suboptimality=comparison.suboptimality(table))

@@ -1,4 +1,4 @@
-"""Steps along the gradient of any objective, of all samples or of those drawn for each step, and their sizes.
+"""Steps along the gradient of any objective, of all samples or of samples drawn for each step, and step sizes.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -21,11 +21,11 @@ Method = Literal["projection", "entropic"]
 
 
 class Diverged(ValueError):
-    """A step that overflows."""
+    """Raised if a step overflows."""
 
 
 def take_step(move: Callable[..., None], t: int, *arguments: Any) -> None:
-    """Take step t by calling `move`. Raises Diverged."""
+    """Take step t by calling `move`. Raise Diverged if it overflows."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             move(*arguments)
@@ -34,7 +34,7 @@ def take_step(move: Callable[..., None], t: int, *arguments: Any) -> None:
 
 
 class Projected:
-    """W <- project(W - eta G), from a W inside the set."""
+    """A point W in a set, moved by W <- project(W - eta G)."""
 
     def __init__(self, W: Matrix, radius: float, project: Callable[..., Any]) -> None:
         self.W, self.radius, self.project = W, radius, project
@@ -54,7 +54,7 @@ def dense_steps(
     batches: Sequence[RowNumbers] | None,
     step_flops: Callable[[Any], float] | None = None,
 ) -> Iterator[State]:
-    """Move all weights along the gradient of all samples, or of those of each step.
+    """Move all weights along the gradient of all samples, or of the samples of each step.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def dense_steps(
     etas : array (n_iter,)
         Step sizes.
     batches : sequence of int arrays, or None
-        Numbers of the samples of each step. None for all.
+        Row numbers of the samples of each step, or None for all samples.
     step_flops : callable, optional
         Returns the operations of a step along a tangent. They are not counted by default.
     """
@@ -79,23 +79,23 @@ def dense_steps(
 
 
 def draw_batches(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Generator) -> list[RowNumbers]:
-    """Draw the numbers of the samples of each step, without replacement.
+    """Draw the row numbers of the samples of each step, without replacement.
 
     Parameters
     ----------
     n_iter : int
-        Steps.
+        Number of steps.
     n_samples : int
-        Samples to draw from.
+        Number of samples to draw from.
     batch_size : int
-        Samples of a step.
+        Number of samples per step.
     rng : numpy.random.Generator
     """
     return [np.sort(rng.choice(n_samples, batch_size, replace=False)) for _ in range(n_iter)]
 
 
 def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: Set = "ball") -> Vector:
-    """Step sizes (n_iter,) of projections, eta0 times the factors of the schedule, or of the exponentiated gradient.
+    """Return the step sizes (n_iter,) of projected gradient, eta0 times the schedule, or of exponentiated gradient.
 
     Parameters
     ----------
@@ -104,10 +104,10 @@ def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter
         See `entropic.step_sizes`.
     eta0 : float, above 0
     n : int
-        Coordinates.
+        Number of coordinates.
     n_iter : int, at least 1
     of_set : str
-        Set of the exponentiated gradient.
+        Set of exponentiated gradient.
     """
     if method == "entropic":
         return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)

@@ -53,13 +53,13 @@ from jointsparse.pipeline.papers.shapes import (
 
 REPORT, ICML, POSTER = "Quattoni et al. 2008 (report)", "Quattoni et al. 2009 (ICML)", "Quattoni et al. 2009 (poster)"
 
-SIMILAR = 0.01  # Choice: "similar" AUCs, EERs and test errors differ by at most this.
-EQUAL_RECALL = 0.01  # Choice: "equal" recalls differ by at most this.
+SIMILAR = 0.01  # Choice: "similar" AUCs, EERs and test errors differ by at most this
+EQUAL_RECALL = 0.01  # Choice: "equal" recalls differ by at most this
 SMALL_SAMPLES = 20_000  # Quattoni et al. 2009, sec. 6.2
-SIGNIFICANT = 0.05  # Choice: the level of a significant test, after Holm's correction.
-FEW_FEATURES = 0.3  # of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
+SIGNIFICANT = 0.05  # Choice: significance level of the tests, after Holm's correction
+FEW_FEATURES = 0.3  # fraction of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
 N_ITER = 200  # Quattoni et al. 2009, Fig. 2
-LEAST_OBJECTIVE = 1e-3  # divisor of distances from the optimum, if the objective is smaller; also of the gap
+LEAST_OBJECTIVE = 1e-3  # smallest divisor of relative distances from the optimum, as of the relative gap
 
 JOINT, L1, L2 = "hinge-l1inf", "hinge-l1", "hinge-l2"
 # Both methods stand for the paper's l2, the closer one first: the ICML paper trained l2 with SVM-Light, the report with
@@ -79,7 +79,7 @@ def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> lis
     judgement = difference_if_imperfect(claim, tables, where)[0].adding(f"; {differ}")
     if recall.low >= -EQUAL_RECALL and recall.high <= EQUAL_RECALL:
         return [judgement]
-    why = "more runs would decide it, and whether the recalls are equal"
+    why = "more runs would decide it, and also whether the recalls are equal"
     return [judgement.withheld(HOLDS, why).withheld(DOES_NOT_HOLD, why)]
 
 
@@ -266,7 +266,7 @@ def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judg
     return [judgement.withheld(DOES_NOT_HOLD).adding(f"; left out: {left_out}") if len(never) else judgement]
 
 
-ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  # by column of the table recovery
+ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  # by the columns of the table recovery
 
 
 def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -292,10 +292,10 @@ def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     ends = rows.sort_values("x", kind="stable").iloc[[0, -1]]
     scans, scan = others["seconds"], float(others["seconds"].mean())
     few, most = ends["seconds"].to_numpy(float) - scan
-    # One measurement varies, and so does the mean that is subtracted from it.
+    # Both the measurement and the mean that is subtracted from it have an error.
     half = (mean_over(scans, "scan").high - scan) * np.sqrt(len(scans) + 1)
     x_few, x_most = ends["x"]
-    reason, scatter = "with {:g} non-zero rows a projection takes {} scan of {:.2g} s", np.nan_to_num(half)
+    reason, scatter = "with {:g} non-zero rows, a projection takes {} scan of {:.2g} s", np.nan_to_num(half)
     require(not few + scatter < 0, reason.format(x_few, "less than the", scan), NotTested)
     require(not most <= scatter, reason.format(x_most, "hardly longer than a", scan), NotTested)
     limits = [(few + sign * half) / (most + towards * half) for sign in (-1, 1) for towards in (-1, 1)]
@@ -318,7 +318,7 @@ def slope_of_programs(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 # The claims
 
-TASKS = {"weights": "normal", "support": "random"}  # the paper's, see `recovery`
+TASKS = {"weights": "normal", "support": "random"}  # the paper's tasks, see `recovery`
 TRUE: Where = {"solver": "working_set", "radius_rule": "true"} | TASKS | {"method": JOINT}  # certified fits decide
 VALIDATED = TRUE | {"radius_rule": "validated"}
 BY_STEPS = TRUE | {"solver": "subgradient"}  # the paper's solver, whose iterations are counted

@@ -1,6 +1,6 @@
-"""Measure the seconds of projections and of training, and how they grow.
+"""Measure the seconds of projections and of training, and how they grow with the size of the problem.
 
-Source: Quattoni et al. 2009, sec. 4.2. They claim O(dm log dm) for a projection, where dm counts non-zero entries.
+Source: Quattoni et al. 2009, sec. 4.2. The paper claims O(dm log dm) for a projection with dm non-zero entries.
 """
 
 import time
@@ -36,12 +36,13 @@ TABLES = {"cost": "timings"}
 COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective", "difference")
 
 N_TASKS = 40
-TRACED_ROWS = 10_000  # of the largest matrix of whose projection the memory is traced
-SHAPED_ROWS, SHAPED_TASKS = 8_000, (10, 20, 40, 80, 160, 320)  # a matrix with other numbers of tasks, as many entries
-MATRIX_ROWS = 100_000  # of a matrix in which few are not zero
-N_FEATURES = 200  # of samples, as in sec. 5
-N_ITER, ETA0 = 20, 100.0  # of a fit whose iterations are measured
-# Of the tasks whose training is also written as a linear program, and of the fit that it is compared with; sec. 5.
+TRACED_ROWS = 10_000  # the largest matrix for which the memory of a projection is traced
+# Matrices with the same number of entries and different numbers of tasks.
+SHAPED_ROWS, SHAPED_TASKS = 8_000, (10, 20, 40, 80, 160, 320)
+MATRIX_ROWS = 100_000  # rows of the matrix with few non-zero rows
+N_FEATURES = 200  # features of the samples, as in sec. 5
+N_ITER, ETA0 = 20, 100.0  # of the fits whose iterations are measured
+# The tasks that are also learnt by a linear program (as in sec. 5), and the iterations of the fit compared with it.
 PROGRAM_FEATURES, PROGRAM_SAMPLES, PROGRAM_N_ITER = 50, 40, 200
 
 
@@ -56,50 +57,51 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Measure CPU seconds of projections and of training: medians of interleaved repeats.
+    """Measure CPU seconds of projections and of training, as medians of interleaved repeats.
 
     Parameters
     ----------
     data : None
     projection_sizes : sequence of int, at least 1
-        Numbers d of rows of dense normal matrices.
+        Numbers of rows d of dense normal matrices.
     projection_rows : sequence of int, from 1 to 100,000
-        Numbers of non-zero rows among 100,000, all of which are stored.
+        Numbers of non-zero rows among 100,000 rows, all of which are stored.
     training_sizes : sequence of int, at least 1
-        Samples per task, with 200 features.
+        Numbers of samples per task, with 200 features.
     program_tasks : sequence of int, at least 1
-        Numbers of tasks of 50 features and 40 samples each.
+        Numbers of tasks, with 50 features and 40 samples per task.
     repeats : int, at least 1
+        Number of times that each measurement is taken.
     rng : numpy.random.Generator
-        Draws the numbers. Seconds vary all the same.
+        Draws the matrices and samples.
     progress : callable
-        Called with (measurements done, of all).
+        Called with (measurements done, all measurements).
 
     Returns
     -------
     DataFrame
-        A row per measurement, with columns part, x, seconds, low, high, repeats, d, m (the number of tasks, 40 if not
-        said), method, bytes, objective, difference. From six repeats on low and high are the 95 % interval of the
-        median. Parts:
+        A row per measurement, with columns part, x, seconds, low, high, repeats, d, m (the number of tasks, 40 unless
+        stated), method, bytes, objective, difference. With six repeats or more, low and high are the 95 % interval of
+        the median. Parts:
 
-        - "projection size": `l1inf.project` by the paper's "sort" and by "newton", radius 0.1 of the norm. x = d m. And
-          "l1 pivot": `l1.project` of the same entries as one vector, radius 0.1 of its norm.
-        - "projection tasks": by "sort", matrices of 320,000 entries. x = m.
-        - "projection rows": likewise, with x = non-zero rows, and "scan": one scan of the stored entries, for row
-          maxima and a copy. Whoever takes and returns a dense matrix cannot do less.
-        - "one task": matrices of one column by "sort". x = d.
-        - "training samples": an iteration of the solver "subgradient" with l1inf. x = samples per task.
-        - "tasks": training of m = x tasks with the l1,inf norm to the end, as a "linear program" by the interior-point
-          method of HiGHS, and by 200 iterations of "subgradient". Both have an objective.
+        - "projection size": `l1inf.project` by the paper's method "sort" and by "newton", with radius 0.1 of the norm;
+          x = d m. "l1 pivot" is `l1.project` of the same entries as one vector, with radius 0.1 of its norm.
+        - "projection tasks": method "sort" on matrices with 320,000 entries; x = m.
+        - "projection rows": the same methods on a matrix with x non-zero rows, and "scan", a scan of all entries for
+          row maxima and a copy, the least that any function from dense matrix to dense matrix has to do.
+        - "one task": method "sort" on matrices with one column; x = d.
+        - "training samples": an iteration of the solver "subgradient" with l1inf; x = samples per task.
+        - "tasks": training of m = x tasks with the l1,inf norm, solved as a "linear program" by the interior-point
+          method of HiGHS, or by 200 iterations of "subgradient". Only these rows have an objective.
 
-        difference: the largest between entries of a projection of one column and of `l1.project`, over the radius.
-        bytes: the most that a projection by "sort" holds at once beside matrix and result, NaN above 10,000 rows. The
-        memory of NumPy is traced. That of compiled code is not, so "newton" has NaN.
+        difference: the largest difference between a projection of one column and `l1.project`, divided by the radius.
+        bytes: the largest memory that a projection by "sort" uses in addition to matrix and result; NaN above 10,000
+        rows. Only memory of NumPy can be traced, not memory of compiled code, so "newton" has NaN.
 
     Raises
     ------
     ValueError
-        Sizes out of range.
+        If sizes are out of range.
     """
     most = max(projection_rows)
     require(most <= MATRIX_ROWS, f"projection_rows must be at most {MATRIX_ROWS:,}, got {most}")
@@ -109,8 +111,8 @@ def run(
     drawn = draw(n_features=N_FEATURES, n_tasks=N_TASKS, n_train=max(training_sizes), **only)
     many = draw(n_features=PROGRAM_FEATURES, n_tasks=max(program_tasks), n_train=PROGRAM_SAMPLES, **only)
     for seconds in MATRIX_SECONDS.values():
-        seconds(A[:10])  # compiles
-    _iteration(drawn, min(training_sizes))  # compiles
+        seconds(A[:10])  # compiles the kernels
+    _iteration(drawn, min(training_sizes))  # compiles the kernels
 
     measurements = []
     for d, method in product(projection_sizes, ("sort", "newton", "l1 pivot")):
@@ -143,14 +145,14 @@ def _columns(part: str, x: int, d: int, method: str, **more: float) -> dict[str,
 
 
 def _from_l1(column: np.ndarray) -> float:
-    """Largest difference between the projection of a column as a matrix and as a vector, over the radius."""
+    """Return the largest difference between projecting a column as a matrix and as a vector, over the radius."""
     radius = RADIUS_SHARE * l1.norm(column[:, 0])
     as_vector = l1.project(column[:, 0], radius, method="sort")
     return float(np.abs(l1inf.project(column, radius, method="sort")[:, 0] - as_vector).max() / radius)
 
 
 def _peak_bytes(A: np.ndarray) -> int:
-    """Largest number of bytes that a projection of A by the paper's method holds at once, beside A and the result."""
+    """Return the peak memory in bytes of a projection of A by the paper's method, without A and the result."""
     radius, B = RADIUS_SHARE * l1inf.norm(A), np.empty_like(A)
     tracemalloc.start()
     try:
@@ -161,7 +163,7 @@ def _peak_bytes(A: np.ndarray) -> int:
 
 
 def _scan(A: np.ndarray) -> float:
-    """CPU seconds of a scan of A."""
+    """Return the CPU seconds of a scan of A."""
     B = np.empty_like(A)
 
     def scan() -> None:
@@ -172,30 +174,34 @@ def _scan(A: np.ndarray) -> float:
 
 
 MATRIX_SECONDS: dict[str, Callable[[np.ndarray], float]] = {
-    "sort": partial(seconds_of_projection, l1inf, method="sort"),  # the paper's
-    "newton": partial(seconds_of_projection, l1inf, method="newton"),  # ours
+    "sort": partial(seconds_of_projection, l1inf, method="sort"),  # the paper's method
+    "newton": partial(seconds_of_projection, l1inf, method="newton"),  # our default method
     "l1 pivot": lambda A: seconds_of_projection(l1, A.reshape(A.size), method="pivot"),  # Duchi et al. 2008
     "scan": _scan,
 }
-CALLS_OF_FEW_ROWS = {"sort": 1, "newton": 5, "scan": 5}  # of which the median counts, as their difference is small
+CALLS_OF_FEW_ROWS = {
+    "sort": 1,
+    "newton": 5,
+    "scan": 5,
+}  # the median is taken, because the methods differ little
 
 
 def _few_rows(A: np.ndarray, rows: np.ndarray, method: str) -> float:
-    """CPU seconds with a matrix that has these rows of A, and zeros in the others."""
+    """Return the CPU seconds of a method on a matrix with these rows of A and zeros elsewhere."""
     sparse_A = np.zeros((MATRIX_ROWS, A.shape[1]))
     sparse_A[rows] = A[rows]
     return float(np.median([MATRIX_SECONDS[method](sparse_A) for _ in range(CALLS_OF_FEW_ROWS[method])]))
 
 
 def _iteration(data: Synthetic, n: int) -> float:
-    """CPU seconds of an iteration with n samples per task, the median of a fit."""
+    """Return the CPU seconds of an iteration with n samples per task, as the median over a fit."""
     stamps: list[float] = []
     _fit([*data.X_train[:, :n]], [*data.y_train[:, :n]], data.W, N_ITER, lambda *_: stamps.append(time.process_time()))
     return float(np.median(np.diff(stamps)))
 
 
 def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | None = None) -> Fit:
-    """Train tasks by the paper's method, in the ball of the true weights W."""
+    """Train tasks by the paper's method in the ball that has the true weights W on its boundary."""
     problem, radius = Problem(X, y, normalisation="mean"), np.array([l1inf.norm(W)])
     return subgradient.fit(
         problem, loss=hinge, norm=l1inf, radius=radius, eta0=np.array([ETA0]), n_iter=n_iter, watch=watch
@@ -203,19 +209,19 @@ def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | 
 
 
 def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
-    """CPU seconds of training the first m tasks. Writes the objective into the columns."""
+    """Return the CPU seconds of training the first m tasks, and write the objective into the columns."""
     start = time.process_time()
     columns["objective"] = TRAINERS[method]([*data.X_train[:m]], [*data.y_train[:m]], data.W[:, :m])
     return time.process_time() - start
 
 
 def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
-    """Objective of tasks that are trained by a linear program, in the ball of the true weights W.
+    """Return the objective of tasks trained by a linear program, in the ball with the true weights W on its boundary.
 
-    Its variables are W by tasks, the row maxima t, and the hinge losses s. It minimises the sum of s / n, subject to
-    y x . w + s >= 1, |W| <= t in each row, and the sum of t <= radius.
+    The variables are W by tasks, the row maxima t, and the hinge losses s. The program minimises the sum of s / n,
+    subject to y x . w + s >= 1, |W| <= t in each row, and the sum of t <= radius.
     """
-    from scipy.optimize import linprog  # here, as it takes a fifth of a second to import
+    from scipy.optimize import linprog  # imported here because it takes a fifth of a second
 
     (d, m), n = W.shape, len(y[0])
     samples = sparse.block_diag([labels[:, None] * rows for rows, labels in zip(X, y, strict=True)])

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 def convergence(table: pd.DataFrame, *, source: str = "") -> Figure:
     """Objective at every iteration, for each radius at its best eta0 (Quattoni et al. 2009, Fig. 2).
 
-    The training sets are the largest. The objective is divided by its value at W = 0, as the axis of the paper's figure
-    runs from 0 to 1.
+    The figure shows the largest training sets. The objective is divided by its value at W = 0, because the axis of the
+    paper's figure runs from 0 to 1.
     """
     from matplotlib import colormaps, rcParams
 
@@ -73,10 +73,10 @@ def eer_by_word(table: pd.DataFrame, *, source: str = "") -> Figure:
 
 
 def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, source: str = "") -> Figure:
-    """One-sided p-values of sign tests of the first method against each other one (Quattoni et al. 2009, Table 1).
+    """One-sided p-values of sign tests of the first method against the others (Quattoni et al. 2009, Table 1).
 
-    Of the test words. p: of all runs and pairings together, as the verdict has it; each run: the paper's test, of one
-    pairing. reported: p-values of a paper by n, with a column for each norm.
+    Only test words are included. p is the value over all runs and pairings, as in the verdict. "p of each run" is the
+    paper's test with one pairing. reported: p-values of a paper by n, with a column per norm.
     """
     rows = table[table["words"] == "test words"].sort_values("n", kind="stable")
     require(len(rows), "the table significance must have rows of the test words, got none", Misfit)
@@ -103,7 +103,7 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
 
 
 def _p(value: float) -> str:
-    """P-value as text."""
+    """Return a p-value as text."""
     if np.isnan(value):
         return "–"
     return f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
@@ -121,7 +121,7 @@ SETTINGS: dict[tuple[str, str], tuple[Any, float, str]] = {  # solver and radius
 
 
 def test_error(table: pd.DataFrame) -> Figure:
-    """Mean test error of synthetic tasks against the training samples of each (Quattoni et al. 2009, Fig. 1 top)."""
+    """Mean test error of synthetic tasks against the number of training samples (Quattoni et al. 2009, Fig. 1 top)."""
     figure, (axes,) = canvas()
     for (method, look, method_rows), setting in product(by_method(table), SETTINGS):
         solver, rule = setting
@@ -145,8 +145,8 @@ def _line(setting: tuple[str, str]) -> dict[str, Any]:
 
 
 def error_by_arm(table: pd.DataFrame) -> Figure:
-    """Mean test error of synthetic tasks (Quattoni et al. 2009, sec. 5) by kind of weights and support, at validated
-    radii.
+    """Mean test error of synthetic tasks (Quattoni et al. 2009, sec. 5) for each kind of weights and support, at
+    validated radii.
 
     The paper has normal weights on random supports.
     """
@@ -169,7 +169,7 @@ def error_by_arm(table: pd.DataFrame) -> Figure:
 def selection(table: pd.DataFrame) -> Figure:
     """Precision and recall of the features that any synthetic task uses (Quattoni et al. 2009, Fig. 1 bottom).
 
-    l2 uses all features and is left out.
+    l2 is not shown, because it uses all features.
     """
     return _selection(table, "true", "(paper: Fig. 1 bottom, l1inf more precise)")
 
@@ -180,7 +180,7 @@ def selection_by_validation(table: pd.DataFrame) -> Figure:
 
 
 def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
-    """Precision and recall at radii of this rule. which: the end of the title."""
+    """Draw precision and recall at the radii of a rule. which: the end of the title."""
     rows = table[(table["solver"] == "working_set") & (table["radius_rule"] == radius_rule)]
     figure, (axes,) = canvas()
     for method, look, method_rows in by_method(rows[~rows["method"].str.endswith("-l2")]):
@@ -195,7 +195,7 @@ def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
 # Cost
 
 
-# Labels of both axes of a part of the cost table, and the cost that the papers state for it, up to a factor.
+# For each part of the cost table: the labels of both axes, and the cost that the papers state, up to a factor.
 PARTS = {
     "projection size": ("entries of the matrix", "seconds per projection", "x * log(x)"),
     "projection rows": ("non-zero rows of the matrix", "seconds per projection", "x * m * log(x * m)"),
@@ -209,7 +209,7 @@ PARTS = {
 def cost(table: pd.DataFrame) -> Figure:
     """Measured seconds of projections and of training (Quattoni et al. 2009, sec. 4.2; 2008, abstract).
 
-    A line grows as the papers state. It ends at the last measurement of the first method.
+    The reference line grows as the papers state, and ends at the last measurement of the first method.
     """
     parts, method_looks = table["part"].unique(), looks(table["method"])
     figure, panels = grid(len(parts), 3, 10.4, 2.7)

@@ -1,4 +1,4 @@
-"""Numbers that the papers report, to stand beside ours."""
+"""Numbers that the papers report, to be shown beside ours."""
 
 from collections.abc import Iterable
 
@@ -17,11 +17,11 @@ TABLE_1 = pd.DataFrame(
 # Quattoni et al. 2009, sec. 6.2 on Fig. 4: method, fraction of features used, average AUC, Reuters photographs.
 FIGURE_4 = [("hinge-l1inf", 0.30, 0.66), ("hinge-l1", 0.95, 0.65)]
 
-REPORT_SIZE = 30  # positives per task in the figures for one size: report, Fig. 3 right
+REPORT_SIZE = 30  # positives per task in figures for a single size, as in the report, Fig. 3 right
 
 
 def report_size(sizes: Iterable[int]) -> int:
-    """First size of at least 30, else the largest: the training sets that figures for a single size show.
+    """Return the first size of at least 30, or the largest size: the training sets in figures for a single size.
 
     >>> report_size([15, 40, 80]), report_size([10, 20])
     (40, 20)

@@ -1,4 +1,4 @@
-"""Learn tasks with known weights, and measure the test error and which of the relevant features are found.
+"""Learn tasks with known weights, and measure the test error and which of the relevant features are selected.
 
 Source: Quattoni et al. 2009, sec. 5 and Fig. 1.
 """
@@ -26,9 +26,9 @@ SERVES = "drawn"
 TABLES = {"recovery": "tables"}
 
 COMPARED = {"l1inf": l1inf, "l1": l1, "l2": l2}
-# Choice: radii grow until so many in a row have no smaller validation error than one before.
+# Choice: larger radii are tried until this many in a row have no smaller validation error than the best so far.
 PATIENCE = 2
-# Fractions of the optimum, by the column that counts the iterations until an iterate is that near.
+# Fractions of the optimum; each column has the first iteration that is this close to it.
 NEAR_OPTIMUM = {"iterations": 0.01, "iterations_3": 0.03, "iterations_10": 0.1}
 
 
@@ -43,7 +43,7 @@ def run(
     progress: Progress = silent,
     **options: Any,
 ) -> pd.DataFrame:
-    """Do one repetition with tasks drawn afresh.
+    """Do one repetition with newly drawn tasks.
 
     Parameters
     ----------
@@ -51,20 +51,20 @@ def run(
     tasks : mapping
         Options of `synthetic.draw`.
     weights, support : sequences of str
-        Of `synthetic.draw`; tasks are drawn for each pair. The paper has the first of each.
+        Options of `synthetic.draw`. Tasks are drawn for every pair; the paper has only the first of each.
     sizes : sequence of int, at least 1
-        Training samples per task.
+        Numbers of training samples per task.
     rng : numpy.random.Generator
         Draws the tasks.
     progress : callable
-        Called with (norms and sizes done, of all with these weights and supports).
+        Called with (fits done, fits of all norms and sizes), for each pair of weights and support.
     **options : Any
         Options of `learn`.
 
     Returns
     -------
     DataFrame
-        The tables of `learn`, with the columns weights and support before its own.
+        The tables of `learn`, with the columns weights and support in front.
     """
     tables = []
     for kind, used in product(weights, support):
@@ -90,9 +90,10 @@ def learn(
     ----------
     data : Synthetic
         See `synthetic.draw`.
-    sizes : sequence of int, from 1 to the training samples of a task
+    sizes : sequence of int, from 1 to the number of training samples of a task
+        Numbers of training samples per task.
     progress : callable
-        Called with (norms and sizes done, of all).
+        Called with (fits done, fits of all norms and sizes).
     **options : Any
         Options of `rows_of`.
 
@@ -101,27 +102,28 @@ def learn(
     DataFrame
         Three rows for each size and method (hinge-l1inf, hinge-l1, hinge-l2):
 
-        - radius_rule "true", solver "subgradient": the radii are the true norms, of W or of each w_k.
+        - radius_rule "true", solver "subgradient": the radius is the norm of the true weights, of W or of each w_k.
         - radius_rule "true", solver "working_set": the optimum that the first row approaches.
-        - radius_rule "validated", solver "working_set": the optimum at that radius, one for all tasks, whose validation
-          error is the smallest.
+        - radius_rule "validated", solver "working_set": the optimum for the radius with the smallest validation error.
+          This radius is the same for all tasks.
 
         Columns:
 
-        - n.
+        - n: number of training samples per task.
         - method.
         - radius_rule.
         - solver.
-        - radius: the mean if it differs by task.
-        - eta0: NaN without step sizes.
-        - test_error: the fraction of test samples misclassified.
-        - precision, recall: of the features that have a weight for any task, precision NaN if there are none.
-        - features: their fraction.
-        - objective: relative to W = 0.
-        - gap: the certified relative duality gap, in rows with "true" by the better bound of the two solvers.
-        - iterations: the first iterate within 1 % of the optimum, missing if there is none or no optimum is known.
-        - iterations_3, iterations_10: likewise within 3 and 10 %.
-        - warning: a value at the edge of its grid, or an optimum not certified to tol.
+        - radius: the mean over tasks if it differs by task.
+        - eta0: NaN for the solver without step sizes.
+        - test_error: fraction of test samples that are misclassified.
+        - precision, recall: of the selected features, which have a non-zero weight for any task. Precision is NaN if no
+          feature is selected.
+        - features: fraction of the features that are selected.
+        - objective: relative to the objective at W = 0.
+        - gap: certified relative duality gap. Rows with "true" use the better lower bound of the two solvers.
+        - iterations: first iterate within 1 % of the optimum; missing if there is none or the optimum is unknown.
+        - iterations_3, iterations_10: the same within 3 % and 10 %.
+        - warning: a value at the edge of its grid, or an optimum that is not certified to tol.
 
     References
     ----------
@@ -147,30 +149,31 @@ def rows_of(
     tol: float = 1e-3,
     optimum_n_iter: int = 5000,
 ) -> list[dict[str, Any]]:
-    """The three rows of a training set and a norm.
+    """Return the three rows of a training set and a norm.
 
     Parameters
     ----------
     problem : Problem
-        Of the training set.
+        The tasks with their training samples.
     data : Synthetic
         All samples and the true weights.
     norm : module
         One of `norms`.
     eta0 : sequence of float, above 0
-        First step sizes of the subgradient method. The one with the smallest training objective is kept.
+        First step sizes of the subgradient method. The fit with the smallest training objective is kept.
     radius : sequence of float, at least 0
-        Radii to choose from by validation, which tries them from the smallest on, see PATIENCE.
+        Radii from which validation chooses. They are tried in increasing order; see PATIENCE.
     n_iter : int, at least 1
-        Iterations of the subgradient method.
+        Number of iterations of the subgradient method.
     tol : float, at least 0
-        Relative duality gap of the solver that finds optima.
+        Relative duality gap at which the solver of optima stops.
     optimum_n_iter : int, at least 1
-        Largest number of iterations of this solver.
+        Largest number of iterations of the solver of optima.
     """
-    true = np.asarray(norm.norm(data.W))  # one number, or one per task
-    # Choice: validation chooses from the same plain radii for every task and norm; the paper names none. Multiples of
-    # the true norms would know what validation has to find. On the paper's problem they are about 49, 12 and 4.
+    true = np.asarray(norm.norm(data.W))  # a number, or an array with a number per task
+    # Choice: validation chooses from the same radii for every task and norm; the paper gives no grid. Multiples of the
+    # true norms would anticipate what validation has to find. In the paper's problem, the true norms are about 49, 12,
+    # 4.
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     steps = np.asarray(eta0, dtype=float)
     fit = subgradient.fit(
@@ -217,9 +220,9 @@ def rows_of(
 def _optima(
     problem: Problem, data: synthetic.Synthetic, norm: Any, radii: np.ndarray, **options: Any
 ) -> tuple[Fit, int]:
-    """The optima at the true radii, which come first, and at as many others as validation tries; and its choice.
+    """Return the optima at the true radii, then at the other radii until validation stops, and the validated choice.
 
-    options: those of `working_set.fit`.
+    options: options of `working_set.fit`.
     """
     fits: list[Fit] = []
     errors: list[float] = []
@@ -233,17 +236,17 @@ def _optima(
 
 
 def error(W: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
-    """Fraction of samples whose score has not the label's sign, over all tasks.
+    """Return the fraction of samples, over all tasks, whose score does not have the sign of the label.
 
     W: (n_features, n_tasks). X: (n_tasks, n, n_features). y: (n_tasks, n) of -1 and +1.
     """
-    scores = np.einsum("knd,dk->kn", X, W)  # the same bits for any number of threads
-    # Choice: a score of 0 counts one half, as a task without weights can only guess.
+    scores = np.einsum("knd,dk->kn", X, W)  # bitwise the same result for any number of threads
+    # Choice: a score of 0 counts as half an error, because a task without weights can only guess.
     return float(np.where(scores == 0, 0.5, scores * y < 0).mean())
 
 
 def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
-    """Precision and recall of the features that W uses for any task, and their fraction, as columns of a row.
+    """Return precision and recall of the features that W uses for any task, and their fraction, as columns of a row.
 
     W: (n_features, n_tasks). relevant: (n_features,) bool. Precision is NaN if no feature is used.
     """
