@@ -25,7 +25,7 @@ PATCH_PIXELS = 16
 
 
 def skimage_daisy(picture: np.ndarray) -> np.ndarray:
-    """Compute DAISY with its default rings. With a radius of 7 pixels, there is a descriptor for every 16-pixel patch."""
+    """Compute DAISY with its default rings. A radius of 7 pixels gives a descriptor for every 16-pixel patch."""
     return daisy(picture, step=STEP_PIXELS, radius=PATCH_PIXELS // 2 - 1).reshape(-1, 200)
 
 

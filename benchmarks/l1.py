@@ -48,7 +48,7 @@ def peers(v: np.ndarray, z: float) -> dict[str, Task]:
 
 
 def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row per size, distribution and radius: limits in microseconds, other times relative to a limit or ours."""
+    """Yield a row per size, distribution and radius: limits in microseconds, other times as ratios."""
     for n in sizes:
         for entries in distributions:
             double = ENTRIES[entries](np.random.default_rng(0), n)

@@ -220,7 +220,7 @@ def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def row(solver: str, gap: float, fit: Fit, seconds: float) -> dict[str, object]:
-    """Return a row. full-width iterations: products with X and its transpose, relative to products with all features."""
+    """Return a row. full-width iterations: products with X and its transpose, in units of those with all features."""
     work = float(fit.n_iter)
     if fit.rounds:  # a round has iterations on its own rows, and one product with all rows
         n_rows, n_iter, _ = np.array(fit.rounds[0]).T

@@ -1,11 +1,11 @@
-"""Fit random problems by every norm, loss and solver, and hold each certificate against an independent optimum.
+"""Fit random problems with every norm, loss and solver, and compare each certificate with an independent optimum.
 
     .venv/bin/python trials/certificates.py --fits 500
 
-The weights of features differ by factors of up to 1e60. A fit must lie in its ball, by 50-digit arithmetic. An
-interior-point method solves the same problem on the features that matter: those with large weights have no room, those
-with tiny ones are free. Its optimum must not be above the objective of the fit. Its solution, scaled into the ball,
-must not be below the bound of the fit.
+The weights of features differ by factors of up to 1e60. A fit must lie in its ball, according to 50-digit arithmetic.
+An interior-point method solves the same problem on the features that matter: features with large weights are left out,
+and features with tiny weights are unconstrained. The objective of the fit must not be below this optimum, and the bound
+of the fit must not be above the objective of this solution, scaled into the ball.
 """
 
 import argparse
@@ -33,13 +33,16 @@ from jointsparse.norms import NORMS
 
 getcontext().prec = 50
 
-SPREADS = (0.0, 0.5, 8.0, 30.0)  # decades around 1
-NO_ROOM, FREE = 1e6, 1e-6  # weights beyond these are left out of the independent problem, or cost nothing there
-OPTIMUM_TOLERANCE = 2e-4  # by which the interior-point method, and what it leaves out, may be wrong
+SPREADS = (0.0, 0.5, 8.0, 30.0)  # spread of the weights in decades around 1
+NO_ROOM, FREE = (
+    1e6,
+    1e-6,
+)  # features with larger weights are left out, with smaller ones free
+OPTIMUM_TOLERANCE = 2e-4  # for errors of the interior-point method, and of the features that it leaves out
 
 
 def exact_norm(name: str, W: np.ndarray, s: np.ndarray) -> Decimal:
-    """Norm of W by its definition; for norms per task the largest."""
+    """Return the norm of W by its definition; the largest for norms per task."""
     exact = [[Decimal(float(abs(w))) for w in row] for row in W]
     weights = [Decimal(float(a)) for a in s]
     if name in ("l1", "l2"):
@@ -52,7 +55,7 @@ def exact_norm(name: str, W: np.ndarray, s: np.ndarray) -> Decimal:
 
 
 def pose(rng: np.random.Generator, loss: str, dtype: Any) -> Problem:
-    """A small problem of three tasks."""
+    """Draw a small problem of three tasks."""
     n, d, m = int(rng.integers(15, 40)), int(rng.integers(3, 9)), 3
     X = rng.normal(size=(n, d)).astype(dtype)
     targets = X @ rng.normal(size=(d, m)) + 0.5 * rng.normal(size=(n, m))
@@ -61,7 +64,7 @@ def pose(rng: np.random.Generator, loss: str, dtype: Any) -> Problem:
 
 
 def best_objective(problem: Problem, loss: str, W: np.ndarray) -> float:
-    """Objective of W with the best intercepts."""
+    """Return the objective of W with the best intercepts."""
     total = 0.0
     for part in problem.parts:
         F, functions = part.X.astype(float) @ W[:, part.tasks], LOSSES[loss]
@@ -76,7 +79,7 @@ def best_objective(problem: Problem, loss: str, W: np.ndarray) -> float:
 def independent(
     problem: Problem, loss: str, name: str, radius: float, s: np.ndarray | None, positive: bool
 ) -> tuple[float, float]:
-    """The optimum of the features that matter, and the objective of its solution in the ball; NaN if none is found."""
+    """Return the optimum for the features that matter, and the objective of its solution in the ball, or NaN."""
     weights = np.ones(problem.n_features) if s is None else s
     matters = np.flatnonzero(weights < NO_ROOM)
     if not len(matters):
@@ -95,14 +98,14 @@ def independent(
 
 
 def faults(fit: Fit, name: str, radius: float, s: np.ndarray | None, expected: float, feasible: float) -> Iterator[str]:
-    """What is wrong with a fit."""
+    """Yield what is wrong with a fit."""
     W = fit.W[0]
     weights = np.ones(len(W)) if s is None else s
     norm, excess = exact_norm(name, W, weights), MOST_EXCESS[W.dtype]
     if norm > Decimal(radius) * (1 + Decimal(excess)) and np.isfinite(fit.gap[0]):
         yield f"certified with gap {fit.gap[0]:.2g}, but norm / radius = {norm / Decimal(radius):.6}"
     if not np.isfinite(fit.gap[0]):
-        yield "not certified, as it lies outside its ball"
+        yield "not certified, because it lies outside of its ball"
     size = OPTIMUM_TOLERANCE * max(abs(expected), 1e-3 * fit.objective[0, 0])
     if fit.bound[0] > feasible * (1 + 1e-9):
         yield f"bound {fit.bound[0]:.8g} above the objective {feasible:.8g} of another W in the ball"
@@ -137,7 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             **options,
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the interior-point method, about its accuracy
+            warnings.simplefilter("ignore")  # the interior-point method warns about its accuracy
             optimal = independent(problem, loss, name, radius, s, positive)
         compared += np.isfinite(optimal[1])
         gaps.append(fit.gap[0])

@@ -1,9 +1,10 @@
-"""Spoil the files of a finished run one at a time, and run the job that reads each: it must refuse the file by name.
+"""Damage the files of a finished run one at a time, and run the job that reads the file. It must refuse it by name.
 
 python trials/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
 
-FOLDER: a project whose results are complete, such as that of tests/pipeline/miniature.py. It is not changed. One job of
-each rule is taken, and each of its inputs once per folder and kind. Ends with 1 if a job did not refuse a file by name.
+FOLDER is a project whose results are complete, such as the project of tests/pipeline/miniature.py. It is not changed.
+The trial takes one job of each rule, and damages each of its inputs once per folder and kind. Exits with 1 if a job did
+not refuse a file by name.
 """
 
 import argparse
@@ -32,7 +33,7 @@ CUT_OFF, CHANGED, FOREIGN = FAULTS = ("cut off", "a changed byte", "of another r
 
 
 class Run(NamedTuple):
-    """A fault, the result of the job that met it, and a line that tells both."""
+    """A fault, the result of the job that met it, and a line that describes both."""
 
     fault: str
     result: str
@@ -40,7 +41,7 @@ class Run(NamedTuple):
 
 
 def run(job: Any, scripts: Path) -> str:
-    """Run a job's script on what lies under results/; what it says."""
+    """Run a job's script on the files under results/, and return its message."""
     shutil.rmtree("out", ignore_errors=True)
     for file in job.output:
         Path("out", file).parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +63,7 @@ def run(job: Any, scripts: Path) -> str:
 
 
 def cut(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
-    """The beginning of a file: nothing, all but the last byte, some places between, of a table the end of a line."""
+    """Yield beginnings of a file: nothing, all but the last byte, some lengths between, and for tables whole lines."""
     whole = path.read_bytes()
     for length in {0, len(whole) - 1, *rng.integers(1, len(whole), n_cuts).tolist()}:
         yield f"cut off at {length} of {len(whole)}", whole[:length]
@@ -71,7 +72,7 @@ def cut(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str
 
 
 def changed(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
-    """The file with another byte at some places."""
+    """Yield the file with a changed byte at some places."""
     for place in rng.integers(0, path.stat().st_size, n_cuts).tolist():
         spoilt = bytearray(path.read_bytes())
         spoilt[place] ^= int(rng.integers(1, 256))
@@ -79,7 +80,7 @@ def changed(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple
 
 
 def foreign(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The files of the same name from other datasets, studies, runs and sizes."""
+    """Yield the files of the same name from other datasets, studies, runs and sizes."""
     for other in sorted(Path("results").rglob(re.sub(r"\d+", "*", path.name))):
         if other != path and other.read_bytes() != path.read_bytes():
             yield f"{other} in its place", other.read_bytes()
@@ -93,7 +94,7 @@ def outcome(said: str, path: Path) -> str:
 
 
 def damage(job: Any, scripts: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[Run]:
-    """Spoil each input of a job in turn, and run the job."""
+    """Damage each input of a job in turn, and run the job."""
     said = run(job, scripts)
     assert not said, (job.rule.name, said)
     paths = [Path(file) for file in job.input if Path(file).is_file()]

@@ -1,11 +1,12 @@
-"""Kill runs, fill their disk, take their folders away, start two at once, and check that no result is lost.
+"""Kill runs, fill their disk, delete their folders, start two runs at once, and check that no result is lost.
 
     python trials/faults.py --kills 30 --seed 1
 
-The miniature workflow runs once undisturbed, then again and again with faults. Each fault is followed by the commands
-that the README names for an interrupted run. At any time a file under its final name must hold the bytes of the
-undisturbed run; of measured seconds only the shape is compared. In the end all files must be there, and nothing be left
-to do. Prints what was done, and exits with 1 if something was lost. A kill takes half a minute on two cores.
+The miniature workflow runs once undisturbed, and then repeatedly with faults. Each fault is followed by the commands
+that the README recommends after an interrupted run. At any time, every file under its final name must be identical to
+the file of the undisturbed run; for measured seconds, only the shape is compared. At the end, all files must exist, and
+no job must be left to do. Prints what was done, and exits with 1 if a result was lost. A kill takes half a minute on
+two cores.
 """
 
 import argparse
@@ -35,7 +36,7 @@ from jointsparse.registry import pick, room
 
 
 class Kill(NamedTuple):
-    """The processes that get a signal, and True if the next run waits until the jobs have ended, as the README says."""
+    """The processes that get a signal, and whether the next run waits for the jobs to end, as the README recommends."""
 
     target: str
     number: int
@@ -54,12 +55,12 @@ KILLS = {
 FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
 MEASURED = {name for name, drawing in FIGURES.items() if FOLDERS.get(drawing.table) == "timings"}
 MADE = ("results", ".snakemake")
-KILLS_PER_RUN = 10  # from its beginning to its end
+KILLS_PER_RUN = 10  # from the start of a run to its end
 HANGING_SECONDS = 900
 
 
 class Lost(Exception):
-    """A fault has cost a result, or was not told."""
+    """Raised if a fault has cost a result, or was not reported."""
 
 
 def demand(holds: object, message: str) -> None:
@@ -68,7 +69,7 @@ def demand(holds: object, message: str) -> None:
 
 
 class Interrupted(Project):
-    """A project whose runs are disturbed; the kernels compiled in its place are kept in another."""
+    """A project whose runs are disturbed. Kernels are compiled into a separate folder."""
 
     def __init__(self, root: Path, numba: Path, targets: Iterable[str] = ("reproduce-all",)):
         super().__init__(root)
@@ -81,8 +82,8 @@ class Interrupted(Project):
         return super().environment() | {"NUMBA_CACHE_DIR": str(self.numba)}
 
     def begin(self) -> psutil.Popen:
-        """Start a run with a process group of its own, as a terminal does."""
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell, and for all it starts
+        """Start a run with its own process group, as a terminal does."""
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; children inherit it
             signal.signal(signal.SIGINT, signal.default_int_handler)
         with self.log.open("w") as log:
             streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
@@ -102,7 +103,7 @@ class Interrupted(Project):
         return said
 
     def expect(self, run: psutil.Popen, reason: str = "") -> None:
-        """Wait for a run, and expect that it succeeds, or that it fails with a message that matches the reason."""
+        """Wait for a run, and check that it succeeds, or that it fails with a message that matches the reason."""
         said = self.end(run)
         as_expected = run.returncode and re.search(reason, said) if reason else run.returncode == 0
         demand(as_expected, f"exit status {run.returncode}, expected {reason or 'success'}: {said[-3000:]}")
@@ -111,35 +112,35 @@ class Interrupted(Project):
         self.expect(self.begin(), reason)
 
     def unlock(self) -> None:
-        """Unlock the folder if need be, as the README says."""
+        """Unlock the folder if necessary, as the README says."""
         if any((self.root / ".snakemake" / "locks").glob("*")):
             self.unlocked += 1
             done = self.snakemake("--unlock")
             demand(done.returncode == 0, f"cannot be unlocked: {done.stdout}{done.stderr}")
 
     def finish(self) -> None:
-        """Go on to the end; then every result must be there and right, and nothing be left to do."""
+        """Run to the end. Then every result must exist and be right, and no job must be left to do."""
         self.unlock()
         self.go_on()
         self.check()
         missing = self.expected.keys() - self.files().keys()
-        demand(not missing, f"missing in the end: {sorted(missing)}")
+        demand(not missing, f"missing at the end: {sorted(missing)}")
         leftovers = list((self.root / "results").rglob(".*.part*"))
-        demand(not leftovers, f"temporary files left in the end: {leftovers}")
+        demand(not leftovers, f"temporary files left at the end: {leftovers}")
         said = self.snakemake("--dry-run", *self.targets).stdout
-        demand("Nothing to be done" in said, f"something is left to do: {said[-3000:]}")
+        demand("Nothing to be done" in said, f"jobs are left to do: {said[-3000:]}")
 
     def check(self) -> None:
-        """Every file that has its final name must be as in the undisturbed run."""
+        """Check that every file under its final name is the same as in the undisturbed run."""
         wrong = [name for name, content in self.files().items() if self.expected.get(name) != content]
-        demand(not wrong, f"not as in the undisturbed run: {wrong}")
+        demand(not wrong, f"differs from the undisturbed run: {wrong}")
 
     def clean(self) -> None:
         for name in MADE:
             shutil.rmtree(self.root / name, ignore_errors=True)
 
     def files(self) -> dict[str, str]:
-        """Every result under its final name with its checksum; of measured seconds, what all runs share."""
+        """Return every result under its final name with its checksum; of measured seconds, only what all runs share."""
         results = self.root / "results"
         found = {}
         for path in sorted(results.rglob("*")):
@@ -147,7 +148,7 @@ class Interrupted(Project):
             if not path.is_file() or path.name.startswith(".") or "logs/" in name or path.suffix == ".tsv":
                 continue
             content = path.read_bytes()
-            # Records hold the times of files.
+            # Records contain the times of files.
             is_measured = path.parent.name == "records" or "timings/" in name
             if not is_measured and not (path.parent.name == "figures" and path.stem in MEASURED):
                 found[name] = hashlib.sha256(content).hexdigest()
@@ -156,14 +157,14 @@ class Interrupted(Project):
         return found
 
     def everything(self) -> set[tuple[str, int, int]]:
-        """Every file that a run makes, Snakemake's notes included, with its size and the time it was changed."""
+        """Return every file that a run makes, including Snakemake's metadata, with its size and modification time."""
         paths = [path for name in MADE for path in (self.root / name).rglob("*") if path.is_file()]
         notes = self.root / ".snakemake" / "log"
         return {(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.parent != notes}
 
 
 def jobs(run: psutil.Popen, rule: str = "") -> list[psutil.Process]:
-    """The processes of the scripts that a run has started; none if one of its processes ends meanwhile."""
+    """Return the processes of the scripts that a run has started, or nothing if one of them ends meanwhile."""
     script = re.compile(rf"\S+ \S*\.snakemake/scripts/\S*\.{rule or '.*'}\.py")
     with suppress(psutil.NoSuchProcess):
         return [process for process in run.children(recursive=True) if script.fullmatch(" ".join(process.cmdline()))]
@@ -176,15 +177,15 @@ def wait_for_job(run: psutil.Popen, rule: str = "") -> None:
 
 
 def disturb(project: Interrupted, fault: str, rng: np.random.Generator, patience: float = 0, rule: str = "") -> bool:
-    """Start a run, and let a fault come within `patience` seconds of its first job (of a rule). False if it ended.
+    """Start a run, and cause a fault within `patience` seconds of its first job (of a rule). Return False if too late.
 
-    Afterwards the run has ended, and so have its jobs unless the fault is that they run on.
+    Afterwards the run has ended, and so have its jobs, unless the fault is that they continue.
     """
     kill = KILLS[fault]
     run = project.begin()
     wait_for_job(run, rule)
     time.sleep(rng.uniform(0, patience))
-    wait_for_job(run)  # as it may be between two
+    wait_for_job(run)  # because the run may be between two jobs
     if run.poll() is not None:
         project.expect(run)
         return False
@@ -196,15 +197,15 @@ def disturb(project: Interrupted, fault: str, rng: np.random.Generator, patience
             process.send_signal(kill.number)
     project.end(run)
     hanging = psutil.wait_procs(everybody, timeout=HANGING_SECONDS)[1] if kill.wait else []
-    demand(not hanging, f"after: {fault}, processes hang")
-    return run.returncode != 0  # else the fault came too late
+    demand(not hanging, f"processes hang after the fault: {fault}")
+    return run.returncode != 0  # otherwise the fault came too late
 
 
-# The faults: each yields a fault's name whenever a project has survived one, and ends with a finished run
+# The faults. Each function yields the name of a fault whenever the project has survived it, and finishes the run.
 
 
 def kills(project: Interrupted, faults: Iterable[str], rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """One run from its beginning to its end, with these faults on the way, or as many of them as it has time for."""
+    """Run once from start to end, with as many of these faults on the way as there is time for."""
     project.clean()
     for fault in faults:
         if not disturb(project, fault, rng, patience):
@@ -216,7 +217,7 @@ def kills(project: Interrupted, faults: Iterable[str], rng: np.random.Generator,
 
 
 def read_only_folder(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """A results folder, half filled, in which nothing can be written."""
+    """Make a half-filled results folder read-only."""
     project.clean()
     disturb(project, "Ctrl-C", rng, patience)
     project.unlock()
@@ -225,13 +226,13 @@ def read_only_folder(project: Interrupted, rng: np.random.Generator, patience: f
     with mounted(results, "--bind", results):
         mount("-o", "remount,bind,ro", results)
         project.go_on("Read-only file system|Write-protected")
-        demand(project.files() == before, "a folder that is read-only has changed")
+        demand(project.files() == before, "a read-only folder has changed")
         yield "the results folder is read-only"
     project.finish()
 
 
 def deletion(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """The results folder is deleted while jobs run."""
+    """Delete the results folder while jobs run."""
     project.clean()
     run = project.begin()
     wait_for_job(run)
@@ -244,12 +245,12 @@ def deletion(project: Interrupted, rng: np.random.Generator, patience: float) ->
 
 
 def second_run(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Another run in the same folder: it must say that the folder is locked, and change nothing."""
+    """Start a second run in the same folder. It must say that the folder is locked, and change nothing."""
     run = project.begin()
     wait_for_job(run)
     time.sleep(rng.uniform(0, patience))
     everybody = [run]
-    run.suspend()  # first, so that it starts no other
+    run.suspend()  # first, so that it starts no other job
     while more := [process for process in run.children(recursive=True) if process not in everybody]:
         for process in more:
             process.suspend()
@@ -267,7 +268,7 @@ def second_run(project: Interrupted, rng: np.random.Generator, patience: float) 
 
 
 def full_disk(project: Interrupted) -> Iterator[str]:
-    """A disk with room for a third of what a run writes, then for two thirds, then for all."""
+    """Run on a disk with room for a third of what a run writes, then for two thirds, then for everything."""
     disk = project.root.parent
     needed = sum(path.lstat().st_blocks for name in MADE for path in (project.root / name).rglob("*")) * 512
     size = sum(path.lstat().st_blocks for path in project.root.rglob("*")) * 512
@@ -306,7 +307,7 @@ def can_mount(folder: Path) -> bool:
 
 
 def all_faults(project: Interrupted, n_kills: int, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Every fault, the kills over as many runs as they take."""
+    """Cause every fault, with the kills spread over as many runs as they need."""
     n_jobs, project.started, n_runs, left = project.started, 0, 0, n_kills
     faults = cycle(rng.permutation(list(KILLS)))
     while left:
@@ -323,13 +324,13 @@ def all_faults(project: Interrupted, n_kills: int, rng: np.random.Generator, pat
         yield from read_only_folder(project, rng, patience)
         yield from full_disk(project)
     else:
-        print("not tried, as nothing can be mounted here: a full disk, a folder that is read-only")
+        print("not tried, because nothing can be mounted here: a full disk, a read-only folder")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=30, help="how many, over as many runs as they take")
-    parser.add_argument("--seed", type=int, default=1, help="of the moments and the jobs that are hit")
+    parser.add_argument("--kills", type=int, default=30, help="number of kills, over as many runs as they need")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the times and the jobs that are hit")
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     survived: Counter[str] = Counter()
@@ -340,7 +341,7 @@ def main() -> int:
         project = Interrupted(disk / "project", Path(folder) / "numba")
         begin = time.monotonic()
         project.go_on()
-        patience = (time.monotonic() - begin) / KILLS_PER_RUN  # on average half a run is over after so many kills
+        patience = (time.monotonic() - begin) / KILLS_PER_RUN  # on average, half a run is over after this many kills
         project.expected = project.files()
         print(f"undisturbed: {project.started} jobs, {len(project.expected)} files", flush=True)
         try:

@@ -1,11 +1,11 @@
-"""Lay out folders of data as people have them, for which the right answer is known, and see what `init` makes of them.
+"""Create folders of data as users have them, for which the right answer is known, and check what `init` makes of them.
 
 python trials/folders.py [--cases 500] [--seed 1]
 
-Each folder is of one kind (pictures in classes, captions, tables, libsvm) with a few oddities: hidden copies, names in
-the other form of Unicode, splits and parts in names, drafts, columns of every sort, other encodings. What is read must
-be the data as they were made, or the answer one sentence. Ends with 1 if anything is read otherwise, or raises another
-error.
+Each folder is of one kind (pictures in classes, captions, tables, libsvm) with a few oddities: hidden copies, file
+names in the other Unicode normalisation, names of splits and parts, drafts, columns of all kinds, other encodings. The
+data that are read must be the data that were created, or there must be an error of one sentence. Exits with 1 if
+anything is read differently, or another error is raised.
 """
 
 import argparse
@@ -38,10 +38,10 @@ SAME, SENTENCE, OTHER, ERROR = OUTCOMES = ("as made", "one sentence", "otherwise
 
 
 class Case:
-    """A folder that grows, and what should be read from it.
+    """A folder under construction, and the data that should be read from it.
 
-    labels: by image or row the labels that it has, and unknown: those that are not known. X: rows of features. splits:
-    by image or row, of those that the folder places. done: oddities, for people.
+    labels: the known labels of each image or row. unknown: the unknown labels. X: rows of features. splits: the splits
+    of the images or rows that the folder assigns. done: the oddities, for the report.
     """
 
     def __init__(self, root: Path, rng: np.random.Generator) -> None:
@@ -51,7 +51,7 @@ class Case:
         self.X: np.ndarray | None = None
 
     def chance(self, p: float, said: str = "") -> bool:
-        """Draw whether an oddity is there."""
+        """Draw whether an oddity is present."""
         yes = bool(self.rng.random() < p)
         self.done += [said] * (yes and bool(said))
         return yes
@@ -70,7 +70,7 @@ class Case:
         Image.fromarray(np.random.default_rng(seed).integers(0, 255, (20, 24, 3), dtype=np.uint8)).save(path)
 
     def clutter(self, some: str) -> None:
-        """Leave hidden and other files of systems in the folder, copies of a file of the data among them."""
+        """Add hidden files and files of operating systems to the folder, among them copies of a data file."""
         for place in (".ipynb_checkpoints", "__MACOSX", "@eaDir", "#recycle", ".Trash-1000", "lost+found"):
             if self.chance(0.25, f"{place}/"):
                 stem, dot, end = Path(some).name.rpartition(".")
@@ -83,12 +83,12 @@ class Case:
 
 
 def in_form(case: Case, name: str) -> str:
-    """A name in one of the forms of Unicode."""
+    """Return a name in one of the Unicode normalisations."""
     return unicodedata.normalize(case.one_of("NFC", "NFD"), name)
 
 
 def classes(case: Case) -> None:
-    """Pictures in one folder per class."""
+    """Create pictures in one folder per class."""
     below = case.one_of("", "images/", "data/")
     names = [in_form(case, name) for name in case.one_of(WORDS, ("Café", "Bär", "Meer"))]
     parts = ("",)
@@ -100,7 +100,7 @@ def classes(case: Case) -> None:
             case.picture(below + path, 100 * k + i)
             case.labels[path] = {unicodedata.normalize("NFC", name)}
     if of_splits:
-        case.labels = {}  # they take a sentence
+        case.labels = {}  # an error is expected
         return
     if case.chance(0.3, "a picture in two classes"):
         first, second = f"{names[0]}/{names[0]}00.png", f"{names[1]}/also.png"
@@ -111,7 +111,7 @@ def classes(case: Case) -> None:
 
 
 def captioned(case: Case) -> None:
-    """Pictures with captions in a file of one form or another, or in two."""
+    """Create pictures with captions in one of several file formats, or in two files."""
     below, word = case.one_of("", "images/", "train2017/"), "naïve" if case.chance(0.3, "accents") else "img"
     names = [in_form(case, f"{word}{i:02}.png") for i in range(36)]
     rows = [(name, f"a {WORDS[i % 3]} there") for i, name in enumerate(names)]
@@ -172,12 +172,12 @@ def captioned(case: Case) -> None:
     if case.chance(0.2, "a draft in a folder below"):
         case.write("old/captions.csv", csv([(name, "a draft") for name, _ in told]))
         if some.count("/"):
-            case.labels = {}  # of which the one in the folder above cannot be told
+            case.labels = {}  # the draft cannot be distinguished from the file in the parent folder
     case.clutter(some)
 
 
 def tables(case: Case) -> None:
-    """Features and labels in files of every kind."""
+    """Create features and labels in files of all kinds."""
     n, d = 60, 5
     X = case.rng.normal(size=(n, d)).astype(np.float32)
     Y = (X[:, :3] > 0).astype(int)
@@ -263,7 +263,7 @@ def tables(case: Case) -> None:
         features["copy"] = k + 7 if form in ("classes", "numbers") else Y[:, 0]
     if kind in ("csv", "parquet") and ending != "npy" and case.chance(0.1, "rows in another order"):
         features["image_id"], frame["image_id"] = range(n), range(n)[::-1]
-        case.labels = {}  # which cannot be told
+        case.labels = {}  # the order cannot be known
 
     def name_of(word: str, part: str, end: str) -> str:
         both = [part, word] if before and not part[:1].isdigit() else [word, part]
@@ -308,7 +308,7 @@ def tables(case: Case) -> None:
 
 
 def libsvm(case: Case) -> None:
-    """Samples in the format of LIBSVM, in one file or by split."""
+    """Create samples in the format of LIBSVM, in one file or by split."""
     X = np.round(case.rng.normal(size=(60, 4)), 3).astype(np.float32)
     k = X[:, :3].argmax(axis=1)
     lines = [f"{k[i]} " + " ".join(f"{j + 1}:{X[i, j]:g}" for j in range(4)) + "\n" for i in range(60)]
@@ -337,7 +337,7 @@ KINDS: dict[str, Callable[[Case], None]] = {
 
 
 def differences(case: Case, entry: dict[str, Any]) -> Iterator[str]:
-    """What is read by an entry of the settings, and should be otherwise."""
+    """Yield the differences between what is read with an entry of the settings and what should be read."""
     more = {"smallest_side": 8} if entry["loader"] in ("photos", "scenes") else {}
     read = pick("datasets", entry["loader"]).read(**entry["options"], **more)
     captions = read.captions
@@ -366,7 +366,7 @@ def differences(case: Case, entry: dict[str, Any]) -> Iterator[str]:
 
 
 def run(kind: str, seed: int) -> tuple[str, str]:
-    """Make a folder and read it. Returns the outcome, and a line on it."""
+    """Create a folder and read it. Return the outcome, and a line that describes it."""
     with tempfile.TemporaryDirectory() as place:
         case = Case(Path(place) / "data", np.random.default_rng(seed))
         case.root.mkdir()

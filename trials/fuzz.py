@@ -1,16 +1,16 @@
-"""Read mutated tables, settings and samples as the pipeline does, and compare with slow second readers.
+"""Read mutated tables, settings and samples as the pipeline does, and compare the results with slow, simple readers.
 
     python trials/fuzz.py --cases 1000 --seed 1
 
-Every case ends as one of:
+Every case ends in one of these ways:
 
-- right: accepted, and read as it must be.
-- refused: with one clear line, where a refusal is right.
+- right: the input is accepted, and read correctly.
+- refused: the input is refused with one clear line, and should be.
 - traceback, slow (more than 20 s).
-- wrong: accepted, but other than it must be read, or refused although it is in good order.
+- wrong: the input is accepted but read incorrectly, or refused although it is valid.
 
-The last three must be 0, or the status is 1. They are said with the bytes of the case. Seed and number make a case:
---only N repeats one.
+If a case ends in one of the last three ways, it is printed with its bytes, and the exit status is 1. Seed and number
+determine a case: --only N repeats it.
 """
 
 import argparse
@@ -53,15 +53,15 @@ from jointsparse.pipeline.datasets import folder, idx, libsvm, photos  # noqa: E
 from jointsparse.pipeline.papers.catalogue import FIGURES  # noqa: E402
 from jointsparse.pipeline.papers.verdicts import CLAIMS  # noqa: E402
 
-CASES, CASES_AT_ONCE = 8_000, 500  # in a run, in a process
-SECONDS, BYTES = 20, 3 * 2**30  # of a case; the latter besides what the process has
+CASES, CASES_AT_ONCE = 8_000, 500  # cases in a run, and in a process
+SECONDS, BYTES = 20, 3 * 2**30  # limits of a case; the memory is in addition to that of the process
 CHECK_PICTURES = folder.check_pictures
 SMALLEST_SIDE, LONGEST_SIDE = 4, 40  # in pixels
 SCHEMA = BASE / "workflow" / "config.schema.yaml"
 
 
 class Bad(Exception):
-    """The second reader objects."""
+    """Raised if the simple reader refuses the input."""
 
 
 def require(holds: bool, objection: str) -> None:
@@ -78,7 +78,7 @@ def often(rng: np.random.Generator, share: float = 0.5) -> bool:
 
 
 class Case(NamedTuple):
-    """One input and its bytes, the code under test, what it holds, and a comparison that raises Bad.
+    """An input and its bytes, the code under test, its contents, and a comparison that raises Bad if they differ.
 
     expect: raises Bad if the input must be refused.
     """
@@ -90,7 +90,7 @@ class Case(NamedTuple):
 
 
 def judged(case: Case) -> tuple[str, str]:
-    """The ending of a case, and why."""
+    """Return how a case ends, and why."""
     got, refusal = None, ""
     try:
         got = case.read()
@@ -113,7 +113,7 @@ def judged(case: Case) -> tuple[str, str]:
 
 # Tables
 
-GOOD = [f"{i:03}.png" for i in range(5)]  # the pictures of the album that all tables speak of
+GOOD = [f"{i:03}.png" for i in range(5)]  # the pictures of the album that all tables refer to
 SPLIT = dict(zip(GOOD, ("train", "train", "validation", "test", "unlabelled"), strict=True))
 TABLES = {
     "captions.csv": "image,caption\n"
@@ -128,13 +128,13 @@ TEXTS = [
 ../000.png /etc/passwd ./000.png 000.png train $x^2$ <script>""".split(b" "),
     *(b"\n", b"\r", b"\r\n", b"\t", b" ", b"003.png,test\n", b"a" * 140_000),
 ]
-ROW_CHANGES = {  # the new lines b and a
+ROW_CHANGES = {  # functions of two lines b and a that return the new lines
     "two rows change places": lambda b, a: (a, b),
     "a row twice": lambda b, a: (b, b + a),
     "columns reversed": lambda b, a: (b, ",".join(reversed(a.split(",")))),
     "a space before a quote": lambda b, a: (b, a.replace(",", ', "').replace("\n", '"\n')),
 }
-# A quoted field or a plain one, and what ends it.
+# A quoted or a plain field, and the character that ends it.
 FIELD = re.compile(r'(?:"((?:[^"]|"")*+)"|(?!")([^,\r\n]*))(,|[\r\n]|\Z)')
 
 
@@ -148,7 +148,7 @@ def mutated_table(text: str, rng: np.random.Generator) -> bytes:
 
 
 def second_csv(data: bytes) -> list[list[str]]:
-    """Rows of a UTF-8 table, field by field; an empty line is an empty row."""
+    """Return the rows of a UTF-8 table as lists of fields. An empty line is an empty row."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
@@ -157,7 +157,7 @@ def second_csv(data: bytes) -> list[list[str]]:
     at = 0
     while at < len(text) or rows[-1]:
         field = FIELD.match(text, at)
-        require(field is not None, "a quote is not closed, or text follows one that is")
+        require(field is not None, "a quote is not closed, or text follows a closed quote")
         quoted, plain, end = field.groups()
         if rows[-1] or quoted is not None or plain or end == ",":
             rows[-1].append(plain if quoted is None else quoted.replace('""', '"'))
@@ -178,7 +178,7 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
-    """The split of each image that is used ("drawn": training or validation), its captions, and what is left out."""
+    """Return the split of each image in use ("drawn": training or validation), its captions, and what is left out."""
     all_rows = [row for row in second_table(captions, ["image", "caption"]) if row[1].strip()]
     rows, all_pairs = list(dict.fromkeys(all_rows)), second_table(splits, ["image", "split"])
     pairs = set(all_pairs)
@@ -222,12 +222,12 @@ def table_case(mutable: str, place: Path, rng: np.random.Generator) -> Case:
     )
 
 
-# Settings: the shape of a block is a dictionary of its keys; a key that ends with "?" may be missing. The shape of a
-# value is a function that is true for the values allowed.
+# Settings. The shape of a block is a dictionary of its keys, in which a "?" marks optional keys. The shape of a value
+# is a function that returns True for allowed values.
 
 
 def fits(value: Any, shape: Any, place: str = "config.yaml") -> bool:
-    """True for a value of a shape. Raises Bad with the place of a value that is not."""
+    """Return True for a value of a shape. Raise Bad with the place of a value that does not fit."""
     if not isinstance(shape, dict):
         require(shape(value), place)
         return True
@@ -254,7 +254,7 @@ def whole(low: int, high: int) -> Callable[[Any], bool]:
 
 
 def real(low: float, high: float, also: tuple[float, ...] = ()) -> Callable[[Any], bool]:
-    """Numbers between low and high, both not included, and some more."""
+    """Accept numbers between low and high, both excluded, and the numbers in `also`."""
     return lambda value: type(value) in (int, float) and (low < value < high or value in also)
 
 
@@ -272,7 +272,7 @@ def rows_of(shape: Callable[[Any], bool], least: int = 1, *, unique: bool = True
 
 
 def named(shape: Any) -> Callable[[Any], bool]:
-    """Blocks with entries of one shape under any names."""
+    """Accept blocks whose entries all have one shape, under any names."""
     return lambda value: (
         isinstance(value, dict)
         and len(value) > 0
@@ -283,7 +283,7 @@ def named(shape: Any) -> Callable[[Any], bool]:
 
 
 PARTS = ("train", "validation", "test", "unlabelled")
-# The largest values of kinds of numbers.
+# The largest values of each kind of number.
 RUNS, STEPS, SAMPLES, SHARDS = 1000, 10**6, 10**8, 10**4
 FEATURES, TASKS, PIXELS = 2**31 - 1, 10**5, 10**5
 SEED, REAL = 2**32 - 1, 1e15
@@ -362,7 +362,7 @@ STUDIES = {
         "repeats": whole(1, RUNS),
     },
 }
-LOADERS = {  # the options of each
+LOADERS = {  # the options of each loader
     "photos": OPTIONS,
     "scenes": {key: shape for key, shape in OPTIONS.items() if key != "captions?"},
     "synthetic": {},
@@ -445,7 +445,7 @@ def _study(block: Any) -> bool:
 
 
 def _entry(block: Any) -> bool:
-    """True for an entry of `datasets`."""
+    """Return True for an entry of `datasets`."""
     loader = block.get("loader") if isinstance(block, dict) else None
     shape = {
         "loader": any_text,
@@ -458,7 +458,7 @@ def _entry(block: Any) -> bool:
 
 
 def second_settings(config: Any) -> None:
-    """Raises Bad unless a config is one that SETTINGS could have been on purpose."""
+    """Raise Bad unless a config is a valid variant of SETTINGS."""
     features = {
         "longest_side": whole(1, PIXELS),
         "extractor": of("dense_sift"),
@@ -504,7 +504,7 @@ ODD = [
     *("\t", '"\\ud800"', "9" * 19, "9" * 400, "9" * 6000, "[" * 2000, "[" * 60 + "]" * 60),
 ]
 FEW = ["0", "1", "2", "3", "6", "7", "30", "0.5", "1.5", "-2"]
-SETTING_CHANGES = {  # of a line, its key with the colon and its value, into new lines
+SETTING_CHANGES = {  # functions of a line's key (with the colon) and value that return the new lines
     "an odd value": lambda key, value, lines, odd, rng: [f"{key} {odd}"],
     "another number": lambda key, value, lines, odd, rng: [key + _another_part(value, r"[\d.]+", "$", FEW, rng)],
     "an odd part": lambda key, value, lines, odd, rng: [key + _another_part(value, r"[\w.]+", "^", [odd], rng)],
@@ -515,7 +515,7 @@ SETTING_CHANGES = {  # of a line, its key with the colon and its value, into new
     ],
     "another indent": lambda key, value, lines, odd, rng: [" " * int(rng.integers(9)) + (key + value).strip()],
 }
-OFTEN = ["another number"] * 3  # as most of these are accepted
+OFTEN = ["another number"] * 3  # because most of these are accepted
 ENDS_OF_KEYS = ["x", " ", "'", "_", "\t"]
 PIECES_OF_YAML = [
     b"\t",
@@ -535,7 +535,7 @@ PIECES_OF_YAML = [
 
 
 def _another_part(value: str, pattern: str, otherwise: str, new: list[str], rng: np.random.Generator) -> str:
-    """The value with another text for one of the parts that match the pattern, or for one that matches `otherwise`."""
+    """Return the value with new text for one of the parts that match the pattern, or else `otherwise`."""
     start, end = one_of(list(re.finditer(pattern, value)) or list(re.finditer(otherwise, value)), rng).span()
     return value[:start] + one_of(new, rng) + value[end:]
 
@@ -553,7 +553,7 @@ def mutated_settings(rng: np.random.Generator) -> bytes:
 
 
 def _require_plain(node: yaml.Node) -> None:
-    """Raises Bad on a key given twice and on a whole number that is not written as one."""
+    """Raise Bad if a key is repeated, or a whole number is written in an unusual way."""
     inside = node.value if isinstance(node, yaml.SequenceNode) else []
     if isinstance(node, yaml.MappingNode):
         keys = {str(key.value) for key, _ in node.value}
@@ -572,14 +572,14 @@ def settings_case(place: Path, rng: np.random.Generator) -> Case:
 
     def loaded() -> Any:
         try:
-            return json.loads(file.read_text(encoding="utf-8"))  # as Snakemake does
+            return json.loads(file.read_text(encoding="utf-8"))  # as in Snakemake
         except ValueError:
             return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.FullLoader)
 
     def read() -> None:
         check_file(file)
         config = loaded()
-        if not isinstance(config, dict):  # Snakemake says so
+        if not isinstance(config, dict):  # Snakemake reports this
             raise ConfigError("no block of keys")
         check(config, SCHEMA)
 
@@ -597,7 +597,7 @@ def settings_case(place: Path, rng: np.random.Generator) -> Case:
 
 
 def unpacked(new: Callable[[], Any], data: bytes) -> bytes:
-    """The unpacked bytes of streams; unlike in `bz2.decompress`, bytes behind them are an error."""
+    """Return the unpacked bytes of streams. Unlike in `bz2.decompress`, bytes after the streams are an error."""
     out = b""
     while data:
         unpacker = new()
@@ -616,7 +616,7 @@ UNPACK = {
 
 
 def in_a_pack(data: bytes, suffix: str, rng: np.random.Generator) -> tuple[bytes, Callable[[], bytes]]:
-    """A packed file, sometimes damaged, and the function of the bytes in it."""
+    """Return a compressed file, sometimes damaged, and a function that returns its contents."""
     packed = PACK[suffix](data)
     if suffix and often(rng, 0.2):
         packed = mutated(packed, rng, [b"\0", b"\xff", packed])
@@ -634,7 +634,7 @@ LABELS = ["3", "17", "+1", "-1", "1.0", "007", "0", "9007199254740992", "9007199
 
 
 def drawn_line(rng: np.random.Generator) -> str:
-    """A sample in the format of LIBSVM."""
+    """Draw a sample in the format of LIBSVM."""
     labels = ",".join(one_of(LABELS, rng) for _ in range(rng.integers(3)))
     columns = np.flatnonzero(rng.random(12) < 0.4) + one_of((1, 1, 100, 2**31 - 13), rng)
     values = rng.normal(size=len(columns)) * 10.0 ** rng.integers(-40, 38)
@@ -696,7 +696,7 @@ def idx_case(place: Path, rng: np.random.Generator) -> Case:
 
     def expect() -> Any:
         expected = twins.read_idx({part: content() for part, (_, content) in packs.items()})
-        require(expected is not None, "not as the format is")
+        require(expected is not None, "not in the format")
         return expected
 
     def compare(got: Any, expected: Any) -> None:
@@ -728,13 +728,13 @@ def kind_of(number: int) -> str:
 
 
 def made(number: int, seed: int, place: Path) -> Case:
-    """A case, whose files lie in a folder of its own."""
+    """Return a case, whose files are in a folder of their own."""
     (place / str(number)).mkdir()
     return KINDS[kind_of(number)](place / str(number), np.random.default_rng([seed, number]))
 
 
 def judge_batch(numbers: list[int], seed: int, place: Path, parent: Connection) -> None:
-    """Send the number of each case, its ending and why; before that, while it is at work, without an ending."""
+    """Send the number of each case and how it ends and why. Before a case runs, send its number without an ending."""
     at = numbers[0]
 
     try:
@@ -752,7 +752,7 @@ def judge_batch(numbers: list[int], seed: int, place: Path, parent: Connection) 
 
 
 def run_batch(numbers: list[int], seed: int) -> Iterator[tuple[int, str, str]]:
-    """The number of each case, its ending and why. If a case ends the process, another goes on with the rest."""
+    """Yield the number of each case, how it ends and why. If a case ends the process, a new process does the rest."""
     left = list(numbers)
     while left:
         at, failure = left[0], ("slow", f"more than {SECONDS} s")
@@ -782,7 +782,7 @@ def make_album(place: Path) -> None:
 
 
 def table_of(counts: pd.DataFrame) -> str:
-    """The counts as a table of Markdown."""
+    """Return the counts as a Markdown table."""
     rows = [["", *counts.columns], ["---"] * (1 + len(counts.columns))]
     rows += [[kind, *map(str, row)] for kind, row in zip(counts.index, counts.to_numpy(), strict=True)]
     return "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |") for row in rows)
@@ -792,13 +792,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=CASES)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="the number of one case")
+    parser.add_argument("--only", type=int, help="run only the case with this number")
     arguments = parser.parse_args()
     counts = pd.DataFrame(0, index=list(KINDS), columns=list(ENDS))
     numbers = list(range(arguments.cases)) if arguments.only is None else [arguments.only]
     make_album(ALBUM)
     album = CHECK_PICTURES(ALBUM, GOOD, SMALLEST_SIDE, LONGEST_SIDE)
-    folder.check_pictures = lambda *_: album  # once, as it may start a process
+    folder.check_pictures = lambda *_: album  # checked only once, because this may start a process
     for start in range(0, len(numbers), CASES_AT_ONCE):
         for number, end, why in run_batch(numbers[start : start + CASES_AT_ONCE], arguments.seed):
             counts.loc[kind_of(number), end] += 1

@@ -1,18 +1,18 @@
-"""Write damaged and hostile model files, and load, show and use each as the commands do.
+"""Write damaged and hostile model files, and load, show and use each file as the commands do.
 
     python trials/models.py --cases 300 --seed 1
 
-Models of `tests/models`, and one of a table that is made here, are changed and written as one who knows how `save`
-works would: with right digests. Every case ends as one of:
+Models of `tests/models`, and a model of a table that is made here, are changed and saved as by somebody who knows how
+`save` works: with correct digests. Every case ends in one of these ways:
 
-- refused: with one sentence.
-- right: the answers are those of the model without the change.
-- another: the change makes it another model, such as one of other words, whose answers nobody can tell wrong.
+- refused: with an error of one sentence.
+- right: the answers are the same as without the change.
+- another: the change makes it a different model, such as a model of other words, so no answer is known to be wrong.
 - wrong answer, traceback, not one sentence, control characters (on the terminal), read outside (of the folders that the
   user has named), too much memory (more than 1 GB), slow (more than two minutes).
 
-There must be none of the last, or the status is 1. They are said with the case; seed and number make it, so --only N
-repeats one.
+If a case ends in one of the last ways, it is printed, and the exit status is 1. Seed and number determine a case:
+--only N repeats it.
 """
 
 import argparse
@@ -57,17 +57,17 @@ BAD = WRONG, TRACEBACK, WORDY, CONTROL, OUTSIDE, MEMORY, SLOW = (
 )
 SECONDS, MEGABYTES = 120, 1000
 HOSTILE = "\x1b[2J\x07\x9b31m\u202egnp.\x85\u2028\x7f\n\r\t\u2066x"
-# Attributes that make a model another one, if they are sound.
+# Attributes whose change makes a valid model a different one.
 DECIDE = {
     *("card_", "known_scores_", "known_labels_", "known_names_", "columns_", "check_", "calibration_", "classes_"),
     *("_names", "_codes", "norm", "loss", "longest_side", "patch_sizes", "step", "rootsift", "intercept_", "idf_"),
     *("feature_names_in_", "selected_features_", "tree_", "weighting", "normalise", "n_features_in_"),
 }
-FORK = multiprocessing.get_context("fork")  # once, as imports take seconds
+FORK = multiprocessing.get_context("fork")  # forks this process, because imports take seconds
 
 
 class Case(NamedTuple):
-    """A model, whether the answers of its file must be those without the change, and what the change is."""
+    """A model, whether the answers of its file must be the same as without the change, and a text on the change."""
 
     name: str
     same: bool
@@ -78,13 +78,13 @@ class Case(NamedTuple):
 
 
 def packed(entries: dict[str, bytes], **origin: Any) -> bytes:
-    """The file of some entries, with right digests."""
+    """Return the file with these entries and correct digests."""
     known = {"format": files.FORMAT, "versions": files._versions(), "digests": files._digests(entries)}
     return files._packed(entries | {files.ORIGIN: json.dumps(known | origin).encode()})
 
 
 def of_table() -> Any:
-    """A kept model of a table."""
+    """Return a model of a table, as a run saves it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5)).astype(np.float32)
     labels = X[:, :2] + 0.3 * rng.normal(size=(60, 2)) > 0
@@ -97,7 +97,7 @@ def of_table() -> Any:
 
 
 class Leaf(NamedTuple):
-    """An attribute, an item or a field somewhere in a model: its names from the top, its value, and how to set it."""
+    """An attribute, item or field in a model: its path from the top, its value, and a function that sets it."""
 
     path: tuple[Any, ...]
     value: Any
@@ -105,7 +105,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(part: Any, path: tuple[Any, ...] = (), put: Callable[[Any], None] | None = None) -> Iterator[Leaf]:
-    """All that a model holds, also what holds others."""
+    """Yield everything that a model contains, including containers."""
     if put:
         yield Leaf(path, part, put)
     if isinstance(part, tuple):
@@ -133,7 +133,7 @@ def one_of(things: Any, rng: np.random.Generator) -> Any:
 
 
 def of_array(array: np.ndarray, rng: np.random.Generator) -> Any:
-    """An array with a fault: entries, types or shapes that no such array has."""
+    """Return an array with a fault: entries, types or shapes that no valid array has."""
     flat, at = array.copy().reshape(-1), int(rng.integers(max(array.size, 1)))
     if flat.dtype == object or not flat.size or flat.dtype.kind not in "fiub" or rng.random() < 0.4:
         shapes = (
@@ -151,7 +151,7 @@ def of_array(array: np.ndarray, rng: np.random.Generator) -> Any:
         flat[at] = one_of([np.nan, np.inf, -np.inf, 1e300, -1e38, -1.0, 2.0**31], rng)
     elif flat.dtype.kind != "b":
         flat[at] = one_of([np.iinfo(flat.dtype).max, np.iinfo(flat.dtype).min, -1, len(flat), 0, 2], rng)
-    if rng.random() < 0.3 and flat.dtype.kind == "f":  # within the range
+    if rng.random() < 0.3 and flat.dtype.kind == "f":  # within the valid range
         flat[:] = one_of([flat[::-1].copy(), 2 * flat, -flat, 0 * flat], rng)
     kept = flat.reshape(array.shape)
     return one_of([kept] * 3 + [kept.astype(kind) for kind in (np.float16, np.complex64, np.int64, ">f8", bool)], rng)
@@ -181,9 +181,9 @@ def of_any(value: Any, rng: np.random.Generator) -> Any:
 
 
 def changed_value(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """A value somewhere in the model is another one."""
+    """Change a value somewhere in the model."""
     found = list(leaves(model))
-    # Every attribute as often as others, though some hold many.
+    # Choose every attribute equally often, although some contain many values.
     top = sorted({leaf.path[:3] for leaf in found}, key=str)
     chosen = one_of(top, rng)
     leaf = one_of([leaf for leaf in found if leaf.path[:3] == chosen], rng)
@@ -197,7 +197,7 @@ def changed_value(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str]
 
 
 def changed_names(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """An attribute is gone, a new one hides a method, or two have changed places."""
+    """Remove an attribute, add one that hides a method, or swap two."""
     parts = [model, *(part for _, part in getattr(model, "steps", []))]
     part = one_of(parts, rng)
     names = list(vars(part))
@@ -216,7 +216,7 @@ def changed_names(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str]
 
 
 def hostile_words(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """A sound model whose words, names or origin move the cursor, or name files elsewhere."""
+    """Return a valid model with words, names or an origin that move the cursor, or name files elsewhere."""
     what = one_of(["words", "names", "card", "columns"], rng)
     if what == "words":
         words = [f"{HOSTILE}{k}<script>" for k in range(2)]
@@ -247,7 +247,7 @@ PARTS = None, 1, "x", [], {}, [1], "NaN", "[" * 5000, HOSTILE
 
 
 def changed_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """A part of the tree of types is another one."""
+    """Change a part of the tree of types."""
     entries = files._dumped(model)
     tree = json.loads(entries[files.TREE])
     nodes, waiting = [], [tree]
@@ -282,7 +282,7 @@ def changed_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str],
 
 
 def bomb_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """The tree is so large, deep or tangled that memory or time would run out."""
+    """Make the tree so large, deep or tangled that memory or time would run out."""
     entries = files._dumped(model)
     leaf = {"__class__": "int", "__module__": "builtins", "__loader__": "JsonNode", "content": "1"}
     as_list = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
@@ -324,7 +324,7 @@ def bomb_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], st
 
 
 def large(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """A sound model that is nearly as large as files may be: in its basis, its tree, what it knows, or its weights."""
+    """Return a valid model that is nearly as large as a file may be: its basis, tree, known pictures or weights."""
     sizes = {"basis": (11_000, 4_200, 9, 50), "tree": (290_000, 10, 9, 50), "known": (90, 10, 400, 90_000)}
     what, (n_words, rank, n_tasks, n_known) = one_of([*(sizes | {"weights": (90, 1_000, 40_000, 9)}).items()], rng)
     words, basis, classifier = (part for _, part in model.steps[1:])
@@ -352,14 +352,14 @@ def large(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
 
 
 def npy(shape: tuple[int, ...], descr: str) -> bytes:
-    """The head of an array."""
+    """Return the header of an array file."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
     return file.getvalue()
 
 
 def changed_array(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """The head of an array states another size or type than there is, or its bytes are others."""
+    """Change the size or type in an array's header, or the bytes of the array."""
     entries = files._dumped(model)
     name = one_of([name for name in entries if name != files.TREE], rng)
     entry = entries[name]
@@ -379,7 +379,7 @@ def changed_array(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str]
 
 
 def bomb_npz() -> bytes:
-    """A sparse matrix of zeros that packs a thousand times."""
+    """Return a sparse matrix of zeros that compresses by a factor of a thousand."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as found:
         for name in ("data", "indices", "indptr", "shape", "format"):
@@ -388,7 +388,7 @@ def bomb_npz() -> bytes:
 
 
 def changed_archive(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """The archive itself is damaged, or other than `save` writes it."""
+    """Damage the archive itself, or write it differently from `save`."""
     entries = files._dumped(model)
     whole = packed(entries)
     match int(rng.integers(9)):
@@ -432,7 +432,7 @@ KINDS = {
     "the archive": changed_archive,
     "large": large,
 }
-LARGE_EVERY = 40  # cases, as they take long
+LARGE_EVERY = 40  # every 40th case, because large models take long
 
 
 def kind_of(number: int) -> str:
@@ -445,7 +445,7 @@ def written(number: int, seed: int, path: Path) -> Case:
     kind = kind_of(number)
     kept = list(MODELS)[: {"hostile words": 2, "large": 1}.get(kind, len(MODELS))]
     name = kept[(number // len(KINDS)) % len(kept)]
-    while True:  # some changes cannot be written
+    while True:  # some changes cannot be saved
         with contextlib.suppress(Exception), warnings.catch_warnings(action="ignore"):
             content, touched, what = KINDS[kind](copy.deepcopy(MODELS[name]), rng)
             path.write_bytes(content)
@@ -456,13 +456,13 @@ def written(number: int, seed: int, path: Path) -> Case:
 
 
 def is_control(sign: str) -> bool:
-    """Tell whether a sign is none that a terminal only draws."""
+    """Whether a character is one that a terminal does not only draw."""
     kind = unicodedata.category(sign)
     return kind in ("Cc", "Cs", "Zl", "Zp") or (kind == "Cf" and sign not in "\u200c\u200d")
 
 
 def run(arguments: list[str], place: Path) -> tuple[Any, str, str]:
-    """Run a command. Returns its status or traceback, and what it has said."""
+    """Run a command. Return its status or traceback, and its output."""
     said = [place / "stdout", place / "stderr"]
     kept = [os.dup(stream) for stream in (1, 2)]
     opened = [os.open(file, os.O_CREAT | os.O_TRUNC | os.O_WRONLY) for file in said]
@@ -481,7 +481,7 @@ def run(arguments: list[str], place: Path) -> tuple[Any, str, str]:
 
 
 def judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str, str, float]:
-    """The ending of a case, why, and the megabytes that it took."""
+    """Return how a case ends, why, and the megabytes that it used."""
     return *_judged(case, place, expected), memory()
 
 
@@ -518,7 +518,7 @@ def _judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str
         if status != 2 and any(not line.startswith(("left out: ", "not shown: ")) for line in lines):
             return WORDY, err[:1000]
         ends.append(status)
-    named = {name for name in read if os.path.isabs(name)} - {tempfile.gettempdir()}  # a file without a name there
+    named = {name for name in read if os.path.isabs(name)} - {tempfile.gettempdir()}  # unnamed temporary files
     outside = [name for name in named if not os.path.realpath(name).startswith(allowed)]
     if outside:
         return OUTSIDE, str(outside)
@@ -536,7 +536,7 @@ def _judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str
 
 
 def alone(work: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
-    """What a function returns in a process of its own, and the process's status; None for one that is killed."""
+    """Run a function in a process of its own. Return its result and the process's status, None if it was killed."""
     ours, theirs = FORK.Pipe(duplex=False)
     child = FORK.Process(target=lambda: theirs.send(work(*arguments)))
     child.start()
@@ -549,10 +549,10 @@ def alone(work: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
 
 
 def run_case(number: int, seed: int, expected: dict[str, pd.DataFrame]) -> tuple[str, str, str, float]:
-    """Make and judge a case. Returns its ending, why, what was done, and the megabytes that it took."""
+    """Make and judge a case. Return how it ends, why, what was changed, and the megabytes that it used."""
     with tempfile.TemporaryDirectory(prefix="models-") as folder:
         place = Path(folder).resolve()
-        # Apart, as what is made may spoil the memory of who makes it.
+        # In a separate process, because the model may damage the memory of the process that makes it.
         case, status = alone(written, number, seed, place / "model.skops")
         if case is None:
             return TRACEBACK, f"it was not made, {status}", "", 0.0
@@ -565,7 +565,7 @@ def run_case(number: int, seed: int, expected: dict[str, pd.DataFrame]) -> tuple
 
 
 def used(path: Path, case: Case) -> tuple[str, str]:
-    """The ending of a model that no run keeps, which Python reads and asks for decisions."""
+    """Return how a case ends whose model is not from a run, and which is loaded in Python and used."""
     try:
         with warnings.catch_warnings(action="ignore"):
             model = load(path)
@@ -575,7 +575,7 @@ def used(path: Path, case: Case) -> tuple[str, str]:
     with warnings.catch_warnings(action="ignore"):
         try:
             got = decided(model, case.name)
-        except Exception as error:  # parts of scikit-learn say themselves what does not fit
+        except Exception as error:  # scikit-learn raises its own errors
             fine = case.name == "scaled" and isinstance(error, ValueError)
             return (REFUSED, str(error)) if fine else (TRACEBACK, traceback.format_exc())
     expected = decided(MODELS[case.name], case.name)
@@ -595,9 +595,9 @@ def memory() -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=300)
-    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="the number of one case")
+    parser.add_argument("--only", type=int, help="run only the case with this number")
     given = parser.parse_args()
     expected = {}
     with tempfile.TemporaryDirectory(prefix="models-") as folder:
@@ -607,7 +607,7 @@ def main() -> int:
             source = PICTURES if name == "pictures" else ROWS
             table = place / "table.csv"
             arguments = ["annotate", str(place / "model.skops"), str(source), "--csv", str(table)]
-            if name == "pictures":  # which compiles all that the cases need
+            if name == "pictures":  # compiles everything that the cases need
                 command([*arguments[:3], "--html", str(place / "page"), "--known", str(KNOWN)])
             command(arguments)
             expected[name] = pd.read_csv(table)

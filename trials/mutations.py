@@ -1,4 +1,4 @@
-"""Files with something wrong, or odd, in them."""
+"""Files with errors or oddities in them."""
 
 import struct
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def mutated(data: bytes, rng: np.random.Generator, pieces: list[bytes], header: int = 64, most: int = 4) -> bytes:
-    """One to `most` small changes; half of them near the beginning, where a file says what it is."""
+    """Make one to `most` small changes, half of them near the beginning, where a file states its format."""
     changed = bytearray(data)
     for _ in range(rng.integers(1, most + 1)):
         end = len(changed) if rng.random() < 0.5 else min(header, len(changed))

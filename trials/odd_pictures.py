@@ -1,9 +1,10 @@
-"""Write the small pictures that tests/test_pictures.py reads: odd ones that the trials and their makers found.
+"""Write the small pictures that tests/test_pictures.py reads: unusual pictures, some of which the trials have found.
 
     python trials/odd_pictures.py tests/pictures
 
-A folder for what each of them shows, or `listed` for those that are not used. Written once and kept in git, as other
-versions of Pillow write other bytes. `camera.heic` is from a camera that was turned, as nothing here writes HEIC.
+There is a folder for each image that the pictures show, and `listed` for pictures that are not used. The pictures were
+written once and are kept in git, because other versions of Pillow write other bytes. `camera.heic` comes from a rotated
+camera, because nothing here can write HEIC.
 """
 
 import argparse
@@ -53,7 +54,7 @@ def png(bits, colour, row, transparent=(), side=(64, 48)):
 
 
 def tiff_of(changes, harm=()):
-    """A TIFF of zeros, with other entries than those of grey levels of 8 bits. harm: type and count of an entry."""
+    """Return a TIFF of zeros whose tags differ from grey levels of 8 bits. harm: type and count of a tag."""
     size = 48 * 64
     entries = {256: 64, 257: 48, 258: 8, 262: 1, 273: 8, 277: 1, 279: size} | changes
     kinds = dict.fromkeys(entries, (3, 1)) | dict([harm] if harm else [])
@@ -69,7 +70,7 @@ def tiff(levels, **options):
 
 
 def avif_to_be_cut():
-    """An AVIF with a box that says which part of it to show. No decoder has to look at its numbers."""
+    """Return an AVIF with a box for the part of it to show. No decoder has to use its numbers."""
     data = bytearray(encoded(GREY.convert("RGB"), "AVIF"))
     begin = data.index(b"mdat") + 4
     struct.pack_into(">I", data, data.index(struct.pack(">I", begin)), begin + 40)
@@ -81,7 +82,7 @@ def avif_to_be_cut():
 
 
 def enlarged(kind, before, layout, width_first=True):
-    """A small picture whose header claims 20,000 x 20,000 pixels."""
+    """Return a small picture whose header claims 20,000 x 20,000 pixels."""
     sizes = (64, 48) if width_first else (48, 64)
     found = before + struct.pack(layout, *sizes)
     assert SAVED[kind].count(found) == 1
@@ -89,7 +90,7 @@ def enlarged(kind, before, layout, width_first=True):
 
 
 def frames(kind, **options):
-    """A picture whose first frame is the ramp and whose second one is the ramp turned round."""
+    """Return a picture whose first frame is the ramp, and whose second frame is the rotated ramp."""
     first, second = (Image.fromarray(levels).convert("RGB") for levels in (RAMP, RAMP[:, ::-1].copy()))
     return encoded(first, kind, save_all=True, append_images=[second], **options)
 
@@ -103,7 +104,7 @@ ARITHMETIC = b85decode(
 )
 COMMENT = b"\xff\xfe\xff\x5a" + bytes(0xFF58)
 LEVELS = np.arange(192, 256)
-# What a picture shows, and the pixels that a camera stores with each orientation tag for it.
+# The image that each picture shows, and the pixels that a camera stores for it with each orientation tag.
 UPRIGHT = np.tile(np.r_[np.zeros(32), np.full(32, 255)].astype(np.uint8), (48, 1))
 UPRIGHT[:24] //= 2
 STORED = {
@@ -124,8 +125,8 @@ def of_camera(kind, orientation):
     return encoded(Image.fromarray(np.ascontiguousarray(STORED[orientation])), kind, exif=exif)
 
 
-# Grey levels from 0 to 255, the upper half half as bright, 64 x 48 pixels, of a camera that was turned by a
-# quarter. Nothing here writes HEIC.
+# Grey levels from 0 to 255, with the upper half half as bright, 64 x 48 pixels, from a camera that was rotated by 90
+# degrees. Nothing here can write HEIC.
 HEIC = zlib.decompress(
     b85decode(
         b"c-muNV30{GsVvAy&8%Pmg51nBLl8SRGck>Uf$>0YYDppk1Sn>t<P<^K3<a6VB@Af5Br_*J8N_gLU|?ck1hE*OKxiQF28sazlRjKT1&A#"
@@ -143,21 +144,21 @@ LISTED = {
     "beginning.jpg": b"\xff\xd8\xff\xe0 nothing more",
     "eps.jpg": encoded(Image.new("RGB", (8, 8)), "EPS"),  # Ghostscript would open it
     "too-many-pixels.bmp": enlarged("BMP", b"(\0\0\0", "<II"),
-    "too-many-pixels.gif": enlarged("GIF", b",\0\0\0\0", "<HH"),  # of the frame
+    "too-many-pixels.gif": enlarged("GIF", b",\0\0\0\0", "<HH"),  # the size of the frame
     "too-many-pixels.jpg": enlarged("JPEG", b"\xff\xc0\0\x0b\x08", ">HH", width_first=False),
     "too-many-pixels.png": png(8, 0, bytes(64), side=(20_000, 20_000)),
     "too-many-pixels.ppm": SAVED["PPM"].replace(b"64 48", b"20000 20000", 1),
     "too-many-pixels.tif": tiff_of({256: 20_000, 257: 20_000}),
     "a-few-too-many-pixels.png": png(8, 0, bytes(64), side=(10_000, 10_000)),
-    # Of its pixels: the last byte before the twelve of the end.
+    # Changes the last byte of the pixels, just before the twelve bytes of the end.
     "wrong-checksum.png": PNG[:-13] + bytes([PNG[-13] ^ 1]) + PNG[-12:],
     "uint16.tif": tiff(RAMP.astype(np.uint16) * 257),
     "int32.tif": tiff(RAMP.astype(np.int32) << 20),
     "int16.tif": tiff(RAMP.astype(np.int16) - 128),
     "float32.tif": tiff((RAMP / 255).astype(np.float32)),
-    # Behind the comment its pixels lie across the 64 KiB that Pillow hands to the decoder at once.
+    # After the comment, its pixels cross the 64 KiB that Pillow passes to the decoder at a time.
     "arithmetic-beyond-64-KiB.jpg": ARITHMETIC[:2] + COMMENT + ARITHMETIC[2:],
-    # Grey, and of ten bits as it says.
+    # Claims to be grey with ten bits.
     "of-10-bits.heic": HEIC.replace(b"\xfc\xfc\xf8\xf8", b"\xfc\xfc\xfa\xf8"),
     "half.heic": HEIC[: len(HEIC) // 2],
     **{f"without-its-last-{cut}-bytes.png": PNG[:-cut] for cut in (8, 12, 20)},

@@ -1,19 +1,21 @@
-"""Read made pictures, and damaged ones, with our reader and with two others: OpenCV and libvips.
+"""Read generated and damaged pictures with our reader and with two others: OpenCV and libvips.
 
     pip install opencv-python-headless pyvips[binary]
     python trials/pictures.py --cases 20000 --seed 1
 
-Arithmetic JPEGs are made by `jpegtran`, if it is there. PNG and TIFF "by hand" are written byte by byte, so that their
-colours are known whatever others read. A case ends as one of:
+Arithmetic JPEGs are made by `jpegtran`, if it is installed. PNG and TIFF "by hand" are written byte by byte, so that
+their colours are known independently of any reader. A case ends in one of these ways:
 
-- right: read, as both others read it, or as the one of them that reads it, or as is known.
-- disputed: read, as one of the two others reads it, who differ.
-- alone: read by us only.
+- right: we read it as both others do, or as the only other reader that reads it, or as is known.
+- disputed: the two others differ, and we read it as one of them does.
+- alone: only we read it.
 - refused: with one line that gives the reason.
-- wrong: read other than by both, or by the only one, or other than is known, or a traceback. The status is then 1.
+- wrong: we read it differently from both others, from the only other reader, or from what is known, or there is a
+  traceback. The exit status is then 1.
 
-Two readings are the same if sizes are, and the mean difference of their colours is at most `FAR`: decoders round and
-upsample differently. A picture is of one colour in large parts, so that a wrong turn or a wrong level is far more.
+Two readings are equal if their sizes are, and if the mean difference of their colours is at most `FAR`, because
+decoders round and upsample differently. Large parts of a picture have one colour, so a wrong rotation or level gives a
+much larger difference.
 """
 
 import argparse
@@ -42,14 +44,14 @@ from jointsparse.pipeline.datasets import picture_check
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import raw_pictures
 
-FAR = 8.0  # of 255 levels, the mean over pixels and colours
-NEAR = 2.0  # likewise, where colours are known
+FAR = 8.0  # mean difference over pixels and colours, in levels of 255
+NEAR = 2.0  # the same, for known colours
 ENDS = ("right", "disputed", "alone", "refused", "wrong")
 Rng = np.random.Generator
 
 
 def drawn(rng: Rng, mode: str) -> Image.Image:
-    """A picture of four parts of one colour each, with a little noise."""
+    """Draw a picture of four parts, each of one colour with a little noise."""
     height, width = rng.integers(32, 96, 2)
     parts = rng.integers(0, 256, (2, 2, 4))
     parts[0, 0] = 255 * (np.arange(4) % 2)
@@ -71,19 +73,19 @@ def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def exif(rng: Rng) -> bytes:
-    """EXIF, mostly with an orientation."""
+    """Return EXIF data, usually with an orientation."""
     block, turn = Image.Exif(), int(rng.integers(0, 9))
     block[0x0112 if turn else 0x010F] = turn or "maker"
     return block.tobytes()
 
 
 def xmp(rng: Rng) -> bytes:
-    """XMP with an orientation, by which Pillow alone would turn a picture."""
+    """Return XMP data with an orientation, which Pillow alone would follow."""
     return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><r tiff:Orientation="{rng.integers(2, 9)}"/></x:xmpmeta>'.encode()
 
 
 def notes(rng: Rng) -> dict[str, Any]:
-    """EXIF, XMP, both or nothing, for the formats that hold them."""
+    """Return EXIF, XMP, both or nothing, for formats that support them."""
     return [{}, {"exif": exif(rng)}, {"xmp": xmp(rng)}, {"exif": exif(rng), "xmp": xmp(rng)}][rng.integers(4)]
 
 
@@ -94,7 +96,7 @@ def jpeg(rng: Rng) -> bytes:
 
 
 def arithmetic_jpeg(rng: Rng) -> bytes:
-    """An arithmetic JPEG, often of more than the 64 KiB that decoders get at once."""
+    """Return an arithmetic JPEG, often larger than the 64 KiB that decoders get at a time."""
     plain = saved(drawn(rng, "RGB").resize((int(rng.integers(16, 500)),) * 2), "JPEG", quality=95, comment=b"x")
     if shutil.which("jpegtran") is None:
         return plain
@@ -117,7 +119,7 @@ def png(rng: Rng) -> bytes:
 
 
 def apng(rng: Rng) -> bytes:
-    """An animated PNG, whose EXIF may stand behind the frames."""
+    """Return an animated PNG, whose EXIF may come after the frames."""
     first = drawn(rng, "RGB")
     data = saved(first, "PNG", save_all=True, append_images=[first.transpose(Image.Transpose.ROTATE_180)])
     body = exif(rng).removeprefix(b"Exif\0\0")
@@ -128,7 +130,7 @@ def apng(rng: Rng) -> bytes:
 def gif(rng: Rng) -> bytes:
     frames = [drawn(rng, "P") for _ in range(rng.integers(1, 3))]
     data = saved(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    if len(frames) > 1 and rng.integers(2):  # the screen is larger; of one frame, each program fills it in another way
+    if len(frames) > 1 and rng.integers(2):  # a larger screen; programs differ in how they fill it for a single frame
         width, height = struct.unpack_from("<HH", data, 6)
         data = data[:6] + struct.pack("<HH", width + int(rng.integers(20)), height + int(rng.integers(20))) + data[10:]
     return data
@@ -144,7 +146,7 @@ def tiff(rng: Rng) -> bytes:
 
 
 def odd_tiff(rng: Rng) -> bytes:
-    """Planes apart, 0 as white, signs, 16 and 32 bits, floats, the last bytes first, big files, bits the other way."""
+    """Return an unusual TIFF: separate planes, 0 as white, signs, 16 or 32 bits, floats, big-endian, BigTIFF, …"""
     levels = np.asarray(drawn(rng, str(rng.choice(["L", "RGB"]))))
     kinds = ["u1", "u1", "u1", "u2", "i1", "i2", "u4", "f4"]
     levels = (levels.astype(float) / 2).astype(kinds[rng.integers(len(kinds))])
@@ -186,7 +188,7 @@ def webp(rng: Rng) -> bytes:
 
 
 def avif(rng: Rng) -> bytes:
-    """An AVIF, in half of the cases with a box that says which part of it to show."""
+    """Return an AVIF, half of the time with a box for the part of it to show."""
     data = bytearray(saved(drawn(rng, "RGB"), "AVIF", quality=90, **notes(rng)))
     begin = data.index(b"mdat") + 4
     pixels = data.find(struct.pack(">I", begin))
@@ -201,7 +203,7 @@ def avif(rng: Rng) -> bytes:
 
 
 def levels_of(rng: Rng, bits: int, n: int) -> np.ndarray:
-    """Whole numbers (height, width, n) of a few values, many of which share half of their bits."""
+    """Draw whole numbers (height, width, n) with few values, many of which share half of their bits."""
     some = rng.integers(0, 2**bits, 3)
     some = np.concatenate([some, some ^ 1, some ^ (1 << (bits - 1))])
     levels = some[rng.integers(0, len(some), (*rng.integers(32, 96, 2), 1))].repeat(n, axis=2)
@@ -264,7 +266,7 @@ def tiff_by_hand(rng: Rng) -> tuple[bytes, np.ndarray]:
         levels[:, :, :n] = most - levels[:, :, :n]
     if photometric < 3 and bits >= 8 and rng.integers(8) == 0:
         tags["SampleFormat"] = [2] * levels.shape[2]
-        levels = levels ^ (1 << (bits - 1))  # half of the range, with a sign
+        levels = levels ^ (1 << (bits - 1))  # half of the range, as signed numbers
     tags |= {"FillOrder": int(rng.choice([1, 1, 2])), "PlanarConfiguration": int(rng.choice([1, 1, 2]))}
     options = {
         "order": "<>"[rng.integers(2)],
@@ -293,7 +295,7 @@ KINDS = [*MAKERS, *BY_HAND, "damaged"]
 
 
 def made(number: int, seed: int) -> tuple[str, bytes, np.ndarray | None]:
-    """The kind and the bytes of a case, and its colours on white if they are known."""
+    """Return the kind and the bytes of a case, and its colours on white if they are known."""
     rng, kind = np.random.default_rng([seed, number]), KINDS[number % len(KINDS)]
     if kind in BY_HAND:
         return kind, *BY_HAND[kind](rng)
@@ -307,7 +309,7 @@ def made(number: int, seed: int) -> tuple[str, bytes, np.ndarray | None]:
 
 
 def by_opencv(data: bytes) -> np.ndarray | None:
-    """Colours on white. Of a picture with transparency, and of an AVIF, OpenCV knows no orientation: then None."""
+    """Return colours on white, or None for transparent pictures and AVIF with orientation, which OpenCV ignores."""
     if b"ftypavif" in data[:32] and (b"irot" in data or b"imir" in data):
         return None
     coded = np.frombuffer(data, np.uint8)
@@ -340,7 +342,7 @@ def same(one: np.ndarray, other: np.ndarray, most: float = FAR) -> bool:
 
 
 def judged(path: Path, data: bytes, expected: np.ndarray | None) -> tuple[str, str]:
-    """The ending of a case, and why."""
+    """Return how a case ends, and why."""
     path.write_bytes(data)
     reason = picture_check.check_picture(path, 4, 4000)[0]
     if reason:
@@ -363,7 +365,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="a folder for the files that were read wrong")
+    parser.add_argument("--keep", type=Path, help="folder for the files that were read wrongly")
     given = parser.parse_args()
     counts: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as place:

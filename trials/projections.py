@@ -2,11 +2,11 @@
 
     .venv/bin/python trials/projections.py --draws 20000
 
-Matrices have entries of many kinds, at scales from 1e-300 to 1e300, in both precisions and all memory layouts, with
-weights that differ by factors of up to 2^500, groups and `positive`. Radii run from 0 to beyond the norm, with those in
-between that differ from 0, from the norm or from the largest entry by a few units in the last place. Each projection
-must stay in its ball and reach its boundary, must enlarge no entry, must return a matrix inside its ball bit for bit,
-and must agree with the exact solution.
+Matrices have many kinds of entries, at scales from 1e-300 to 1e300, in both precisions and all memory layouts, with
+weights that differ by factors of up to 2^500, groups and `positive`. Radii range from 0 to more than the norm, and
+include radii that differ from 0, from the norm or from the largest entry by a few units in the last place. Every
+projection must stay in the ball and reach its boundary, must not enlarge an entry, must return a matrix in the ball
+unchanged, bit for bit, and must agree with the exact solution.
 """
 
 import argparse
@@ -19,12 +19,12 @@ import numpy as np
 
 from jointsparse.norms import NORMS
 
-getcontext().prec = 700  # the digits of numbers that differ by 2^500, squared, and 60 more
+getcontext().prec = 700  # digits for squares of numbers that differ by 2^500, and 60 more
 getcontext().Emin, getcontext().Emax = -(10**6), 10**6
 
 NORM_TOLERANCE = {"float64": 1e-12, "float32": 1e-6}  # relative to the radius
 ERROR_TOLERANCE = {"float64": 1e-14, "float32": 4e-6}  # relative to the largest entry
-SMALLEST_RADIUS = 1e-300  # relative to the norm: for smaller ones 0 is returned
+SMALLEST_RADIUS = 1e-300  # relative to the norm; smaller radii return 0
 LAYOUTS = ("C", "F", "every other row", "reversed", "read-only", "other byte order")
 
 Numbers = list[Decimal]
@@ -38,11 +38,11 @@ class Draw(NamedTuple):
     options: dict[str, Any]
 
 
-# Exact solutions. A row is a list of magnitudes, and s its weight.
+# Exact solutions. A row is a list of magnitudes, and s is its weight.
 
 
 def theta_of(tops: Numbers, slopes: Numbers, total: Decimal) -> Decimal:
-    """theta with sum slopes (tops - theta)_+ = total."""
+    """Return theta with sum slopes (tops - theta)_+ = total."""
     steepness, mass, theta = Decimal(0), Decimal(0), Decimal(0)
     for i in sorted(range(len(tops)), key=lambda i: -tops[i]):
         if steepness and mass - steepness * tops[i] >= total:
@@ -53,13 +53,13 @@ def theta_of(tops: Numbers, slopes: Numbers, total: Decimal) -> Decimal:
 
 
 def shrunk(v: Numbers, s: Numbers, radius: Decimal) -> Numbers:
-    """Projection of magnitudes onto the l1 ball with weights s, for a radius between 0 and their norm."""
+    """Project magnitudes onto the l1 ball with weights s, for a radius between 0 and their norm."""
     theta = theta_of([x / a for x, a in zip(v, s, strict=True)], [a * a for a in s], radius)
     return [max(x - theta * a, Decimal(0)) for x, a in zip(v, s, strict=True)]
 
 
 def level(row: Numbers, theta: Decimal) -> tuple[Decimal, int]:
-    """mu with sum (row - mu)_+ = theta, and the number of entries above; 0 and 0 for a dead row. The row falls."""
+    """Return mu with sum (row - mu)_+ = theta and the number of entries above it, or zeros. The row is decreasing."""
     total = Decimal(0)
     if sum(row) <= theta:
         return total, 0
@@ -72,7 +72,7 @@ def level(row: Numbers, theta: Decimal) -> tuple[Decimal, int]:
 
 
 def clipped(rows: list[Numbers], s: Numbers, radius: Decimal) -> Numbers:
-    """Levels of the l1,inf projection, by Newton's method on theta."""
+    """Return the levels of the l1,inf projection, by Newton's method on theta."""
     falling, theta, sets = [sorted(row, reverse=True) for row in rows], Decimal(0), list[int]()
     while True:
         levels = [level(row, a * theta) for row, a in zip(falling, s, strict=True)]
@@ -92,7 +92,7 @@ def length(row: Numbers) -> Decimal:
 
 
 def norm_of(name: str, rows: list[Numbers], s: Numbers) -> Decimal:
-    """Norm of rows that share a ball. For norms per task, a row is a single entry."""
+    """Return the norm of rows that share a ball. For norms per task, a row is a single entry."""
     if name == "l2":
         return length(flat(rows))
     size = {"l12": length}.get(name, lambda row: max(row, default=Decimal(0)))
@@ -100,7 +100,7 @@ def norm_of(name: str, rows: list[Numbers], s: Numbers) -> Decimal:
 
 
 def project_rows(name: str, rows: list[Numbers], s: Numbers, radius: Decimal) -> list[Numbers]:
-    """Exact projection of magnitudes."""
+    """Return the exact projection of magnitudes."""
     norm = norm_of(name, rows, s)
     if norm <= radius:
         return rows
@@ -119,7 +119,7 @@ def project_rows(name: str, rows: list[Numbers], s: Numbers, radius: Decimal) ->
 
 
 def entries(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """A matrix of one of many kinds, with entries of about 1."""
+    """Draw a matrix of one of many kinds, with entries of about 1."""
     normal = rng.normal(size=shape)
     kinds = {
         "normal": normal,
@@ -135,7 +135,7 @@ def entries(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 
 
 def laid_out(W: np.ndarray, layout: str) -> np.ndarray:
-    """The same numbers in another memory layout."""
+    """Return the same numbers in another memory layout."""
     if layout == "F":
         return np.asfortranarray(W)
     if layout == "every other row":
@@ -148,7 +148,7 @@ def laid_out(W: np.ndarray, layout: str) -> np.ndarray:
 
 
 def radius_of(rng: np.random.Generator, norm: Decimal, largest: float, dtype: Any) -> float:
-    """A radius from 0 to beyond the norm."""
+    """Draw a radius from 0 to more than the norm."""
     ulp = float(np.spacing(dtype(largest)))
     exact = min(float(norm), sys.float_info.max)
     choices = (
@@ -165,7 +165,7 @@ def radius_of(rng: np.random.Generator, norm: Decimal, largest: float, dtype: An
 
 
 def draw(rng: np.random.Generator, name: str) -> Draw:
-    """Choose a projection of this norm."""
+    """Draw a projection of this norm."""
     norm, dtype = NORMS[name], rng.choice([np.float64, np.float64, np.float32])
     shape = (int(rng.integers(0, 13)), int(rng.integers(1, 9)))
     scale = rng.choice([0.0, 0.0, rng.uniform(-300, 300) if dtype == np.float64 else rng.uniform(-30, 30)])
@@ -177,7 +177,7 @@ def draw(rng: np.random.Generator, name: str) -> Draw:
         options["groups"] = np.unique(rng.integers(0, len(W), size=len(W)), return_inverse=True)[1]
     if norm.WEIGHTED and len(W) and rng.random() < 0.6:
         n = options["groups"].max() + 1 if "groups" in options else len(W)
-        spread = rng.choice([0.3, 3.0, 30.0, 75.0])  # the last one is 2^500 between the extremes
+        spread = rng.choice([0.3, 3.0, 30.0, 75.0])  # with 75, the extremes differ by a factor of 2^500
         options["weights"] = 10.0 ** rng.uniform(-spread, spread, size=n)
     if rng.random() < 0.2:
         options["positive"] = True
@@ -189,7 +189,7 @@ def draw(rng: np.random.Generator, name: str) -> Draw:
 
 
 def parts_of(name: str, W: np.ndarray, options: dict[str, Any]) -> list[tuple[list[Numbers], Numbers, list[Any]]]:
-    """Rows that share a ball, their weights, and the places of their entries in W: one part, or one for each task."""
+    """Return the rows that share a ball, their weights, and the places of their entries in W: one part, or by task."""
     exact = [[Decimal(float(abs(x))) if x > 0 or "positive" not in options else Decimal(0) for x in row] for row in W]
     if NORMS[name].PER_TASK:
         places = [[[(i, l)] for i in range(len(W))] for l in range(W.shape[1])]
@@ -206,7 +206,7 @@ def parts_of(name: str, W: np.ndarray, options: dict[str, Any]) -> list[tuple[li
 
 
 def faults(name: str, case: Draw) -> Iterator[str]:
-    """What is wrong with a projection."""
+    """Yield what is wrong with a projection."""
     W, radius, options = case
     B = NORMS[name].project(W, radius, **options)
     dtype = np.dtype(W.dtype).newbyteorder("=")
@@ -223,11 +223,11 @@ def faults(name: str, case: Draw) -> Iterator[str]:
         z = Decimal(float(radii[number]))
         got = [[Decimal(float(abs(B[place]))) for place in row] for row in places]
         before, after = norm_of(name, rows, s), norm_of(name, got, s)
-        # Subnormal entries are rounded to few digits, and lowered by the smallest number.
+        # Subnormal entries have few digits after rounding, and are lowered by the smallest number.
         lost = 2 * quantum * sum((a * len(row) for a, row in zip(s, rows, strict=True)), Decimal(0))
         inside = before <= z
         if inside and got != rows:
-            # The norm itself is known to rounding only.
+            # The norm itself is known only up to rounding.
             if before < z * (1 - Decimal("4e-16")):
                 yield f"part {number} is inside and comes back changed"
         elif not inside and after > z * (1 + near):
@@ -243,10 +243,10 @@ def faults(name: str, case: Draw) -> Iterator[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--draws", type=int, default=20_000, help="for each norm")
+    parser.add_argument("--draws", type=int, default=20_000, help="number of draws for each norm")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--norms", nargs="+", choices=list(NORMS), default=list(NORMS))
-    parser.add_argument("--show", type=int, default=5, help="faults of each norm to show")
+    parser.add_argument("--show", type=int, default=5, help="number of faults of each norm to show")
     given = parser.parse_args(arguments)
     wrong = 0
     for name in given.norms:

@@ -1,4 +1,4 @@
-"""Slow, obvious readers of the formats of libsvm and idx, and files in them."""
+"""Slow, simple readers of the libsvm and idx formats, and example files."""
 
 import math
 import struct
@@ -10,7 +10,7 @@ from scipy import sparse
 
 LIBSVM = b"3,17 1:0.5 4:-2e-1\n 2:1\n17 1:.25 3:3.\t5:1e3\n3\n-1,0 5:+7 # a comment\n"
 SIGNS = set("0123456789+-.eE,: \t")
-LARGEST = 3.4028235677973366e38  # that rounds to a number of float32
+LARGEST = 3.4028235677973366e38  # largest number that rounds to a finite float32
 
 
 def _labels(text: str) -> set[str]:
@@ -24,7 +24,7 @@ def _labels(text: str) -> set[str]:
 
 
 def _line(line: bytes) -> tuple[set[str], dict[int, float]] | None:
-    """The labels and {column: value} of a line, or None if it holds no sample. Raises ValueError if it is wrong."""
+    """Return the labels and {column: value} of a line, or None if it is no sample. Raise ValueError if it is wrong."""
     text = line.rstrip(b"\r\n").decode("latin-1").split("#")[0]
     if set(text) - SIGNS:
         raise ValueError
@@ -42,7 +42,7 @@ def _line(line: bytes) -> tuple[set[str], dict[int, float]] | None:
 
 
 def read_libsvm(content: bytes) -> Any:
-    """Labels, X and line numbers of the samples, or the number of the first wrong line."""
+    """Return labels, X and line numbers of the samples, or the number of the first wrong line."""
     rows: dict[int, tuple[set[str], dict[int, float]]] = {}
     for number, line in enumerate(content.split(b"\n"), start=1):
         try:
@@ -63,14 +63,14 @@ def idx_file(shape: tuple[int, ...], numbers: Any) -> bytes:
 
 
 def idx_files(shape: tuple[int, ...], train: Any, train_labels: Any, test: Any, test_labels: Any) -> Any:
-    """The four files of images of a shape."""
+    """Return the four files of images of a shape."""
     pixels = {"train": (train, train_labels), "test": (test, test_labels)}
     files = {f"{split}_images": idx_file((len(y), *shape), X) for split, (X, y) in pixels.items()}
     return files | {f"{split}_labels": idx_file((len(y),), y) for split, (_, y) in pixels.items()}
 
 
 def _idx(data: bytes) -> tuple[list[int], bytes]:
-    """The shape and the numbers of a file. Raises ValueError if it is wrong."""
+    """Return the shape and the numbers of a file. Raise ValueError if it is wrong."""
     if data[:3] != b"\0\0\x08" or len(data) < 8:
         raise ValueError
     start = 4 + 4 * data[3]
@@ -89,7 +89,7 @@ def _pair(images: bytes, labels: bytes) -> tuple[list[int], np.ndarray, list[str
 
 
 def read_idx(content: dict[str, bytes]) -> tuple[np.ndarray, list[str]] | None:
-    """X and labels, or None if something is wrong."""
+    """Return X and labels, or None if anything is wrong."""
     try:
         shape, X, y = _pair(content["train_images"], content["train_labels"])
         test_shape, X_test, y_test = _pair(content["test_images"], content["test_labels"])

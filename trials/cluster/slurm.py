@@ -1,4 +1,4 @@
-"""A SLURM of two nodes on this machine, by root and Debian's packages slurmctld, slurmd, slurm-client and munge."""
+"""A local SLURM with two nodes, run by root with Debian's packages slurmctld, slurmd, slurm-client and munge."""
 
 import os
 import signal
@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 NODES = ("node1", "node2")
-PLACE = Path("/etc/slurm/slurm.conf")  # where commands look for it; the plug-in takes other places away from jobs
-# Without cgroups, memory is looked at every other second. A node that is silent for some seconds is down.
+PLACE = Path("/etc/slurm/slurm.conf")  # commands look for it here; the plug-in does not pass other places on to jobs
+# Without cgroups, memory is checked every other second. A node that does not answer for some seconds counts as down.
 CONF = """
 ClusterName=trial
 SlurmctldHost={host}(127.0.0.1)
@@ -52,14 +52,14 @@ PartitionName=main Nodes=node1,node2 Default=YES MaxTime=600 DefMemPerCPU=1000 S
 
 @contextmanager
 def slurm(folder: Path, cpus: int = 10) -> Iterator[None]:
-    """Run the daemons, and end them.
+    """Start the daemons, and stop them at the end.
 
     Parameters
     ----------
     folder : path
-        For their files, made if need be.
+        Folder for their files; created if necessary.
     cpus : int
-        Of each node, whatever the machine has.
+        CPUs of each node, whatever the machine has.
     """
     for name in ("state", *NODES):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def slurm(folder: Path, cpus: int = 10) -> Iterator[None]:
     key.write_bytes(os.urandom(128))
     key.chmod(0o400)
     conf.write_text(CONF.format(folder=folder, cpus=cpus, host=socket.gethostname()))
-    PLACE.symlink_to(conf)  # fails on a machine of a cluster
+    PLACE.symlink_to(conf)  # fails on a machine that belongs to a cluster
     try:
         files = [f"--{name}-file={folder}/munge.{name}" for name in ("pid", "log", "seed")]
         query("munged", "--force", f"--socket={folder}/munge.socket", f"--key-file={key}", *files)
@@ -77,16 +77,16 @@ def slurm(folder: Path, cpus: int = 10) -> Iterator[None]:
         yield
     finally:
         query("scancel", "--user=root")
-        for _ in range(20):  # seconds at most, as jobs of a killed node stay
+        for _ in range(20):  # wait at most 20 seconds, because jobs of a killed node remain
             time.sleep(bool(query("squeue", "--noheader")))
         PLACE.unlink()
-        for pid_file in sorted(folder.glob("*.pid"), reverse=True):  # the nodes first
+        for pid_file in sorted(folder.glob("*.pid"), reverse=True):  # stop the nodes first
             with suppress(ProcessLookupError):
                 os.kill(int(pid_file.read_text()), signal.SIGTERM)
 
 
 def start(*nodes: str) -> None:
-    """Start the daemons of nodes, and wait until these are up."""
+    """Start the daemons of nodes, and wait until the nodes are up."""
     for node in nodes:
         query("slurmd", "-N", node)
     while "idle" not in query("sinfo", "--noheader", "--nodes", ",".join(nodes), "--format=%T"):
@@ -94,11 +94,11 @@ def start(*nodes: str) -> None:
 
 
 def kill(folder: Path, node: str) -> None:
-    """End the daemon of a node at once. Its jobs run on, unseen, while SLURM has them run elsewhere."""
+    """Kill the daemon of a node. Its jobs continue unnoticed while SLURM runs them again elsewhere."""
     pid = (folder / f"slurmd.{node}.pid").read_text()
     os.kill(int(pid), signal.SIGKILL)
 
 
 def query(*command: str) -> str:
-    """The output of a command, which must not fail."""
+    """Return the output of a command, which must succeed."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout

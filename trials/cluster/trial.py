@@ -1,9 +1,10 @@
-"""The miniature of the tests on a SLURM of this machine: the same results, whatever is killed.
+"""Run the miniature of the tests on a local SLURM. The results must be the same, whatever is killed.
 
     python trials/cluster/trial.py FOLDER PART...
 
-Parts are `1`, `4` and `20` for so many jobs at once, and `faults`. Each prints a row of the table in docs/cluster.md,
-takes some ten minutes on two cores. Results are compared with those of a run without cluster, which is made first.
+Parts are `1`, `4` and `20`, the number of jobs at once, and `faults`. Each part prints a row of the table in
+docs/cluster.md, and takes about ten minutes on two cores. Results are compared with those of a run without a cluster,
+which is made first.
 """
 
 import argparse
@@ -18,13 +19,13 @@ BASE = Path(__file__).parents[2]
 sys.path.insert(0, str(BASE / "tests" / "pipeline"))
 from miniature import Project  # noqa: E402
 
-EDITS = {"  - slurm_account=mine ": "#", "# slurm-": "slurm-"}  # of the profile, as docs/cluster.md says
+EDITS = {"  - slurm_account=mine ": "#", "# slurm-": "slurm-"}  # edits of the profile that docs/cluster.md recommends
 SHORT_OF_MEMORY = ["--set-resources", "grow_vocabularies:mem_mb=attempt * 400"]
-OTHERS = {"timings", "logs", "records"}  # folders of files that differ each time
+OTHERS = {"timings", "logs", "records"}  # folders with files that differ in every run
 
 
 def prepared(folder, n_jobs):
-    """A copy of the miniature, its profile edited for this cluster."""
+    """A copy of the miniature, with the profile edited for this cluster."""
     project = Project(folder)
     profile = folder / "profiles" / "slurm" / "config.yaml"
     text = profile.read_text()
@@ -35,7 +36,7 @@ def prepared(folder, n_jobs):
 
 
 def begin(project, *options):
-    """A run on the cluster, as a process. Its terminal is the file run.log."""
+    """Start a run on the cluster as a process, with run.log as its terminal."""
     command = [sys.executable, "-m", "snakemake", "--workflow-profile", "profiles/slurm", *options]
     command += ["--configfile", "overlay.yaml", "--nocolor"]
     with (project.root / "run.log").open("a") as log:
@@ -43,7 +44,7 @@ def begin(project, *options):
 
 
 def running(rule):
-    """Number and node of a job of a rule, once one runs."""
+    """Wait for a running job of a rule, and return its number and node."""
     while True:
         for line in query("squeue", "--noheader", "--states=running", "--format=%A %N %k").splitlines():
             number, node, comment = line.split(maxsplit=2)
@@ -53,11 +54,11 @@ def running(rule):
 
 
 def with_faults(project, folder):
-    """Run with a node, a job and the run itself killed, and with a job that is short of memory."""
+    """Run while a node, a job and the run itself are killed, and with a job that is short of memory."""
     run = begin(project, *SHORT_OF_MEMORY)
     node = running("encode")[1]
     kill(folder, node)
-    time.sleep(30)  # until it is down
+    time.sleep(30)  # until the node is down
     start(node)
     query("scancel", running("train_path")[0])
     running("evaluate")
@@ -69,7 +70,7 @@ def with_faults(project, folder):
 
 
 def results(project):
-    """Every file of the results but logs, and tables, figures and pages of measured seconds."""
+    """Return every file of the results, except logs and the tables, figures and pages of measured seconds."""
     top = project.root / "results"
     studies = [table.parents[1] for table in top.rglob("timings/*.csv")]
     seconds = {top / "index.html"} | {study / "figures" for study in studies}

@@ -1,9 +1,9 @@
-"""Make many photographs out of some: cropped, turned, mirrored and recoloured, with the captions of their originals.
+"""Make many photographs from a few: cropped, rotated, mirrored and recoloured, with the captions of the originals.
 
 python trials/scale/make_pictures.py data/flickr8k data/scale 30000
 
-Pictures that are there already stay, so that it may be stopped and begun again, and a larger number adds to a smaller
-one. The number of a picture alone decides it.
+Pictures that exist already are kept, so the script can be stopped and restarted, and a larger number adds pictures. A
+picture depends only on its number.
 """
 
 import argparse
@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-SIDES = (240, 320)  # pixels, the shorter and the longer
+SIDES = (240, 320)  # shorter and longer side in pixels
 
 
 def made(path: Path, rng: np.random.Generator) -> Image.Image:
-    """One picture made of a photograph."""
+    """Make a picture from a photograph."""
     with Image.open(path) as original:
         picture = original.convert("RGB")
     width, height = picture.size
@@ -31,7 +31,7 @@ def made(path: Path, rng: np.random.Generator) -> Image.Image:
 
 
 def main(source: Path, folder: Path, n: int) -> None:
-    """Make the pictures 0, …, n - 1 that are not there, and the table of all captions."""
+    """Make the missing pictures among 0, …, n - 1, and the table of all captions."""
     captions = pd.read_csv(source / "captions.csv").groupby("image")["caption"].agg(list)
     rows = []
     for number in range(n):

@@ -1,4 +1,4 @@
-"""Measure how seconds, memory and disk of each stage grow with the number of pictures: a table, and a figure.
+"""Measure how seconds, memory and disk space of each stage grow with the number of pictures, in a table and a figure.
 
 python trials/scale/measure.py docs RUN RUN RUN      # results/scale of runs on more and more pictures
 """
@@ -13,7 +13,7 @@ from matplotlib import style
 from jointsparse.pipeline.figures.style import SHEET, canvas, legend
 from jointsparse.pipeline.provenance.tables import read_table
 
-STAGES = {  # by rule, what it leaves
+STAGES = {  # the outputs of each rule
     "read_images": "images.parquet captions.parquet",
     "grow_vocabularies": "vocabularies.npz",
     "encode": "histograms",
@@ -29,7 +29,7 @@ QUANTITIES = {"seconds": "CPU seconds, all jobs", "mb": "MB of memory, the large
 
 
 def measured(run: Path) -> pd.DataFrame:
-    """CPU seconds of all jobs of each stage, memory of the largest one, and what it leaves on disk."""
+    """Return the CPU seconds of all jobs of each stage, the memory of the largest job, and disk space."""
     n, rows = len(read_table(run / "images.parquet", "image")), []
     for stage, names in STAGES.items():
         files = [*run.glob(f"**/timings/{stage}.tsv"), *run.glob(f"**/timings/{stage}/**/*.tsv")]
@@ -42,7 +42,7 @@ def measured(run: Path) -> pd.DataFrame:
 
 
 def exponents(table: pd.DataFrame, quantity: str) -> pd.Series:
-    """The slope of each stage between the smallest and the largest run, in logarithms."""
+    """Return the log-log slope of each stage between the smallest and the largest run."""
     low, high = table["pictures"].min(), table["pictures"].max()
     by_n = table.pivot_table(index="stage", columns="pictures", values=quantity)
     return np.log((by_n[high] / by_n[low]).replace(0, np.nan)) / np.log(high / low)
