@@ -1,4 +1,4 @@
-"""Fixtures of the pipeline's tests: albums of photographs, the miniature of the workflow, and its scripts."""
+"""Fixtures of the pipeline's tests: albums of photographs, the workflow in miniature, and its scripts."""
 
 import runpy
 from contextlib import nullcontext
@@ -12,7 +12,7 @@ from miniature import BASE, Project, made_once
 from jointsparse.pipeline.datasets import folder
 from jointsparse.pipeline.papers import harness
 
-# Of two files at a time the longest first, so that neither worker waits for the other in the end.
+# Longest files first, because two run at a time and neither worker should wait for the other at the end.
 LONGEST = ["test_workflow.py", "test_bad_input.py"]
 
 
@@ -22,13 +22,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The workflow in a folder of its own, in which the embedded run has been made in miniature."""
+    """Return the workflow in a folder of its own, with a finished run in miniature."""
     return made_once(tmp_path_factory)
 
 
 @pytest.fixture
 def album(tmp_path: Path) -> Path:
-    """A folder of twelve pictures with two captions each, all in good order, without splits.csv."""
+    """Return a folder of twelve valid pictures with two captions each, without splits.csv."""
     return make_album(tmp_path / "album", 12)
 
 
@@ -39,14 +39,14 @@ def checked_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A clock of the papers' harness that only tests move."""
+    """Return a clock for the papers' harness that only tests advance."""
     clock = SimpleNamespace(seconds=100.0)
     monkeypatch.setattr(harness, "time", SimpleNamespace(process_time=lambda: clock.seconds))
     return clock
 
 
 class Named(SimpleNamespace):
-    """Files or values of a job by name, as Snakemake gives them."""
+    """Files or values of a job by name, as Snakemake passes them."""
 
     def items(self):
         return vars(self).items()
@@ -57,7 +57,7 @@ class Named(SimpleNamespace):
 
 @pytest.fixture
 def run_script(monkeypatch):
-    """Run a script as its job does, but without records. given: input, output, params and wildcards by name."""
+    """Return a function that runs a script like its job, without records. given: input, output, params, wildcards."""
     monkeypatch.setattr("job.job", lambda snakemake: nullcontext(print))
 
     def run(name, **given):

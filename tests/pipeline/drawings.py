@@ -1,4 +1,4 @@
-"""Made-up tables of the figures, and what a figure shows."""
+"""Made-up tables for the figures, and functions that read what a figure shows."""
 
 import re
 from functools import partial
@@ -15,7 +15,7 @@ FORMS = ("batch 25%", "batch 100%", "stochastic 1", "stochastic 100")
 
 # Tables
 
-KEYS = {  # columns with few values, of which a made-up table holds each combination
+KEYS = {  # columns with few values; made-up tables have a row for each combination
     "run": (1,),
     "metric": ("auc", "eer"),
     "words": ("all words", "test words"),
@@ -32,12 +32,12 @@ KEYS = {  # columns with few values, of which a made-up table holds each combina
 
 
 def crossed(**columns):
-    """Table with a row for each combination of values."""
+    """Return a table with a row for each combination of values."""
     return pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False)
 
 
 def derived(columns, **some):
-    """Table with these columns: the KEYS crossed, and random numbers from 0 to 1 in the others. some: other KEYS."""
+    """Return a table with these columns: the KEYS crossed, random numbers from 0 to 1 elsewhere. some: other KEYS."""
     names = columns.split()
     table = crossed(**{name: some.get(name, KEYS[name]) for name in names if name in KEYS})
     rng = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def derived(columns, **some):
 
 
 def convergence(**some):
-    """Four radii, of the first method only, with a curve each."""
+    """Return a curve for each of four radii, for the first method only."""
     table = derived("run n n_samples method radius iteration", **{"method": METHODS[:1]} | some)
     radius, run = table["radius"], table["run"]
     return table.assign(
@@ -55,13 +55,13 @@ def convergence(**some):
 
 
 def by_word(**some):
-    """Six words, of which every run takes another one for validation."""
+    """Return a table of six words; every run uses another word for validation."""
     table = derived("run n method word positives auc eer", **some)
     return table.assign(validation_word=table["word"] == np.take(WORDS, table["run"] % 6))
 
 
 def sparsity(**some):
-    """Some radii, in decreasing order; l2 uses all features."""
+    """Return a table with some radii in decreasing order; l2 uses all features."""
     table = derived("run n method power radius auc_weighted features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
     return table.assign(
         features=table["features"].where(~table["method"].isin(DENSE), 1.0),
@@ -76,7 +76,7 @@ def differences(runs=1, **some):
 
 
 def weights(method=METHODS, n_features=50, n_words=4):
-    """l1inf uses every tenth feature for all words, l1 every feature for one word, l2 all for all."""
+    """Return weights: l1inf uses every tenth feature for all words, l1 every feature for one word, l2 all for all."""
     table = crossed(method=method, feature=range(n_features), word=range(n_words))
     name, feature, word = (table[column] for column in ("method", "feature", "word"))
     of_l1inf, of_l1 = name.str.contains("l1inf"), name.str.endswith("l1")
@@ -86,7 +86,7 @@ def weights(method=METHODS, n_features=50, n_words=4):
 
 
 def recovery(**some):
-    """Three methods, with the three pairs of radius and solver that are learnt."""
+    """Return a table of three methods, with the three pairs of radius and solver that are learnt."""
     table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(
         pd.DataFrame({"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}),
         how="cross",
@@ -113,7 +113,7 @@ PROJECTIONS = {"sort": (8e-9, 1.1), "pivot": (9e-9, 1.0), "newton": (4e-9, 1.0)}
 
 
 def projection(n=(1_000, 10_000, 100_000, 1_000_000, 10_000_000), non_zeros=(10_000, 1_000_000)):
-    """Seconds of sort grow with n^1.1, those of the others with n."""
+    """Return seconds that grow with n^1.1 for sort, and with n for the other methods."""
     whole = [
         {"part": "dimension", "x": size, "seconds": seconds * size**power, "repeats": 5, "n": size, "method": method}
         for method, (seconds, power) in PROJECTIONS.items()
@@ -130,7 +130,7 @@ def projection(n=(1_000, 10_000, 100_000, 1_000_000, 10_000_000), non_zeros=(10_
     )
 
 
-RACERS = {  # seconds and operations of a step, and the suboptimality after t steps
+RACERS = {  # seconds and operations per step, and the suboptimality after t steps
     "batch": (1e-3, 1.3e6, lambda t: (1 + 3 * t) ** -0.8),
     "stochastic": (1e-5, 4e3, lambda t: (1 + 3 * t) ** -0.8),
     "line-search": (2e-3, 4e6, lambda t: 0.9**t),
@@ -140,7 +140,7 @@ RACERS = {  # seconds and operations of a step, and the suboptimality after t st
 
 
 def race(problem=("squared",), n=(800,), run=(1,)):
-    """The operations of coordinate descent on the logistic loss are not counted."""
+    """Return records of the race. The operations of coordinate descent on the logistic loss are not counted."""
     table = crossed(run=run, problem=problem, n=n, method=list(RACERS), step=range(0, 101, 5))
     seconds, flops, left = (table["method"].map({name: of[i] for name, of in RACERS.items()}) for i in range(3))
     steps = table["step"] * (table["n"] / 800) ** 2
@@ -155,7 +155,7 @@ def race(problem=("squared",), n=(800,), run=(1,)):
 
 
 def exponentiated(form=FORMS[:1], run=(1,), radius=(320.0,)):
-    """Projection's suboptimality falls faster than entropic's."""
+    """Return records in which the suboptimality of projection falls faster than that of entropic."""
     table = crossed(run=run, form=form, radius=radius, method=("projection", "entropic"), step=range(0, 201, 10))
     t, cost_of_form = table["step"], 1 + table["form"].map(FORMS.index)
     power = table["method"].map({"projection": -0.7, "entropic": -0.5})
@@ -171,7 +171,7 @@ def exponentiated(form=FORMS[:1], run=(1,), radius=(320.0,)):
 
 
 def online(radius=(30.0, 300.0), run=(1,)):
-    """The tree's loss is lower, and its weights are sparse."""
+    """Return records in which the loss of the tree is lower, and its weights are sparse."""
     table = crossed(run=run, method=("tree", "entropic"), radius=radius, examples=range(500, 10_001, 500))
     rng = np.random.default_rng(0)
     examples, entropic = table["examples"], table["method"] == "entropic"
@@ -204,7 +204,7 @@ TABLES = {
 
 
 def lacking(name, table):
-    """Names in the error of a figure of a table that lacks columns; none if it is drawn."""
+    """Return the names in the error for a table that lacks columns, or nothing if the figure is drawn."""
     try:
         catalogue.draw(name, table)
     except ValueError as error:
@@ -213,7 +213,7 @@ def lacking(name, table):
 
 
 def made(name, **some):
-    """Made-up table of a figure. One that TABLES does not hold is derived from the columns that the figure asks for."""
+    """Return a made-up table of a figure, from TABLES or derived from the columns that the figure asks for."""
     kind = catalogue.FIGURES[name].table
     if kind in TABLES:
         return TABLES[kind](**some)
@@ -232,9 +232,9 @@ def made(name, **some):
 
 
 def assert_lines(axes, table, x, y, rows, *, by="", scale=(1, 1)):
-    """Assert that the lines of a panel are rows of a table, without lines for values of the papers.
+    """Assert that the lines of a panel are rows of a table, leaving out lines for values of the papers.
 
-    rows: label and query of each line, in order. Of rows that share `by`, or else x, the mean is drawn.
+    rows: label and query of each line, in order. Rows that share `by`, or else x, are averaged.
     """
     lines = ours(axes)
     assert [line.get_label() for line in lines] == [label for label, _ in rows]
@@ -245,36 +245,36 @@ def assert_lines(axes, table, x, y, rows, *, by="", scale=(1, 1)):
 
 
 def ours(axes):
-    """Lines that have a label, without those of the papers' values."""
+    """Return the lines that have a label, except for lines with the papers' values."""
     return [line for line in axes.lines if not line.get_label().startswith(("_papers", "_child", "paper"))]
 
 
 def legend(figure):
-    """The texts of the figure's only legend."""
+    """Return the texts of the figure's only legend."""
     (drawn,) = figure.legends
     return [text.get_text() for text in drawn.get_texts()]
 
 
 def titles(figure):
-    """The title of the figure, if it has one, and those of its panels."""
+    """Return the title of the figure, if it has one, and the titles of its panels."""
     return [title for title in (figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)) if title]
 
 
 def labels(figure):
-    """The labels of x and y of each panel."""
+    """Return the labels of x and y of each panel."""
     return [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes]
 
 
 def scales(figure):
-    """The scales of x and y of each panel."""
+    """Return the scales of x and y of each panel."""
     return [(axes.get_xscale(), axes.get_yscale()) for axes in figure.axes]
 
 
 def ticks(figure):
-    """The texts below the ticks of x of each panel."""
+    """Return the tick labels of x of each panel."""
     return [[text.get_text() for text in axes.get_xticklabels()] for axes in figure.axes]
 
 
 def notes(figure):
-    """The texts within each panel."""
+    """Return the texts within each panel."""
     return [[text.get_text() for text in axes.texts] for axes in figure.axes]

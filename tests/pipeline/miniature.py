@@ -1,4 +1,4 @@
-"""The whole workflow in miniature, in a folder of its own."""
+"""The whole workflow with small settings, in a folder of its own."""
 
 import contextlib
 import fcntl
@@ -18,7 +18,7 @@ import yaml
 
 BASE = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text(encoding="utf-8"))
-# Of the jobs that each rule has, one kind is enough: other tests run every experiment and draw every figure.
+# One job of each kind is enough for each rule: other tests run every experiment and draw every figure.
 CONFIG["dataset"] = ["collage", "documents", "synthetic"]
 for dataset, studies in (
     ("collage", ("annotation-power-chosen",)),
@@ -33,11 +33,11 @@ DATASETS = tuple(CONFIG["dataset"])
 
 
 def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> dict[str, list[Any]]:
-    """The jobs of a whole run in a folder by rule, as the workflow plans them."""
+    """Return the jobs of a whole run in a folder, by rule, as the workflow plans them."""
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
-    found = defaultdict(list)
+    by_rule = defaultdict(list)
     with contextlib.redirect_stderr(io.StringIO()), SnakemakeApi(OutputSettings(dryrun=True)) as api:
         workflow = api.workflow(
             resource_settings=ResourceSettings(cores=1),
@@ -47,16 +47,16 @@ def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> 
         )
         workflow.dag(DAGSettings(targets={"reproduce-all"}, forceall=True)).execute_workflow(executor="dryrun")
         for job in workflow._workflow_store.dag.jobs:
-            found[job.rule.name].append(job)
-    return found
+            by_rule[job.rule.name].append(job)
+    return by_rule
 
 
 class Project:
-    """A copy of the workflow in a folder of its own, made if there is none."""
+    """A copy of the workflow in a folder of its own, which is created if necessary."""
 
     def __init__(self, root: Path):
         self.root = root
-        self.variables: dict[str, str] = {}  # of the environment of runs
+        self.variables: dict[str, str] = {}  # environment variables of the runs
         if root.exists():
             return
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
@@ -85,7 +85,7 @@ class Project:
         return done.stdout + done.stderr
 
     def planned(self, *arguments: str, **options) -> dict[str, int]:
-        """The number of jobs of each rule that a run would execute."""
+        """Return the number of jobs of each rule that a run would execute."""
         output = self.run("--dry-run", "--printshellcmds", *arguments, **options)
         table = re.search(r"^job\s+count\n-+\s+-+\n(.*?)^total", output, re.MULTILINE | re.DOTALL)
         if not table:
@@ -97,7 +97,7 @@ class Project:
 
     @contextlib.contextmanager
     def edited(self, file: str, old: str, new: str) -> Iterator[None]:
-        """A file with one text replaced, until the block ends."""
+        """Replace a text in a file until the block ends."""
         path = self.root / file
         before = path.read_text()
         assert old in before, (file, old)
@@ -111,14 +111,14 @@ class Project:
         return self.root / "results" / "claims" / "+".join(DATASETS) / "manifest.json"
 
     def tables(self) -> dict[str, bytes]:
-        """Every table of results; measured seconds lie elsewhere."""
+        """Return every table of results, without measured seconds."""
         results = self.root / "results"
         files = [path for path in sorted(results.rglob("*.csv")) if "timings" not in path.parts]
         return {str(path.relative_to(results)): path.read_bytes() for path in files}
 
 
 def made_once(factory: pytest.TempPathFactory) -> Project:
-    """A copy of a project whose embedded run has been made, once for all processes that test."""
+    """Return a copy of a project whose run is finished; the run is shared by all test processes."""
     folder = factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     with (folder / "miniature.lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""Runs over the config.yaml of this checkout, for tests of what their rules ask."""
+"""Runs with the config.yaml of this checkout, for tests of the functions that rules call."""
 
 import copy
 from pathlib import Path
@@ -12,7 +12,7 @@ CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(en
 
 
 def run_of(dataset="collage", study="annotation", *, quick=False, compare=False, seed=0, entry=None, **values):
-    """A run on a dataset, with other values of its entry and of one of its studies."""
+    """Return a run on a dataset, with other values of its entry and of one of its studies."""
     config = copy.deepcopy(CONFIG) | {"dataset": dataset, "quick": quick, "compare": compare, "seed": seed}
     update_config(config["datasets"], {dataset: entry or {}})
     update_config(config["datasets"], {dataset: {"studies": {study: values}} if values else {}})

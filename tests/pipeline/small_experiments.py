@@ -1,4 +1,4 @@
-"""Every experiment with small options."""
+"""Every experiment, with options that make it small."""
 
 from typing import Any, NamedTuple
 
@@ -12,14 +12,14 @@ X_STREAM, Y_STREAM, STREAM = labelled_samples(70, 80, n_test=10)
 
 
 class Experiment(NamedTuple):
-    """An experiment: its data, options, and the reports of progress of a repetition."""
+    """An experiment: its data, its options, and the number of progress reports of a repetition."""
 
     data: Samples | None
     options: dict[str, Any]
     n_reports: int
 
 
-SCHEDULED = 3  # schedules that are tried
+SCHEDULED = 3  # number of schedules that are tried
 FORM_OPTIONS = {"n_records": 3, "repeats": 2}
 EXPERIMENTS = {
     "exponentiated": Experiment(
@@ -27,7 +27,7 @@ EXPERIMENTS = {
         FORM_OPTIONS
         | {"n_iter": {"batch 25%": 12, "batch 100%": 6, "stochastic 1": 40, "stochastic 100": 5}}
         | {"radius": [4.0], "eta0": [0.5, 4.0], "entropic_eta0": [0.1, 2.0], "optimum_n_iter": 200},
-        4 * (2 * SCHEDULED * 2 + 2),  # of each form and method all step sizes, and a repeat of the best
+        4 * (2 * SCHEDULED * 2 + 2),  # all step sizes for each form and method, and a repeat of the best
     ),
     "digits": Experiment(
         digits.read(),

@@ -25,7 +25,7 @@ NAMES = [
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Project:
-    """A project whose dataset is a small folder of photographs."""
+    """Return a project whose dataset is a small folder of photographs."""
     made = Project(tmp_path / "project")
     make_album(made.root / "mine", 12)
     entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": {}}}
@@ -77,7 +77,7 @@ def test_an_error_in_the_config_ends_a_run_before_any_job(mine, make, message):
     assert not (mine.root / "results").exists()
 
 
-def test_an_interrupt_while_the_rules_are_read_is_one_line(tmp_path):
+def test_an_interrupt_while_rules_are_read_is_one_line(tmp_path):
     project = Project(tmp_path / "project")
     with project.edited("workflow/configuration/check.py", "import math\n", "raise KeyboardInterrupt\n"):
         done = project.snakemake("reproduce-all", "--dry-run")

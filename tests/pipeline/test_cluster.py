@@ -1,4 +1,4 @@
-"""A rule on a real SLURM, whose node is killed; trials/cluster runs the whole miniature there."""
+"""A job on a real SLURM, whose node is killed; trials/cluster runs the whole miniature there."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ CAN = all(map(shutil.which, PROGRAMS)) and find_spec("snakemake_executor_plugin_
 
 
 @pytest.mark.skipif(not CAN or os.getuid() > 0, reason="needs slurmctld, the extra cluster, and root")
-def test_a_job_whose_node_is_killed_runs_on_the_other_and_leaves_what_it_leaves_without_a_cluster(tmp_path):
+def test_a_job_whose_node_is_killed_reruns_on_the_other_node_with_the_same_results(tmp_path):
     project, local = trial.prepared(tmp_path / "cluster", 2), Project(tmp_path / "local")
     with slurm.slurm(tmp_path / "slurm"):
         run = trial.begin(project, "--until", "read_samples")

@@ -1,4 +1,4 @@
-"""The library files that a rule depends on: those that its script imports, and the plug-ins that its job picks."""
+"""The library files that a rule depends on: the files that its script imports, and the plug-ins that its job uses."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from common import run_python
-from configuration import studies as of_config
+from configuration import studies as config_studies
 from configuration.code import code_of
 
 from jointsparse.registry import room
@@ -23,7 +23,7 @@ def files(*named, package=PACKAGE):
     return [line.split()[0] for line in code_of(*named, package=package)]
 
 
-def test_files_that_look_as_before_are_not_read_again_by_another_process(tmp_path):
+def test_unchanged_files_are_not_read_again_by_another_process(tmp_path):
     package = shutil.copytree(PACKAGE / "norms", tmp_path / "jointsparse" / "norms").parent
     code = "from configuration import code; from pathlib import Path; import sys; code.recall('seen.json')\n"
     code += "print(code.code_of('norms/rows.py', package=Path(sys.argv[1]))); code.keep('seen.json')"
@@ -41,7 +41,7 @@ def test_files_that_look_as_before_are_not_read_again_by_another_process(tmp_pat
     [
         ("norms/l12.py", "checks.py compiled.py norms/l1.py norms/l12.py norms/l2.py norms/rows.py"),
         ("pipeline/figures/jointsparse.mplstyle", "pipeline/figures/jointsparse.mplstyle"),  # data
-        # The dictionaries of plug-ins are not followed.
+        # Imports are not followed into the dictionaries of plug-ins.
         (
             "pipeline/sweep.py norms/l1inf.py learning/losses/hinge.py learning/solvers/subgradient.py",
             "checks.py compiled.py learning/certificate.py learning/fit.py learning/loss.py "
@@ -51,11 +51,11 @@ def test_files_that_look_as_before_are_not_read_again_by_another_process(tmp_pat
         ),
     ],
 )
-def test_files_bring_what_they_import(named, expected):
+def test_files_include_what_they_import(named, expected):
     assert files(*named.split()) == expected.split()
 
 
-def test_every_way_to_import_is_understood_and_a_changed_byte_changes_the_line_of_its_file_alone(tmp_path):
+def test_every_form_of_import_is_understood_and_a_changed_byte_changes_only_the_line_of_its_file(tmp_path):
     (tmp_path / "room").mkdir()
     for name in ("a", "b", "c", "d", "room/e"):
         (tmp_path / f"{name}.py").touch()
@@ -72,12 +72,12 @@ def test_every_way_to_import_is_understood_and_a_changed_byte_changes_the_line_o
     assert [line.split()[0] for line in set(after) - set(before)] == ["b.py"] and len(after) == len(before)
 
 
-# The jobs of each file
+# The jobs that depend on each file
 
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
-KINDS = {study: of_config.full_block(CONFIG, study)["kind"] for study in CONFIG["studies"]}
+KINDS = {study: config_studies.full_block(CONFIG, study)["kind"] for study in CONFIG["studies"]}
 
-HELPERS = ("job", "describing", "training")  # of scripts
+HELPERS = ("job", "describing", "training")  # modules that scripts import
 
 LIST_JOBS = """
 import json, sys
@@ -97,23 +97,23 @@ print(json.dumps(listed))
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory):
-    """The jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
+    """Return the jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
     overlay = BASE / "tests" / "pipeline" / "config.yaml"
     listed = run_python("-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), overlay)
-    found = []
+    job_list = []
     for rule, script, wildcards, params in json.loads(listed):
         lines = [line.split() for line in params]
         code = {line[0] for line in lines if len(line) == 2 and len(line[1]) == 16 and int(line[1], 16)}
         code = {file.removesuffix(".py").removesuffix("/__init__") for file in code}
-        found.append((rule, wildcards, script, code))
-    return found
+        job_list.append((rule, wildcards, script, code))
+    return job_list
 
 
 def label(rule, wildcards):
-    """The rule of a job, with its norm, the kind of its experiment, or the dataset that it reads."""
-    of_study = KINDS[wildcards["study"]] if rule == "measure" else ""
-    of_dataset = wildcards["dataset"] if rule == "read_samples" else ""
-    return f"{rule.replace('repeat_', 'repeat ')} {wildcards.get('norm', of_study or of_dataset)}".strip()
+    """Return the rule of a job, with its norm, the kind of its experiment, or the dataset that it reads."""
+    kind = KINDS[wildcards["study"]] if rule == "measure" else ""
+    dataset = wildcards["dataset"] if rule == "read_samples" else ""
+    return f"{rule.replace('repeat_', 'repeat ')} {wildcards.get('norm', kind or dataset)}".strip()
 
 
 def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(jobs):
@@ -132,22 +132,22 @@ def test_every_rule_has_a_log_a_benchmark_and_the_place_of_its_values():
             assert all(needed in rule for needed in ("log:", "benchmark:", "where=")), rule
 
 
-def of_norms(*rules):
+def by_norm(*rules):
     return {f"{rule} {norm}" for rule in rules for norm in ("l1", "l1inf", "l2")}
 
 
-EVALUATED = {"evaluate", "write_page", *of_norms("train_path")}  # jobs that compute scores of words
+EVALUATED = {"evaluate", "write_page", *by_norm("train_path")}  # jobs that compute scores of words
 JUDGED = {"judge_claims", "write_page"}
 IN_FORMS = {"repeat digits", "repeat exponentiated"}
 DESCENT = {"repeat exponentiated", "repeat race"}
 REPEATED = {f"repeat {kind}" for kind in ("digits", "exponentiated", "online", "operations", "race", "recovery")}
-ON_TASKS = {*DESCENT, "repeat online"}  # with the objective of one task
+ON_TASKS = {*DESCENT, "repeat online"}  # jobs that use the objective of one task
 COMPARED = {*ON_TASKS, *IN_FORMS}
 BALLS = {"measure projection", "repeat operations"}
 L1INF = {"compile_kernels", *(f"{rule} l1inf" for rule in ("train_sweep", "train_path", "fit_final"))}
 KEPT = {"fit_final l1inf", "keep_model"}
 DESCRIBING = {"encode", "grow_vocabularies"}
-TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "train_sweep")}
+TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "train_sweep")}
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
         ("estimators/classifier estimators/search pipeline/models/final", KEPT),
         ("files schema/archive schema/models", KEPT | {"write_page"}),
         ("features/explain features/evidence", {"keep_model", "write_page"}),
-        ("norms/l12", set()),  # no study here has that norm
-        ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor another loader
+        ("norms/l12", set()),  # no study here uses this norm
+        ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
         ("features/daisy features/transformers pipeline/models/annotator", {"keep_model"}),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
@@ -169,7 +169,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
         ("features/dense_sift", {"read_images", *DESCRIBING, "keep_model"}),
         ("features/shards", {"encode", "grow_vocabularies", "keep_model"}),
         ("features/vocabulary_tree", {"encode", "grow_vocabularies", "keep_model", "write_page"}),
-        ("features/basis", KEPT | {"fit_basis", "write_page", "train_svm", *of_norms("train_path", "train_sweep")}),
+        ("features/basis", KEPT | {"fit_basis", "write_page", "train_svm", *by_norm("train_path", "train_sweep")}),
         ("features/similarities", {"fit_similarities", "repeat digits"}),
         ("norms/l1inf", {"repeat recovery", "measure cost"} | L1INF),
         ("learning/l1_sparse", BALLS | {"repeat online"}),
@@ -181,7 +181,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
         ("learning/radii", TRAINED | EVALUATED | KEPT),
         ("pipeline/sweep", TRAINED | EVALUATED),
         ("pipeline/svm", {"train_svm"}),
-        ("scripts/training", {"train_svm", *of_norms("train_path", "train_sweep")}),
+        ("scripts/training", {"train_svm", *by_norm("train_path", "train_sweep")}),
         ("scripts/describing", DESCRIBING),
         ("pipeline/papers/duchi/entropic", BALLS | COMPARED),
         ("pipeline/papers/duchi/comparison pipeline/papers/duchi/steps", COMPARED),
@@ -193,15 +193,15 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *of_norms("train_path", "t
         ("learning/losses/logistic", ON_TASKS | {"fit_final l1inf"}),
         (
             "learning/losses/hinge",
-            {"compile_kernels", "measure cost", "repeat recovery", *of_norms("train_path", "train_sweep")},
+            {"compile_kernels", "measure cost", "repeat recovery", *by_norm("train_path", "train_sweep")},
         ),
         (
             "learning/solvers/subgradient",
-            {"compile_kernels", "measure cost", "repeat recovery", *of_norms("train_sweep")},
+            {"compile_kernels", "measure cost", "repeat recovery", *by_norm("train_sweep")},
         ),
         (
             "learning/solvers/working_set learning/solvers/pdhg",
-            {"compile_kernels", "repeat recovery", "fit_final l1inf", *of_norms("train_path")},
+            {"compile_kernels", "repeat recovery", "fit_final l1inf", *by_norm("train_path")},
         ),
         ("pipeline/scores/evaluation", EVALUATED - {"write_page"}),
         ("pipeline/scores/scored_fits", EVALUATED | {"compare_methods"}),

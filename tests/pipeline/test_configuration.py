@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from configuration import studies as of_config
+from configuration import studies as config_studies
 from configuration.check import check
 from configuration.file import ConfigError, check_file
 
@@ -37,7 +37,7 @@ IDLE, OF_PICTURES = (
 ONE_METHOD, NOTHING_SHOWN = {"hinge-l1": None, "hinge-l2": None}, {"figures": [], "claims": []}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 RANK = "a whole number or full or auto"
-KINDS = ("words", *of_config.names_of("experiments"))
+KINDS = ("words", *config_studies.names_of("experiments"))
 MISSING = object()
 
 
@@ -46,7 +46,7 @@ def others_than(*names):
 
 
 def known(room):
-    return ", ".join(of_config.names_of(room))
+    return ", ".join(config_studies.names_of(room))
 
 
 def served(what):
@@ -535,7 +535,7 @@ def test_numbers_may_be_auto_and_methods_may_be_replaced(config, study, values):
 def test_a_null_removes_a_key_of_the_block_that_it_overrides(config):
     config["studies"]["annotation"]["methods"]["svm-l2"] = None
     check(config, SCHEMA)
-    assert [*of_config.full_block(config, "annotation")["methods"]] == ["hinge-l1inf", "hinge-l1", "hinge-l2"]
+    assert [*config_studies.full_block(config, "annotation")["methods"]] == ["hinge-l1inf", "hinge-l1", "hinge-l2"]
 
 
 # The file, before Snakemake reads it
@@ -606,7 +606,7 @@ def test_plain_yaml_and_json_are_read(tmp_path, text):
 )
 def test_merging_replaces_values_inside_blocks_and_leaves_both_blocks_alone(block, replacing, expected):
     before = copy.deepcopy((block, replacing))
-    assert of_config.merged(block, replacing) == expected
+    assert config_studies.merged(block, replacing) == expected
     assert (block, replacing) == before
 
 
@@ -618,7 +618,7 @@ def test_a_dataset_is_filled_in_and_overrides_its_studies_and_the_studies_that_t
     replaced = {"parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}}}, "own": {"sizes": [3]}}
     mine = {"loader": "photos", "shards": 4, "studies": replaced, "features": {"vocabularies": {"a": tf_idf}}}
     datasets = {"mine": mine, "plain": {"loader": "photos", "studies": {"parent": {}}}}
-    got = of_config.datasets_of({"features": features, "studies": studies, "datasets": datasets})
+    got = config_studies.datasets_of({"features": features, "studies": studies, "datasets": datasets})
     expected = {
         "loader": "photos",
         "options": {},
@@ -637,8 +637,10 @@ def test_a_dataset_is_filled_in_and_overrides_its_studies_and_the_studies_that_t
 
 
 def test_every_study_has_a_table_of_warnings_unless_it_only_measures_seconds(config):
-    for block in (block for entry in of_config.datasets_of(config).values() for block in entry["studies"].values()):
-        assert ("warnings" in of_config.tables_of(block)) == (block["kind"] not in ("cost", "projection"))
+    for block in (
+        block for entry in config_studies.datasets_of(config).values() for block in entry["studies"].values()
+    ):
+        assert ("warnings" in config_studies.tables_of(block)) == (block["kind"] not in ("cost", "projection"))
 
 
 @pytest.mark.parametrize(
@@ -649,14 +651,14 @@ def test_data_with_neither_studies_nor_final_have_final_fits_that_depend_on_the_
     options = dict.fromkeys(("root", *pick("datasets", loader).NEEDS), "a")
     config |= {"dataset": "mine", "datasets": config["datasets"] | {"mine": {"loader": loader, "options": options}}}
     check(config, SCHEMA)
-    entry = of_config.datasets_of(config)["mine"]
+    entry = config_studies.datasets_of(config)["mine"]
     assert (entry["final"], entry["studies"]) == ({"study": study, "norm": "auto"}, {})
     (block,) = entry["settings"].values()
     assert [method.partition("-")[0] for method in block["methods"]] == ["logistic"] * 4
     assert (block["words"]["n_words"], block["runs"], block["sizes"]) == ("auto", 2, {"auto": 3})
-    compared = of_config.datasets_of(config | {"compare": True})["mine"]
+    compared = config_studies.datasets_of(config | {"compare": True})["mine"]
     assert compared == entry | {"studies": entry["settings"], "settings": {}}
-    glance = of_config.glance("mine", entry)
+    glance = config_studies.glance("mine", entry)
     assert glance["note"].startswith("A quick run: the final fit on at most 500 samples. Run")
     assert (glance["final"], glance["studies"], [*glance["settings"]]) == (entry["final"], {}, [study])
 
@@ -673,31 +675,31 @@ def test_final_fits_may_override_norms_and_values_of_the_study_that_they_are_lik
     config["datasets"]["flickr8k"]["final"] = final
     del config["datasets"]["flickr8k"]["studies"]["stories"]
     check(config, SCHEMA)
-    entry = of_config.datasets_of(config)["flickr8k"]
-    assert (of_config.final_norms(entry), [*entry["settings"]]) == (norms, [final.get("like", "own-words")])
+    entry = config_studies.datasets_of(config)["flickr8k"]
+    assert (config_studies.final_norms(entry), [*entry["settings"]]) == (norms, [final.get("like", "own-words")])
     assert entry["settings"][entry["final"]["study"]]["words"]["n_words"] == n_words
     assert entry["studies"].keys() == config["datasets"]["flickr8k"]["studies"].keys()
 
 
 def test_the_settings_of_a_run_are_only_the_settings_that_it_uses(config):
     names = ["documents", "synthetic"]
-    settings = of_config.settings_of(config, of_config.datasets_of(config), names)
+    settings = config_studies.settings_of(config, config_studies.datasets_of(config), names)
     assert (settings["dataset"], settings["seed"], [*settings["datasets"]]) == (names, config["seed"], names)
     assert set(settings["studies"]) == {study for name in names for study in config["datasets"][name]["studies"]}
-    assert of_config.merged(config, settings) == config | {"dataset": names}
+    assert config_studies.merged(config, settings) == config | {"dataset": names}
 
 
 @pytest.mark.parametrize("name", ["collage", "scene15", "reuters21578"])
 def test_a_quick_run_has_one_run_at_one_size_of_one_study_and_says_so(config, name):
-    entry = of_config.datasets_of(config)[name]
-    glance = of_config.glance(name, entry)
+    entry = config_studies.datasets_of(config)[name]
+    glance = config_studies.glance(name, entry)
     (block,) = glance["studies"].values()
     assert (block["runs"], block["sizes"], glance["most_samples"]) == (1, [10], 500)
     assert glance["note"].startswith("A quick run: one run at one size on at most 500 samples.") and glance[
         "note"
     ].endswith(entry.get("note", "use all samples."))
     with pytest.raises(ConfigError, match="quick is for datasets with a final fit, got 'synthetic'"):
-        of_config.glance("synthetic", of_config.datasets_of(config)["synthetic"])
+        config_studies.glance("synthetic", config_studies.datasets_of(config)["synthetic"])
 
 
 @pytest.mark.parametrize("kind", KINDS[1:])
@@ -709,7 +711,7 @@ def test_an_experiment_declares_its_datasets_and_tables(kind):
     assert others in [[]] if folder == "timings" else ([], [(f"{kind}_seconds", "timings")])
 
 
-@pytest.mark.parametrize("loader", of_config.names_of("datasets"))
+@pytest.mark.parametrize("loader", config_studies.names_of("datasets"))
 def test_a_dataset_declares_the_options_of_its_read(loader):
     plug_in = pick("datasets", loader)
     parameters = {} if plug_in.OFFERS == "drawn" else dict(inspect.signature(plug_in.read).parameters)
@@ -724,7 +726,7 @@ def test_a_dataset_declares_the_options_of_its_read(loader):
         assert {*plug_in.ONLY_WITH, *plug_in.ONLY_WITHOUT} < set(plug_in.TAKES)
 
 
-@pytest.mark.parametrize("extractor", of_config.names_of("features"))
+@pytest.mark.parametrize("extractor", config_studies.names_of("features"))
 def test_an_extractor_declares_the_options_of_its_describe(extractor):
     plug_in = pick("features", extractor)
     assert [*inspect.signature(plug_in.describe).parameters][1:] == [*plug_in.TAKES]
@@ -738,7 +740,7 @@ def test_an_extractor_declares_the_options_of_its_describe(extractor):
     ],
 )
 def test_the_schema_describes_exactly_the_options_of_all_plug_ins(room, path):
-    assert {*INSIDE[path]} == {option for name in of_config.names_of(room) for option in pick(room, name).TAKES}
+    assert {*INSIDE[path]} == {option for name in config_studies.names_of(room) for option in pick(room, name).TAKES}
 
 
 # Raw files
@@ -768,18 +770,18 @@ IDX = ("train_images", "train_labels", "test_images", "test_labels")
 def test_raw_files_are_the_files_that_a_dataset_is_read_from_and_a_missing_file_is_an_error_of_one_line(
     config, tmp_path, dataset, options, there, expected
 ):
-    entry = of_config.datasets_of(config)[dataset]
+    entry = config_studies.datasets_of(config)[dataset]
     root = str(tmp_path / options.get("root", ""))
     entry["options"] |= options | ({"root": root} if "root" in entry["options"] else {})
     for name in there:
         (tmp_path / name).mkdir() if name.endswith("/") else (tmp_path / name).touch()
     if isinstance(expected, str):
         with pytest.raises(ConfigError) as caught:
-            of_config.raw_files(dataset, entry)
+            config_studies.raw_files(dataset, entry)
         said = f"root must be a folder with {expected}, got {root!r}: put the data there, link it"
         assert str(caught.value) == f"{said}, or change root (config.yaml: datasets.{dataset}.options.root)"
     else:
-        assert of_config.raw_files(dataset, entry) == [str(tmp_path / name) for name in expected]
+        assert config_studies.raw_files(dataset, entry) == [str(tmp_path / name) for name in expected]
 
 
 def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(tmp_path):
@@ -789,4 +791,4 @@ def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(tmp_path
     for i in range(60):
         (images / f"{i}.jpg").touch()
     entry = {"loader": "photos", "shards": "auto", "options": {"root": str(tmp_path)}}
-    assert of_config.n_shards("mine", entry) == 1
+    assert config_studies.n_shards("mine", entry) == 1

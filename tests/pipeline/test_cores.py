@@ -1,4 +1,4 @@
-"""No run waits for ever for a core: their number is at least one."""
+"""No run waits forever for a core, because the number of cores is at least one."""
 
 import subprocess
 import sys
@@ -23,7 +23,7 @@ def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
     [
         ({"cores": -1}, "--cores must be at least 1, got -1"),
         ({"cores": 2, "local_cores": 0}, "--local-cores must be at least 1, got 0"),
-        ({"nodes": 0}, "--jobs must be at least 1, got 0"),  # of a cluster
+        ({"nodes": 0}, "--jobs must be at least 1, got 0"),  # on a cluster
     ],
 )
 def test_numbers_of_snakemake_are_at_least_one(settings, message):

@@ -1,4 +1,4 @@
-"""One l1 task by several methods: optima, certificates, counted operations, and what each promises of its steps."""
+"""One l1 task solved by several methods: optima, certificates, counted operations, and the steps that each promises."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ KINDS = [np.asarray, sparse.csr_matrix]
 
 
 def few(objective, radius, *, n_iter, batch_size=5, seed=0, lazy=True, **options):
-    """Steps along the gradients of a few samples."""
+    """Take steps along the gradients of a few samples."""
     return descent.descend(
         objective,
         radius,
@@ -47,7 +47,7 @@ METHODS = CONSTRAINED | PENALISED
 
 
 def run(method, objective, limit, /, at=None, **options):
-    """The records of a method, with w. limit: the radius of a constrained problem, or else the penalty."""
+    """Return the records of a method, with w. limit: the radius of a constrained problem, or the penalty."""
     certify = objective.certify_penalised if method in PENALISED else objective.certify_in_ball
     look = comparison.certified_columns(objective, lambda tangent: certify(tangent, limit), w=np.copy)
     return record(partial(METHODS.get(method, method), objective, limit, **options), look, at=at)
@@ -67,12 +67,12 @@ def objective_of(loss, n_samples=30, kind=np.asarray, density=1.0):
 
 def slow_value(X, y, w, loss):
     margins = [sum(a * b for a, b in zip(x, w, strict=True)) for x in X]
-    of_loss = {"squared": lambda m, y: 0.5 * (y - m) ** 2, "logistic": lambda m, y: np.log(1 + np.exp(-y * m))}[loss]
-    return np.mean([of_loss(margin, label) for margin, label in zip(margins, y, strict=True)])
+    losses = {"squared": lambda m, y: 0.5 * (y - m) ** 2, "logistic": lambda m, y: np.log(1 + np.exp(-y * m))}
+    return np.mean([losses[loss](margin, label) for margin, label in zip(margins, y, strict=True)])
 
 
 def optimum(objective, **limit):
-    """The optimal value and w by a convex solver. limit: radius or penalty."""
+    """Return the optimal value and w by a convex solver. limit: radius or penalty."""
     tasks, ((kind, value),) = Problem([objective.X], [objective.y], normalisation="mean"), limit.items()
     exact = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
     best, W = oracles_convex.optimum(tasks, objective.loss, "l1", value, penalised=kind == "penalty", **exact)
@@ -84,7 +84,7 @@ def optimum(objective, **limit):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", [*KINDS, sparse.coo_matrix])
-def test_objective_and_its_derivatives_are_those_of_the_twin(loss, kind):
+def test_objective_and_its_derivatives_agree_with_a_slow_implementation(loss, kind):
     X, y = (part[:8] for part in drawn(loss))
     X, w, moves = X[:, :3], np.array([0.3, -0.7, 1.1]), 1e-5 * np.eye(3)
     objective = Objective(kind(X), y, loss=loss)
@@ -101,7 +101,7 @@ def test_objective_and_its_derivatives_are_those_of_the_twin(loss, kind):
 @pytest.mark.parametrize(
     ("kind", "limit"), [("certify_in_ball", {"radius": 1.5}), ("certify_penalised", {"penalty": 0.1})]
 )
-def test_no_slopes_give_a_bound_above_the_optimum_and_those_of_the_solution_reach_it(loss, kind, limit):
+def test_bounds_of_all_slopes_are_below_the_optimum_and_slopes_of_the_solution_reach_it(loss, kind, limit):
     objective, rng = objective_of(loss), np.random.default_rng(1)
     certify = partial(getattr(objective, kind), **limit)
     expected, w = optimum(objective, **limit)
@@ -122,7 +122,7 @@ def test_a_gradient_of_zero_gives_a_bound():
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("method", METHODS)
-def test_records_say_what_was_done(loss, method):
+def test_records_describe_the_steps(loss, method):
     objective, (X, y) = objective_of(loss), drawn(loss)
     limit = {"radius": 1.5} if method in CONSTRAINED else {"penalty": 0.05}
     table = run(method, objective, *limit.values())
@@ -156,7 +156,7 @@ def test_line_search_reaches_the_optimum_and_never_goes_up(loss, radius):
     expected, w = optimum(objective, radius=radius)
     last = table.iloc[-1]
     assert last["objective"] < (1 + 1e-6) * expected
-    # At the optimum a step may round upwards, as the product of gradient and step does.
+    # At the optimum, a step may round upwards, because the product of gradient and step does.
     assert np.all(np.diff(table["objective"]) <= 4 * np.finfo(float).eps * expected)
     np.testing.assert_allclose(table["bound"].max(), expected, rtol=1e-5)
     np.testing.assert_allclose(last["w"], w, atol=3e-3 * max(1, np.abs(w).max()))
@@ -172,7 +172,7 @@ def test_line_search_ends_at_an_exact_optimum():
 @pytest.mark.parametrize(("loss", "eta0"), [("squared", 1.0), ("logistic", 10.0)])
 @pytest.mark.parametrize("method", ["projection", "entropic"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_steps_along_gradients_come_near_the_optimum(loss, eta0, method, kind):
+def test_steps_along_gradients_approach_the_optimum(loss, eta0, method, kind):
     objective = objective_of(loss, n_samples=60, kind=kind)
     expected, _ = optimum(objective, radius=2.0)
     options = {"n_iter": 3000, "method": method, "at": range(2950, 3001)}
@@ -186,7 +186,7 @@ FACTORS = {"constant": lambda t: 1 / np.sqrt(10), "1/sqrt(t)": lambda t: 1 / np.
 
 
 @pytest.mark.parametrize("schedule", FACTORS)
-def test_batch_steps_are_those_of_the_paper_and_shrink_as_their_schedule(schedule):
+def test_batch_steps_are_the_papers_and_follow_their_schedule(schedule):
     X, y = drawn("squared")
     w, multiplied = np.zeros(20), Entropic(20, 1.5)
     for t, eta in enumerate(step_sizes(schedule, eta0=0.5, n=20, n_iter=10), start=1):
@@ -199,7 +199,7 @@ def test_batch_steps_are_those_of_the_paper_and_shrink_as_their_schedule(schedul
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("method", ["projection", "entropic"])
-def test_a_batch_of_all_samples_is_the_batch_step_and_lazy_steps_are_the_dense_ones(kind, method):
+def test_a_batch_of_all_samples_is_a_batch_step_and_lazy_steps_equal_dense_steps(kind, method):
     objective, options = (
         objective_of("logistic", kind=kind, density=0.4),
         {"eta0": 0.05, "n_iter": 20, "method": method},
@@ -230,46 +230,50 @@ def test_interior_points_and_coordinate_descent_reach_the_optimum(loss, penalty)
     np.testing.assert_allclose(by_coordinates["objective"].iloc[-1], last["objective"], rtol=1e-6, atol=1e-8)
 
 
-# Operations, against hand counts for X (2, 3)
+# Operations, compared with counts by hand for X (2, 3)
 
 
-@pytest.mark.parametrize(("loss", "of_loss", "of_slope", "of_curvature"), [("squared", 4, 2, 0), ("logistic", 7, 6, 3)])
-def test_operations_of_a_tiny_problem_are_those_counted_by_hand(loss, of_loss, of_slope, of_curvature):
-    # So small that the first trial of the line search is accepted.
+@pytest.mark.parametrize(
+    ("loss", "loss_flops", "slope_flops", "curvature_flops"), [("squared", 4, 2, 0), ("logistic", 7, 6, 3)]
+)
+def test_operations_of_a_tiny_problem_agree_with_a_count_by_hand(loss, loss_flops, slope_flops, curvature_flops):
+    # So small that the line search accepts its first trial.
     objective = Objective(np.array([[0.1, 0.2, 0.05], [0.0, -0.1, 0.1]]), np.array([1.0, -1.0]), loss=loss)
-    gradient = 2 * 6 + 2 * of_slope + 2 * 6  # margins, slopes of two samples, X^T slopes
+    gradient = 2 * 6 + 2 * slope_flops + 2 * 6  # margins, slopes of two samples, X^T slopes
     projected = 3 * 2 + 3 * 18  # multiply and subtract, project
-    trial = projected + 2 * 6 + 2 * of_loss + 3 * 3  # and margins, losses, the product of gradient and w - w(s)
+    trial = projected + 2 * 6 + 2 * loss_flops + 3 * 3  # and margins, losses, the product of gradient and w - w(s)
     options = {"eta0": 1e-3, "n_iter": 2}
-    for states, of_step in (
+    for states, step_flops in (
         (descent.descend(objective, 1.0, **options), gradient + projected),
         (descent.descend(objective, 1.0, **options, method="entropic"), gradient + 3 * 15),
-        (few(objective, 1.0, **options, batch_size=1), 2 * 3 + of_slope + 2 * 3 + projected),
-        (line_search(objective, 1.0, n_iter=1), 2 * of_slope + 2 * 6 + trial),
+        (few(objective, 1.0, **options, batch_size=1), 2 * 3 + slope_flops + 2 * 3 + projected),
+        (line_search(objective, 1.0, n_iter=1), 2 * slope_flops + 2 * 6 + trial),
         (coordinate_descent(objective, 0.1, n_iter=[1, 2]), 4 * 6 if loss == "squared" else np.nan),
     ):
         step, flops = np.transpose([(state.step, state.flops) for state in states])
-        np.testing.assert_array_equal(flops, [0, *(of_step * step[1:])])
+        np.testing.assert_array_equal(flops, [0, *(step_flops * step[1:])])
 
     got = np.diff([state.flops for state in interior_point(objective, 0.01, n_iter=2)])
     gram = 2 * 9 + 6  # half of 2 x 3 x 3 products and sums; scaling X
-    newton = 2 * (2 * 6) + 2 * (2 * of_loss + of_slope + of_curvature) + 3**3 / 3 + 2 * 3**2 + 20 * 3
-    trials = (got - newton - [gram, 0 if loss == "squared" else gram]) / (2 * (of_loss + 2) + 30)
+    newton = 2 * (2 * 6) + 2 * (2 * loss_flops + slope_flops + curvature_flops) + 3**3 / 3 + 2 * 3**2 + 20 * 3
+    trials = (got - newton - [gram, 0 if loss == "squared" else gram]) / (2 * (loss_flops + 2) + 30)
     assert (trials >= 1).all()
     np.testing.assert_allclose(trials, np.round(trials), atol=1e-12)
 
 
-@pytest.mark.parametrize(("method", "of_entry", "of_feature"), [("projection", 12 * 2, 2 + 18), ("entropic", 22, 15)])
-def test_operations_of_sparse_steps_are_those_of_stored_entries(method, of_entry, of_feature):
+@pytest.mark.parametrize(
+    ("method", "entry_flops", "feature_flops"), [("projection", 12 * 2, 2 + 18), ("entropic", 22, 15)]
+)
+def test_operations_of_sparse_steps_count_stored_entries(method, entry_flops, feature_flops):
     X = sparse.csr_matrix([[1.0, 0.0, 0.5], [2.0, 0.0, 1.0]])  # two entries per row; log2(3 + 1) = 2
     objective, options = (
         Objective(X, np.array([1.0, -1.0]), loss="squared"),
         {"eta0": 0.1, "n_iter": 2, "method": method},
     )
     got = [state.flops for state in few(objective, 1.0, batch_size=1, **options)]
-    np.testing.assert_allclose(got, np.arange(3) * (2 * (4 + of_entry) + 2), rtol=1e-15)
+    np.testing.assert_allclose(got, np.arange(3) * (2 * (4 + entry_flops) + 2), rtol=1e-15)
     _, first, _ = descent.descend(objective, 1.0, **options)
-    assert first.flops == 4 * 4 + 2 * 2 + 3 * of_feature
+    assert first.flops == 4 * 4 + 2 * 2 + 3 * feature_flops
 
 
 # Refusals

@@ -1,4 +1,4 @@
-"""Describing: what an earlier job has made of the same images is kept, of new or other ones it is made again."""
+"""Describing pictures: results of an earlier job are reused for the same images, and made again for changed images."""
 
 import hashlib
 
@@ -16,7 +16,7 @@ WEIGHTED = {"weighting": "tf-idf", "normalise": True}
 
 @pytest.fixture
 def make(run_script, tmp_path, monkeypatch):
-    """A function that makes vocabularies and histograms of an album, and says which images each job has described."""
+    """Return a function that makes vocabularies and histograms of an album, and lists the described images."""
     root, seen, grey = make_album(tmp_path / "mine", 12), [], describing._grey
     monkeypatch.setattr(describing, "_grey", lambda image, *given: seen.append(image) or grey(image, *given))
     made = {"vocabularies": root / "vocabularies.npz", "histograms": root / "histograms.npz"}
@@ -48,7 +48,7 @@ def make(run_script, tmp_path, monkeypatch):
     return both
 
 
-def test_only_images_that_are_new_or_other_are_described(make):
+def test_only_new_and_changed_images_are_described(make):
     names, grown, encoded, before = make()
     assert (len(grown), encoded) == (5, names)
     assert make()[1:3] == ([], [])
@@ -57,13 +57,13 @@ def test_only_images_that_are_new_or_other_are_described(make):
     one.write_bytes(other.read_bytes())
     _, grown, encoded, after = make(keep=True)
     assert (grown, encoded) == ([], [one.name, more.name])
-    expected = np.vstack([before[1], before[1:], before[0]])  # in the order of their names
+    expected = np.vstack([before[1], before[1:], before[0]])  # in the order of names
     np.testing.assert_array_equal(after, expected)
     more.unlink()
     assert make(keep=True)[1:3] == ([], [])
 
 
-def test_trees_are_grown_again_from_other_images_unless_they_are_kept_which_encodes_all_images_again(make):
+def test_other_images_grow_new_trees_and_encode_all_images_again_unless_trees_are_kept(make):
     names, grown, *_ = make()
     one, other = (make.root / "images" / name for name in (grown[0], names[-1]))
     one.write_bytes(other.read_bytes())
@@ -75,7 +75,7 @@ def test_another_tree_encodes_all_images_again(make):
     assert make(depth=1)[1:3] == (grown, names)
 
 
-def test_trees_are_grown_from_images_of_the_splits_that_are_named(make):
+def test_trees_are_grown_from_images_of_the_named_splits(make):
     names, *_ = make()
     images = pd.read_parquet(make.root / "images.parquet").assign(split=["test"] * 6 + ["train"] * 6)
     grown = make(images=images)[1]
@@ -94,7 +94,7 @@ def test_other_settings_and_damaged_files_make_everything_again(make):
     np.testing.assert_array_equal(again, before)
 
 
-def test_an_image_that_changes_while_it_is_read_is_one_sentence(make):
+def test_an_image_that_changes_while_it_is_read_is_an_error_of_one_sentence(make):
     names, *_ = make()
     (make.root / "images" / names[3]).write_bytes((make.root / "images" / names[2]).read_bytes())
     make.made["histograms"].unlink()

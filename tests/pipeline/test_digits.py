@@ -1,6 +1,6 @@
-"""Digits by similarity: the objective and its gradient, certified optima, and what each step does.
+"""Digits by similarity: the objective and its gradient, certified optima, and single steps.
 
-Their table is tested in test_comparison.py.
+Tables of this experiment are tested in test_comparison.py.
 """
 
 import cvxpy as cp
@@ -15,7 +15,7 @@ RADIUS = 3.0
 
 
 def drawn(dtype=np.float64):
-    """30 samples of 3 classes by their similarity to 8 support samples."""
+    """Draw 30 samples of 3 classes, given by their similarity to 8 support samples."""
     rng = np.random.default_rng(0)
     return digits.SimilarityObjective(
         rng.random((30, 8)).astype(dtype), rng.integers(3, size=30), rng.integers(3, size=8), 3
@@ -28,7 +28,7 @@ def slow_value(objective, W):
 
 
 def optimum(objective, radius):
-    """The optimal value by cvxpy."""
+    """Return the optimal value by cvxpy."""
     W = cp.Variable(objective.signs.shape, nonneg=True)
     F = objective.K @ cp.multiply(objective.signs, W)
     f = (cp.sum(cp.log_sum_exp(F, axis=1)) - cp.sum(cp.multiply(np.eye(F.shape[1])[objective.y], F))) / len(objective.y)
@@ -41,7 +41,7 @@ def is_inside(W, radius):
 
 
 def descend(objective, **options):
-    """The W of each step, by projections of all samples unless options say otherwise."""
+    """Return W after each step, by projections with all samples unless the options differ."""
     states = digits.descend(objective, RADIUS, **{"eta0": 2.0, "n_iter": 5} | options)
     return [state.weights().copy() for state in states]
 
@@ -56,7 +56,7 @@ def test_signs_are_plus_one_for_a_support_sample_of_the_class():
     )
 
 
-def test_value_and_gradient_are_those_of_the_twin():
+def test_value_and_gradient_agree_with_a_slow_implementation():
     objective = drawn()
     W = np.random.default_rng(1).normal(size=objective.signs.shape)
     _, value, gradient = objective.tangent(W)
@@ -66,7 +66,7 @@ def test_value_and_gradient_are_those_of_the_twin():
     np.testing.assert_allclose(gradient.ravel(), expected, atol=1e-9)
 
 
-def test_gradients_of_parts_average_to_that_of_all():
+def test_gradients_of_parts_average_to_the_full_gradient():
     objective = drawn()
     W = np.random.default_rng(1).random(objective.signs.shape)
     parts, whole = [objective.tangent(W, np.arange(i, 30, 3)) for i in range(3)], objective.tangent(W)
@@ -92,7 +92,7 @@ def test_no_tangent_gives_a_bound_above_the_optimum(scale):
 
 
 @pytest.mark.parametrize("radius", [0.5, RADIUS, 1e3])
-def test_solution_and_its_bound_are_those_of_cvxpy(radius):
+def test_solution_and_bound_agree_with_cvxpy(radius):
     objective = drawn()
     expected = optimum(objective, radius)
     W, bound = digits.near_optimum(objective, radius, n_iter=1500)
@@ -109,7 +109,7 @@ def test_single_precision_gives_nearly_the_same():
 # Steps
 
 
-def test_projected_steps_are_those_of_the_twin():
+def test_projected_steps_agree_with_a_slow_implementation():
     objective, W = drawn(), np.full((8, 3), RADIUS / 9)
     for t in range(1, 6):
         gradient = objective.tangent(W).gradient
@@ -117,7 +117,7 @@ def test_projected_steps_are_those_of_the_twin():
     np.testing.assert_allclose(descend(objective, eta0=4.0)[-1], W, atol=1e-14)
 
 
-def test_entropic_steps_are_those_of_the_twin():
+def test_entropic_steps_agree_with_a_slow_implementation():
     objective, u = drawn(), np.full((9, 3), RADIUS / 9)
     for t in range(1, 6):
         gradient = np.vstack([objective.tangent(u[:8]).gradient, np.zeros(3)])

@@ -1,4 +1,4 @@
-"""Exponentiated gradient: points stay in their sets, follow the rule and reach optima. Lazy steps are dense steps."""
+"""Exponentiated gradient: points stay in their sets, follow the rule and reach optima; lazy steps equal dense steps."""
 
 from functools import partial
 
@@ -9,11 +9,11 @@ from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, Entropic, Spar
 
 SETS = ("ball", "nonnegative")
 
-# A slow, obvious twin
+# A slow, obvious implementation
 
 
 def slow_points(gradients, etas, z, of_set):
-    """w after each step, for a vector; logarithms in extended precision, the normaliser by log-sum-exp."""
+    """Return w after each step, for a vector, with logarithms in extended precision and log-sum-exp normalisation."""
     n = len(gradients[0])
     logs = [np.longdouble(0)] * {"ball": 2 * n, "nonnegative": n + 1}[of_set]
     points = []
@@ -32,7 +32,7 @@ def is_inside(w, z, of_set):
 
 
 def stepped(point, *step):
-    """The point after a step."""
+    """Return the point after a step."""
     point.step(*step)
     return point
 
@@ -43,7 +43,7 @@ def stepped(point, *step):
 @pytest.mark.parametrize("of_set", SETS)
 @pytest.mark.parametrize("n", [1, 7])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
-def test_points_are_those_of_the_twin_and_inside(rng, of_set, n, scale):
+def test_points_agree_with_a_slow_implementation_and_stay_inside(rng, of_set, n, scale):
     gradients, etas = rng.normal(size=(30, n)) * scale, rng.random(30)
     point = Entropic(n, 2.5, of_set=of_set)
     for g, eta, expected in zip(gradients, etas, slow_points(gradients, etas, 2.5, of_set), strict=True):
@@ -53,7 +53,7 @@ def test_points_are_those_of_the_twin_and_inside(rng, of_set, n, scale):
 
 
 @pytest.mark.parametrize("of_set", SETS)
-def test_each_column_of_a_matrix_is_a_vector_of_its_own(rng, of_set):
+def test_each_column_of_a_matrix_is_a_separate_vector(rng, of_set):
     z = np.array([0.0, 1.0, 7.0])
     matrix = Entropic(5, z, of_set=of_set, n_columns=3)
     vectors = [Entropic(5, z_l, of_set=of_set) for z_l in z]
@@ -78,7 +78,7 @@ def test_huge_steps_end_at_a_corner_and_come_back(of_set):
 # Step sizes
 
 
-def test_step_sizes_are_those_of_the_theory():
+def test_step_sizes_agree_with_the_theory():
     root = np.sqrt(np.log(2 * 30))
     expected = {"constant": np.full(4, root / 2), "1/sqrt(t)": root / np.sqrt([1, 2, 3, 4]), "1/t": root / np.r_[1:5]}
     for schedule in SCHEDULES:
@@ -94,7 +94,7 @@ def test_step_sizes_are_those_of_the_theory():
 
 
 @pytest.mark.parametrize("scale", [0.1, 5.0, 1000.0])
-def test_lazy_steps_are_dense_steps(rng, scale):
+def test_lazy_steps_equal_dense_steps(rng, scale):
     lazy, dense = SparseEntropic(40, 3.0), Entropic(40, 3.0)
     for _ in range(400):
         indices = rng.integers(0, 40, rng.integers(0, 6))
@@ -112,7 +112,7 @@ def test_lazy_steps_are_dense_steps(rng, scale):
     ("n", "steps", "refreshed"),
     [(1, (-32.0, 27.0), 0), (2, (-38.0, 27.0), 0), (2, (-40.0, 27.0), 0), (999, (-50, 49), 1)],
 )
-def test_the_sum_stays_exact_if_a_weight_that_was_nearly_all_shrinks(n, steps, refreshed):
+def test_the_sum_stays_exact_if_the_dominant_weight_shrinks(n, steps, refreshed):
     point = SparseEntropic(n, 1.0)
     for step in steps:
         point.step([0], [step], 1.0)
@@ -169,7 +169,7 @@ NO_VECTOR = "indices must be a vector of integers"
         (SparseEntropic, ([0], [1.0], np.inf), "eta must be finite, got inf"),
     ],
 )
-def test_wrong_steps_are_refused_and_change_nothing(kind, step, expected):
+def test_wrong_steps_are_refused_without_effect(kind, step, expected):
     point = kind(3, 1.0)
     point.step(*([0, 1, 2], [1.0, 2.0, 3.0], 1.0)[-len(step) :])
     before = point.toarray()

@@ -1,4 +1,4 @@
-"""Experiments in the workflow: each run has its own seed, and seconds lie apart from results that never change."""
+"""Experiments in the workflow: each run has its own seed, and seconds are in separate tables."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ from jointsparse.registry import pick, room
 
 @pytest.fixture
 def given(monkeypatch):
-    """The last call of a made-up experiment, which returns numbers drawn by its generator."""
+    """The last call of a made-up experiment, which returns random numbers."""
     seen = {}
 
     def run(data, *, rng, progress, **options):
@@ -38,7 +38,7 @@ def output(tmp_path):
     return {name: tmp_path / f"{name}.csv" for name in ("made-up", "warnings")}
 
 
-def test_a_run_has_its_number_first_and_draws_from_its_seed(given, output, run_script):
+def test_the_first_column_is_the_number_of_the_run_and_its_seed_draws_the_rest(given, output, run_script):
     run_script("repeat", params=PARAMS, input={"left_out": []}, output=output)
     drawn = [np.random.default_rng([7, run]).random(2) for run in (1, 3)]
     expected = pd.DataFrame({"run": [1, 1, 3, 3], "n": [5, 9] * 2, "drawn": np.concatenate(drawn)})
@@ -52,7 +52,7 @@ def test_a_measured_experiment_runs_once(given, output, run_script):
     pd.testing.assert_frame_equal(read_table(output["made-up"]), expected)
 
 
-def test_samples_are_read_from_their_files_and_what_is_left_out_is_a_warning(given, tmp_path, output, run_script):
+def test_samples_are_read_from_their_files_and_missing_parts_are_warnings(given, tmp_path, output, run_script):
     expected = make_samples(np.eye(4, dtype=np.float32), ["grain", "", "gold", ""], n_test=1)
     paths = {name: tmp_path / f"{name}.parquet" for name in ("images", "captions")} | {"features": tmp_path / "X.npz"}
     expected = expected._replace(left_out=pd.DataFrame({"item": ["a.txt"], "reason": ["empty"]}))
@@ -64,7 +64,7 @@ def test_samples_are_read_from_their_files_and_what_is_left_out_is_a_warning(giv
     assert read_table(output["warnings"])["first"].tolist() == ["item=a.txt"]
 
 
-def test_measured_seconds_lie_in_a_table_of_their_own(given, tmp_path, output, run_script):
+def test_measured_seconds_are_in_a_table_of_their_own(given, tmp_path, output, run_script):
     seconds = {"made-up_seconds": tmp_path / "seconds.csv"}
     run_script("repeat", params=PARAMS | {"options": {"seconds": 0.5}}, input={"left_out": []}, output=output | seconds)
     assert [*read_table(output["made-up"])] == ["run", "n", "drawn"]
@@ -106,7 +106,7 @@ def test_every_experiment_gives_the_same_table_for_the_same_seed_and_reports_its
     assert reports == [(done, experiment.n_reports) for done in range(1, experiment.n_reports + 1)]
     assert table.equals(table_of([9, 2], lambda *_: None))
     other = table_of([9, 3], lambda *_: None)
-    assert table.equals(other) == (kind == "projection")  # which has seconds alone
+    assert table.equals(other) == (kind == "projection")  # which has only seconds
 
 
 MANY_TOUCHED = {"sizes": [10], "touched": [2, 5], "non_zeros": [4, 30]}

@@ -1,4 +1,4 @@
-"""The features that the scripts of the pipeline compute are those of the transformers, with the same defaults."""
+"""The scripts of the pipeline compute the same features as the transformers, with the same defaults."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ BASIS = {"rank": 3, "centred": True}
 
 @pytest.fixture
 def train(album):
-    """Names of the pictures of an album with images.parquet, and a mark of those for training."""
+    """Return the names of the pictures of an album with images.parquet, and a mask of the training pictures."""
     names = sorted(path.name for path in (album / "images").iterdir())
     split = np.where(np.arange(len(names)) % 3, "train", "test")
     write_table(pd.DataFrame({"image": names, "split": split}), album / "images.parquet")
@@ -28,7 +28,7 @@ def train(album):
 
 
 def run_scripts(run, root, weighting, longest_side):
-    """The features that the scripts of the pipeline make of an album, and their basis."""
+    """Return the features that the scripts of the pipeline compute for an album, and their basis."""
     images, vocabularies, basis_file = root / "images.parquet", root / "vocabularies.npz", root / "basis.npz"
     params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": longest_side}
     params |= {"extractor": "dense_sift", "extractor_options": SIFT, "seed": SEED, "keep": False}
@@ -47,7 +47,7 @@ def run_scripts(run, root, weighting, longest_side):
 
 
 @pytest.mark.parametrize(("weighting", "longest_side"), [("sqrt", 64), ("tf-idf", 50)])
-def test_the_pipeline_computes_the_same(run_script, album, train, weighting, longest_side):
+def test_the_pipeline_computes_the_same_features(run_script, album, train, weighting, longest_side):
     histograms, features, values = run_scripts(run_script, album, weighting, longest_side)
     names, fitted = train
     model = make_pipeline(
@@ -59,14 +59,14 @@ def test_the_pipeline_computes_the_same(run_script, album, train, weighting, lon
     model.fit([path for path, chosen in zip(paths, fitted, strict=True) if chosen])
     got = model[:2].transform([str(path) for path in paths])
     np.testing.assert_array_equal(got.toarray(), histograms.toarray(), strict=True)
-    np.testing.assert_allclose(model.transform(paths), features, atol=1e-5)  # of rows in another order
-    # As `sweep.in_powers` makes features of another power.
+    np.testing.assert_allclose(model.transform(paths), features, atol=1e-5)  # the rows are in another order
+    # Features of another power, computed as in `sweep.in_powers`.
     factor = basis.factors(values["singular_values"], [0.5])[0.5]
     halfway = clone(model[-1]).set_params(power=0.5).fit(histograms[fitted])
     np.testing.assert_allclose(halfway.transform(histograms), features * factor, atol=1e-5)
 
 
-def test_defaults_are_those_of_the_config():
+def test_defaults_agree_with_the_config():
     def asked(*blocks, without=()):
         return {key: value for block in blocks for key, value in block.items() if key not in without}
 

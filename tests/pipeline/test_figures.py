@@ -1,4 +1,4 @@
-"""Figures: what is drawn are the numbers of the table, with the papers' beside them."""
+"""Figures draw the numbers of their tables, with the papers' numbers beside them."""
 
 import io
 import re
@@ -34,9 +34,9 @@ from jointsparse.pipeline.papers.duchi import figures
 from jointsparse.pipeline.scores.flags import GAP
 from jointsparse.registry import room
 
-# A hundred radii from 1 % to 100 % of the features, on the smallest training sets.
-OF_A_PATH = made("sparsity", n=(40,), radius=np.arange(1, 101.0))
-OF_A_PATH = OF_A_PATH.assign(features=np.where(OF_A_PATH["method"].isin(DENSE), 1.0, OF_A_PATH["radius"] / 100))
+# A path of a hundred radii, from 1 % to 100 % of the features, on the smallest training sets.
+PATH_TABLE = made("sparsity", n=(40,), radius=np.arange(1, 101.0))
+PATH_TABLE = PATH_TABLE.assign(features=np.where(PATH_TABLE["method"].isin(DENSE), 1.0, PATH_TABLE["radius"] / 100))
 RINGED = "certified gap above 5%, up to 30%"
 
 
@@ -46,7 +46,7 @@ def name(request):
 
 
 def cells(figure):
-    """The texts of the only table, row by row."""
+    """Return the texts of the only table in a figure, row by row."""
     (axes,) = figure.axes
     (table,) = axes.tables
     texts = [(*place, cell.get_text().get_text()) for place, cell in table.get_celld().items()]
@@ -77,7 +77,7 @@ def is_of_a_paper(name):
 
 
 def is_named(axis):
-    """True if the axis has a label or ticks that are words, or shares those of another panel."""
+    """Return True if the axis has a label or ticks that are words, or shares the label of another panel."""
     ticks = [text.get_text().replace("mathdefault", "") for text in axis.get_ticklabels() if text.get_visible()]
     return bool(axis.get_label_text()) or all(re.search("[a-z]", text) for text in ticks if text)
 
@@ -94,18 +94,20 @@ def test_every_figure_has_a_caption(name):
     caption = catalogue.FIGURES[name].caption
     assert caption[0].isupper() and caption.endswith(".")
     assert ("et al." in caption) == is_of_a_paper(name)
-    publish_doctree(caption, settings_overrides={"halt_level": 2, "report_level": 5})  # a problem is an error
+    publish_doctree(
+        caption, settings_overrides={"halt_level": 2, "report_level": 5}
+    )  # raises an error for invalid markup
 
 
 def test_every_figure_draws_columns_of_its_table(name):
-    """Some columns are needed: without one, the error names it."""
+    """Without a needed column, the error names the column."""
     table = made(name)
     needed = {column: lacking(name, table.drop(columns=column)) for column in table}
     assert sum(column in told for column, told in needed.items()) == sum(map(bool, needed.values())) >= 2
 
 
 @pytest.mark.parametrize("name", sorted(catalogue.FIGURES)[::3])
-def test_the_same_table_gives_the_same_bytes_and_is_left_alone(name):
+def test_the_same_table_gives_the_same_bytes_and_is_not_changed(name):
     table, files = made(name), (io.BytesIO(), io.BytesIO())
     for file in files:
         catalogue.draw(name, table).savefig(file, format="png", dpi=40)
@@ -143,7 +145,7 @@ def test_numbers_that_are_missing_leave_a_gap(name, rows):
 
 
 def test_texts_stay_within_the_figure(name):
-    """Nothing is cut at the edge of a page, whatever the length of the legend."""
+    """Nothing is cut off at the edge of a page, whatever the length of the legend."""
     table = made(name)
     if "run" in table:
         table = with_runs(table, 10)
@@ -167,7 +169,7 @@ def test_every_loss_and_norm_has_a_look_of_its_own(monkeypatch):
     assert len({found[f"hinge-{norm}"]["marker"] for norm in room("norms")}) == len(room("norms"))
 
 
-def test_a_loss_is_a_lighter_look_of_its_norm():
+def test_a_loss_has_a_lighter_colour_of_its_norm():
     found = style.looks(["hinge-l1", "logistic-l1", "squared-l1"])
     assert len({look["marker"] for look in found.values()}) == len({look["linestyle"] for look in found.values()}) == 1
     assert np.all(np.diff([sum(to_rgb(look["color"])) for look in found.values()]) > 0)
@@ -182,7 +184,7 @@ def test_norms_differ_in_grey_and_svm_is_grey():
     assert min(np.diff(sorted(np.dot(colour, (0.299, 0.587, 0.114)) for colour in colours.values()))) > 0.05
 
 
-# What the lines are, and what is written beside them
+# What the lines are, and what the texts say
 
 RUNS = {"run": (1, 2, 3)}
 LARGEST = [
@@ -307,7 +309,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
         (
             legend,
             "convergence",
-            made("convergence", radius=(0.1,)).assign(eta0=np.nan),  # of a solver without step sizes
+            made("convergence", radius=(0.1,)).assign(eta0=np.nan),  # a solver without step sizes
             ["radius 0.1 (certified gap 0.033%)"],
         ),
         (
@@ -334,7 +336,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
             [("features used by any word (%), mean of 3 runs", "average test AUC")],
         ),
         (notes, "sparsity", made("sparsity"), [["0.1", "1", "10"] * 2]),
-        (notes, "sparsity", OF_A_PATH, [[f"{radius}" for radius in range(1, 101, 10)] * 2]),
+        (notes, "sparsity", PATH_TABLE, [[f"{radius}" for radius in range(1, 101, 10)] * 2]),
         (ticks, "test_error", made("test_error"), [["40", "80", "160"]]),
         (
             legend,
@@ -350,7 +352,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
         (
             legend,
             "test_error",
-            made("test_error", **RUNS).query(MAIN),  # no other settings are named
+            made("test_error", **RUNS).query(MAIN),  # the legend names no other settings
             [
                 *METHODS[:3],
                 "certified, true radius",
@@ -395,7 +397,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
                 "papers: N log N in the number N of non-zero entries; linear in the number of samples",
             ],
         ),
-        # Empty axes say why.
+        # Empty axes say why they are empty.
         (notes, "eer_by_word", made("eer_by_word").assign(validation_word=True), [["no word with an EER"]]),
         (notes, "weights", made("weights", method=METHODS[2:]), [["no method that leaves features out"]]),
         (notes, "projection", made("projection").query("part == 'dimension'"), [[], ["not measured"]]),
@@ -427,7 +429,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
         (
             legend,
             "projection",
-            made("projection").query("part == 'dimension'"),  # no line of the paper is promised
+            made("projection").query("part == 'dimension'"),  # the legend has no line of the paper
             [*PROJECTIONS],
         ),
         (scales, "race", made("race"), [LOG] * 2),
@@ -469,7 +471,7 @@ def test_selection_draws_precision_and_recall_of_the_sparse_methods_as_in_the_pa
         ),
     ],
 )
-def test_what_is_written(read, figure, table, expected):
+def test_texts_of_figures(read, figure, table, expected):
     assert read(catalogue.draw(figure, table)) == expected
 
 
@@ -506,7 +508,7 @@ def test_fits_that_may_be_far_from_the_optimum_are_ringed(figure, x, y, scale):
 # EER of single words
 
 
-def test_eer_by_word_draws_means_of_the_runs_that_a_word_tests_sorted_by_the_first_method():
+def test_eer_by_word_draws_means_over_test_runs_sorted_by_the_first_method():
     table = made("eer_by_word", run=(1, 2))  # run 1 validates on word 1, run 2 on word 2
     figure = catalogue.draw("eer_by_word", table)
     tested = table[(table["n"] == 40) & ~table["validation_word"]]
@@ -531,7 +533,7 @@ def test_eer_by_word_draws_means_of_the_runs_that_a_word_tests_sorted_by_the_fir
         ("long " * 20, "long long long long long long long long…"),
     ],
 )
-def test_words_are_drawn_as_they_stand_and_no_formula(word, drawn):
+def test_words_are_drawn_literally_and_not_as_formulas(word, drawn):
     figure = catalogue.draw("eer_by_word", made("eer_by_word").replace({"word": {"zoo": word}}))
     figure.savefig(io.BytesIO())
     texts = [label for label in figure.axes[0].get_yticklabels() if label.get_text() not in WORDS]
@@ -541,7 +543,7 @@ def test_words_are_drawn_as_they_stand_and_no_formula(word, drawn):
 # AUC against the power of the singular values
 
 
-def test_auc_by_power_shows_the_means_of_the_radii_that_validation_chose_for_each_power():
+def test_auc_by_power_shows_means_at_the_validated_radius_of_each_power():
     table = made("sparsity", power=(0.0, 0.5, 1.0), run=(1, 2))
     axes = catalogue.draw("auc_by_power", table).axes
     assert [one.get_title() for one in axes] == ["n = 40", "n = 80", "n = 160"]
@@ -567,7 +569,7 @@ def test_error_by_arm_has_a_panel_of_validated_errors_for_each_kind_of_weights_a
 # Significance and differences
 
 
-def test_significance_writes_our_p_values_of_the_test_words_and_the_papers_beside_them():
+def test_significance_shows_our_p_values_of_test_words_beside_the_papers():
     table = made("significance", n=(40, 320, 20))
     p_values = ["p_median", "p_reverse_median"]
     table[p_values] = 10.0 ** (9 * table[p_values] - 9)
@@ -577,7 +579,7 @@ def test_significance_writes_our_p_values_of_the_test_words_and_the_papers_besid
     assert [row[:3] for row in rows] == [[*size, other] for size in sizes for other in METHODS[1:]]
     assert [row[-1] for row in rows] == ["–", "–", "–", "1e-05", "0.0042", "0.0042", "0.36", "0.35", "0.35"]
     expected = table[table["words"] == "test words"].sort_values("n", kind="stable")[p_values].to_numpy()
-    expected = np.minimum(2 * expected, 1)  # of one run
+    expected = np.minimum(2 * expected, 1)  # for one run
     got = np.array([row[3:5] for row in rows], dtype=float)
     assert (np.abs(got / expected - 1) <= np.where(expected < 1e-4, 0.5, 0.05)).all()
 
@@ -592,7 +594,7 @@ def test_significance_shows_one_p_value_of_all_runs_and_the_range_of_the_papers_
 
 
 @pytest.mark.parametrize("name", [name for name, kind in catalogue.FIGURES.items() if kind.stated])
-def test_no_number_of_the_paper_stands_beside_those_of_other_data(name):
+def test_numbers_of_the_paper_are_not_drawn_for_other_data(name):
     for beside_paper in (True, False):
         figure = catalogue.draw(name, made(name), beside_paper=beside_paper)
         texts = [*titles(figure), *(text.get_text() for drawn in figure.legends for text in drawn.get_texts())]
@@ -604,7 +606,7 @@ def test_no_number_of_the_paper_stands_beside_those_of_other_data(name):
     ("figure", "metric", "average", "x", "scale"),
     [("auc", "auc", "by positives", "n_samples", 1), ("eer", "eer", "plain", "n", 100)],
 )
-def test_beside_the_curves_stands_the_lead_of_the_first_method_with_its_intervals(figure, metric, average, x, scale):
+def test_a_second_panel_shows_the_lead_of_the_first_method_with_its_intervals(figure, metric, average, x, scale):
     table = TABLES["differences"](runs=3)
     curves, lead = catalogue.draw(figure, made(figure, **RUNS), beside=table).axes
     assert len(ours(curves)) == len(METHODS) and not curves.collections
@@ -615,7 +617,7 @@ def test_beside_the_curves_stands_the_lead_of_the_first_method_with_its_interval
         rows, ends = shown[shown["against"] == other], np.array(intervals.get_segments())
         assert line.get_label() == f"_against {other}"
         np.testing.assert_allclose(line.get_ydata(), scale * rows["difference"])
-        np.testing.assert_allclose(line.get_xdata() / rows[x], 1, atol=0.07)  # near its size
+        np.testing.assert_allclose(line.get_xdata() / rows[x], 1, atol=0.07)  # close to its size
         np.testing.assert_allclose(ends[:, :, 1], scale * rows[["low", "high"]])
         np.testing.assert_allclose(ends[:, :, 0], np.column_stack([line.get_xdata()] * 2))
     assert {line.get_color() for line in points} == {line.get_color() for line in ours(curves)[1:]}
@@ -658,7 +660,7 @@ def test_cost_draws_the_seconds_of_each_part_in_a_panel():
 # Duchi et al.
 
 DUCHI = [name for name, drawing in catalogue.FIGURES.items() if drawing.function.__module__ == figures.__name__]
-OF_STEPS = [name for name in DUCHI if "suboptimality" in made(name)]
+WITH_STEPS = [name for name in DUCHI if "suboptimality" in made(name)]
 
 
 @pytest.mark.parametrize("name", DUCHI)
@@ -670,7 +672,7 @@ def test_methods_of_a_figure_differ_in_grey_and_marker(name):
     assert min(np.diff(sorted(np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) for colour, _ in found))) > 0.05
 
 
-@pytest.mark.parametrize("name", OF_STEPS)
+@pytest.mark.parametrize("name", WITH_STEPS)
 def test_an_optimum_that_is_reached_ends_the_line(name):
     table = made(name)
     drawn = "best_suboptimality" if name.endswith("_gradients") else "suboptimality"
@@ -682,8 +684,8 @@ def test_an_optimum_that_is_reached_ends_the_line(name):
     assert min(lines) == table[drawn][table[drawn] > 0].min()
 
 
-@pytest.mark.parametrize("name", [*OF_STEPS, "online"])
-def test_warnings_are_stars_in_the_legend(name):
+@pytest.mark.parametrize("name", [*WITH_STEPS, "online"])
+def test_fits_with_warnings_have_stars_in_the_legend(name):
     table = made(name)
     methods = list(table["method"].unique())
     assert set(methods) <= {*legend(catalogue.draw(name, table))}
@@ -701,7 +703,7 @@ def test_projection_ends_the_papers_line_where_the_tree_of_the_largest_n_ends():
     np.testing.assert_allclose(seconds, last * k / 1_000, rtol=1e-14)
 
 
-def test_online_tells_radii_by_dashes_and_methods_by_colour():
+def test_online_shows_radii_by_dashes_and_methods_by_colour():
     axes, *_ = catalogue.draw("online", made("online", radius=(3.0, 30.0, 300.0))).axes
     colours, dashes = zip(*((line.get_color(), str(line._dash_pattern)) for line in ours(axes)), strict=True)
     assert colours == (colours[0],) * 3 + (colours[3],) * 3 and colours[0] != colours[3]
@@ -718,7 +720,7 @@ def test_race_marks_what_the_paper_reaches_quickly():
         assert [line for line in axes.lines if set(line.get_ydata()) == {0.01}]
 
 
-def test_exponentiated_writes_what_the_methods_end_with():
+def test_exponentiated_writes_the_final_state_of_the_methods():
     table = made("exponentiated", run=(1, 2)).sample(frac=1, random_state=0)
     of_projection, last = table["method"] == "projection", table["step"] == 200
     table.loc[of_projection & (table["run"] == 2), "non_zero"] = 0.07

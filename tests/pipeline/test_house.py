@@ -1,4 +1,4 @@
-"""The house: who may import whom, by the contracts in pyproject.toml."""
+"""Which modules may import which, according to the contracts in pyproject.toml."""
 
 from pathlib import Path
 
@@ -7,5 +7,5 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 BASE = Path(__file__).parents[2]
 
 
-def test_every_room_imports_only_what_it_may():
+def test_every_package_imports_only_what_it_may():
     assert lint_imports(config_filename=str(BASE / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS

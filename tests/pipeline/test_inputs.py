@@ -14,7 +14,7 @@ TWO = {"shards": 2}
     ("values", "expected"),
     [({"train": 0}, "results/collage/images.parquet"), ({"train": 9}, "results/collage/annotation/images.parquet")],
 )
-def test_a_study_that_sets_images_aside_has_splits_of_its_own(values, expected):
+def test_a_study_that_sets_images_aside_has_its_own_splits(values, expected):
     assert Inputs(run_of(set_aside=values)).images(W) == expected
 
 
@@ -26,23 +26,23 @@ def test_a_study_that_sets_images_aside_has_splits_of_its_own(values, expected):
         ({"basis": None, "similarities": {"n_prototypes": 9}}, f"{W.folder}/similarities/features.npz"),
     ],
 )
-def test_a_study_learns_from_its_basis_or_similarities_or_else_what_these_start_from(values, expected):
+def test_a_study_learns_from_its_basis_or_similarities_or_the_given_features(values, expected):
     inputs = Inputs(run_of(entry=TWO, **values))
     assert (inputs.features(W), inputs.given_features(W)) == (expected, HISTOGRAMS)
 
 
-def test_a_study_of_a_table_starts_from_its_features():
+def test_a_study_of_a_table_starts_from_the_features_of_the_table():
     w = Study("documents", "text")
     assert Inputs(run_of("documents", "text")).features(w) == "results/documents/features.npz"
 
 
 @pytest.mark.parametrize(("power", "read"), [(1, False), ([1], False), (0, True), ([0, 1], True)])
-def test_the_basis_is_read_where_its_features_are_scaled_by_another_power_than_1(power, read):
+def test_the_basis_is_read_if_features_are_scaled_by_a_power_other_than_1(power, read):
     basis = Inputs(run_of(basis={"power": power})).basis(W)
     assert basis == (f"{W.folder}/basis/basis.npz" if read else [])
 
 
-def test_each_run_has_a_path_where_the_data_choose_radii_and_else_a_sweep():
+def test_each_run_has_a_path_if_radii_are_auto_and_a_sweep_otherwise():
     methods = {"hinge-l1": {"radius": [1]}, "hinge-l2": {"radius": "auto"}, "hinge-l1inf": None}
     expected = [
         f"{W.folder}/{name}.npz" for run in (1, 2) for name in (f"sweeps/run{run}/hinge-l1", f"paths/run{run}/hinge-l2")
@@ -52,14 +52,14 @@ def test_each_run_has_a_path_where_the_data_choose_radii_and_else_a_sweep():
     assert [file for file in sweeps if "svm" in file] == [f"{W.folder}/sweeps/run{run}/svm-l2.npz" for run in (1, 2)]
 
 
-def test_an_experiment_that_draws_its_samples_reads_none_and_has_no_left_out_ones():
+def test_an_experiment_that_draws_its_samples_reads_none_and_leaves_none_out():
     inputs, drawn, given = Inputs(run_of()), Study("synthetic", "recovery"), Study("digits", "digits")
     assert (inputs.samples(drawn), len(inputs.samples(given))) == ({}, 3)
     assert (inputs.left_out(drawn), inputs.left_out(given)) == ([], ["results/digits/left_out.csv"])
 
 
 @pytest.mark.parametrize(("methods", "shown"), [({}, ["chosen", "differences"]), (("l1", "l2"), ["chosen"])])
-def test_a_figure_is_drawn_from_those_of_its_tables_that_are_made(methods, shown):
+def test_a_figure_is_drawn_from_the_tables_that_exist(methods, shown):
     others = dict.fromkeys(["svm-l2", *(f"hinge-{norm}" for norm in methods)]) if methods else {}
     files = Inputs(run_of(figures=["auc"], methods=others)).tables_of_figures(W)
     assert files == [f"{W.folder}/tables/{name}.csv" for name in shown]
@@ -73,13 +73,13 @@ def test_a_final_fit_reads_the_basis_of_its_study_if_there_is_one(basis, read):
 
 def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_all_final_fits():
     files = Inputs(run_of(entry=TWO | {"final": {"norm": ["l2", "l1"]}})).model(W)
-    of_fits = {"models": "skops", "scores": "npz", "tables": "csv"}
+    endings = {"models": "skops", "scores": "npz", "tables": "csv"}
     assert files == {
         "images": "results/collage/images.parquet",
         "features": HISTOGRAMS,
         "labels": f"{W.folder}/labels.npy",
         "basis": f"{W.folder}/basis/basis.npz",
-        **{key: [f"results/collage/final/{norm}.{ending}" for norm in ("l2", "l1")] for key, ending in of_fits.items()},
+        **{key: [f"results/collage/final/{norm}.{ending}" for norm in ("l2", "l1")] for key, ending in endings.items()},
         "vocabularies": "results/collage/vocabularies.npz",
     }
 

@@ -1,4 +1,4 @@
-"""The rule that turns numbers and intervals into verdicts, the cases of a claim, and the estimates it takes."""
+"""The rule that turns numbers and intervals into verdicts, the cases of a claim, and the estimates."""
 
 from functools import partial
 
@@ -75,7 +75,7 @@ def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict
 @pytest.mark.parametrize(
     ("number", "over_runs", "note"),
     [
-        # 0.01^2 = 0.008^2 + 0.006^2, of which runs shrink the second.
+        # 0.01^2 = 0.008^2 + 0.006^2, of which more runs reduce the second.
         (0.009, 0.006, "; about 11 runs would decide it"),
         (0.0081, 0.006, "; about 112 runs would decide it"),
         (0.008001, 0.006, "; more than 1,000 runs would decide it"),
@@ -86,7 +86,7 @@ def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict
     ],
 )
 def test_an_undecided_row_says_how_many_runs_would_decide_it(number, over_runs, note):
-    # Of the interval, the half that faces the nearer limit counts.
+    # Only the half of the interval on the side of the nearer limit matters.
     estimate = Estimate(number, number - 0.01, number + 0.02, "an interval", 4, over_runs, "more of them")
     got = conclude(CLAIM._replace(least=ABOVE), estimate, {"method": ("a", "b")})
     assert got.number_means.startswith("value of a or b; an interval")
@@ -95,7 +95,7 @@ def test_an_undecided_row_says_how_many_runs_would_decide_it(number, over_runs, 
 
 @pytest.mark.parametrize(("level", "verdict"), [(0.01, "level"), (0.005, "undecided")])
 def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
-    """Five rows, the worst with a p-value of 0.02, of which 0.1 is left."""
+    """Five rows, of which the worst has a p-value of 0.02, 0.1 after the correction."""
 
     def shape(claim, tables, where):
         value = -0.0045 if where["n"] == 0 else 1.0
@@ -110,10 +110,10 @@ def test_what_holms_correction_leaves_open_may_be_level(level, verdict):
 
 
 @pytest.mark.parametrize("reciprocal", [False, True])
-def test_holms_correction_looks_at_ratios_by_their_logarithms(reciprocal):
-    """A p-value of 0.0075 by logarithms, of 0.0105 or 0.0049 without: six rows leave 0.045.
+def test_holms_correction_uses_logarithms_of_ratios(reciprocal):
+    """The p-value is 0.0075 with logarithms, 0.0105 or 0.0049 without; after correction over six rows it is 0.045.
 
-    Only the end of the interval that faces the limit counts.
+    Only the end of the interval on the side of the limit matters.
     """
 
     def shape(claim, tables, where):
@@ -127,7 +127,7 @@ def test_holms_correction_looks_at_ratios_by_their_logarithms(reciprocal):
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1.0, "undecided"), (-1.0, "does not hold")])
-def test_a_verdict_that_a_bound_may_not_give_is_withheld(number, expected):
+def test_a_verdict_that_a_bound_cannot_justify_is_withheld(number, expected):
     got = conclude(
         CLAIM._replace(least=0.0), Estimate(number, number - 0.1, number + 0.1, "an interval"), {"method": "a"}
     ).withheld("holds")
@@ -173,7 +173,7 @@ def test_a_claim_has_a_case_for_each_combination(each, expected):
     assert all(case["against"] == "c" for case in got if "against" not in each)
 
 
-def test_what_one_case_lacks_is_its_own():
+def test_missing_rows_of_a_case_do_not_affect_other_cases():
     table = pd.DataFrame({"run": [1, 1, 2], "n": [1, 2, 2], "method": ["a", "b", "b"], "value": [1.0, 2.0, 4.0]})
     got = judged(CLAIM._replace(each={"n": (1, 2), "method": ("a", "b")}), {"one": table})
     verdicts = [(1, "undecided"), (1, "not tested"), (2, "not tested"), (2, "undecided")]
@@ -182,7 +182,7 @@ def test_what_one_case_lacks_is_its_own():
     assert got[1].number_means == "table one has no row with n=1, method=b"
 
 
-def test_other_tables_of_a_claim_stand_for_those_that_are_not_there():
+def test_missing_tables_of_a_claim_are_replaced_by_other_tables_that_have_it():
     table = pd.DataFrame({"run": [1], "method": ["a"], "value": [1.0]})
     claim = CLAIM._replace(where={"method": "a"}).and_also(table="two")
     assert claim.tables == {"one", "two"}
@@ -202,7 +202,7 @@ def test_t_interval_is_scipys():
 
 
 @pytest.mark.parametrize("groups", [1, 2])
-def test_slope_is_that_of_a_regression_with_an_intercept_for_each_group(groups):
+def test_slope_equals_a_regression_with_an_intercept_per_group(groups):
     rng = np.random.default_rng(1)
     x = np.tile([10.0, 20, 100, 1000], groups)
     group = np.repeat(np.arange(groups), 4)
@@ -216,7 +216,7 @@ def test_slope_is_that_of_a_regression_with_an_intercept_for_each_group(groups):
     assert got.freedom == freedom
 
 
-def test_a_group_of_one_size_leaves_the_slope_to_the_others():
+def test_a_group_with_one_size_does_not_affect_the_slope():
     assert slope_of([1, 10, 5], [2, 20, 7], ["a", "a", "b"]).number == pytest.approx(1)
 
 
@@ -237,19 +237,19 @@ def test_a_group_of_one_size_leaves_the_slope_to_the_others():
         ),
     ],
 )
-def test_what_is_not_there_or_has_no_logarithm_is_not_tested(call, message):
+def test_missing_rows_and_numbers_without_logarithm_are_not_tested(call, message):
     with pytest.raises(NotTested, match=message):
         call()
 
 
-def test_geometric_mean_is_that_of_logarithms():
+def test_geometric_mean_is_computed_from_logarithms():
     ratios = pd.Series([2.0, 3.0, 8.0, 4.0, 4.0, np.nan])
     got = geometric_mean_over(ratios)
     assert got[:3] == pytest.approx(tuple(np.exp(mean_over(np.log(ratios))[:3])))
     assert (got.number, got.of_logs) == (pytest.approx(768 ** (1 / 5)), True)
 
 
-# Shapes: the number of a case, from its rows
+# Shapes: from the rows of a case to its number
 
 TIMED = CLAIM._replace(
     shape=shapes.ratio,
@@ -269,7 +269,7 @@ def medians(at_largest, at_smaller=("a", 1.0, 1.0, 1.0, 9)):
 
 
 def test_a_ratio_of_medians_has_the_interval_of_a_difference_of_logarithms():
-    """Its lower end rests on the lower end of the one interval and on the upper end of the other."""
+    """The lower end depends on the lower end of one interval and on the upper end of the other."""
     tables = medians([("a", 4.0, 3.5, 6.0, 5), ("b", 8.0, 8.0, 8.0, 9), ("c", 2.0, 1.8, 3.2, 7)])
     (got,) = judged(TIMED, tables)
     low, high = (np.hypot(np.log(one / 4), np.log(other / 2)) for one, other in ((3.5, 3.2), (6.0, 1.8)))
@@ -279,7 +279,7 @@ def test_a_ratio_of_medians_has_the_interval_of_a_difference_of_logarithms():
 
 
 STEPS = pd.DataFrame(
-    # Run 1: a and b reach the accuracy. Run 2: neither does. Run 3: b does, at more than a spends in all.
+    # Run 1: a and b reach the accuracy. Run 2: neither does. Run 3: b does, at a higher cost than the total of a.
     [
         *((1, "a", 0.5, 1.0), (1, "a", 0.01, 5.0), (1, "a", 0.001, 9.0), (1, "b", 0.3, 2.0), (1, "b", 0.01, 7.0)),
         *((2, "a", 0.5, 1.0), (2, "a", 0.02, 9.0), (2, "b", 0.5, 2.0), (2, "b", 0.4, 12.0)),
@@ -289,7 +289,7 @@ STEPS = pd.DataFrame(
 )
 
 
-def test_the_cost_of_an_accuracy_is_the_least_at_which_a_method_reaches_it_or_the_least_total():
+def test_the_cost_of_an_accuracy_is_the_least_cost_that_reaches_it_or_the_least_total():
     got = shapes.until(STEPS, "flops", 0.01)
     assert got.to_dict("index") == {
         1: {"spent": 5.0, "bound": False},
@@ -305,17 +305,20 @@ SOONER = CLAIM._replace(shape=shapes.sooner, number="flops", where={"method": ("
     ("others", "expected"),
     [
         ([(1, 0.01, 10.0), (2, 0.01, 3.0), (3, 0.01, 14.0)], {1: 0.5, 2: 3.0, 3: 0.5}),
-        ([(1, 0.01, 10.0), (2, 0.02, 3.0), (3, 0.02, 14.0)], {1: 0.5, 3: 0.5}),  # in run 2 nobody gets there
-        ([(1, 0.01, 10.0), (4, 0.01, 1.0)], {1: 0.5}),  # runs that both have
+        (
+            [(1, 0.01, 10.0), (2, 0.02, 3.0), (3, 0.02, 14.0)],
+            {1: 0.5, 3: 0.5},
+        ),  # in run 2 no method reaches the accuracy
+        ([(1, 0.01, 10.0), (4, 0.01, 1.0)], {1: 0.5}),  # only runs that both methods have
     ],
 )
-def test_costs_are_compared_run_by_run_where_one_of_the_two_reaches_the_accuracy(others, expected):
+def test_costs_are_compared_in_runs_in_which_a_method_reaches_the_accuracy(others, expected):
     other = pd.DataFrame(others, columns=["run", "suboptimality", "flops"]).assign(method="c")
     got = shapes.costs_to_accuracy(SOONER, {"one": pd.concat([STEPS, other])}, SOONER.where)
     assert got["ratio"].to_dict() == pytest.approx(expected)
 
 
-def test_a_method_whose_costs_are_not_all_counted_is_left_out():
+def test_a_method_with_uncounted_costs_is_left_out():
     other = pd.DataFrame({"run": [1, 2], "method": "c", "suboptimality": 0.01, "flops": 14.0})
     gap = (STEPS["method"] == "a") & (STEPS["run"] == 2)
     steps = STEPS.assign(flops=STEPS["flops"].mask(gap))

@@ -1,6 +1,6 @@
-"""What experiments measure and count: the clock and the recorder, seconds of projections and of training, operations.
+"""Measurements and counts of experiments: the clock, the recorder, seconds of projections and training, and operations.
 
-No test looks at a duration.
+No test depends on a duration.
 """
 
 from itertools import count
@@ -48,7 +48,7 @@ def test_the_clock_starts_with_the_first_state_and_stops_while_a_record_is_taken
         "seconds": seconds,
         "largest": steps,
     }
-    assert len(begun) == 2  # the first one compiles
+    assert len(begun) == 2  # the first start compiles
 
 
 def test_measurements_are_taken_in_turn():
@@ -66,7 +66,7 @@ def test_measurements_are_taken_in_turn():
 
 
 @pytest.mark.parametrize(("duration", "calls"), [(0.5e-3, 4), (5e-3, 1)])
-def test_a_quick_call_is_repeated_and_a_slow_one_is_not(clock, duration, calls):
+def test_a_quick_call_is_repeated_and_a_slow_call_is_not(clock, duration, calls):
     called = []
 
     def call():
@@ -81,7 +81,7 @@ def test_a_quick_call_is_repeated_and_a_slow_one_is_not(clock, duration, calls):
 def test_interval_of_the_median_covers_it_in_19_of_20_cases(n):
     rng = np.random.default_rng(n)
     medians = [harness.median(rng.exponential(size=n)) for _ in range(2000)]
-    # It is conservative, as it ends at measurements.
+    # It is conservative, because it ends at measurements.
     assert 0.94 < np.mean([row["low"] <= np.log(2) <= row["high"] for row in medians]) <= 1
     assert all(row["low"] <= row["seconds"] <= row["high"] for row in medians)
 
@@ -122,7 +122,7 @@ ROWS = {  # columns, and their values in each row
     ),
     "operations": (
         ["part", "x", "n", "k", "method", "operations"],
-        [  # as counted when tables were published
+        [  # the counts in the published tables
             *(["dimension", n, n, n, "pivot", counted] for n, counted in ((10, 22.25), (30, 77.3))),
             *(["touched", k, 20, k, "tree", counted] for k, counted in ((2, 50), (5, 124))),
             *(["touched", k, 40, k, "tree", counted] for k, counted in ((2, 66), (5, 140))),
@@ -133,7 +133,7 @@ ROWS = {  # columns, and their values in each row
 
 @pytest.fixture
 def small(monkeypatch):
-    """Sizes that no option gives, made small."""
+    """Make sizes small that no option sets."""
     monkeypatch.setattr(cost, "MATRIX_ROWS", 50)
     monkeypatch.setattr(cost, "SHAPED_ROWS", 16)
     monkeypatch.setattr(cost, "TRACED_ROWS", 20)
@@ -153,17 +153,17 @@ def test_a_row_for_each_measurement(small, kind):
     assert kind == "operations" or ((table["seconds"] > 0).all() and (table["repeats"] == 2).all())
 
 
-def test_bytes_are_traced_of_the_papers_method_and_one_task_is_projected_as_a_vector(small):
+def test_bytes_are_traced_for_the_papers_method_and_one_task_is_like_a_vector(small):
     table = table_of("cost")
     assert table.loc[table["part"] == "one task", "difference"].between(0, 1e-12).all()
-    traced = table[table["bytes"].notna()]  # of matrices that are not too large
+    traced = table[table["bytes"].notna()]  # only for matrices that are not too large
     assert traced[["part", "method", "d"]].to_numpy().tolist() == [["projection size", "sort", 10]]
 
 
 # Cost
 
 
-def test_matrices_have_the_rows_they_should(small, monkeypatch):
+def test_matrices_have_the_right_rows(small, monkeypatch):
     calls, real, vectors = [], l1inf.project, []
 
     def project(A, radius, *, out, **options):
@@ -176,23 +176,23 @@ def test_matrices_have_the_rows_they_should(small, monkeypatch):
     monkeypatch.setattr(cost, "_from_l1", lambda column: 0.0)
     monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: vectors.append((v.shape, method)))
     table_of("cost", repeats=1)
-    assert vectors == [((40 * d,), "pivot") for d in (10, 10, 30)]  # of as many entries
+    assert vectors == [((40 * d,), "pivot") for d in (10, 10, 30)]  # with the same number of entries
     assert calls == [
-        *((10, 10, 0.1, method) for method in ("sort", "newton")),  # compiled
-        (10, 10, 0.1, "sort"),  # traced
+        *((10, 10, 0.1, method) for method in ("sort", "newton")),  # for compiling
+        (10, 10, 0.1, "sort"),  # for tracing
         *((d, d, 0.1, method) for d in (10, 30) for method in ("sort", "newton")),
         *((640 // m, 640 // m, 0.1, "sort") for m in SHAPED),
-        *((d, d, 0.1, "sort") for d in (10, 30)),  # of one task
+        *((d, d, 0.1, "sort") for d in (10, 30)),  # with one task
         *((50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)),
     ]
 
 
-def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
+def test_peak_bytes_are_the_bytes_held_at_the_same_time(monkeypatch):
     A = np.ones((100, 4))
 
     def project(A, radius, *, out, method):
         assert method == "sort" and out.shape == A.shape
-        held = np.zeros(50_000), np.zeros(10_000)  # 8 bytes each
+        held = np.zeros(50_000), np.zeros(10_000)  # 8 bytes per entry
         del held
         np.zeros(30_000)
 
@@ -200,21 +200,21 @@ def test_peak_bytes_are_those_that_are_held_at_once(monkeypatch):
     assert cost._peak_bytes(A) == pytest.approx(480_000, rel=0.01)
 
 
-def test_the_linear_program_has_the_optimum_that_subgradients_come_near():
-    """Its optimum is a lower bound, and both train the same tasks."""
+def test_the_linear_program_gives_the_optimum_that_subgradients_approach():
+    """The optimum is a lower bound, and both methods train the same tasks."""
     drawn = cost.draw(n_features=20, n_tasks=4, n_train=15, n_validation=0, n_test=0, rng=np.random.default_rng(0))
     for m in (1, 3):
         columns = {method: {} for method in cost.TRAINERS}
         assert all(cost._training(columns[method], method, drawn, m) >= 0 for method in columns)
         program, fit = (row["objective"] for row in columns.values())
-        # The samples are in single precision, and so are the margins of the fit's objective.
+        # The samples, and therefore the margins in the fit's objective, are in single precision.
         assert program <= fit * (1 + 1e-6) and fit == pytest.approx(program, rel=0.01)
 
 
 # Projections onto the l1 ball
 
 
-def test_methods_are_those_of_their_names():
+def test_methods_call_the_functions_that_they_are_named_after():
     assert {name: (call.args[0], call.keywords) for name, call in projection.METHODS.items()} == {
         **{name: (l1, {"method": name}) for name in ("sort", "pivot", "newton")},
         "l2": (l2, {}),
@@ -223,7 +223,7 @@ def test_methods_are_those_of_their_names():
 
 
 @pytest.mark.parametrize("k", [5, 100])
-def test_projections_do_the_same_and_most_entries_stay(k):
+def test_updates_of_all_methods_agree_and_most_entries_stay_non_zero(k):
     v, points = np.random.default_rng(0).normal(size=1000), {}
     radius = l1.norm(v)
     for method in ("tree", "full", "verbatim"):
@@ -237,7 +237,7 @@ def test_projections_do_the_same_and_most_entries_stay(k):
     assert l1.norm(w) == pytest.approx(radius, rel=0.02)
 
 
-def test_steps_of_the_exponentiated_gradient_go_against_it(monkeypatch):
+def test_steps_of_exponentiated_gradient_go_against_the_gradient(monkeypatch):
     steps = []
 
     class Entropic:
@@ -249,11 +249,11 @@ def test_steps_of_the_exponentiated_gradient_go_against_it(monkeypatch):
     assert steps == [(2, 3.0, [0, 1], [0, 0], 0), (2, 3.0, [1], [-0.5], 1)]
 
 
-# Counted operations: the twins project as the library does
+# Counted operations: the plain Python versions project like the library
 
 
 class Draws:
-    """A generator whose whole numbers are given."""
+    """A random generator that returns given integers."""
 
     def __init__(self, *numbers):
         self.numbers = list(numbers)
@@ -266,9 +266,9 @@ class Draws:
 @pytest.mark.parametrize(
     ("pivots", "compared"),
     [
-        ([0, 0, 0], 4 + 3 + 2),  # 4 is above Theta and leaves, then 3; 2 is not, and none above it is left
-        ([1, 0], 4 + 2),  # 4 and 3 leave at once
-        ([3, 2, 0, 0], 4 + 3 + 2 + 1),  # 1 is below Theta and leaves, then 2, and then 4 and 3 from above
+        ([0, 0, 0], 4 + 3 + 2),  # 4 is above theta and removed, then 3; 2 is below, and nothing above it is left
+        ([1, 0], 4 + 2),  # 4 and 3 are removed together
+        ([3, 2, 0, 0], 4 + 3 + 2 + 1),  # 1 is below theta and removed, then 2, and then 4 and 3 from above
     ],
 )
 def test_entries_compared_with_each_pivot_are_counted(pivots, compared):
@@ -278,7 +278,7 @@ def test_entries_compared_with_each_pivot_are_counted(pivots, compared):
 
 @pytest.mark.parametrize("n", [1, 2, 3000])
 @pytest.mark.parametrize("share", [1e-3, 0.9])
-def test_the_pivot_projects_as_the_library_does(n, share):
+def test_pivot_agrees_with_the_library(n, share):
     rng = np.random.default_rng(n)
     v = np.abs(rng.normal(size=n))
     theta, compared = operations.pivot(v, share * v.sum(), rng)
@@ -287,7 +287,7 @@ def test_the_pivot_projects_as_the_library_does(n, share):
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
-def test_the_tree_moves_as_the_library_does(scale):
+def test_the_tree_agrees_with_the_library(scale):
     rng = np.random.default_rng(3)
     start = rng.normal(size=60)
     tree, ball = operations.Tree(start, rng), SparseL1Ball(60, l1.norm(start), start)
@@ -297,11 +297,11 @@ def test_the_tree_moves_as_the_library_does(scale):
         ball.add(indices, values)
         np.testing.assert_allclose(tree.toarray(), ball.toarray(), rtol=0, atol=1e-10)
     assert tree.root.size == ball.count_nonzero()
-    assert scale < 1 or ball.count_nonzero() < 60  # zeros have left
+    assert scale < 1 or ball.count_nonzero() < 60  # zeros have been removed
 
 
-def test_a_tree_of_one_node_is_visited_as_counted_by_hand():
-    """Twice to take the node out: the split before it meets it, that behind it too. Then the pivot, and the zeros."""
+def test_visits_of_a_tree_with_one_node_agree_with_a_count_by_hand():
+    """Two visits to remove the node, in the splits before and after it, one for the pivot and one for the zeros."""
     tree = operations.Tree(np.array([-2.0]), np.random.default_rng(0))
     tree.add(np.array([0]), np.array([-1.0]))
     assert (tree.toarray().tolist(), tree.visits) == ([-2.0], 4)

@@ -1,4 +1,4 @@
-"""What the pages of a run are made of."""
+"""The files and values that the pages of a run are made of."""
 
 from types import SimpleNamespace
 
@@ -18,14 +18,14 @@ def pages_of(*arguments, **options):
     return Pages(run, Inputs(run))
 
 
-def test_claims_are_judged_by_those_of_their_tables_that_a_study_makes():
+def test_claims_are_judged_by_the_tables_that_a_study_makes():
     methods = dict.fromkeys(("hinge-l1", "hinge-l2", "svm-l2"))
     values = {"methods": methods, "claims": ["auc-significant", "joint-sparsity"]}
     pages = pages_of("mine", "annotation", entry={"loader": "collage", "demonstration": True}, **values)
     (judged,) = pages.judged(SimpleNamespace(datasets="mine"))
     assert (judged["dataset"], judged["study"], judged["demonstration"]) == ("mine", "annotation", True)
     assert judged["tables"] == pages.judged_tables(SimpleNamespace(datasets="mine"))
-    assert judged["tables"] == ["results/mine/annotation/tables/chosen.csv"]  # and of several methods significance
+    assert judged["tables"] == ["results/mine/annotation/tables/chosen.csv"]  # with several methods, also significance
 
 
 def test_a_study_without_claims_is_not_judged():
@@ -36,18 +36,18 @@ def test_a_study_without_claims_is_not_judged():
 @pytest.mark.parametrize(
     ("dataset", "folder"), [("collage", "collage+documents"), ("documents", "collage+documents"), ("digits", "digits")]
 )
-def test_a_page_shows_the_verdicts_of_the_run_or_of_its_own_dataset_if_the_run_is_about_others(dataset, folder):
+def test_a_page_shows_the_verdicts_of_the_run_or_of_its_dataset_if_the_run_has_others(dataset, folder):
     pages = pages_of()
     pages.run.chosen = ["collage", "documents"]
     assert pages.claims(Study(dataset, "")) == [f"results/claims/{folder}/{name}" for name in CLAIMS]
 
 
-def test_a_page_shows_no_verdicts_where_no_study_has_claims():
+def test_a_page_shows_no_verdicts_if_no_study_has_claims():
     assert pages_of("digits", "digits", claims=[]).claims(Study("digits", "digits")) == []
 
 
 @pytest.mark.parametrize(("dataset", "keys"), [("collage", KEPT), ("digits", [])])
-def test_a_page_shows_the_kept_model_of_a_dataset_that_has_one(dataset, keys):
+def test_a_page_shows_the_saved_model_of_a_dataset_if_there_is_one(dataset, keys):
     assert list(pages_of().kept(Study(dataset, ""))) == keys
 
 
@@ -68,14 +68,14 @@ def test_a_page_reads_the_samples_of_its_dataset_and_their_features_if_no_job_ma
     }  # fmt: skip
 
 
-def test_a_picture_stands_at_both_of_the_tables_that_its_figure_shows():
+def test_a_picture_is_listed_with_both_tables_that_its_figure_shows():
     pictures = pages_of(figures=["auc", "sparsity"]).pictures(W)["annotation"]
     shown = {table: files for table, files in pictures.items() if files}
     auc, sparsity = (f"annotation/figures/{name}.png" for name in ("auc", "sparsity"))
     assert shown == {"chosen": [auc], "differences": [auc], "sparsity": [sparsity]}
 
 
-def test_a_page_shows_what_a_study_of_words_learns_from_and_of_an_experiment_its_tables_and_figures():
+def test_a_page_shows_the_inputs_of_a_study_of_words_and_the_tables_and_figures_of_an_experiment():
     pages = pages_of()
     annotation = pages.studies(W)[0]
     assert (annotation["features"], annotation["words"]) == (f"{W.folder}/basis/features.npy", "tree")

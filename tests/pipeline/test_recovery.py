@@ -1,4 +1,4 @@
-"""The synthetic experiment: its table against fits made one by one, errors and precisions against slow twins."""
+"""The synthetic experiment: its table against separate fits, errors and precisions against slow implementations."""
 
 import numpy as np
 import pytest
@@ -44,12 +44,12 @@ def problem(data, n):
 
 
 def slow_error(W, X, y):
-    scores = [[x.astype(float) @ w for x in of_task] for of_task, w in zip(X, W.T, strict=True)]
+    scores = [[x.astype(float) @ w for x in samples] for samples, w in zip(X, W.T, strict=True)]
     return np.mean((1 - np.sign(scores) * y) / 2)  # 1/2 for a score of 0
 
 
 def fits(data, n, norm, radius):
-    """For each eta0 the fit with that radius: one number, or one per task."""
+    """Return the fits for each eta0 at a radius: one number, or one per task."""
     radius = np.asarray(radius)[np.newaxis]
     options = {"loss": hinge, "norm": NORMS[norm], "n_iter": 60}
     return [subgradient.fit(problem(data, n), radius=radius, eta0=np.array([eta0]), **options) for eta0 in ETA0]
@@ -94,7 +94,7 @@ def test_radii_grow_until_two_have_no_smaller_validation_error(data, monkeypatch
     assert len([*made_up]) == len(errors) - n_tried
 
 
-def test_test_samples_do_not_change_what_is_chosen(data, table):
+def test_test_samples_do_not_affect_the_choices(data, table):
     got = learn(data._replace(X_test=-data.X_test[::-1]))
     columns = ["radius", "eta0", "objective", "gap", "iterations", "precision"]
     assert got[columns].equals(table[columns])
@@ -102,7 +102,7 @@ def test_test_samples_do_not_change_what_is_chosen(data, table):
 
 
 def bound_of(row):
-    """The bound that a row's gap rests on, by bisection."""
+    """Return the lower bound that gives a row's gap, by bisection."""
     low, high = 0.0, row["objective"]
     for _ in range(60):
         bound = (low + high) / 2
@@ -111,15 +111,15 @@ def bound_of(row):
 
 
 def test_the_optimum_is_certified_and_no_objective_is_below_it(table):
-    for _, of_method in table[table["radius_rule"] == "true"].groupby(["n", "method"]):
-        optimum, fit = only(of_method, solver="working_set"), only(of_method, solver="subgradient")
+    for _, method_rows in table[table["radius_rule"] == "true"].groupby(["n", "method"]):
+        optimum, fit = only(method_rows, solver="working_set"), only(method_rows, solver="subgradient")
         assert 0 <= optimum["gap"] <= 1e-3 and np.isnan(optimum["eta0"])
         assert fit["objective"] >= optimum["objective"] * (1 - 1e-3) - 1e-6
         np.testing.assert_allclose(fit["gap"], relative_gap(fit["objective"], bound_of(optimum), 1.0), atol=1e-5)
 
 
 @pytest.mark.parametrize("norm", recovery.COMPARED)
-def test_iterations_are_those_until_within_1_3_and_10_percent_of_the_optimum(data, table, norm):
+def test_iterations_count_until_within_1_3_and_10_percent_of_the_optimum(data, table, norm):
     key = {"n": 40, "method": f"hinge-{norm}", "radius_rule": "true"}
     row, optimum = only(table, solver="subgradient", **key), only(table, solver="working_set", **key)
     objective = fits(data, 40, norm, NORMS[norm].norm(data.W))[ETA0.index(row["eta0"])].objective[0] / 6
@@ -127,7 +127,7 @@ def test_iterations_are_those_until_within_1_3_and_10_percent_of_the_optimum(dat
         assert row[column] == np.flatnonzero(relative_gap(objective, bound_of(optimum), 1.0) <= fraction)[0]
 
 
-def test_iterations_are_missing_where_the_optimum_is_far_or_unknown(data, table):
+def test_iterations_are_missing_if_the_optimum_is_far_or_unknown(data, table):
     for without in (learn(data, sizes=[40], n_iter=1, eta0=[1e-3]), rows(table, solver="working_set")):
         assert without[list(recovery.NEAR_OPTIMUM)].isna().all(axis=None)
 
@@ -148,14 +148,14 @@ def test_a_table_of_a_single_task():
 
 
 def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
-    of_tasks = {"n_features": 20, "n_tasks": 4, "n_validation": 10, "n_test": 10}
+    task_options = {"n_features": 20, "n_tasks": 4, "n_validation": 10, "n_test": 10}
     options = {"sizes": [5, 15], "eta0": ETA0, "radius": RADII, "n_iter": 20, "optimum_n_iter": 50}
-    drawn = synthetic.draw(**of_tasks, n_train=15, rng=np.random.default_rng([9, 2]))
-    got = recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 2]), **options)
+    drawn = synthetic.draw(**task_options, n_train=15, rng=np.random.default_rng([9, 2]))
+    got = recovery.run(None, tasks=task_options, rng=np.random.default_rng([9, 2]), **options)
     assert got.drop(columns=["weights", "support"]).equals(recovery.learn(drawn, **options))
     several = recovery.run(
         None,
-        tasks=of_tasks,
+        tasks=task_options,
         weights=["normal", "sign"],
         support=["random", "all"],
         rng=np.random.default_rng([9, 2]),
@@ -165,13 +165,13 @@ def test_a_repetition_learns_tasks_of_the_largest_size_drawn_from_its_seed():
     each = several[["weights", "support"]].drop_duplicates().to_numpy().tolist()
     assert each == [["normal", "random"], ["normal", "all"], ["sign", "random"], ["sign", "all"]]
     assert several["test_error"].groupby(several.index // len(got)).mean().nunique() == 4
-    assert not got.equals(recovery.run(None, tasks=of_tasks, rng=np.random.default_rng([9, 3]), **options))
+    assert not got.equals(recovery.run(None, tasks=task_options, rng=np.random.default_rng([9, 3]), **options))
 
 
 # Errors and selection
 
 
-def test_the_error_is_that_of_all_samples_and_a_score_of_0_counts_half(data):
+def test_the_error_is_over_all_samples_and_a_score_of_0_counts_half(data):
     W = np.random.default_rng(1).normal(size=data.W.shape)
     W[:, 2] = 0
     np.testing.assert_allclose(

@@ -1,4 +1,4 @@
-"""The jobs that a change reruns: of settings, code, raw files and results. Nothing else runs again."""
+"""The jobs that rerun after a change of settings, code, raw files or results. No other job reruns."""
 
 from contextlib import ExitStack
 
@@ -19,14 +19,14 @@ L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
 PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
 SPACE = ("import numpy", "import  numpy")
 PAGE, PAGES = {"write_page": 1, "write_index": 1}, {"write_page": 3, "write_index": 1}
-# Jobs that follow others and take moments. A test of an edit counts them only if it names them.
+# Quick jobs that follow other jobs. A test of an edit counts them only if it names them.
 CHEAP = {"draw_figures", "judge_claims", *PAGE, "write_configs", "write_manifest"}
-# Paths of annotation, stories and scenes.
+# Paths of the studies annotation, stories and scenes.
 RERUNS_OF_L1INF = {
     "train_path": 3,
     **dict.fromkeys(("compile_kernels", "train_sweep", "repeat_recovery", "measure", "fit_final"), 1),
 }
-EDITS = {  # file, old text, new text, and the number of jobs of each rule that the edit reruns
+EDITS = {  # file, old text, new text, and number of rerun jobs by rule
     "method": (
         "overlay.yaml",
         L2,
@@ -42,9 +42,9 @@ EDITS = {  # file, old text, new text, and the number of jobs of each rule that 
     ),
     "claims": ("src/jointsparse/pipeline/papers/judging.py", *SPACE, {"judge_claims": 1}),
 }
-# Edits of the same row have no job in common, so one dry run shows what each of them reruns.
+# Edits in the same row affect different jobs, so a single dry run shows what each of them reruns.
 TOGETHER = (("pairings", "figures"), ("method", "claims"), ("norm",))
-FOLLOWING = {  # what follows jobs whose results change
+FOLLOWING = {  # the jobs that follow a job whose results change
     "train_sweep": ("evaluate", "compare_methods"),
     "train_path": ("evaluate",),
     "fit_final": ("keep_model",),
@@ -67,7 +67,7 @@ def test_an_edit_reruns_the_jobs_that_depend_on_it_and_no_others(project, names)
 
 def test_a_copied_and_moved_checkout_has_nothing_to_do_and_a_new_dataset_reruns_nothing_of_the_old(project):
     _, differences, _ = manifest.verify(project.manifest())
-    assert differences == []  # the project is such a copy
+    assert differences == []  # the project is a copy
     make_album(project.root / "mine", 30)
     entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}, "studies": {"annotation": {"sizes": [2, 3]}}}
     (project.root / "mine.yaml").write_text(yaml.safe_dump({"datasets": {"mine": entry}}))
@@ -77,7 +77,7 @@ def test_a_copied_and_moved_checkout_has_nothing_to_do_and_a_new_dataset_reruns_
     assert "results/collage" not in outputs
 
 
-def test_own_data_have_a_model_and_a_page_of_last_fits_alone(project):
+def test_own_data_have_a_model_and_a_page_of_only_the_final_fits(project):
     rng, names = np.random.default_rng(0), ["fish", "bird", "frog"]
     X = rng.normal(size=(90, 8)).astype(np.float32)
     (project.root / "own").mkdir()
@@ -91,7 +91,7 @@ def test_own_data_have_a_model_and_a_page_of_last_fits_alone(project):
     assert sorted(file.name for file in results.iterdir() if file.is_dir()) == [
         *("final", "logs", "own-labels", "records", "thumbnails", "timings")
     ]
-    assert not (results / "own-labels" / "paths").exists()  # nothing is compared
+    assert not (results / "own-labels" / "paths").exists()  # methods are not compared
     norms, model = read_table(results / "norms.csv"), load(results / "model.skops")
     assert norms[["norm", "kept"]].to_numpy().tolist() == [["l2", True], ["l1", False]] and norms["auc"].min() > 0.9
     known = read_table(results / "images.parquet", "split")["split"] != "test"

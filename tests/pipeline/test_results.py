@@ -1,4 +1,4 @@
-"""The results pages, their verdicts and the README's numbers follow from the tables that are committed beside them."""
+"""The pages of results, their verdicts and the numbers in the README follow from the committed tables."""
 
 import re
 import shutil
@@ -27,7 +27,7 @@ def test_pages_verdicts_and_numbers_follow_from_the_committed_tables(tmp_path):
     readme.write_text(before + collect.MARKS[0] + " numbers\n" + "".join(rest.partition(collect.MARKS[1])[1:]))
     collect.write(tmp_path / "docs", readme, figures=False)
     got, expected = (pd.read_csv(folder / "verdicts.csv") for folder in (results, ROOT / "docs" / "results"))
-    # Sums may be taken in another order on another machine.
+    # Sums may be added in another order on another machine.
     pd.testing.assert_frame_equal(got, expected, rtol=1e-9, atol=1e-12)
     assert set(collect.CLAIMS) <= set(got["id"])
     for page in [*pages, readme]:

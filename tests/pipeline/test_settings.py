@@ -1,4 +1,4 @@
-"""Every setting of config.yaml: changed, it changes a job, or one sentence says why it cannot count."""
+"""Every setting of config.yaml either changes a job or is refused with one sentence that says why it has no effect."""
 
 import copy
 import json
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 from common import run_python
-from configuration import studies as of_config
+from configuration import studies as config_studies
 from configuration.check import Validator, check
 from configuration.file import ConfigError
 from miniature import jobs
@@ -28,7 +28,7 @@ KEYS = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
 
 
 def resolved(schema):
-    """A schema with that which it refers to."""
+    """Return a schema with its references resolved."""
     while "$ref" in schema:
         place = KEYS
         for key in schema["$ref"].removeprefix("#/").split("/"):
@@ -38,7 +38,7 @@ def resolved(schema):
 
 
 def leaves(schema, *path):
-    """The path and the schema of each setting in a block; * stands for a name that users choose."""
+    """Yield the path and the schema of each setting in a block; * stands for a name that users choose."""
     schema = resolved(schema)
     others = schema.get("additionalProperties")
     inside = schema.get("properties", {}) | ({"*": others} if isinstance(others, dict) else {})
@@ -50,25 +50,31 @@ def leaves(schema, *path):
 
 OF_ROOT = dict(leaves(KEYS))
 OF_KINDS = {kind: dict(leaves(block)) for kind, block in KEYS["$defs"]["kinds"].items()}
-BLOCKS = {("features",), ("studies", "*")}  # that a dataset replaces: their keys stand elsewhere in the schema
+BLOCKS = {("features",), ("studies", "*")}  # blocks that a dataset overrides, whose keys are elsewhere in the schema
 OF_DATASET = {path[2:]: one for path, one in OF_ROOT.items() if path[:2] == ("datasets", "*")}
 OF_DATASET |= {path: one for path, one in OF_ROOT.items() if path[0] == "features"}
 OF_DATASET = {path: one for path, one in OF_DATASET.items() if path not in BLOCKS}
-ALONE = {("dataset",), ("seed",), ("quick",), ("compare",), ("studies", "*", "like")}  # that no dataset replaces
+ALONE = {
+    ("dataset",),
+    ("seed",),
+    ("quick",),
+    ("compare",),
+    ("studies", "*", "like"),
+}  # settings that no dataset overrides
 
-# Small datasets of each loader, with studies of each kind
+# Small datasets for each loader, with studies of each kind
 
 
 def like(study, methods, **values):
-    block = of_config.full_block(SHIPPED, study)
+    block = config_studies.full_block(SHIPPED, study)
     few = {"runs": 1, "sizes": [10, 20, 40], "at_size": 10, "selection": "best"}
     shown = {"figures": ["auc"], "claims": ["joint-sparsity"]}
-    return of_config.merged(block | {"methods": methods}, few | shown | values)
+    return config_studies.merged(block | {"methods": methods}, few | shown | values)
 
 
 AUTO, RADII, GRID, C = {"radius": "auto"}, {"radius": [1, 2]}, {"radius": [1, 2], "eta0": [1, 2]}, {"C": [1, 2]}
 LISTS = {"training": {"sparsest": None}}
-STUDIES = {kind: SHIPPED["studies"][kind] for kind in of_config.names_of("experiments")} | {
+STUDIES = {kind: SHIPPED["studies"][kind] for kind in config_studies.names_of("experiments")} | {
     "paths": like("annotation", {"hinge-l1inf": AUTO, "svm-l2": C}),
     "similarities": like("scenes", {"hinge-l1": AUTO, "hinge-l2": RADII}, similarities={"measure": "rbf"}),
     "steps": like("annotation-sweep", {"hinge-l1inf": GRID, "svm-l2": C}, vocabulary=None, basis=None, **LISTS),
@@ -79,7 +85,7 @@ STUDIES = {kind: SHIPPED["studies"][kind] for kind in of_config.names_of("experi
     "settings": like("annotation", {"svm-l2": C}, **LISTS),
     "other": like("annotation", {"svm-l2": C}, **LISTS),
 }
-FEATURES = of_config.merged(SHIPPED["features"], {"options": {"clip": 0.3}})
+FEATURES = config_studies.merged(SHIPPED["features"], {"options": {"clip": 0.3}})
 FOLDERS = {"photos": "pictures", "scenes": "pictures", "arrays": "samples", "idx": "samples", "libsvm": "samples"}
 
 
@@ -104,7 +110,7 @@ ENTRIES = [
 
 
 def lay(folder):
-    """Files and folders of all names that options have, or are changed to."""
+    """Create files and folders with all names that options have, or are changed to."""
     files = ["other", *(name for loader in ("arrays", "idx", "libsvm") for name in pick("datasets", loader).FILES)]
     for path in [*(f"samples/{one}" for name in files for one in (name, f"{name}2")), "pictures/images/a.png"]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -116,15 +122,15 @@ def lay(folder):
 
 # Changes of a setting
 
-BASE = "w-any"  # the dataset that is changed
-VALUES = {  # of settings whose values other settings allow
+BASE = "w-any"  # the dataset whose settings are changed
+VALUES = {  # for settings whose allowed values depend on other settings
     ("studies", "*", "vocabulary"): ["words3000"],
     ("studies", "*", "at_size"): [20],
     ("final", "study"): ["of-labels"],
     ("final", "like"): ["of-other"],
     **{("options", "fractions", one): [dict.fromkeys(SPLITS, 0.2) | {one: 0.4}] for one in SPLITS},
 }
-POOL = (1, 2, 3, 0.5, 0.2, True, False, "other")  # tried where neither the schema nor the present value says more
+POOL = (1, 2, 3, 0.5, 0.2, True, False, "other")  # tried if neither the schema nor the current value suggests values
 VALID = Validator(KEYS | {"$schema": None})
 
 
@@ -142,7 +148,7 @@ def at(block, path):
 
 
 def changed(config, path, value):
-    """A configuration with another value at a path."""
+    """Return a configuration with another value at a path."""
     block = config = copy.deepcopy(config)
     for key in path[:-1]:
         block[key] = block.get(key) or {}
@@ -152,17 +158,17 @@ def changed(config, path, value):
 
 
 def words_in(schema):
-    """The words that a schema allows."""
+    """Yield the words that a schema allows."""
     schema, known = resolved(schema), {"kinds": OF_KINDS, "figures": FIGURES, "claims": CLAIMS}
     if "known" in schema:
-        yield from known.get(schema["known"]) or of_config.names_of(schema["known"])
+        yield from known.get(schema["known"]) or config_studies.names_of(schema["known"])
     yield from schema.get("enum", [schema["const"]] if "const" in schema else [])
     for one in [*schema.get("anyOf", ()), *(schema[key] for key in ("then", "else", "items") if key in schema)]:
         yield from words_in(one)
 
 
 def others(schema, now):
-    """Other values that a schema allows, one of each type."""
+    """Return other values that a schema allows, one of each type."""
     listed = now if isinstance(now, list) else []
     one = listed[-1] if listed else now
     near = [one + 1, one / 2] if type(one) in (int, float) else [f"{one}2"] if isinstance(one, str) else []
@@ -173,7 +179,7 @@ def others(schema, now):
 
 
 def paths_of(leaf, block):
-    """The paths of a leaf in a block, where a * is each name that the schema does not have itself."""
+    """Return the paths of a leaf in a block, where * is each name that the schema does not list."""
     paths = [()]
     for key in leaf:
         keys = {
@@ -184,11 +190,11 @@ def paths_of(leaf, block):
 
 
 def changes_of(entry, seen):
-    """Each setting of a dataset's entry and its first study: its leaf in the schema, its path, and other values.
+    """Yield each setting of a dataset's entry and of its first study: its leaf in the schema, its path, other values.
 
-    seen: loaders and studies whose settings were changed before.
+    seen: loaders and studies whose settings have been changed before.
     """
-    full = of_config.datasets_of(config_of(entry))[BASE]
+    full = config_studies.datasets_of(config_of(entry))[BASE]
     study, block = next(iter(full["studies"].items()))
     every = {} if entry["loader"] in seen else OF_DATASET
     if study not in seen:
@@ -197,7 +203,7 @@ def changes_of(entry, seen):
     for leaf, schema in every.items():
         for path in paths_of(leaf, full):
             now = at(full, path)
-            # The keys of a block that may be there are leaves.
+            # The optional keys of a block are leaves.
             if "const" not in schema and (now or "properties" not in schema):
                 leaf = tuple("*" if key == study else key for key in leaf)
                 yield leaf, path, VALUES.get(leaf) or others(schema, now)
@@ -211,21 +217,23 @@ def refusal(config):
 
 
 def print_jobs(*overlays):
-    """Print what the jobs of each dataset are made of, without those that only write settings down."""
-    found = defaultdict(list)
-    for rule, of_rule in ((rule, of) for one in overlays for rule, of in jobs(ROOT, ".", one).items()):
-        for job in of_rule:
+    """Print the values from which each dataset's jobs are made, except for jobs that only write settings."""
+    by_dataset = defaultdict(list)
+    for rule, rule_jobs in ((rule, group) for overlay in overlays for rule, group in jobs(ROOT, ".", overlay).items()):
+        for job in rule_jobs:
             if rule == "judge_claims":
                 for one in job.params.studies:
-                    found[one["dataset"]].append([rule, one])
+                    by_dataset[one["dataset"]].append([rule, one])
             elif hasattr(job.wildcards, "dataset"):
                 given = [file for file in job.input if not file.startswith("results/claims/")]
-                found[job.wildcards.dataset].append([rule, dict(job.wildcards.items()), given, [*job.params]])
-    print(json.dumps({name: sorted(json.dumps(one).replace(name, BASE) for one in of) for name, of in found.items()}))
+                by_dataset[job.wildcards.dataset].append([rule, dict(job.wildcards.items()), given, [*job.params]])
+    print(
+        json.dumps({name: sorted(json.dumps(one).replace(name, BASE) for one in of) for name, of in by_dataset.items()})
+    )
 
 
 class Change(NamedTuple):
-    """A changed setting: its leaf in the schema, the sentence that refuses it, the names of the old and new dataset."""
+    """A changed setting: its leaf in the schema, the sentence that refuses it, and the names of old and new dataset."""
 
     leaf: tuple
     path: tuple
@@ -237,7 +245,7 @@ class Change(NamedTuple):
 
 @pytest.fixture(scope="module")
 def walk(tmp_path_factory):
-    """Every change, and the jobs of each dataset."""
+    """Return every change, and the jobs of each dataset."""
     folder, entries, changes, seen, tried = tmp_path_factory.mktemp("walk"), {}, [], set(), set()
     lay(folder)
     for entry in ENTRIES:
@@ -251,12 +259,12 @@ def walk(tmp_path_factory):
                 change = Change(leaf, path, value, refusal(new), base, name)
                 kind = leaf, type(value), pick("datasets", entry["loader"]).OFFERS
                 if change.refusal is None and kind in tried:
-                    continue  # the jobs of a dataset of this kind were planned with such a value
+                    continue  # a dataset of this kind was already planned with a value of this type
                 changes.append(change)
                 if change.refusal is None:
                     tried.add(kind)
                     entries[name] = new["datasets"][BASE]
-    # A name of results joins those of all datasets, and is no longer than 255 letters.
+    # A results folder is named after all datasets, and may have at most 255 characters.
     parts = [[*entries][start : start + 40] for start in range(0, len(entries), 40)]
     overlays = [{"dataset": names, "datasets": {name: entries[name] for name in names}} for names in parts]
     overlays += [{"dataset": ["w-seed"], "datasets": {"w-seed": ENTRIES[0]}, "seed": 2}]
@@ -275,7 +283,7 @@ def walk(tmp_path_factory):
 def test_the_walk_knows_each_block_of_the_schema():
     of_dataset = {(*([] if path[0] == "features" else ["datasets", "*"]), *path) for path in OF_DATASET}
     assert OF_ROOT.keys() == of_dataset | {("datasets", "*", *path) for path in BLOCKS} | ALONE
-    assert {entry["loader"] for entry in ENTRIES} == {*of_config.names_of("datasets")}
+    assert {entry["loader"] for entry in ENTRIES} == {*config_studies.names_of("datasets")}
     assert {block["kind"] for block in STUDIES.values()} == {*OF_KINDS}
 
 
@@ -285,10 +293,10 @@ def test_each_setting_changes_a_job_or_is_refused_in_a_sentence(walk):
     assert [(one.path, one.value) for one in accepted if made[one.name] == made[one.base]] == []
     assert [one.refusal for one in changes if one.refusal and "\n" in one.refusal] == []
     never = {one.leaf for one in changes} - {one.leaf for one in accepted}
-    assert never == {("loader",)}  # which has other options
+    assert never == {("loader",)}  # other loaders have other options
 
 
-def test_the_seed_a_glance_and_a_comparison_change_jobs(walk):
+def test_the_seed_a_quick_run_and_a_comparison_change_jobs(walk):
     made = walk[1]
     assert made["w-seed"] != made["w-000"]
     assert made["w-glance-quick"] and "w-glance" not in made

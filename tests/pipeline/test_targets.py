@@ -1,4 +1,4 @@
-"""What a run makes."""
+"""The files that a run produces."""
 
 from types import SimpleNamespace
 
@@ -14,17 +14,17 @@ def targets_of(*arguments, **options):
 
 
 @pytest.mark.parametrize(("dataset", "expected"), [("collage", ["l1", "l1inf", "l2"]), ("bigrams", ["l1"])])
-def test_a_run_compiles_the_norms_of_its_methods_and_those_that_its_experiments_import(dataset, expected):
+def test_a_run_compiles_the_norms_of_its_methods_and_experiments(dataset, expected):
     assert targets_of().norms([dataset]) == expected
 
 
-def test_a_run_compiles_nothing_for_final_fits_each_a_job_of_its_own_and_for_a_support_vector_machine():
+def test_a_run_compiles_nothing_in_advance_for_final_fits_and_support_vector_machines():
     entry = {"loader": "documents", "final": {"study": "text", "norm": ["l12"]}}
     methods = {"svm-l2": {"C": [1]}, "hinge-l1": None, "hinge-l2": None, "hinge-l1inf": None}
     assert targets_of("mine", "text", entry=entry, methods=methods).norms(["mine"]) == []
 
 
-def test_a_glance_makes_one_study_without_figures_and_claims_and_leaves_the_list_of_pages(tmp_path, monkeypatch):
+def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_list_of_pages(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     targets = targets_of(quick=True)
     everything = targets.everything()
@@ -36,17 +36,17 @@ def test_a_glance_makes_one_study_without_figures_and_claims_and_leaves_the_list
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "index.html").touch()
     assert targets.everything() == everything[:-1]
-    assert targets_of().everything()[-1] == "results/index.html"  # of a whole run
+    assert targets_of().everything()[-1] == "results/index.html"  # for a full run
 
 
 @pytest.mark.parametrize("keep", [[], ["descriptors"]])
-def test_descriptors_are_made_where_they_are_kept(keep):
+def test_descriptors_are_made_only_if_they_are_saved(keep):
     results = targets_of(entry={"shards": 2, "features": {"keep": keep}}).results(["collage"])
     made = [file for file in results if "/descriptors/" in file]
     assert made == [f"results/collage/descriptors/{shard}-of-2.npy" for shard in range(2 * len(keep))]
 
 
-def test_a_model_is_kept_of_a_dataset_with_final_fits_and_each_fit_has_its_table():
+def test_a_dataset_with_final_fits_has_a_model_and_a_table_for_each_fit():
     results = targets_of(entry={"final": {"norm": ["l1inf", "l2"]}}).results(["collage", "documents"])
     kept = [file for file in results if "/final/" in file or file.count("/") == 2]
     names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "model.skops")
@@ -56,7 +56,7 @@ def test_a_model_is_kept_of_a_dataset_with_final_fits_and_each_fit_has_its_table
 
 
 @pytest.mark.parametrize("quick", [False, True])
-def test_own_data_have_a_fit_with_each_norm_and_tables_of_their_words_and_no_study(quick):
+def test_own_data_have_a_fit_with_each_norm_and_tables_of_words_but_no_study(quick):
     entry = {"loader": "documents", "options": {"n_documents": 60}}
     targets = targets_of("mine", entry=entry, quick=quick)
     (name,) = targets.run.chosen
@@ -76,14 +76,14 @@ def test_with_compare_own_data_have_a_study_of_all_norms_too():
     assert len(results) == len(set(results)) and targets.norms(["mine"]) == ["l1", "l12", "l1inf", "l2"]
 
 
-def test_the_manifest_has_the_verdicts_and_every_table_but_seconds():
+def test_the_manifest_has_the_verdicts_and_every_table_except_seconds():
     tables = targets_of("documents").tables(SimpleNamespace(datasets="documents+synthetic"))
     assert "results/claims/documents+synthetic/claims.csv" in tables
     assert "results/documents/exponentiated/tables/exponentiated.csv" in tables
     assert not any("timings" in file or not file.endswith(".csv") for file in tables)
 
 
-def test_the_settings_beside_a_study_are_its_own():
+def test_the_settings_saved_with_a_study_are_its_own():
     settings = targets_of("documents", "text", runs=3, seed=7).settings_of_studies()
     assert settings.keys() == {f"results/documents/{study}" for study in ("text", "exponentiated")}
     text = settings["results/documents/text"]

@@ -1,6 +1,6 @@
-"""Facts of every claim, and verdicts on the committed tables with a change.
+"""Facts about every claim, and verdicts on the committed tables after changes.
 
-What the committed tables themselves say stands in docs/results/verdicts.csv, see `test_results`.
+The verdicts on the unchanged committed tables are in docs/results/verdicts.csv; see `test_results`.
 """
 
 import re
@@ -28,7 +28,7 @@ HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided"
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_claim_is_well_formed(name):
-    """Numbers in its sentence are limits of its rows, or stand in the paper."""
+    """Every number in its sentence is a limit of its rows, or a number of the paper."""
     claim = CLAIMS[name]
     parts = (claim, *claim.more)
     assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name)
@@ -41,7 +41,7 @@ def test_every_claim_is_well_formed(name):
 
 @pytest.mark.parametrize("name", CLAIMS)
 def test_every_claim_reads_the_tables_that_it_names(name):
-    """A table without columns is an error that names the table."""
+    """A table without the needed columns is an error that names the table."""
     found = {table: pd.DataFrame({"strange": [1]}) for table in CLAIMS[name].tables}
     with pytest.raises(ValueError, match=rf"table ({'|'.join(found)}) must have the columns .*, got strange"):
         judge(found, [name])
@@ -62,7 +62,7 @@ def test_an_unknown_claim_is_refused_with_the_known_ones():
         judge({}, ["auc-oder"])
 
 
-def test_claims_name_what_the_experiments_leave():
+def test_claims_name_tables_and_columns_that_the_experiments_write():
     assert quattoni.ACCURACIES == recovery.NEAR_OPTIMUM
     assert {*duchi.BATCH, *duchi.SINGLE_OR_FEW} == {*FORMS}
 
@@ -87,7 +87,7 @@ def committed(study, table):
 
 
 def with_changes(claim, study, changes):
-    """Tables of a claim. changes: (table, query, values of these rows, or NOT)."""
+    """Return the tables of a claim. changes: (table, query, values of these rows, or NOT)."""
     names = {file.name.split(".")[0] for file in (TABLES / study).glob("t*/*.csv*")}
     tables = {name: committed(study, name) for name in CLAIMS[claim].tables & names}
     for name, query, values in changes:
@@ -98,7 +98,7 @@ def with_changes(claim, study, changes):
     return tables
 
 
-CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, text in what a number means
+CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, part of number_means
     "one run has no interval": (
         "joint-sparsity",
         FLICKR,
@@ -113,21 +113,21 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {HOLDS: 3, UNTESTED: 1},
         "no row with solver=working_set, radius_rule=true, weights=normal, support=random, n=10, method=hinge-l1",
     ),
-    "a rule of radii that is not there": (
+    "a missing rule of radii": (
         "radius-by-validation",
         RECOVERY,
         [("recovery", "radius_rule == 'validated'", NOT)],
         {UNTESTED: 3},
         "radius_rule=validated",
     ),
-    "methods that are perfect": (
+    "both methods are perfect": (
         "selection-precision",
         RECOVERY,
         [("recovery", "n > 0", {"precision": 1.0, "recall": 1.0})],
         {UNTESTED: 7},
         "both methods have a precision of 1",
     ),
-    "one that is perfect": (
+    "one method is perfect": (
         "selection-precision",
         RECOVERY,
         [
@@ -230,7 +230,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {HOLDS: 6},
         "1 runs",
     ),
-    "the order of AUCs tells what no test does": (
+    "the order of AUCs decides what no test does": (
         "auc-significant",
         FLICKR,
         [("significance", "n > 0", NEITHER)],
@@ -300,7 +300,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNTESTED: 1, UNDECIDED: 1},
         "is not a number",
     ),
-    "a gap that is not known": (
+    "an unknown gap": (
         "convergence-200",
         SWEEP,
         [("convergence", "radius > 30", {"gap": np.nan})],
@@ -328,7 +328,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {FAILS: 1},
         "over 40 topics",
     ),
-    "words of validation are no topics": (
+    "validation words are no topics": (
         "eer-most-topics",
         STORIES,
         [("by_word", "not validation_word", NOT)],
@@ -342,7 +342,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNTESTED: 1},
         "no row with method=hinge-l1",
     ),
-    "EERs that differ by less than matters": (
+    "EERs that differ too little to matter": (
         "l1-over-l2",
         STORIES,
         [
@@ -455,21 +455,21 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {HOLDS: 2},
         "an update by the tree (1000 of 1e+06 features change)",
     ),
-    "interior points never get there": (
+    "interior points never reach the accuracy": (
         "first-digits-flops",
         RACE,
         [("race", f"{INTERIOR} and run > 1", {"suboptimality": 0.5})],
         {HOLDS: 4},
         "interior-point reaches the accuracy in 1 of 5 runs; in the other runs, its total cost counts",
     ),
-    "interior points never get there, with few operations": (
+    "interior points never reach the accuracy, with few operations": (
         "first-digits-flops",
         RACE,
         [("race", f"{INTERIOR} and run > 1", {"suboptimality": 0.5}), ("race", INTERIOR, {"flops": 1.0})],
         {UNDECIDED: 4},
         "because it is a bound",
     ),
-    "no projected method gets there": (
+    "no projected method reaches the accuracy": (
         "first-digits-flops",
         RACE,
         [("race", f"{OURS} and run > 1", {"suboptimality": 0.5})],
@@ -483,21 +483,21 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {HOLDS: 4},
         "until a suboptimality of 0.01",
     ),
-    "nobody gets there": (
+    "no method reaches the accuracy": (
         "first-digits-flops",
         RACE,
         [("race", "run > 0", {"suboptimality": 0.5})],
         {UNTESTED: 4},
         "no run has all the numbers",
     ),
-    "another method gets there": (
+    "another method reaches the accuracy": (
         "first-digits-flops",
         RACE,
         [("race", "method == 'batch'", {"suboptimality": 0.5})],
         {HOLDS: 4},
         "",
     ),
-    "nobody counted": (
+    "no method is counted": (
         "first-digits-flops",
         RACE,
         [("race", f"{INTERIOR} and step > 0", {"flops": np.nan})],
@@ -518,21 +518,21 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {HOLDS: 4},
         "; 1 of 20 fits carry a warning (eta0",
     ),
-    "one dimension alone": (
+    "only one dimension": (
         "stochastic-gains-with-dimension",
         RACE,
         [("race", "n == 800", NOT)],
         {UNTESTED: 2},
         "only one size with",
     ),
-    "no gain where one never gets there": (
+    "no gain if one method never reaches the accuracy": (
         "stochastic-gains-with-dimension",
         RACE,
         [("race", "n == 800 and run == 1 and method == 'stochastic'", {"suboptimality": 0.5})],
         {UNTESTED: 2},
         "does not reach 0.01 in every run",
     ),
-    "one dimension has no exponent": (
+    "a single dimension has no exponent": (
         "interior-point-quadratic",
         RACE,
         [("race_seconds", "n == 800", NOT)],
@@ -578,7 +578,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNDECIDED: 4},
         "one run, no interval",
     ),
-    "a run of one method alone": (
+    "a run of only one method": (
         "projection-over-entropic",
         REUTERS,
         [("exponentiated", "run == 1 and method == 'entropic'", NOT)],
@@ -648,7 +648,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {HOLDS: 1},
         "",
     ),
-    "a rate that is a bound": (
+    "a rate that is only a bound": (
         "convergence-rate",
         RECOVERY,
         [
@@ -665,7 +665,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, te
         {UNTESTED: 7},
         "not every run comes within 10%",
     ),
-    "near at once": (
+    "near the optimum at once": (
         "convergence-rate",
         RECOVERY,
         [("recovery", JOINT, {"iterations": 0, "iterations_3": 0, "iterations_10": 0})],
@@ -717,7 +717,7 @@ def test_verdicts_on_changed_tables(claim, study, changes, expected, told):
         ("projection-over-entropic", REUTERS, "exponentiated", "schedule and eta0"),
     ],
 )
-def test_twice_the_same_rows_are_an_error(claim, study, table, key):
+def test_duplicate_rows_are_an_error(claim, study, table, key):
     rows = committed(study, table)
     twice = pd.concat([rows, rows.assign(eta0=7.0) if "eta0" in rows else rows])
     with pytest.raises(ValueError, match=f"must (be|have) one .*{key}.*, got"):
@@ -725,7 +725,7 @@ def test_twice_the_same_rows_are_an_error(claim, study, table, key):
 
 
 def test_a_reversal_must_stay_significant_after_holms_correction_over_the_rows_of_its_claim():
-    """Of fourteen rows at the same limit, one in four claims would have one above its interval by chance."""
+    """Of fourteen rows whose true number is at the limit, one in four claims would have a row above it by chance."""
     rows = committed(FLICKR, "differences").query(
         "metric == 'auc' and words == 'test words' and average == 'by positives'"
     )
@@ -750,8 +750,8 @@ def test_accuracy_on_drawn_or_composed_data_is_a_demonstration():
     assert known["number"].equals(shown["number"])
 
 
-def test_weights_without_sizes_are_those_of_all_fits():
-    """A feature of one method serves two tasks, each of the other's serves one; weights of 0 do not count."""
+def test_weights_without_sizes_are_the_weights_of_all_fits():
+    """A feature of the first method serves two tasks, features of the other serve one; zero weights do not count."""
     rows = [("hinge-l1inf", 3, -0.5), ("hinge-l1inf", 3, 1.0), ("hinge-l1inf", 4, 0.0), ("hinge-l1", 1, 2.0)]
     found = {"weights": pd.DataFrame(rows, columns=["method", "feature", "weight"])}
     judged = judge(found | {"chosen": committed(STORIES, "chosen")}, ["feature-sharing"])
@@ -759,7 +759,7 @@ def test_weights_without_sizes_are_those_of_all_fits():
 
 
 def test_validation_words_choose_among_fits_with_few_features():
-    """Of two that are as good the first."""
+    """Of two equally good fits, the first is chosen."""
     joint = [(0.1, 0.7, 0.5), (0.2, 0.6, 0.8), (0.25, 0.9, 0.8), (0.3, 0.8, np.nan), (0.9, 0.95, 0.99)]
     l1 = [(0.1, 0.5, 0.9), (0.2, 0.65, 0.1), (0.7, 0.6, 0.2)]
     table = pd.DataFrame(
@@ -770,23 +770,23 @@ def test_validation_words_choose_among_fits_with_few_features():
     np.testing.assert_allclose(judged["number"], [0.1, 0.1 / 0.2])
 
 
-# Ten verdicts worked out from the tables in another way
+# Ten verdicts computed from the tables in another way
 
 
 def by_run(study, table, value, method, query):
-    """Values of a method, those of its last record where there are several."""
+    """Return the values of a method by run, from its last record if there are several."""
     rows = committed(study, table).query(f"{query} and method == '{method}'")
     steps = [column for column in ("gradients", "examples") if column in rows]
     return rows.sort_values(["run", *steps]).groupby("run")[value].last()
 
 
 def apart(study, table, value, query, one, other, change=np.positive):
-    """Difference of two methods by run, of a value or its logarithm."""
+    """Return the difference of two methods by run, of a value or its logarithm."""
     return np.subtract(*(change(by_run(study, table, value, method, query)) for method in (one, other)))
 
 
 def least_to_match(study, n):
-    """Logarithm by run: features with which l1 reaches the validation AUC of l1,inf's best fit with few, over these."""
+    """Return by run log(features of l1 / features of l1,inf) at the validation AUC of l1,inf's best sparse fit."""
     ratios = []
     for _, fits in committed(study, "sparsity").query(f"n == {n}").groupby("run"):
         joint, l1 = (fits[fits["method"] == method] for method in ("hinge-l1inf", "hinge-l1"))
@@ -854,7 +854,7 @@ ALL = "form == 'batch 100%' and radius == 640"
         ),
     ],
 )
-def test_verdicts_are_those_worked_out_by_hand(claim, study, rows, values, verdict):
+def test_verdicts_agree_with_an_independent_computation(claim, study, rows, values, verdict):
     judged = judge(with_changes(claim, study, []), [claim])
     (row,) = judged[judged["rows"].str.contains(rows)].to_dict("records")
     of_runs = least_to_match(*values) if claim == "features-to-match" else apart(*values)

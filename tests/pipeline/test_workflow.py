@@ -1,4 +1,4 @@
-"""The whole workflow in miniature: what a run makes and says, on one core and on several."""
+"""The whole workflow in miniature: what a run produces and prints, on one core and on several."""
 
 import json
 import re
@@ -16,15 +16,15 @@ from jointsparse.pipeline.datasets.collage import picture
 from jointsparse.pipeline.provenance import manifest
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table
 
-METHODS = 4  # of the annotation study
-SIZES = 2  # of every study in the overlay
+METHODS = 4  # methods of the annotation study
+SIZES = 2  # sizes of every study in the overlay
 STUDIES = [(dataset, study) for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 FIGURES = [f"{d}/{study}/figures/{name}" for d, study in STUDIES for name in CONFIG["studies"][study]["figures"]]
 MADE_WITH = {f"claims/{'+'.join(DATASETS)}/made_with.csv"}
-OF_PAGES = {f"{dataset}/errors.csv" for dataset in DATASETS}  # lists of what pages show, no results
+PAGE_LISTS = {f"{dataset}/errors.csv" for dataset in DATASETS}  # lists for pages, which are not results
 
 
-def test_every_figure_and_table_is_made_and_every_job_leaves_its_log_and_its_seconds(project):
+def test_every_figure_and_table_is_made_and_every_job_has_its_log_and_seconds(project):
     results = project.root / "results"
     for path in (results / figure for figure in FIGURES):
         assert path.with_suffix(".png").stat().st_size > 5_000
@@ -38,7 +38,7 @@ def test_every_figure_and_table_is_made_and_every_job_leaves_its_log_and_its_sec
     assert len(list(results.rglob("timings/**/*.tsv"))) == len(list(results.rglob("logs/**/*.log"))) > 50
 
 
-def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_number_stands_in(project):
+def test_every_claim_is_on_the_page_with_its_study_and_tables(project):
     folder = project.manifest().parent
     judged = pd.concat([pd.read_csv(folder / "claims.csv"), pd.read_csv(folder / "timings" / "claims.csv")])
     claims = {(study, claim) for _, study in STUDIES for claim in CONFIG["studies"][study]["claims"]}
@@ -52,9 +52,9 @@ def test_every_claim_is_on_the_page_with_its_study_and_the_tables_that_its_numbe
         assert row.verdict == "not tested" or (project.root / row.source).is_file()
 
 
-def test_the_manifest_names_every_table_of_the_run_and_a_mixture_of_versions_is_said(project):
+def test_the_manifest_names_every_table_of_the_run_and_mixed_versions(project):
     recorded = set(json.loads(project.manifest().read_text())["tables"])
-    assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH - OF_PAGES}
+    assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH - PAGE_LISTS}
     checked, differences, notes = manifest.verify(project.manifest())
     assert (checked > len(recorded) + len(project.tables()), differences) == (True, [])
     assert not any(note.startswith("numpy: ") for note in notes)
@@ -87,7 +87,7 @@ def test_every_warning_of_a_study_is_in_its_table_of_warnings(project):
     assert len(carried)
 
 
-def test_images_set_aside_are_unlabelled_and_never_in_a_task_and_its_settings_stand_beside_a_study(project):
+def test_images_set_aside_are_unlabelled_and_in_no_task_and_settings_are_saved_with_a_study(project):
     study = project.root / "results" / "collage" / "stories"
     before, after = (pd.read_parquet(folder / "images.parquet")["split"].to_numpy() for folder in (study.parent, study))
     changed = before != after
@@ -100,7 +100,7 @@ def test_images_set_aside_are_unlabelled_and_never_in_a_task_and_its_settings_st
     assert (got["seed"], stories["set_aside"], collage["options"]["n_images"]) == (CONFIG["seed"], {"train": 40}, 160)
 
 
-def test_what_was_changed_by_hand_is_named_when_a_run_ends(project):
+def test_files_changed_by_hand_are_named_at_the_end_of_a_run(project):
     with project.edited("results/collage/index.html", "<main>", "<main>Ahead."):
         said = project.run().splitlines()
     command = "rm -r results/collage/index.html"
@@ -108,14 +108,14 @@ def test_what_was_changed_by_hand_is_named_when_a_run_ends(project):
 
 
 def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONHASHSEED", "0")  # else drawn anew for every process
+    monkeypatch.setenv("PYTHONHASHSEED", "0")  # otherwise each process has another seed
     other = Project(tmp_path / "elsewhere")
-    chosen = "collage/scenes/tables/chosen.csv"  # which follows from pictures, all the way to AUC
+    chosen = "collage/scenes/tables/chosen.csv"  # computed from pictures, all the way to AUC
     other.run(targets=[f"results/{chosen}"], cores=1)
     assert other.tables()[chosen] == project.tables()[chosen]
 
 
-def test_lint_asks_for_nothing_but_conda_environments(project):
+def test_lint_only_misses_conda_environments(project):
     output = project.snakemake("--lint").stderr
     asked = set(re.findall(r"^    \* (.*)", output, re.MULTILINE))
     assert asked == {"Specify a conda environment or container for each rule.:"}, output
@@ -137,14 +137,14 @@ def test_report_shows_what_was_left_out_and_the_results(project):
         ({}, "a:b", "the workflow must lie in a folder without ':' in its path, got "),
     ],
 )
-def test_where_the_workflow_cannot_run_right_it_does_not_start(tmp_path, variables, folder, said):
+def test_the_workflow_does_not_start_where_it_cannot_run_correctly(tmp_path, variables, folder, said):
     new = Project(tmp_path / folder)
     new.variables = variables
     done = new.snakemake("--dry-run")
     assert (done.returncode != 0) == bool(said) and said in done.stdout + done.stderr, done.stderr
 
 
-def test_library_has_never_heard_of_the_workflow():
+def test_the_library_does_not_mention_the_workflow():
     package = BASE / "src" / "jointsparse"
     for file in set(package.rglob("*.py")) - set((package / "pipeline" / "app").rglob("*.py")):
         code = file.read_text().lower().split('"""', 2)[-1]
@@ -171,7 +171,7 @@ def test_the_kept_model_gives_the_scores_of_the_run(project):
     assert model.card_["words"] == table["word"][:-1].tolist()
 
 
-def test_a_damaged_file_is_made_again_by_what_the_message_says(project):
+def test_the_command_in_the_message_remakes_a_damaged_file(project):
     path = project.root / "results" / "documents" / "captions.parquet"
     table = path.parent / "exponentiated" / "tables" / "exponentiated.csv"
     target, name = (str(file.relative_to(project.root)) for file in (table, path))
