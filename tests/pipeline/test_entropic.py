@@ -141,7 +141,7 @@ def test_wrong_parameters_are_named(call, expected):
         call()
 
 
-TOO_LONG = "a step is too long for double precision"
+TOO_LONG = "the step is too long for double precision"
 NO_VECTOR = "indices must be a vector of integers"
 
 
