@@ -83,7 +83,7 @@ class Interrupted(Project):
 
     def begin(self) -> psutil.Popen:
         """Start a run with its own process group, as a terminal does."""
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell; children inherit it
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # ignored in the background of a shell, and by children
             signal.signal(signal.SIGINT, signal.default_int_handler)
         with self.log.open("w") as log:
             streams = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}

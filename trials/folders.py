@@ -117,7 +117,7 @@ def captioned(case: Case) -> None:
     rows = [(name, f"a {WORDS[i % 3]} there") for i, name in enumerate(names)]
     for i, name in enumerate(names):
         case.picture(below + name, i)
-    told = [(in_form(case, name), text) for name, text in rows]
+    pairs = [(in_form(case, name), text) for name, text in rows]
     form = case.one_of(
         *("csv", "semicolon", "tab", "coco", "karpathy", "token", "results", "bom", "two", "draft", "latin", "none"),
         *("lines", "parquet", "split"),
@@ -130,47 +130,49 @@ def captioned(case: Case) -> None:
         return header.replace(",", sign) + "".join(f"{name}{sign}{text}\n" for name, text in part)
 
     if form in ("csv", "semicolon", "tab"):
-        case.write(some, csv(told, {"csv": ",", "semicolon": ";", "tab": "\t"}[form]))
+        case.write(some, csv(pairs, {"csv": ",", "semicolon": ";", "tab": "\t"}[form]))
     elif form == "split":
         splits = np.resize(["train", "train", "validation", "test"], len(names)).tolist()
         case.splits = dict(zip(names, splits, strict=True))
-        lines = [f"{name},{text},{own}\n" for (name, text), own in zip(told, splits, strict=True)]
+        lines = [f"{name},{text},{own}\n" for (name, text), own in zip(pairs, splits, strict=True)]
         case.write(some, "image,caption,split\n" + "".join(lines))
     elif form in ("lines", "parquet"):
-        table = pd.DataFrame(told, columns=["file_name", "text"])
+        table = pd.DataFrame(pairs, columns=["file_name", "text"])
         some = "metadata.jsonl" if form == "lines" else "captions.parquet"
         table.to_json(case.root / some, orient="records", lines=True) if form == "lines" else table.to_parquet(
             case.root / some
         )
     elif form == "coco":
-        images = [{"id": i, "file_name": name} for i, (name, _) in enumerate(told)]
-        notes = [{"id": i, "image_id": i, "caption": text} for i, (_, text) in enumerate(told)]
+        images = [{"id": i, "file_name": name} for i, (name, _) in enumerate(pairs)]
+        notes = [{"id": i, "image_id": i, "caption": text} for i, (_, text) in enumerate(pairs)]
         some = "annotations/captions_all.json"
         case.write(some, json.dumps({"images": images, "annotations": notes}))
     elif form == "karpathy":
         some = "dataset.json"
-        images = [{"filename": name, "sentences": [{"raw": text}]} for name, text in told]
+        images = [{"filename": name, "sentences": [{"raw": text}]} for name, text in pairs]
         case.write(some, json.dumps({"images": images}))
     elif form == "token":
         some = "tokens.txt"
-        case.write(some, "".join(f"{name}#0\t{text}\n" for name, text in told))
+        case.write(some, "".join(f"{name}#0\t{text}\n" for name, text in pairs))
     elif form == "results":
         some = "results.csv"
-        case.write(some, "image_name| comment_number| comment\n" + "".join(f"{n}| 0| {t}\n" for n, t in told))
+        case.write(some, "image_name| comment_number| comment\n" + "".join(f"{n}| 0| {t}\n" for n, t in pairs))
     elif form == "bom":
-        case.write(some, "\ufeff" + csv(told))
+        case.write(some, "\ufeff" + csv(pairs))
     elif form == "two":
-        case.write("captions_a.csv", csv(told[:20]))
+        case.write("captions_a.csv", csv(pairs[:20]))
         some = "captions_b.csv"
-        case.write(some, csv(told[20:]))
+        case.write(some, csv(pairs[20:]))
     elif form == "draft":
-        case.write(some, csv(told))
-        case.write(case.one_of("captions old.csv", "captions (copy).csv"), csv([(name, "a draft") for name, _ in told]))
+        case.write(some, csv(pairs))
+        case.write(
+            case.one_of("captions old.csv", "captions (copy).csv"), csv([(name, "a draft") for name, _ in pairs])
+        )
     else:
-        told = [(unicodedata.normalize("NFC", name), f"{text} – déjà") for name, text in told]
-        case.write(some, csv(told), "cp1252")
+        pairs = [(unicodedata.normalize("NFC", name), f"{text} – déjà") for name, text in pairs]
+        case.write(some, csv(pairs), "cp1252")
     if case.chance(0.2, "a draft in a folder below"):
-        case.write("old/captions.csv", csv([(name, "a draft") for name, _ in told]))
+        case.write("old/captions.csv", csv([(name, "a draft") for name, _ in pairs]))
         if some.count("/"):
             case.labels = {}  # the draft cannot be distinguished from the file in the parent folder
     case.clutter(some)

@@ -162,7 +162,7 @@ NO_VECTOR = "indices must be a vector of integers"
         (SparseEntropic, ([-1], [1.0], 1.0), r"indices must be in 0\.\.2, got -1"),
         (SparseEntropic, ([0.0], [1.0], 1.0), NO_VECTOR),
         (SparseEntropic, ([[0]], [1.0], 1.0), NO_VECTOR),
-        (SparseEntropic, ([0, 1], [1.0], 1.0), "indices and values must be vectors of one length"),
+        (SparseEntropic, ([0, 1], [1.0], 1.0), "indices and values must be vectors of the same length"),
         (SparseEntropic, ([0, 1], [1.0, np.nan], 1.0), r"values must be finite, got nan at \(1,\)"),
         (SparseEntropic, ([0, 1], [1.0, -np.inf], 0.0), r"values must be finite, got -inf at \(1,\)"),
         (SparseEntropic, ([0], [1e201], 1.0), TOO_LONG),

@@ -184,7 +184,7 @@ def test_norms_differ_in_grey_and_svm_is_grey():
     assert min(np.diff(sorted(np.dot(colour, (0.299, 0.587, 0.114)) for colour in colours.values()))) > 0.05
 
 
-# What the lines are, and what the texts say
+# Lines and texts of figures
 
 RUNS = {"run": (1, 2, 3)}
 LARGEST = [

@@ -48,8 +48,7 @@ EXPECTED = {  # by keyword of the schema; {} is replaced by the keyword's value
     "markup": "free of </ and <!, which would end a script in the report",
 }
 MIN_LENGTH = 3  # the default of words.min_length, accepted even where it has no effect
-# Names that are already used for folders in results/, beside those of datasets, or in the folder of a dataset, beside
-# those of its studies.
+# Names that datasets and studies must not have, because results/ or the folder of a dataset has folders of these names.
 TAKEN = {"claims", "descriptors", "final", "histograms", "logs", "records", "timings"}
 
 

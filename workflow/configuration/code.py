@@ -57,7 +57,7 @@ def params_of(
     script : str
         The name of the rule's script.
     *files : str or path
-        Library files besides those that the script imports, or paths of modules beside the script.
+        Further library files that the script does not import, or paths of modules beside the script.
     **picked : str or function
         By room: the plug-in that the script picks, or a function that returns its name for the wildcards of a job.
 

@@ -49,7 +49,7 @@ class Pages:
         return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.run.has_claims(datasets) else []
 
     def studies(self, w: DatasetWildcards) -> list[dict[str, Any]]:
-        """Return what a page shows of each study: its files, by what they hold, and its figures with captions."""
+        """Return what a page shows of each study: its files, by their content, and its figures with captions."""
         return [self._study(study) for study in self.run.studies_of([w.dataset])]
 
     def _study(self, study: Study) -> dict[str, Any]:

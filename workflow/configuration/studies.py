@@ -17,7 +17,7 @@ from jointsparse.registry import pick, room
 if TYPE_CHECKING:
     from jointsparse.pipeline.figures.style import Drawing
 
-AUTO = "auto"  # a value of radius, sizes, rank and numbers of words: it is chosen from the data
+AUTO = "auto"  # as radius, sizes, rank or a number of words: the value is chosen from the data
 WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
 MOST_OF_SHARD = 2000  # pictures at most in a shard, if their number decides the number of shards
 FEW_SAMPLES = 500  # Choice: samples of a quick run, which takes a minute; more take longer
@@ -103,8 +103,8 @@ def full_block(
 ) -> dict[str, Any]:
     """Return a study's block, complete with the values of the study that it is like.
 
-    replacing: values that override those of the study or of the study that it is like, by study. dataset: the name of
-    the dataset that overrides them.
+    replacing: for each study, values that override its own or inherited values. dataset: the dataset that overrides
+    them.
     """
     require_known("a study", config["studies"], study, f"datasets.{dataset}.studies")
     names = [study]

@@ -73,7 +73,7 @@ def record(
     at : container of int, optional
         Steps to record; all by default.
     restarts : bool
-        True for a method that starts from scratch for each state. Then seconds are those of each state alone.
+        True for a method that starts from scratch for each state. The seconds of a state then start from scratch, too.
 
     Returns
     -------

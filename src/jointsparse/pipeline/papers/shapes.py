@@ -50,7 +50,7 @@ def ratio_over_runs(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
 
 
 def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference over runs, whose interval joins runs with resampled test images."""
+    """Mean difference over runs, with an interval that combines runs and resampled test images."""
     columns = ["difference", "low", "high", "low_words", "high_words", "over_runs", "runs"]
     rows = rows_with(tables, claim.table, *columns, **where)
     require(len(rows) == 1, f"there must be one row of {claim.table} with {describe(where)}, got {len(rows)}")
@@ -147,8 +147,8 @@ def sooner(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
     """Return the costs until ACCURACY by run, of the best compared method and of the method it is compared with.
 
-    Columns: those of `until`, the same with the suffix _of_other for the other method, and ratio. Runs in which no
-    method reaches the accuracy are left out.
+    Columns: the columns of `until`, the same with the suffix _of_other for the other method, and ratio. Runs in which
+    no method reaches the accuracy are left out.
     """
     sides = []
     for rows in pair(claim, tables, where, "run", "suboptimality", claim.number):
@@ -174,13 +174,13 @@ def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
 
 
 def difference_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference, paired by run. Runs are other draws and orders of the same samples, not other samples."""
+    """Mean difference, paired by run. The runs draw and order the same samples differently."""
     values = _side_by_side(claim, tables, where)
     return [conclude(claim, mean_over(values["compared"] - values["against"]), where)]
 
 
 def ratio_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run. Runs are other draws and orders of the same samples, not other samples."""
+    """Geometric mean ratio, paired by run. The runs draw and order the same samples differently."""
     values = _side_by_side(claim, tables, where)
     return [conclude(claim, geometric_mean_over(values["compared"] / values["against"]), where)]
 

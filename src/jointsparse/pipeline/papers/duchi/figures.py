@@ -51,7 +51,7 @@ def _dashes(values: Iterable[float]) -> dict[Any, Any]:
 
 
 def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
-    """Return legend entries for dashes."""
+    """Return a legend entry for each line style."""
     return [entry(f"{name} {value:,.10g}", linestyle=dash) for value, dash in dashes.items()]
 
 
