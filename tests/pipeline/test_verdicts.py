@@ -263,7 +263,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
         FLICKR,
         [("sparsity", f"features <= 0.3 and {JOINT} and run == 1", NOT), ("sparsity", "run == 10", {"run": 11})],
         {UNDECIDED: 3, HOLDS: 2},
-        "in 1 of 10 runs hinge-l1inf has no fit with this few features",
+        "in 1 of 10 runs hinge-l1inf has no fit with so few features",
     ),
     "l1 never reaches the AUC, with many features": (
         "features-to-match",
