@@ -119,7 +119,7 @@ def test_the_best_step_sizes_are_kept_and_those_that_diverge_left_out():
     assert set(edge["warning"]) == {"eta0 at the upper edge of its grid"}
     flat = comparison.best_of(lambda *_: pd.DataFrame({"objective": [1.0, 1.0]}), ["1/t"], [1])
     assert set(flat["warning"]) == {"the last objective is no lower than the first"}
-    with pytest.raises(ValueError, match=r"steps diverged with each eta0 of \[100\]: choose smaller ones"):
+    with pytest.raises(ValueError, match=r"descent diverged for every eta0 in \[100\]: choose a smaller eta0"):
         comparison.best_of(run, ["1/t"], [100])
 
 
@@ -244,12 +244,12 @@ def test_names_of_classes_change_nothing():
         (
             "digits",
             {"data": with_labels(lambda labels: np.full(len(labels), "x"))},
-            "training samples must have two classes or more, got only 'x'",
+            "training samples must have at least two classes, got only 'x'",
         ),
         (
             "digits",
             {"data": with_labels(lambda labels: np.append(labels[:-1], "x"))},
-            "test samples must have classes of training samples only, got 'x'",
+            "every class of a test sample must occur among the training samples, got 'x'",
         ),
         ("race", {"penalty": 1.0}, r"penalty must be a fraction between 0 and 1, got 1\.0"),
     ],

@@ -115,8 +115,8 @@ MANY_TOUCHED = {"sizes": [10], "touched": [2, 5], "non_zeros": [4, 30]}
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
-        ("operations", MANY_TOUCHED, "touched must be at most 4, the least of non_zeros, got 5"),
-        ("projection", MANY_TOUCHED | {"repeats": 1}, "touched must be at most 4, the least of non_zeros, got 5"),
+        ("operations", MANY_TOUCHED, "touched must be at most 4, the smallest of non_zeros, got 5"),
+        ("projection", MANY_TOUCHED | {"repeats": 1}, "touched must be at most 4, the smallest of non_zeros, got 5"),
         (
             "cost",
             {"projection_sizes": [2], "projection_rows": [200_000]}
