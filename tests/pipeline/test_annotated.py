@@ -79,7 +79,7 @@ def test_a_known_picture_that_does_not_open_is_one_line_and_the_page_is_written(
     assert annotated([name]) == 0
     err = capsys.readouterr().err
     assert err.startswith("not shown: ") and err.count("\n") == 1
-    assert "Most alike" in (place / "page" / "index.html").read_text()
+    assert "with the most similar scores" in (place / "page" / "index.html").read_text()
 
 
 def test_no_sign_of_a_word_reorders_letters_of_the_page(place):

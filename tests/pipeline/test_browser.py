@@ -49,6 +49,7 @@ def file(tmp_path_factory):
     (folder / "mine").mkdir()
     shown = {"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE, "warnings": 1, "numbers": {HOSTILE: HOSTILE}}
     shown |= {"verdicts": {"holds": 2}, "pictures": [(HOSTILE, "thumbnails/000000.webp")]}
+    shown |= {"point": HOSTILE, "demonstration": False}
     (folder / "index.html").write_text(index([shown]), encoding="utf-8")
     return written_page(folder / "mine")
 
@@ -143,11 +144,13 @@ def test_a_picture_is_enlarged_with_all_that_the_method_says_of_it(study):
     opened.press("Enter")
     assert HOSTILE in viewer.locator("#viewed").inner_text() and viewer.locator("img").count() == 1
     assert {text.strip("✓ ") for text in viewer.locator(".said div > :first-child").all_inner_texts()} == {*WORDS}
-    shown, rank = (study.locator(one).first.inner_text() for one in ("#list [aria-pressed=true]", "figcaption strong"))
+    shown, rank = (
+        study.locator(one).first.inner_text() for one in ("#list [aria-pressed=true]", "#word figcaption strong")
+    )
     assert viewer.locator(".said .true", has_text=shown).inner_text().endswith(rank)
-    to = {name: viewer.get_by_role("button", name=name).click for name in ("before", "next", "close")}
+    to = {name: viewer.get_by_role("button", name=name).click for name in ("previous", "next", "close")}
     press = {key: lambda key=key: study.keyboard.press(key) for key in ("ArrowRight", "ArrowLeft")}
-    for go, place in ((press["ArrowRight"], 2), (to["before"], 1), (press["ArrowLeft"], 8), (to["next"], 1)):
+    for go, place in ((press["ArrowRight"], 2), (to["previous"], 1), (press["ArrowLeft"], 8), (to["next"], 1)):
         go()
         assert viewer.locator("#place").inner_text() == f"{place} of 8"
     for leave in (lambda: study.keyboard.press("Escape"), to["close"], lambda: study.mouse.click(5, 5), study.go_back):
@@ -170,14 +173,66 @@ def test_maps_of_the_kept_model_are_shown_when_they_are_switched_on(page):
     assert viewer.get_by_role("link").get_attribute("href").startswith("../../data/images/")
     page.keyboard.press("Escape")
     page.locator("#map button").first.click()
-    assert [image.is_visible() for image in page.locator("#feature img[alt^='where']").all()] == [True] * 4
+    assert [image.is_visible() for image in page.locator("#feature img[alt^='map of']").all()] == [True] * 4
     assert not page.locator("#radius").is_visible()  # a kept model has one
+
+
+def test_the_map_of_the_first_photograph_is_wiped_over_it_by_hand(page):
+    for part, clip in (
+        ("0", "inset(0px 100% 0px 0px)"),
+        ("25", "inset(0px 75% 0px 0px)"),
+        ("100", "inset(0px 0% 0px 0px)"),
+    ):
+        page.locator("#wipe").fill(part)
+        assert page.locator(".wipe span").evaluate("span => getComputedStyle(span).clipPath") == clip
+
+
+def test_the_command_for_new_photographs_names_the_model_beside_the_page(page, file):
+    page.get_by_text("Annotate new photographs").click()
+    page.locator("#copy").click()
+    assert page.locator("#command").inner_text() == f"jointsparse annotate {file.parent}/model.skops FOLDER"
+    assert page.locator("#copy").inner_text() in ("Copied", "Selected: press Ctrl+C")
+
+
+def test_tags_to_check_are_listed_by_word_with_the_images_that_lack_it_or_have_it(page):
+    assert page.locator("#tags summary").count() == page.locator(".wall li").count() == 1  # of two words one is known
+    titles = page.locator("#tags h3").all_inner_texts()
+    assert [title.rpartition("”")[2] for title in titles] == [
+        " may be missing on these images",
+        " may be wrong on these images",
+    ]
+    page.locator("#tags .open").first.click()
+    assert page.locator("#viewer").is_visible()
+    page.keyboard.press("Escape")
+
+
+def test_the_search_is_one_click_away(page):
+    page.locator("#find").click()
+    assert page.evaluate("document.activeElement.id") == "seek"
+
+
+def test_the_curve_says_what_each_method_reaches_with_how_many_features(study):
+    texts = study.locator("#curve .legend span").all_inner_texts()
+    assert [text.partition(":")[0] for text in texts] == [
+        "l1,∞ with 33 % of the features",
+        "linear SVM with 33 % of the features",
+    ]
+    assert study.locator("#curve circle").count() == 2
+
+
+def test_the_page_prints_without_controls_and_with_whole_tables(browser, file):
+    page = browser.new_page()
+    page.emulate_media(media="print")
+    page.goto(file.as_uri())
+    assert not page.locator("nav").is_visible() and not page.locator("#seek").is_visible()
+    assert page.locator(".list").evaluate("box => box.scrollHeight <= box.clientHeight")
+    page.close()
 
 
 def test_the_slider_shows_features_come_and_go(study):
     slider = study.locator("#radius")
     coloured = "[...document.querySelectorAll('#map td')].filter((cell) => cell.style.background).length"
-    assert study.locator("#radius-text").inner_text().startswith("2, chosen by validation: 2 of 6 features in use")
+    assert study.locator("#radius-text").inner_text().startswith("2 (chosen by validation): 2 of 6 features in use")
     assert study.evaluate(coloured) == 6
     slider.focus()
     study.keyboard.press("ArrowLeft")
@@ -197,7 +252,7 @@ def test_a_feature_shows_for_which_words_it_speaks(study):
 def test_claims_open_on_demand(page):
     details = page.locator("details.claim")
     assert not details.locator("table").is_visible()
-    page.get_by_text("Do the papers' findings hold here? 1 undecided.").click()
+    page.get_by_text("Of the papers' 1 claim here, 1 is undecided.").click()
     details.locator("summary").click()
     assert details.locator("table").is_visible()
     assert HOSTILE in details.inner_text()
@@ -221,7 +276,7 @@ def test_everything_is_reached_by_keyboard(study):
     for _ in range(90):
         study.keyboard.press("Tab")
         reached.add(study.evaluate("document.activeElement.id || document.activeElement.tagName"))
-    assert {"study", "order", "seek", "maps", "radius", "BUTTON", "INPUT", "SUMMARY", "A"} <= reached
+    assert {"find", "study", "order", "seek", "maps", "radius", "BUTTON", "INPUT", "SUMMARY", "A"} <= reached
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -237,22 +292,33 @@ def test_every_text_stands_out_from_what_is_behind_it(browser, file, scheme):
 @pytest.mark.parametrize("width", [390, 1400])
 def test_the_first_screen_has_a_photograph_and_is_no_wider_than_itself(page, width):
     page.set_viewport_size({"width": width, "height": 800})
-    assert page.locator(".wall img").first.bounding_box()["y"] < 700
+    assert page.locator(".wipe img").first.bounding_box()["y"] < 400
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.locator("#word .open").first.click()
     assert page.locator("#viewer").bounding_box()["width"] <= width
 
 
+def test_a_mouse_hits_what_it_points_at(page):
+    """WCAG 2.2, target size: 24 pixels."""
+    targets = page.locator(
+        "nav a, summary, select, button, input:not([type=radio], [type=checkbox], [type=range]), .door"
+    )
+    assert (
+        targets.evaluate_all("ones => ones.map((one) => one.offsetHeight).filter((height) => height && height < 24)")
+        == []
+    )
+
+
 def test_fingers_hit_what_they_point_at(page):
     page.set_viewport_size({"width": 390, "height": 800})
-    targets = "nav a, summary, select, .list button, .controls label, .open, #map button"
+    targets = "nav a, summary, select, .list button, .controls label, .open, #map button, .door"
     heights = "ones => ones.map((one) => one.offsetHeight).filter((height) => height && height < 44)"
     assert page.locator(targets).evaluate_all(heights) == []
 
 
 def test_the_list_of_pages_leads_there_and_back(page):
-    page.get_by_text("all datasets").click()
-    assert page.locator("main").inner_text().count(HOSTILE) == 5
+    page.get_by_text("All datasets").click()
+    assert page.locator("main").inner_text().count(HOSTILE) == 6
     assert page.locator(".card .marks li").count() == 2
     page.get_by_role("link", name="mine").click()
     assert page.locator("h1").inner_text() == "mine"

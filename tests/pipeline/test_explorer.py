@@ -13,6 +13,7 @@ from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
 from jointsparse.pipeline.explorer import findings, thumbnails
+from jointsparse.pipeline.explorer.frame import index
 from jointsparse.pipeline.explorer.page import _mean_precision, page
 from jointsparse.pipeline.explorer.sharing import sharing_of
 from jointsparse.pipeline.explorer.study import _precision_by_word, study_answers
@@ -27,6 +28,7 @@ from jointsparse.pipeline.explorer.words import (
     wall_of,
     words_of,
 )
+from jointsparse.pipeline.figures import style
 from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.scores.learnt import by_size
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
@@ -101,26 +103,68 @@ def test_a_kept_model_has_a_page_of_its_own_without_any_study(rng):
     (model,) = data_of(shown.html)["studies"]
     assert model["name"] == "the kept model" and shown.images and shown.findings["warnings"] == 1
     for said in (
-        "The 2 most frequent of 374 words were taken: n_words: 374 takes all.",
-        "The kept model, l1,∞, uses 5 of 6 features. With all 6, l2 would give a mean AUC of 0.700",
+        "The model learns the 2 most frequent of 374 words; to learn all, set n_words to 374 in config.yaml.",
+        "The kept model, l1,∞, uses 5 of 6 features and is ahead of l2, which uses all of them",
         "<th>l1,∞, kept</th><td>0.750",
         "<td>12 of 30</td><td>1.5</td><td>2</td>",
-        "tests look better than they are",
+        "so the test results are too good",
         'id="sharing"',
         "<label hidden>Study",
     ):
         assert said in text, said
-    assert "Where methods are compared" not in text and "learn no words" not in text
+    assert "In the comparison of methods" not in text and "do not learn words" not in text
 
 
 def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_chance(rng):
     kept = kept_model(rng)
     order = np.argsort(-kept.answers.scores[METHODS[0]][:, 1])
-    wall = re.search('<ul class="wall">(.*)</header>', made(rng, kept=kept).html, re.DOTALL)[1]
+    wall = re.search('<ul class="wall">(.*)<section id="words">', made(rng, kept=kept).html, re.DOTALL)[1]
     assert re.findall('src="(.*?)"', wall) == [thumbnails.file_of(5 + row) for row in order[:3]]
     assert wall.count('class="without"') == 3 - kept.answers.labels[order[:3], 1].sum()
-    assert f"{kept.answers.labels[order[:10], 1].sum()} of the first 10 are right" in wall
-    assert f'Not told from chance by their AUC: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
+    assert f'Not recognised better than chance: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
+
+
+def test_a_tile_has_a_full_dot_for_each_image_that_is_right_and_a_line_where_guessing_is(rng):
+    kept = kept_model(rng)  # whose card says that half of the first ten are right, and a third have the word
+    (dots,) = re.findall('<svg class="dots".*?</svg>', made(rng, kept=kept).html, re.DOTALL)
+    assert 'aria-label="5.0 of 10 right, 3.3 by guessing"' in dots and 'd="M40.0 0v14"' in dots
+    assert re.findall('fill-opacity="(.*?)"', dots) == ["1.00"] * 5 + ["0.00"] * 5
+
+
+def test_the_page_begins_with_the_map_of_the_highest_ranked_photograph_that_has_the_best_word(rng):
+    kept = kept_model(rng)
+    scores, labels = kept.answers.scores[METHODS[0]][:, 1], kept.answers.labels[:, 1].copy()
+    best, second = np.argsort(-scores)[:2].tolist()
+    labels[second] = True
+    for right in (True, False):
+        labels[best] = right
+        named = kept._replace(
+            answers=kept.answers._replace(labels=np.column_stack([kept.answers.labels[:, 0], labels]))
+        )
+        text = made(rng, kept=named).html
+        assert thumbnails.file_of(5 + (best if right else second), 1) in text
+        assert f"The model gives this photograph rank {1 if right else 2} of 30." in text
+    command = re.search('<code id="command">(.*?)</code>', made(rng, kept=kept).html)[1]
+    assert re.sub("<.*?>", "", command) == "jointsparse annotate results/mine/model.skops FOLDER"
+    assert 'class="wipe"' not in made(rng).html and 'id="command"' not in made(rng).html
+
+
+def test_all_numbers_of_a_study_are_means_over_its_runs(rng):
+    """The wall once counted the images of one run, where the table had a mean over runs."""
+    mine = study(rng)
+    learnt = mine.answers.learnt.assign(first=0.85, p_holm=0.0, validation_word=False, weight=1)
+    means = mine.tables["means"].assign(auc_weighted=0.814)
+    about = {**mine.answers.about, "means": {"auc": 0.814}}
+    mine = mine._replace(answers=mine.answers._replace(learnt=learnt, about=about))
+    text = html.unescape(made(rng, studies=[mine._replace(tables={**mine.tables, "means": means})]).html)
+    assert "On average 8.5 of the 10 highest-ranked images are right (mean AUC 0.814 on 30 test images)" in text
+    assert text.count('aria-label="8.5 of 10 right') == 3
+    assert "<td>8.5</td>" in text and "<strong>0.814</strong>" in text
+    (curve,) = [one["curve"] for one in data_of(made(rng, studies=[mine]).html)["studies"]]
+    last = mine.tables["means"].query("n == 20")[["features", "auc_weighted"]].to_numpy()
+    np.testing.assert_allclose([one["chosen"] for one in curve], last, rtol=1e-5)
+    mean = mine.tables["sparsity"].query("n == 20").groupby(["method", "radius"])[["features", "auc_weighted"]].mean()
+    np.testing.assert_allclose(curve[0]["path"], mean.loc[METHODS[0]].to_numpy(), rtol=1e-5)
 
 
 def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
@@ -128,13 +172,12 @@ def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
         "recognised": True,
         "auc": 0.7,
         "by_chance": 1,
-        "precision": 0.5,
         "highest": [[3, 1], [4, 4]],
         "errors": [[5, 2], [6, 3]],
         "telling": list("stuvwxyz"),
     }
-    told = {"a": {"right": 2}, "b": {"right": 7}, "c": {"right": 2, "auc": 0.8}, "d": {"recognised": False}}
-    wall, unknown = wall_of([{"word": word, "methods": {"l1": own | more}} for word, more in told.items()], "l1")
+    numbers = {"a": {"first": 0.2}, "b": {"first": 0.7}, "c": {"first": 0.2, "auc": 0.8}, "d": {"recognised": False}}
+    wall, unknown = wall_of([{"word": word, "methods": {"l1": own | more}} for word, more in numbers.items()], "l1")
     assert ([(tile["word"], tile["images"]) for tile in wall], unknown) == (
         [(word, [(3, True), (5, False), (6, False)]) for word in "bca"],
         ["d"],
@@ -187,16 +230,16 @@ def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):
     without = study(rng)._replace(answers=None)
     shown = page("digits", [without], images=images, captions=captions, left_out=None, claims="", verdicts={"holds": 2})
     assert shown.images == []  # features are no pictures
-    assert "Do the papers&#39; findings hold here? 2 yes." in shown.html
+    assert "Of the papers&#39; 2 claims here, 2 hold." in shown.html and not shown.findings["demonstration"]
     assert (shown.findings["verdicts"], shown.findings["numbers"]) == ({"holds": 2}, {"samples": "100"})
     assert data_of(shown.html)["studies"] == []
 
 
 def test_the_first_screen_says_what_was_used_and_the_worst_warning(rng):
     header = html.unescape(re.search("<header>(.*?)</header>", made(rng).html, re.DOTALL)[1])
-    told = " ".join(header.split())
-    assert '40 images were used; <a href="#data-used">left out</a>: 2 files, captions or labels. ' in told
-    assert '<a href="#data-used">1 warning</a>: Some fits may be more than 5 %' in told
+    shown = " ".join(header.split())
+    assert '40 images were used; 2 files, captions or labels were <a href="#data-used">left out</a>. ' in shown
+    assert '<a href="#data-used">1 warning</a>: The objective of some fits may be more than 5 %' in shown
 
 
 def test_a_vocabulary_names_every_feature(rng):
@@ -416,7 +459,7 @@ def test_fits_of_other_images_are_refused():
 
 # Findings
 
-CAN, WELL = "can be recognised better than by chance", "with at least 5 of the first 10 right"
+CHANCE, WELL = "better than chance", "with at least 5 of the 10 highest-ranked right."
 
 
 def learnt(p_holm):
@@ -429,65 +472,82 @@ def learnt(p_holm):
 @pytest.mark.parametrize(
     ("p_holm", "labels", "expected"),
     [
-        (0.01, "words", f"7 of 7 words {CAN}, 2 of them {WELL}; best: g, f, e."),
-        ([0.9] + [0.01] * 7, "topics", f"6 of 7 topics {CAN}, 2 of them {WELL}; best: g, f, e; not: a."),
-        ([0.9] * 6 + [0.01] * 2, "words", f"1 of 7 words {CAN}, 1 of them {WELL}; best: g; not: a, b, c and 3 more."),
-        (0.9, "classes", f"0 of 7 classes {CAN}; not: a, b, c and 4 more."),
+        (0.01, "words", f"7 of 7 words {CHANCE}, 2 of them {WELL} Best: g, f, e."),
+        ([0.9] + [0.01] * 7, "topics", f"6 of 7 topics {CHANCE}, 2 of them {WELL} Best: g, f, e. Not recognised: a."),
+        (
+            [0.9] * 6 + [0.01] * 2,
+            "words",
+            f"1 of 7 words {CHANCE}, 1 of them {WELL} Best: g. Not recognised: a, b, c and 3 more.",
+        ),
+        (0.9, "classes", f"0 of 7 classes {CHANCE}. Not recognised: a, b, c and 4 more."),
     ],
 )
 def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
-    assert findings.sentence(learnt(p_holm), labels) == expected
+    assert findings.sentence(learnt(p_holm), labels) == f"The kept model recognises {expected}"
 
 
 def test_of_fewer_than_ten_test_images_half_are_enough():
-    said = findings.sentence(learnt(0.01)[:1].assign(right=2), n_test=3)
-    assert said == f"1 of 1 word {CAN}, 1 of them with at least 2 of the first 3 right; best: a."
+    said = findings.sentence(learnt(0.01)[:1].assign(right=2), by="l1", n_test=3)
+    assert (
+        said == f"L1 recognises 1 of 1 word {CHANCE}, 1 of them with at least 2 of the 3 highest-ranked right. Best: a."
+    )
 
 
 def test_all_features_are_compared_with_those_of_the_kept_model():
     norms = fits().norms
-    kept = "The kept model, l1,∞, uses 5 of 6 features."
-    all_features = " With all 6, l2 would give a mean AUC of 0.700 (0.600 to 0.800) instead of 0.750."
-    assert findings.against_all_features(norms) == kept + all_features
-    assert findings.against_all_features(norms[:1]) == kept
+    assert findings.against_all_features(norms) == (
+        "The kept model, l1,∞, uses 5 of 6 features and is ahead of l2, which uses all of them: its mean AUC is 0.750, "
+        "that of l2 is 0.700 (95 % interval 0.600 to 0.800)."
+    )
+    for auc, where in ((0.745, "level with l2"), (0.755, "level with l2"), (0.8, "behind l2")):
+        other = norms.assign(auc=[0.75, auc])
+        assert f" and is {where}, which uses all of them: " in findings.against_all_features(other)
+    assert findings.against_all_features(norms[:1]) == "The kept model, l1,∞, uses 5 of 6 features."
     of_l2 = norms.assign(kept=~norms["kept"])
     assert findings.against_all_features(of_l2) == "The kept model, l2, uses all 6 features."
     without_interval = norms.assign(auc_low=np.nan, features=5)
-    assert "With only 5, l2 would give a mean AUC of 0.700 instead of" in findings.against_all_features(
-        without_interval
+    assert findings.against_all_features(without_interval).endswith(
+        "which uses 5: its mean AUC is 0.750, that of l2 is 0.700."
     )
+    assert findings.share_of_features(norms) == "83 %"
 
 
 def test_how_sure_it_is_compares_with_the_best_other_method(rng):
     table, means = learnt(0.01), study(rng).tables["means"]
     table["weight"] = [1, 1, 1, 1, 1, 1, 4, 1]  # the most for g, whose first ten are right
+    numbers = {"auc": 0.69, "n_test": 1200}
+    first = "On average 4.5 of the 10 highest-ranked images are right (mean AUC 0.690 on 1,200 test images)."
     for other, where in ((0.02, "0.020 behind"), (-0.02, "0.020 ahead of"), (-0.009, "level (within 0.01) with")):
         means["auc_weighted"] = np.where(means["method"] == "svm-l2", 0.8 + other, 0.8)
-        assert findings.how_sure(table, "hinge-l1inf", means, n_test=1200) == (
-            "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images). "
-            f"Where methods are compared, l1,∞ is {where} the best other one, linear SVM."
+        assert findings.how_sure(table, "hinge-l1inf", means, **numbers) == (
+            f"{first} In the comparison of methods, l1,∞ is {where} the best other method, linear SVM."
         )
-    without = findings.how_sure(table, "hinge-l1inf", None, n_test=1200)
-    assert without == "On average 4.5 of the first 10 images are right (mean AUC 0.690 on 1,200 test images)."
+    assert findings.how_sure(table, "hinge-l1inf", None, **numbers) == first
     worse = means[means["method"] == "svm-l2"].assign(method="hinge-l1", auc_weighted=0.6)
-    three = findings.how_sure(table, "hinge-l1inf", pd.concat([worse, means]), n_test=1200)
-    assert three.endswith("the best other one, linear SVM.")
+    three = findings.how_sure(table, "hinge-l1inf", pd.concat([worse, means]), **numbers)
+    assert three.endswith("the best other method, linear SVM.")
     alone = means[means["method"] == "svm-l2"]
-    said = findings.how_sure(table[7:], "hinge-l1inf", alone, n_test=12, things="samples")  # h, which chose the radius
-    assert said == "On average 10.0 of the first 10 samples are right (mean AUC 1.000 on 12 test samples)."
+    said = findings.how_sure(
+        table[7:], "hinge-l1inf", alone, auc=1.0, n_test=12, things="samples"
+    )  # h chose the radius
+    assert said == "On average 10.0 of the 10 highest-ranked samples are right (mean AUC 1.000 on 12 test samples)."
 
 
-def test_words_that_are_not_recognised_are_rarer_or_not():
-    table = learnt([0.9, 0.9] + [0.01] * 6)
-    said = findings.why_not(table.assign(positives=[1, 1] + [20] * 6), "samples", "topics")
-    assert said == ("Topics that are not recognised are rarer than the others: 1 test sample against 20 (medians).")
-    assert " not much rarer than the others: 20 test images" in findings.why_not(table)
+@pytest.mark.parametrize(
+    ("rare", "why"),
+    [(14, "rarer than"), (16, "about as frequent as"), (26, "about as frequent as"), (27, "more frequent than")],
+)
+def test_words_that_are_not_recognised_are_rarer_or_more_frequent_or_neither(rare, why):
+    table = learnt([0.9, 0.9] + [0.01] * 6).assign(positives=[rare, rare] + [20] * 6)
+    assert findings.why_not(table, "samples", "topics") == (
+        f"The topics that are not recognised are {why} the others: the median is {rare} test samples against 20."
+    )
     assert [findings.why_not(learnt(p)) for p in (0.01, 0.9)] == ["", ""]
 
 
 def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():
     warned = [
-        ("radius at the upper edge of its grid", "n=5"),
+        ("radius at the upper edge of its grid", "run=2, n=5, method=hinge-l1inf, radius=30.0"),
         ("a new kind", ""),
         ("certified gap: 7%", np.nan),
         ("left out, too few test images with it: 0", ""),
@@ -495,15 +555,21 @@ def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():
     table = pd.DataFrame(warned, columns=["warning", "first"]).assign(table="chosen", rows=1, of=9)
     shown = findings.warnings_of({"annotation": table}, "samples", "topics")
     assert [(one["severity"], one["text"]) for one in shown] == [
-        ("wrong", "Some fits may be more than 5 % away from their optimum: they need more steps."),
+        (
+            "wrong",
+            "The objective of some fits may be more than 5 % above its minimum: they need more iterations.",
+        ),
         ("wrong", "Other warnings."),
-        ("note", "Some topics are on too few samples to be learnt and tested: they are left out."),
-        ("note", "The largest strength that was tried was chosen: a larger one may do better."),
+        ("note", "Some topics occur on too few samples to be learnt and tested, and are left out."),
+        ("note", "Validation chose the largest radius or C of the grid: a larger value may do better."),
     ]
-    assert shown[3]["details"] == ["annotation, chosen: radius at the upper edge of its grid (1 of 9 rows, first n=5)"]
+    assert shown[3]["details"] == [
+        "annotation: radius at the upper edge of its grid, in 1 of 9 rows of the table chosen; "
+        "first: run 2, n 5, l1,∞, radius 30"
+    ]
     of_runs = table[:3].assign(table=["tasks_run1", "tasks_run2", "left_out"], warning=["a", "a", "b"], first="")
     (shown,) = findings.warnings_of({"annotation": of_runs, "stories": of_runs[2:]})
-    assert shown["details"] == ["annotation, tasks of 2 runs: a (2 of 18 rows)"]  # what is left out has a list
+    assert shown["details"] == ["annotation: a, in 2 of 18 rows of the table tasks of 2 runs"]  # left_out has a list
 
 
 def test_every_kind_of_flag_has_one_meaning_in_plain_words():
@@ -534,3 +600,29 @@ def test_pixels_become_a_picture():
     assert [picture[0, 0, 0], picture[0, -1, 0], picture[-1, 0, 0], picture[-1, -1, 0]] == [255, 128, 0, 0]
     assert thumbnails.of_features(np.zeros(5)) is None
     assert thumbnails.encoded(picture)[8:12] == b"WEBP"
+
+
+# The list of pages
+
+
+def card(name, **values):
+    return {"dataset": name, "sentence": "", "point": "", "note": "", "warnings": 0, "numbers": {}, "verdicts": {}} | {
+        "pictures": [],
+        "demonstration": False,
+        **values,
+    }
+
+
+def test_demonstrations_stand_folded_below_all_other_pages():
+    cards = [card("collage", demonstration=True), card("mine", point="few features")]
+    text = index(cards)
+    assert text.index("mine/index.html") < text.index("<details") < text.index("collage/index.html")
+    assert "<strong>few features</strong>" in text and '<details class="demonstrations">' in text
+    assert '<details class="demonstrations" open>' in index(cards[:1])
+    assert "<details" not in index(cards[1:])
+
+
+def test_pages_and_figures_share_the_colours_of_the_norms():
+    text = index([])
+    for name, colours in style.PALETTE.items():
+        assert re.findall(f"--{name}: (#[0-9a-f]+);", text) == list(colours)

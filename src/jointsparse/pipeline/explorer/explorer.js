@@ -1,11 +1,12 @@
 "use strict";
-// Draws what the page's data hold: a list of words, one word, one picture, the map of weights, one feature. Text enters
-// the page as text alone (textContent), never as HTML.
+// Draws what the page's data hold: a list of words, one word, tags to check, one picture, the map of weights, one
+// feature. Text enters the page only as text (textContent), never as HTML.
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
   if (!data || !data.studies || !data.studies.length) return;
-  const NORMS = ["l1inf", "l1", "l2", "l12"]; // which have colours of their own, see explorer.css
-  const LONGEST = 60, LEVELS = 20; // characters of a caption; levels of a score for each standard deviation
+  const NORMS = ["l1inf", "l1", "l2", "l12"]; // the norms with colours of their own, see PALETTE in figures/style.py
+  const LONGEST = 60, LEVELS = 20; // characters of a caption; steps of a packed score in a standard deviation
+  const OPEN = 2; // words whose tags to check are shown without a click
   const at = (id) => document.getElementById(id);
   const state = { study: data.studies[0], method: "", word: "", feature: -1, order: "first", sought: "", view: null };
 
@@ -19,7 +20,7 @@
     return made;
   }
 
-  // A word in a sentence: letters that run from right to left order nothing but themselves.
+  // A word in a sentence. Letters that run from right to left must not reorder the sentence around them.
   function isolated(word) {
     return element("bdi", {}, word);
   }
@@ -63,6 +64,11 @@
       list();
     });
     at("radius").addEventListener("input", () => recolour());
+    at("find").addEventListener("click", (event) => {
+      event.preventDefault(); // following the link would take the focus away from the search
+      at("words").scrollIntoView();
+      at("seek").focus({ preventScroll: true });
+    });
     window.addEventListener("hashchange", follow);
     document.addEventListener("keydown", (event) => {
       const by = { j: 1, k: -1 }[event.key];
@@ -87,16 +93,16 @@
   function about() {
     const study = state.study;
     if (study.known_images) {
-      return `Trained on all ${study.known_images.toLocaleString("en")} labelled ${data.things}. ` +
-        `Means over its ${data.labels}: AUC ${number(study.means.auc)}, average precision ${number(study.means.precision)}, ` +
-        `${number(study.means.first * study.of_first, 1)} of the first ${study.of_first} right. Intervals are of 95 %, for new test ` +
-        `${data.things}.` + (study.with_maps ? " New photographs: jointsparse annotate model.skops FOLDER." : "");
+      return `The model has learnt from all ${study.known_images.toLocaleString("en")} labelled training and validation ${data.things}. ` +
+        `Averages over its ${data.labels}: AUC ${number(study.means.auc)}, average precision ${number(study.means.precision)}, ` +
+        `${number(study.means.first * study.of_first, 1)} of the ${study.of_first} highest-ranked ${data.things} right. ` +
+        `The 95 % intervals hold for new test ${data.things}.`;
     }
-    const median = study.runs > 2 ? ", the one with the median number of features," : "";
-    return `Run ${study.run} of ${study.runs}${median} with ${study.n} positive ${data.things} a ${data.label} chose the examples, the ROC curves and the ` +
-      `map. Numbers in the list are means over the runs in which the ${data.label} did not choose the radius. ` +
-      `Intervals are of 95 %, for new test ${data.things}` +
-      (study.runs > 1 ? " and new training sets." : " alone: one run says nothing of other training sets.");
+    const median = study.runs > 2 ? ", the run with the median number of features" : "";
+    return `The examples, the ROC curves and the map come from run ${study.run} of ${study.runs}${median}, with ${study.n} positive ` +
+      `${data.things} for each ${data.label}. The numbers in the list are means over the runs in which the ${data.label} did not choose the radius. ` +
+      (study.runs > 1 ? `The 95 % intervals hold for new test ${data.things} and new training sets.` :
+        `The 95 % intervals hold for new test ${data.things}, but a single run says nothing about other training sets.`);
   }
 
   function begin() {
@@ -107,7 +113,7 @@
       ...study.methods.map((one) => {
         const radio = element("input", { type: "radio", name: "method", value: one.name });
         radio.addEventListener("change", () => choose(one.name));
-        return element("label", { title: one.name }, radio, " ", one.label);
+        return element("label", {}, radio, " ", one.label);
       })
     );
     choose(study.best);
@@ -120,7 +126,9 @@
     for (const radio of at("method").querySelectorAll("input")) radio.checked = radio.value === method;
     list();
     word();
+    tags();
     map();
+    curve();
   }
 
   // Words.
@@ -150,7 +158,7 @@
         button.addEventListener("click", () => go(one.word));
         return element(
           "tr",
-          { className: own.recognised ? "" : "chance", title: own.recognised ? "" : "not told from chance" },
+          { className: own.recognised ? "" : "chance", title: own.recognised ? "" : "no better than chance, as far as the test tells" },
           element("td", {}, button),
           element("td", {}, number(own.auc)),
           element("td", {}, meter(own)),
@@ -165,7 +173,7 @@
     press();
   }
 
-  // The AUC from chance, .5, to 1, and its interval as a line.
+  // A bar for the AUC from chance (.5) to 1, with its interval as a line.
   function meter(own) {
     const place = (auc) => `${200 * (Math.min(1, Math.max(0.5, auc || 0)) - 0.5)}%`;
     const bar = element("i", {}), line = element("b", {});
@@ -173,8 +181,8 @@
     if (own.recognised) bar.style.background = colour(state.method);
     line.style.left = place(own.low);
     line.style.width = `calc(${place(own.high)} - ${place(own.low)})`;
-    const told = own.low === null ? "" : `95 % interval: ${number(own.low)} to ${number(own.high)}`;
-    return element("span", { className: "meter", title: told }, bar, own.low === null ? "" : line);
+    const interval = own.low === null ? "" : `95 % interval: ${number(own.low)} to ${number(own.high)}`;
+    return element("span", { className: "meter", title: interval }, bar, own.low === null ? "" : line);
   }
 
   function press() {
@@ -186,7 +194,7 @@
     }
   }
 
-  // The address of a word. Its page follows what the address says, so that the back button works.
+  // Go to a word by its address, so that the back button works.
   function go(name, instead) {
     const address = `#word=${encodeURIComponent(name)}`;
     show(name);
@@ -232,24 +240,25 @@
     const tested = own.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.labels})`;
     const facts = [
       `${one.positives} of ${own.of} test ${data.things} have it`,
-      `AUC ${number(own.auc)}${interval}, ${own.recognised ? "better than chance" : "not told from chance"}${tested}`,
+      `AUC ${number(own.auc)}${interval}, ${own.recognised ? "better than chance" : "not significantly better than chance"}${tested}`,
       `average precision ${number(own.precision)}`,
       `${number(own.n_features, 0)} features`,
     ];
     if (one.best) facts.push(`best method: ${label(one.best)}`);
-    if (one.always) facts.push(`this ${data.label} helped to choose the radius in every run, so it is no test ${data.label}`);
-    else if (one.chose) facts.push(`this ${data.label} helped to choose the radius in run ${state.study.run}, which its numbers leave out`);
+    if (one.always) facts.push(`this ${data.label} helped to choose the radius in every run, so its numbers are too good`);
+    else if (one.chose) facts.push(`this ${data.label} helped to choose the radius in run ${state.study.run}, so its numbers leave that run out`);
     const beside = own.beside.flatMap(([other, count], i) => [`${i ? ", " : ""}${count} have “`, isolated(other), "”"]);
-    const listed = state.study === data.studies[0] && state.method === state.study.best && own.recognised;
+    const first = state.study.of_first, several = state.study.runs > 1;
+    const right = `${number(own.first * first, several ? 1 : 0)} of the ${first} highest-ranked ${data.things} are right` +
+      (several ? ` on average over runs (${own.right} in the run shown)` : "") + `; guessing would give ${number(own.by_chance, 1)}. `;
     at("word").replaceChildren(
       element("h3", {}, "“", isolated(one.word), `” by ${label(state.method)}`),
-      element("p", {}, element("strong", {}, `${own.right} of the first ${state.study.of_first} are right, ${number(own.by_chance, 1)} would be by chance. `), facts.join("; ") + "."),
-      own.telling ? element("p", {}, `Telling features: ${own.telling.join(", ") || "none"}.`) : "",
-      gallery("Ranked highest, and right", own.highest),
-      beside.length ? element("p", {}, `Of the ${own.top} ${data.things} ranked highest, `, ...beside, ": at least twice as many as by chance.") : "",
-      gallery(`Errors: ranked highest without the ${data.label}`, own.errors),
-      gallery(`Misses: ranked lowest with the ${data.label}`, own.misses),
-      listed ? element("p", {}, "More that may be mislabelled: ", element("a", { href: "errors.csv" }, "errors.csv")) : "",
+      element("p", {}, element("strong", {}, right), facts.join("; ") + "."),
+      own.telling ? element("p", {}, `Features with the largest weights for it: ${own.telling.join(", ") || "none"}.`) : "",
+      gallery(`The highest-ranked ${data.things} with the ${data.label}`, own.highest),
+      beside.length ? element("p", {}, `Of the ${own.top} highest-ranked ${data.things} `, ...beside, ", at least twice as many as expected by chance.") : "",
+      gallery(`The highest-ranked ${data.things} without the ${data.label}, which may be missing there`, own.errors),
+      gallery(`The lowest-ranked ${data.things} with the ${data.label}`, own.misses),
       legend(),
       element("div", { className: "charts" }, own.sizes.length ? bySize(one) : "", roc(one))
     );
@@ -278,19 +287,47 @@
     );
   }
 
+  // Images that look mislabelled, by word: the best known words first, and the worst images of a word first.
+  function tags() {
+    const known = state.study.words.map((one) => [one, one.methods[state.method]]).filter(([, own]) => own.recognised);
+    known.sort(([, a], [, b]) => b.first - a.first || b.auc - a.auc);
+    at("tags").replaceChildren(...known.map(([one, own], i) => {
+      const clean = own.errors.length + own.misses.length ? "" : ": nothing to check";
+      const details = element("details", { className: "tag" }, element("summary", {}, element("strong", {}, isolated(one.word)), clean));
+      const fill = () => details.childElementCount > 1 || details.append(
+        ...(own.errors.length ? [images("may be missing on", one.word, own.errors)] : []),
+        ...(own.misses.length ? [images("may be wrong on", one.word, own.misses)] : [])
+      );
+      details.addEventListener("toggle", fill);
+      if (i < OPEN) {
+        details.open = true;
+        fill();
+      }
+      return details;
+    }));
+  }
+
+  // Images whose label of a word is to be checked. what: says of the word that it may be missing or wrong on them.
+  function images(what, name, ranked) {
+    const rows = ranked.map(([row]) => row), place = state.study.names.indexOf(name);
+    return element("div", {},
+      element("h3", {}, "“", isolated(name), `” ${what} these ${data.things}`),
+      element("div", { className: "gallery" }, ...ranked.map(([row, rank]) => picture(row, `rank ${rank}`, place, rows))));
+  }
+
   function cut(text) {
     const end = text.lastIndexOf(" ", LONGEST);
     return text.length <= LONGEST ? text : text.slice(0, end > 0 ? end : LONGEST) + " …";
   }
 
-  // A picture of a gallery, with the map of a place of the weights if there is one. rows: its neighbours.
-  function picture(row, told, place, rows) {
+  // An image of a gallery, with its map of a word or feature if there is one. title: its rank. rows: its neighbours.
+  function picture(row, title, place, rows) {
     const image = data.images[state.study.rows[row]];
     const captions = (image.file && image.text ? [image.text] : image.captions).join(" / "), all = `${image.name}: ${captions}`;
     const open = element("button", { type: "button", className: `open mapped ${place < state.study.names.length ? "" : "shown"}`, title: all });
-    open.append(...(image.file ? sights(image, place) : [image.text || toldOf(row) || image.name]));
+    open.append(...(image.file ? sights(image, place) : [image.text || summary(row) || image.name]));
     open.addEventListener("click", () => view(rows, rows.indexOf(row), place));
-    return element("figure", {}, open, element("figcaption", { title: all }, told ? element("strong", {}, told) : "", " ", cut(captions)));
+    return element("figure", {}, open, element("figcaption", { title: all }, title ? element("strong", {}, title) : "", " ", cut(captions)));
   }
 
   function sights(image, place) {
@@ -306,10 +343,10 @@
   function map_of(image, place) {
     const name = state.study.names[place] || "the feature";
     const file = image.file.replace(".webp", `-${String(place).padStart(3, "0")}.webp`);
-    return element("img", { loading: "lazy", src: file, alt: `where “${name}” comes from` });
+    return element("img", { loading: "lazy", src: file, alt: `map of “${name}”` });
   }
 
-  // One picture, enlarged, and what the method says of it.
+  // An image, enlarged, and what the method says about it.
 
   const viewer = at("viewer");
 
@@ -317,17 +354,17 @@
     state.view = { rows, i, place };
     const study = state.study, row = rows[i], image = data.images[study.rows[row]];
     const sight = (...shown) => element("span", { className: "sight mapped shown" }, ...shown);
-    const pictures = image.file ? [sight(...sights(image, -1))] : [image.text || toldOf(row)];
+    const pictures = image.file ? [sight(...sights(image, -1))] : [image.text || summary(row)];
     if (mapped(image, place)) pictures.push(sight(...sights(image, place)));
     const asked = place >= 0 && place < study.names.length, own = ranked(row);
     at("viewed").textContent = image.name;
     at("place").textContent = `${i + 1} of ${rows.length}`;
     at("view").replaceChildren(
       element("div", { className: "sights" }, ...pictures),
-      element("p", {}, [...(image.file && image.text ? [image.text] : []), ...image.captions].join(" / "), " ", image.original ? element("a", { href: image.original, target: "_blank", rel: "noopener" }, "The file") : ""),
+      element("p", {}, [...(image.file && image.text ? [image.text] : []), ...image.captions].join(" / "), " ", image.original ? element("a", { href: image.original, target: "_blank", rel: "noopener" }, "Open the file") : ""),
       asked ? why(row, image, place, own) : "",
-      element("h3", {}, `What ${label(state.method)} says of it`),
-      element("p", { className: "faint" }, `Scores are in standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓: it has the ${data.label}.${study.unclear[row].length ? " ?: this is unknown." : ""}`),
+      element("h3", {}, `The scores of ${label(state.method)}`),
+      element("p", { className: "faint" }, `A score counts standard deviations from the mean of all ${study.n_test.toLocaleString("en")} test ${data.things}. ✓ marks the ${data.labels} that it has${study.unclear[row].length ? `, ? the ${data.labels} whose label is unknown` : ""}.`),
       element("div", { className: "said" }, ...said(row, image, own, (k) => {
         view(rows, i, k);
         viewer.querySelector(`[data-word="${k}"]`).focus();
@@ -336,27 +373,27 @@
     );
     if (viewer.open) return;
     viewer.showModal();
-    history.pushState({ viewer: true }, ""); // so that the back button closes it
+    history.pushState({ viewer: true }, ""); // the back button closes the viewer
   }
 
-  // What the method says of one word, and where that comes from.
+  // What the method says about a word, and why.
   function why(row, image, place, own) {
     const study = state.study, name = study.names[place], reasons = study.reasons;
-    const has = study.has[row].includes(place) ? "it has" : study.unclear[row].includes(place) ? "unknown whether it has" : "it is without";
-    const told = [`”: rank ${own.ranks[place]}, ${has} the ${data.label}.`];
-    if (mapped(image, place)) told.push("The map shows where this comes from: red is for it, blue against.");
+    const has = study.has[row].includes(place) ? "it has" : study.unclear[row].includes(place) ? "it is unknown whether it has" : "it does not have";
+    const said = [`”: rank ${own.ranks[place]}, and ${has} the ${data.label}.`];
+    if (mapped(image, place)) said.push(`On the map, red parts speak for the ${data.label} and blue parts against it.`);
     if (explained(image, place) && reasons) {
       const weights = unpacked(reasons.weights), n = study.names.length;
       const parts = reasons.values[row].map(([j, x]) => [reasons.features[j], x * weights[j * n + place]]);
       parts.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
       const some = (sign) => parts.filter(([, part]) => sign * part > 0).map(([feature]) => feature).join(", ") || "none";
-      told.push(`Of its features, for it: ${some(1)}. Against it: ${some(-1)}.`);
+      said.push(`Features that speak for it: ${some(1)}. Against it: ${some(-1)}.`);
     }
-    return element("p", {}, "“", isolated(name), told.join(" "));
+    return element("p", {}, "“", isolated(name), said.join(" "));
   }
 
   // The features of a sample that matter most.
-  function toldOf(row) {
+  function summary(row) {
     const reasons = state.study.reasons;
     return reasons && reasons.brief ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
   }
@@ -365,7 +402,7 @@
     return mapped(image, place) || Boolean(state.study.reasons && state.method === state.study.best);
   }
 
-  // Scores and ranks of every word for a test image.
+  // The scores and ranks of a test image for every word.
   function ranked(row) {
     const study = state.study, packed = study.said[state.method], n = study.names.length;
     const begin = n * Object.keys(study.rows).indexOf(String(row));
@@ -376,11 +413,11 @@
     };
   }
 
-  // Known images, from which the model has learnt, that it scores most alike.
+  // The images the model has learnt from that have the most similar scores.
   function near(row) {
     const rows = (state.study.alike || {})[row];
     return !rows ? [] : [
-      element("h3", {}, `Labelled ${data.things} that it scores alike`),
+      element("h3", {}, `Training and validation ${data.things} with the most similar scores`),
       element("div", { className: "gallery" }, ...rows.map((one) => data.images[one]).map((image) => element("figure", {},
         image.file ? element("img", { loading: "lazy", src: image.file, alt: image.name }) : image.name,
         element("figcaption", {}, cut(image.captions.join(" / ")))))),
@@ -392,7 +429,7 @@
     view(rows, (i + by + rows.length) % rows.length, place);
   }
 
-  // The score of every word, the highest first. { scores, ranks }: see `ranked`. draw: shows the map of a word.
+  // The scores of all words, the highest first. { scores, ranks }: see `ranked`. draw: shows the map of a word.
   function said(row, image, { scores, ranks }, draw) {
     const study = state.study;
     const most = Math.max(1, ...scores.map(Math.abs));
@@ -405,7 +442,7 @@
       const name = element(explained(image, k) ? "button" : "span", {}, sign + study.names[k]);
       if (explained(image, k)) {
         name.addEventListener("click", () => draw(k));
-        name.title = "show where it comes from";
+        name.title = "show what speaks for it";
         name.setAttribute("aria-pressed", String(k === state.view.place));
       }
       name.dataset.word = k;
@@ -416,7 +453,7 @@
     });
   }
 
-  // Charts. Every one has a frame of the same size, in which x and y are places from 0 to 1.
+  // Charts. All have frames of the same size, in which x and y go from 0 to 1.
 
   const WIDTH = 300, HEIGHT = 200, LEFT = 46, BELOW = 34, ABOVE = 8;
   const across = (x) => LEFT + x * (WIDTH - LEFT - 10);
@@ -430,7 +467,8 @@
       svg.append(drawn("text", { x: LEFT - 5, y: up(y) + 4, "text-anchor": "end" }, text));
     }
     for (const [x, text] of xTicks) {
-      svg.append(drawn("text", { x: across(x), y: HEIGHT - BELOW + 14, "text-anchor": "middle" }, text));
+      const anchor = x > 0.95 && String(text).length > 3 ? "end" : "middle"; // long texts stay within the chart
+      svg.append(drawn("text", { x: across(x) + (anchor === "end" ? 8 : 0), y: HEIGHT - BELOW + 14, "text-anchor": anchor }, text));
     }
     svg.append(drawn("text", { x: across(0.5), y: HEIGHT - 4, "text-anchor": "middle" }, xTitle));
     const title = drawn("text", { x: 10, y: up(0.5), "text-anchor": "middle" }, yTitle);
@@ -475,6 +513,33 @@
     return chart(`ROC curve of ${one.word}`, ticks, ticks, "false alarms", "hits", chance, ...lines);
   }
 
+  // The mean AUC against the share of the features in use. A line is a path of radii, a dot the chosen fit.
+  function curve() {
+    const curves = state.study.curve;
+    const points = curves.flatMap((one) => [one.chosen, ...one.path]).filter(([share, auc]) => share && auc !== null);
+    const least = Math.min(...points.map(([share]) => share)), logarithmic = least < 0.05;
+    const ends = [Math.min(...points.map(([, auc]) => auc)), Math.max(...points.map(([, auc]) => auc))];
+    const room = Math.max(0.01, 0.1 * (ends[1] - ends[0])), low = ends[0] - room, high = ends[1] + room;
+    const x = (share) => (logarithmic ? 1 - Math.log(share) / Math.log(least) : share), y = (auc) => (auc - low) / (high - low);
+    const lines = curves.flatMap((one) => [
+      line(one.path.map(([share, auc]) => [x(share), y(auc)]), colour(one.method), 1.5),
+      drawn("circle", { cx: across(x(one.chosen[0] || 1)), cy: up(y(one.chosen[1])), r: 5, fill: colour(one.method) }),
+    ]);
+    const shares = [0.0001, 0.001, 0.01, 0.1, 1], halves = [0, 0.5, 1];
+    const xTicks = (logarithmic ? shares.filter((share) => share >= least) : halves).map((share) => [x(share), `${+(100 * share).toPrecision(2)} %`]);
+    const step = high - low > 0.2 ? 0.1 : high - low > 0.1 ? 0.05 : high - low > 0.04 ? 0.02 : 0.01, yTicks = [];
+    for (let i = Math.ceil(low / step); i * step <= high; i++) yTicks.push([y(i * step), (i * step).toFixed(2)]);
+    const share = (part) => (part >= 0.995 ? "all features" : `${+(100 * part).toPrecision(2)} % of the features`);
+    at("curve").replaceChildren(
+      chart("mean AUC by share of the features", xTicks, yTicks, "features in use", "mean AUC", ...lines),
+      element("p", { className: "legend" }, ...curves.map((one) => {
+        const mark = element("i", {});
+        mark.style.background = colour(one.method);
+        return element("span", {}, mark, `${one.label} with ${share(one.chosen[0])}: ${number(one.chosen[1])}`);
+      }))
+    );
+  }
+
   // What words share.
 
   function unpacked(text) {
@@ -489,8 +554,8 @@
 
   function map() {
     const shared = state.study.sharing[state.method];
-    at("shared-by").textContent = shared.apart ? `A row with several colours is a feature that ${data.labels} share.` :
-      `With ${label(state.method)} a feature in use has a weight for nearly every ${data.label}: see for which ${data.labels} it speaks most.`;
+    at("shared-by").textContent = shared.apart ? `A row with several coloured cells is a feature that several ${data.labels} share.` :
+      `With ${label(state.method)} every feature in use has a weight for nearly every ${data.label}; the strongest colours show for which ${data.labels} it matters most.`;
     at("of-radius").hidden = shared.path.length < 2;
     const top = (k) => state.study.words.find((one) => one.word === state.study.names[k])?.methods[state.method].highest[0]?.[0];
     const head = element("tr", {}, element("th", {}), ...shared.words.map((k) =>
@@ -517,8 +582,8 @@
     const shared = state.study.sharing[state.method];
     const place = Number(at("radius").value);
     const fit = shared.path[place];
-    const chosen = place === shared.chosen ? ", chosen by validation" : "";
-    const shown = shared.features.length < fit.used ? `; the map shows ${shared.features.length}` : "";
+    const chosen = place === shared.chosen ? " (chosen by validation)" : "";
+    const shown = shared.features.length < fit.used ? `, of which the map shows ${shared.features.length}` : "";
     at("radius-text").textContent =
       `${at("of-radius").hidden ? "Radius " : ""}${fit.radius}${chosen}: ${fit.used} of ${shared.n_features} features in use${shown}; mean AUC ${number(fit.auc)}${state.study.run ? ` in run ${state.study.run}` : ""}`;
     at("radius").setAttribute("aria-valuetext", at("radius-text").textContent);
@@ -536,7 +601,7 @@
     const shared = state.study.sharing[state.method];
     if (state.feature < 0 || !shared.features.length) {
       at("feature").replaceChildren(
-        element("p", { className: "faint" }, shared.features.length ? "Choose a feature to see what it responds to." : "No feature is in use.")
+        element("p", { className: "faint" }, shared.features.length ? "Choose a feature to see the images it responds to." : "No feature is in use.")
       );
       return;
     }
@@ -545,18 +610,48 @@
     const row = unpacked(shared.path[Number(at("radius").value)].weights).slice(state.feature * n, (state.feature + 1) * n);
     const users = shared.words.map((k, j) => [state.study.names[k], row[j]]).filter(([, w]) => w);
     users.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
-    const told = (sign, most) => users.filter(([, w]) => sign * w > 0).map(([name]) => name).slice(0, most).join(", ") || "none";
+    const named = (sign, most) => users.filter(([, w]) => sign * w > 0).map(([name]) => name).slice(0, most).join(", ") || "none";
     const images = (rows) => element("div", { className: "gallery" }, ...rows.map((row) => picture(row, "", feature.place, rows)));
     const [high, low] = feature.images;
     at("feature").replaceChildren(
-      element("h3", {}, shared.apart ? `${feature.name}: ${users.length} of ${n} ${data.labels} use it` : `${feature.name}: most for ${told(1, 3)}`),
-      element("p", {}, `It speaks for: ${told(1)}. Against: ${told(-1)}.`),
+      element("h3", {}, shared.apart ? `${feature.name}: ${users.length} of ${n} ${data.labels} use it` : `${feature.name}: speaks most for ${named(1, 3)}`),
+      element("p", {}, `It speaks for: ${named(1)}. It speaks against: ${named(-1)}.`),
       ...(high.length ? [element("h3", {}, `Test ${data.things} with its largest values`), images(high)] : []),
       ...(low.length ? [element("h3", {}, `Test ${data.things} with its smallest values`), images(low)] : [])
     );
   }
 
+  // The photograph on top of the page, and the command that annotates new photographs.
+
+  function fillTop() {
+    if (at("wipe")) {
+      at("wipe").addEventListener("input", (event) => {
+        const map = document.querySelector(".wipe span");
+        map.style.animation = "none";
+        map.style.clipPath = `inset(0 ${100 - event.target.value}% 0 0)`;
+      });
+    }
+    if (!at("command")) return;
+    const folder = decodeURIComponent(location.pathname).replace(/[^/]*$/, "").replace(/^\/(?=[A-Z]:)/, "");
+    if (location.protocol === "file:") at("model").textContent = quoted(`${folder}model.skops`);
+    at("copy").addEventListener("click", async () => {
+      getSelection().selectAllChildren(at("command")); // what a reader sees, and copies where the clipboard is closed
+      try {
+        await navigator.clipboard.writeText(at("command").textContent);
+        at("copy").textContent = "Copied";
+      } catch {
+        at("copy").textContent = "Selected: press Ctrl+C";
+      }
+    });
+  }
+
+  // A path as an argument of a command.
+  function quoted(path) {
+    return /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+  }
+
   fillControls();
+  fillTop();
   begin();
   follow();
 })();

@@ -1,5 +1,6 @@
-"""Findings of a run for people who read one screen: a sentence, a table of methods, and warnings in plain words."""
+"""What a run has found, for readers of a single screen: a few sentences, a table of methods, and plain warnings."""
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -7,102 +8,106 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.metrics import FIRST
+from jointsparse.pipeline.figures.style import label
 from jointsparse.pipeline.flag import LEFT_OUT, Kind
 from jointsparse.pipeline.scores.flags import GAP
 
-NORMS = {"l1inf": "l1,∞", "l12": "l1,2"}  # others are called as they are
-SHOWN_WORDS = 3  # with the highest AUC, and with the lowest
-RARE = 0.75  # Choice: times the test images of other words
-CHANCE = 0.05  # Choice: of p-values after Holm's correction
-ALL_FEATURES = "l2"  # the norm that leaves no feature out
-LEVEL = 0.01  # Choice: mean AUCs that differ by no more are level
-WRONG, NOTE = "wrong", "note"  # a number is not what it says, or a remark that no number suffers from
-ANSWERS = {"holds": "yes", "does not hold": "no", "demonstration": "not judged on such data"}  # else the verdict
+SHOWN_WORDS = 3  # how many of the best, and of the unrecognised words a sentence names
+RARE = 0.75  # Choice: a word is rarer than others if it has less than this fraction of their test images
+CHANCE = 0.05  # Choice: the level of significance, after Holm's correction
+ALL_FEATURES = "l2"  # the norm that uses every feature
+LEVEL = 0.01  # Choice: mean AUCs that differ by at most this much count as level
+WRONG, NOTE = "wrong", "note"  # severities: a number on the page is not what it says, or a mere remark
+# What the page says for a verdict; any other verdict is written as it stands.
+ANSWERS = {"holds": "hold", "does not hold": "do not hold", "demonstration": "are not judged on demonstration data"}
 
 
 class Meaning(NamedTuple):
-    """What some kinds of flags mean to a reader, and what to do. severity: `WRONG` or `NOTE`."""
+    """What some kinds of flags mean to a reader, and what to do about them. severity: `WRONG` or `NOTE`."""
 
     severity: str
     text: str
     kinds: Collection[str]
 
 
-# The worst first.
+# The most severe come first.
 MEANINGS = (
     Meaning(
         WRONG,
-        "Some {labels} have scores that are not numbers: their rows mean nothing.",
+        "Some {labels} have scores that are not numbers, so their rows mean nothing.",
         {Kind.UNDEFINED, Kind.WORDS_UNDEFINED},
     ),
     Meaning(
         WRONG,
-        f"Some fits may be more than {100 * GAP:g} % away from their optimum: they need more steps.",
+        f"The objective of some fits may be more than {100 * GAP:g} % above its minimum: they need more iterations.",
         {Kind.CERTIFIED_GAP},
     ),
     Meaning(
         WRONG,
-        "An optimum that others are compared with is not exact: it needs more steps.",
+        "The optimum that methods are compared with is not exact: computing it needs more iterations.",
         {Kind.CERTIFIED_ONLY_TO},
     ),
     Meaning(
         WRONG,
-        "LinearSVC stopped early on some {labels}: raise max_iter or lower C.",
+        "LinearSVC stopped before it converged on some {labels}: raise max_iter or lower C.",
         {Kind.NOT_CONVERGED},
     ),
-    Meaning(WRONG, "Some {things} repeat in other splits: tests look better than they are.", {Kind.REPEATED}),
-    Meaning(NOTE, "Some {labels} are on too few {things} to be learnt and tested: they are left out.", LEFT_OUT),
+    Meaning(WRONG, "Some {things} occur in more than one split, so the test results are too good.", {Kind.REPEATED}),
+    Meaning(NOTE, "Some {labels} occur on too few {things} to be learnt and tested, and are left out.", LEFT_OUT),
     Meaning(
         NOTE,
-        "Some {labels} have the same score for all test {things}: nothing was learnt of them.",
+        "Some {labels} have the same score on all test {things}: nothing was learnt about them.",
         {Kind.TIED, Kind.WORDS_TIED},
     ),
     Meaning(
         NOTE,
-        "Some chosen fits rank the validation {things} no better than chance: their tests say little.",
+        "Some chosen fits rank the validation {things} no better than chance, so their test results say little.",
         {Kind.NO_BETTER},
     ),
-    Meaning(NOTE, "The largest first step was chosen: a larger one may do better.", {Kind.ETA0_UPPER}),
-    Meaning(NOTE, "The smallest first step was chosen: a smaller one may do better.", {Kind.ETA0_LOWER}),
-    Meaning(NOTE, "The largest strength that was tried was chosen: a larger one may do better.", {Kind.RADIUS_UPPER}),
-    Meaning(NOTE, "The smallest strength that was tried was chosen: a smaller one may do better.", {Kind.RADIUS_LOWER}),
-    Meaning(NOTE, "Some {things} have no feature at all.", {Kind.EMPTY}),
     Meaning(
         NOTE,
-        "Nearly all training {things} have one of the {labels}: there is little to learn of it.",
+        "Validation chose the largest initial step size of the grid: a larger value may do better.",
+        {Kind.ETA0_UPPER},
+    ),
+    Meaning(
+        NOTE,
+        "Validation chose the smallest initial step size of the grid: a smaller value may do better.",
+        {Kind.ETA0_LOWER},
+    ),
+    Meaning(
+        NOTE, "Validation chose the largest radius or C of the grid: a larger value may do better.", {Kind.RADIUS_UPPER}
+    ),
+    Meaning(
+        NOTE,
+        "Validation chose the smallest radius or C of the grid: a smaller value may do better.",
+        {Kind.RADIUS_LOWER},
+    ),
+    Meaning(NOTE, "In some {things} all features are zero.", {Kind.EMPTY}),
+    Meaning(
+        NOTE,
+        "Nearly all training {things} have one of the {labels}, so there is little to learn about it.",
         {Kind.NEARLY_ALL},
     ),
-    Meaning(NOTE, "Some {labels} have fewer training {things} than asked for: they got all.", {Kind.CAPPED}),
+    Meaning(
+        NOTE, "Some {labels} have fewer training {things} than the study asks for; all of them are used.", {Kind.CAPPED}
+    ),
     Meaning(
         NOTE,
-        "Some fits are perfect on their training {things}, as many others would be: more {things} would tell more.",
+        "Some fits are perfect on their training {things}, and so are other weights: more {things} would help.",
         {Kind.NOT_UNIQUE},
     ),
     Meaning(
         NOTE,
-        "Some methods have not come below the objective they began with: try other steps.",
+        "Some methods did not reduce the objective: try other step sizes.",
         {Kind.NO_LOWER},
     ),
-    Meaning(NOTE, "Some features are the same in all training {things}: they do no harm.", {Kind.CONSTANT}),
+    Meaning(NOTE, "Some features are constant over all training {things}, which does no harm.", {Kind.CONSTANT}),
 )
 OTHER = Meaning(WRONG, "Other warnings.", ())
 
 
-def label(method: str) -> str:
-    """Name that people use for a method of a study, or a norm.
-
-    >>> label("hinge-l1inf"), label("logistic-l12"), label("svm-l2")
-    ('l1,∞', 'l1,2 (logistic)', 'linear SVM')
-    """
-    if method == "svm-l2":
-        return "linear SVM"
-    loss, _, norm = method.rpartition("-")
-    name = NORMS.get(norm, norm)
-    return name if loss in ("", "hinge") else f"{name} ({loss})"
-
-
 def percent(fraction: float) -> str:
-    """A fraction in per cent, to two digits.
+    """Format a fraction in per cent with two digits.
 
     >>> percent(0.0345), percent(1.0)
     ('3.5 %', '100 %')
@@ -111,7 +116,7 @@ def percent(fraction: float) -> str:
 
 
 def some(count: int, plural: str) -> str:
-    """So many of some things, in English.
+    """Format a count with its noun, in the singular where the count is 1.
 
     >>> some(1, "words"), some(1, "classes"), some(1200, "images")
     ('1 word', '1 class', '1,200 images')
@@ -120,16 +125,26 @@ def some(count: int, plural: str) -> str:
 
 
 def one_of(plural: str) -> str:
-    """The singular of a plural, such as "topic" or "class"."""
+    """Return the singular of a plural, such as "topic" or "class"."""
     return plural.removesuffix("es" if plural.endswith("sses") else "s")
 
 
 def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) -> list[dict[str, Any]]:
-    """A row for each method, with a cell for each size: AUC with its half width over runs, and the share of features.
+    """Make the table of methods: a row for each method, with a cell for each size of the training sets.
 
-    means: see `scores.runs.means`. In the average of the AUC each positive weighs the same, over words that were not
-    used for validation. differences: the leads of the first method, if there are others. lead: in words, that of the
-    first method over another with the largest training sets; nothing if there is none.
+    Parameters
+    ----------
+    means : DataFrame
+        See `scores.runs.means`. The mean AUC weights each positive equally, over the words that did not choose the
+        radius.
+    differences : DataFrame, optional
+        The leads of the first method over the others.
+
+    Returns
+    -------
+    list of dict
+        Of each method its name, its label, its cells (mean AUC, half the width of the interval over runs, share of the
+        features in use), and as text the lead of the first method over it with the largest training sets.
     """
     auc, features = means["auc_weighted"], means["features"].map(percent)
     best = auc == means.groupby("n")["auc_weighted"].transform("max")
@@ -147,7 +162,7 @@ def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) 
 
 
 def _leads(differences: pd.DataFrame) -> dict[Any, str]:
-    """The lead over each other method with the largest training sets, and its interval."""
+    """Format the lead over each other method with the largest training sets, and its interval."""
     wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == n.max()"
     said = {}
     for row in differences.query(wanted).to_dict("records"):
@@ -157,55 +172,77 @@ def _leads(differences: pd.DataFrame) -> dict[Any, str]:
     return said
 
 
-def sentence(learnt: pd.DataFrame, labels: str = "words", *, n_test: int = FIRST) -> str:
-    """Say in one sentence which words a method recognises better than chance, and how many of them well.
+def sentence(learnt: pd.DataFrame, labels: str = "words", *, by: str = "the kept model", n_test: int = FIRST) -> str:
+    """Say which words a method recognises better than chance, and how many of them it recognises well.
 
-    learnt: the rows of the method, see `answers.Answers`, and right: how many of the first test images have the word.
-    labels: the name of what is learnt. n_test: test images.
+    Parameters
+    ----------
+    learnt : DataFrame
+        The rows of the method, see `answers.Answers`, with a column `right`: how many of the images ranked highest
+        have the word.
+    labels : str
+        The plural of what is learnt.
+    by : str
+        Who recognises the words, as the subject of the sentence.
+    n_test : int
+        Number of test images.
     """
     counted, first = _counted(learnt), min(FIRST, n_test)
     recognised, half = counted["p_holm"] <= CHANCE, (first + 1) // 2
     best, others = counted["word"][recognised].tolist(), counted["word"][~recognised].tolist()[::-1]
-    n_well, more = int((counted["right"][recognised] >= half).sum()), len(others) - SHOWN_WORDS
-    parts = [f"{len(best)} of {some(len(counted), labels)} can be recognised better than by chance"]
+    said = [f"{by[:1].upper()}{by[1:]} recognises {len(best)} of {some(len(counted), labels)} better than chance"]
     if best:
-        several = {len(best): "all", 1: "1", 0: "none"}.get(n_well, f"{n_well:,}")
-        parts[0] += f", {several} of them with at least {half} of the first {first} right"
-        parts.append(f"best: {', '.join(best[:SHOWN_WORDS])}")
-    parts += [f"not: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}"] if others else []
-    return f"{'; '.join(parts)}."
+        n_well = int((counted["right"][recognised] >= half - 1e-9).sum())
+        several = "all" if n_well == len(best) > 1 else f"{n_well:,}"
+        said[0] += f", {several} of them with at least {half} of the {first} highest-ranked right"
+        said.append(f"Best: {', '.join(best[:SHOWN_WORDS])}")
+    if others:
+        more = len(others) - SHOWN_WORDS
+        said.append(f"Not recognised: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}")
+    return " ".join(f"{part}." for part in said)
 
 
 def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str:
-    """Say how many of the words that could be learnt were taken; nothing if all were.
+    """Say how many of the words that could be learnt the model has; return an empty text if it has all of them.
 
     >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
-    ('The 40 most frequent of 374 labels were taken: n_words: 374 takes all.', '')
+    ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 374 in config.yaml.', '')
     """
     if n_taken >= n_learnable:
         return ""
-    said = f"The {n_taken:,} most frequent of {n_learnable:,} {labels} were taken"
-    return f"{said}: n_words: {n_learnable} takes all."
+    said = f"The model learns the {n_taken:,} most frequent of {n_learnable:,} {labels}"
+    return f"{said}; to learn all, set n_words to {n_learnable} in config.yaml."
 
 
 def against_all_features(norms: pd.DataFrame) -> str:
-    """Say what the norm that is kept gives with its features, and what l2 gives with all of them.
+    """Compare the features and the mean AUC of the kept norm with those of l2, which uses every feature.
 
     norms: see `models.final.norms`.
     """
     (kept,) = norms[norms["kept"]].to_dict("records")
-    used = "all" if kept["features"] == kept["of"] else f"{kept['features']:,} of"
-    said = f"The kept model, {label(kept['norm'])}, uses {used} {kept['of']:,} features."
+    name, n_features = label(kept["norm"]), f"{kept['of']:,} features"
+    uses = f"all {n_features}" if kept["features"] == kept["of"] else f"{kept['features']:,} of {n_features}"
     for other in norms[(norms["norm"] == ALL_FEATURES) & ~norms["kept"]].to_dict("records"):
-        ends = f" ({other['auc_low']:.3f} to {other['auc_high']:.3f})" if np.isfinite(other["auc_low"]) else ""
-        used = f"{'all' if other['features'] == other['of'] else 'only'} {other['features']:,}"
-        said += f" With {used}, {ALL_FEATURES} would give a mean AUC of {other['auc']:.3f}{ends}"
-        said += f" instead of {kept['auc']:.3f}."
-    return said
+        lead = kept["auc"] - other["auc"]
+        where = "level with" if abs(lead) <= LEVEL else "ahead of" if lead > 0 else "behind"
+        ends = f" (95 % interval {other['auc_low']:.3f} to {other['auc_high']:.3f})"
+        return (
+            f"The kept model, {name}, uses {uses} and is {where} {ALL_FEATURES}, which uses "
+            f"{'all of them' if other['features'] == other['of'] else format(other['features'], ',')}: its mean AUC is "
+            f"{kept['auc']:.3f}, that of {ALL_FEATURES} is {other['auc']:.3f}"
+            f"{ends if np.isfinite(other['auc_low']) else ''}."
+        )
+    return f"The kept model, {name}, uses {uses}."
+
+
+def share_of_features(norms: pd.DataFrame) -> str:
+    """Return the share of the features that the kept norm uses, as text. norms: see `models.final.norms`."""
+    (kept,) = norms[norms["kept"]].to_dict("records")
+    return percent(kept["features"] / kept["of"])
 
 
 def norms_table(norms: pd.DataFrame) -> list[dict[Any, Any]]:
-    """A row for each norm of the final fits, with its name for people and half the width of its interval.
+    """Make a row for each norm of the final fits, with its label and half the width of its interval.
 
     norms: see `models.final.norms`.
     """
@@ -214,48 +251,50 @@ def norms_table(norms: pd.DataFrame) -> list[dict[Any, Any]]:
 
 
 def how_sure(
-    learnt: pd.DataFrame, method: str, means: pd.DataFrame | None, *, n_test: int, things: str = "images"
+    learnt: pd.DataFrame,
+    method: str,
+    means: pd.DataFrame | None,
+    *,
+    auc: float,
+    n_test: int,
+    things: str = "images",
 ) -> str:
-    """Say how well words are recognised on average, and how far the best other method is with the most training images.
+    """Say how well words are recognised on average, and compare the method with the best other method.
 
     Parameters
     ----------
-    learnt : table
-        As of `sentence`.
+    learnt : DataFrame
+        See `sentence`.
     method : str
-        Its method. If `means` has no numbers of it, their first method is compared with the others.
-    means : table or None
-        See `scores.runs.means`. None where no study compares methods.
+        The method of `learnt`. If `means` does not have it, the first method of `means` is compared instead.
+    means : DataFrame or None
+        See `scores.runs.means`. None if no study compares methods.
+    auc : float
+        The mean AUC of the method, as the tables of the page show it.
     n_test : int
-        Test images.
+        Number of test images.
     things : str
-        The name of what has labels.
-
-    Returns
-    -------
-    str
-        Two sentences, or one where there are no other methods.
+        The plural of what has labels.
     """
     said = (
-        f"On average {one_digit(average(learnt, 'right'))} "
-        f"of the first {min(FIRST, n_test)} {things} are right "
-        f"(mean AUC {average(learnt, 'auc'):.3f} on {n_test:,} test {things})."
+        f"On average {one_digit(average(learnt, 'right'))} of the {min(FIRST, n_test)} highest-ranked {things} are "
+        f"right (mean AUC {auc:.3f} on {n_test:,} test {things})."
     )
     if means is None:
         return said
-    auc = means[means["n"] == means["n"].max()].set_index("method")["auc_weighted"]
-    if len(auc) == 1:
+    compared = means[means["n"] == means["n"].max()].set_index("method")["auc_weighted"]
+    if len(compared) == 1:
         return said
-    method = method if method in auc else str(auc.index[0])
-    others = auc.drop(method)
-    lead, other = auc[method] - others.max(), label(str(others.idxmax()))
+    method = method if method in compared else str(compared.index[0])
+    others = compared.drop(method)
+    lead, other = compared[method] - others.max(), label(str(others.idxmax()))
     where = f"{abs(lead):.3f} {'ahead of' if lead > 0 else 'behind'}"
     where = f"level (within {LEVEL}) with" if abs(lead) <= LEVEL else where
-    return f"{said} Where methods are compared, {label(method)} is {where} the best other one, {other}."
+    return f"{said} In the comparison of methods, {label(method)} is {where} the best other method, {other}."
 
 
 def one_digit(value: float) -> str:
-    """A number above 0 to one digit, a half rounded up as the page's script does.
+    """Format a positive number with one decimal, rounding halves up as the page's script does.
 
     >>> one_digit(6.25)
     '6.3'
@@ -264,52 +303,58 @@ def one_digit(value: float) -> str:
 
 
 def average(learnt: pd.DataFrame, column: str) -> float:
-    """Average a column over the words, by their weights. learnt: as of `sentence`."""
+    """Average a column over the words, by their weights. learnt: see `sentence`."""
     counted = _counted(learnt).dropna(subset=[column])
     return float((counted[column] * counted["weight"]).sum() / max(counted["weight"].sum(), 1))
 
 
 def hold(verdicts: Mapping[str, int]) -> str:
-    """Say in one sentence whether the papers' findings hold. verdicts: how many claims have each.
+    """Say how many of the papers' claims have each verdict. verdicts: the number of claims by verdict.
 
     >>> hold({"holds": 1, "level": 0, "undecided": 5, "demonstration": 2})
-    "Do the papers' findings hold here? 1 yes, 5 undecided, 2 not judged on such data."
+    "Of the papers' 8 claims here, 1 holds, 5 are undecided, 2 are not judged on demonstration data."
     """
-    said = [f"{n} {ANSWERS.get(verdict, verdict)}" for verdict, n in verdicts.items() if n]
-    return f"Do the papers' findings hold here? {', '.join(said) or 'None was asked about'}."
+    total = sum(verdicts.values())
+    if not total:
+        return "No claim of the papers is judged on these data."
+    said = [f"{n} {_answer(verdict, n)}" for verdict, n in verdicts.items() if n]
+    return f"Of the papers' {some(total, 'claims')} here, {', '.join(said)}."
+
+
+def _answer(verdict: str, n: int) -> str:
+    """Return the verb of a verdict on n claims."""
+    answer = ANSWERS.get(verdict, f"are {verdict}")
+    if n != 1:
+        return answer
+    return {"hold": "holds", "do not hold": "does not hold"}.get(answer, answer.replace("are ", "is ", 1))
 
 
 def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words") -> str:
-    """Say what words have in common that a method does not recognise; nothing if it recognises all, or none.
+    """Say how frequent the unrecognised words are; return an empty text if all words are recognised, or none.
 
     Parameters
     ----------
-    learnt : table
-        As of `sentence`.
+    learnt : DataFrame
+        See `sentence`.
     things : str
-        The name of what has labels.
+        The plural of what has labels.
     labels : str
-        The name of what is learnt.
-
-    Returns
-    -------
-    str
-        A sentence.
+        The plural of what is learnt.
     """
     counted = _counted(learnt)
     recognised = counted["p_holm"] <= CHANCE
     if recognised.all() or not recognised.any():
         return ""
-    rare, rest = counted.loc[~recognised, "positives"].median(), counted.loc[recognised, "positives"].median()
-    why = "rarer" if rare < RARE * rest else "not much rarer"
+    rare, rest = (counted.loc[rows, "positives"].median() for rows in (~recognised, recognised))
+    why = "rarer than" if rare < RARE * rest else "more frequent than" if rare * RARE > rest else "about as frequent as"
     return (
-        f"{labels.capitalize()} that are not recognised are {why} than the others: "
-        f"{some(int(rare), f'test {things}')} against {rest:.0f} (medians)."
+        f"The {labels} that are not recognised are {why} the others: the median is {rare:,g} test {things} against "
+        f"{rest:,g}."
     )
 
 
 def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
-    """The words, the best first, without those that chose the radius; all words if all did."""
+    """Return the words, best first, without the words that chose the radius unless all words did."""
     rows = learnt.sort_values(["right", "auc"], ascending=False, kind="stable")
     chose = rows["validation_word"]
     return rows if chose.all() else rows[~chose]
@@ -318,22 +363,36 @@ def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
 def warnings_of(
     gathered: Mapping[str, pd.DataFrame], things: str = "images", labels: str = "words"
 ) -> list[dict[str, Any]]:
-    """Warnings of all studies in plain words, those that make a number wrong first. What is left out is told elsewhere.
+    """Put the warnings of all studies into plain words, those first that make a number wrong.
 
-    gathered: the table of `scores.warning_table.gather`, by study. things: what has labels. labels: what is learnt.
-    Returns severity, text, details: what the tables say, for each.
+    Data that are left out are not among them, because the page lists them elsewhere.
+
+    Parameters
+    ----------
+    gathered : mapping
+        The table of `scores.warning_table.gather`, by study.
+    things : str
+        The plural of what has labels.
+    labels : str
+        The plural of what is learnt.
+
+    Returns
+    -------
+    list of dict
+        Of each warning its severity, its text, and details: where the tables have it.
     """
     details: dict[str, list[str]] = {}
     for study, table in gathered.items():
         table = table[table["table"] != "left_out"]
-        of_runs = table["table"].str.replace(r"_run\d+$", "", regex=True)
-        for (name, warning), rows in table.groupby([of_runs, "warning"], sort=False):
-            row, kind = rows.iloc[0], str(warning).partition(": ")[0]
+        without_run = table["table"].str.replace(r"_run\d+$", "", regex=True)
+        for (name, warning), rows in table.groupby([without_run, "warning"], sort=False):
+            kind = str(warning).partition(": ")[0]
             text = next((meaning for meaning in MEANINGS if kind in meaning.kinds), OTHER).text
-            first = f", first {row['first']}" if isinstance(row["first"], str) and row["first"] else ""
-            runs = f" of {len(rows)} runs" if len(rows) > 1 else ""
-            detail = f"{study}, {name}{runs}: {warning} ({rows['rows'].sum()} of {rows['of'].sum()} rows{first})"
-            details.setdefault(text, []).append(detail)
+            first = rows.iloc[0]["first"]
+            where = f"; first: {_in_words(first)}" if isinstance(first, str) and first else ""
+            of_runs = f" of {len(rows)} runs" if len(rows) > 1 else ""
+            counts = f"{rows['rows'].sum():,} of {some(int(rows['of'].sum()), 'rows')}"
+            details.setdefault(text, []).append(f"{study}: {warning}, in {counts} of the table {name}{of_runs}{where}")
     shown = [
         {"severity": severity, "text": text.format(things=things, labels=labels), "details": details[text]}
         for severity, text, _ in (*MEANINGS, OTHER)
@@ -342,7 +401,17 @@ def warnings_of(
     return sorted(shown, key=lambda warning: warning["severity"] != WRONG)
 
 
+def _in_words(keys: str) -> str:
+    """Put the keys of a row, see `scores.warning_table.gather`, into words.
+
+    >>> _in_words("run=1, n=10, method=hinge-l1inf, radius=30.0")
+    'run 1, n 10, l1,∞, radius 30'
+    """
+    keys = re.sub(r"\bmethod=([\w-]+)", lambda found: label(found[1]), keys)
+    return re.sub(r"\b(run|n|radius)=(\d+)(\.0\b)?", r"\1 \2", keys)
+
+
 def left_out(table: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Count the data that are not used: each reason, how often, and the first item."""
+    """Count the data that are not used: return each reason, its count and its first item."""
     reasons = table.groupby("reason", sort=False)["item"].agg(count="size", first="first").reset_index()
     return list(reasons.sort_values("count", ascending=False, kind="stable").to_dict("records"))

@@ -12,19 +12,31 @@ from jointsparse.pipeline.explorer import findings
 from jointsparse.pipeline.explorer.answers import Answers
 from jointsparse.pipeline.explorer.frame import render
 from jointsparse.pipeline.explorer.kept import Kept, alike
-from jointsparse.pipeline.explorer.sharing import sharing_of
+from jointsparse.pipeline.explorer.sharing import norms_curve, sharing_of, study_curve
 from jointsparse.pipeline.explorer.study import Study
 from jointsparse.pipeline.explorer.words import SUSPECTS, packed_scores, reasons_of, suspects_of, wall_of, words_of
+from jointsparse.pipeline.figures.style import label
 
-SAMPLES = 24  # images of a dataset whose studies learn no words
-OF_CARD = 3  # pictures that stand in the list of pages
+SAMPLES = 24  # images on the page of a dataset whose studies learn no words
+CARD_PICTURES = 3  # pictures on the card of a dataset in the list of pages
 IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
 
 
 class Page(NamedTuple):
-    """A page, the rows of the images whose thumbnails it shows, and what the list of pages tells of it.
+    """The page of a dataset, and what has to be written beside it.
 
-    maps: the places of the words whose maps it shows, by image. suspects: the table of labels that may be wrong.
+    Attributes
+    ----------
+    html : str
+        The page.
+    images : list of int
+        Rows of the images whose thumbnails the page shows.
+    maps : dict of sets
+        For each of these images the places of the words and features whose maps the page shows.
+    suspects : DataFrame
+        The table of labels that may be wrong, see `words.suspects_of`.
+    findings : dict
+        What the list of pages says about this page.
     """
 
     html: str
@@ -54,34 +66,35 @@ def page(
     Parameters
     ----------
     dataset : str
-        Its name.
+        Name of the dataset.
     studies : list of Study
-        The first that learns words gives the sentence of findings.
-    images, captions, left_out : tables or None
-        Of the dataset, see `datasets`; None for one that each study draws.
+        Its studies. Without a kept model the page begins with the first study that learns words.
+    images, captions, left_out : DataFrame or None
+        The tables of the dataset, see `datasets`; None if its studies draw their own samples.
     claims : Markup
         The claims with their verdicts, see `papers.page.section`.
     verdicts : dict
-        How many claims have each verdict, see `papers.page.counts`.
+        The number of claims with each verdict, see `papers.page.counts`.
     note : str
-        What the reader should know of the dataset.
+        What the reader should know about the dataset.
     labels : str
-        The plural of what is learnt, as its loader calls it.
+        The plural of what is learnt, as the loader of the dataset calls it.
     thumbnail : function, optional
-        The file of the thumbnail of an image, by its row, or of its map of a word. None if images are no pictures.
+        Returns the file of the thumbnail of an image, given its row, or of its map of a word. None if the samples have
+        no pictures.
     original : function, optional
-        The address of an image's own file, as the page finds it, by its row. None if there are no such files.
+        Returns the address of an image's own file relative to the page, given its row. None if there are no such files.
     kept : Kept, optional
         The model that the run has kept.
-
-    Returns
-    -------
-    Page
     """
     word_studies = [(study, study.answers) for study in studies if study.answers is not None]
-    shown = [kept.answers] if kept else []  # the kept model comes first, if there is one
+    shown = [kept.answers] if kept else []  # a kept model comes before all studies
     shown += [answers for _, answers in word_studies]
     drawn = [_drawn(answers) for answers in shown]
+    curves = [norms_curve(kept.fits.norms)] if kept else []
+    curves += [study_curve(study.tables["sparsity"], study.tables["means"]) for study, _ in word_studies]
+    for study, curve in zip(drawn, curves, strict=True):
+        study["curve"] = curve
     rows = {row for study in drawn for row in study["rows"].values()}
     maps: dict[int, set[int]] = {}
     if kept:
@@ -96,20 +109,23 @@ def page(
 
     things = "images" if thumbnail else "samples"
     claimed = findings.hold(verdicts)
-    sentence, said = claimed, list[str]()
+    sentence, point, said = claimed, "", list[str]()
     why_not = ""
     numbers = {things: f"{len(images):,}"} if images is not None else {}
     if shown:
-        first_answers, first_drawn = shown[0], drawn[0]
-        learnt, n_test = _best_method(first_answers, first_drawn), first_drawn["n_test"]
-        sentence = findings.sentence(learnt, labels, n_test=n_test)
+        first_answers, n_test = shown[0], drawn[0]["n_test"]
         means = word_studies[0][0].tables["means"] if word_studies else None
-        said = [findings.how_sure(learnt, first_answers.best, means, n_test=n_test, things=things)]
+        learnt = _best_method(first_answers, n_test)
+        sentence = findings.sentence(learnt, labels, by=first_answers.about["by"], n_test=n_test)
+        auc = first_answers.about["means"]["auc"]
+        said = [findings.how_sure(learnt, first_answers.best, means, auc=auc, n_test=n_test, things=things)]
         why_not = findings.why_not(learnt, things, labels)
-        numbers[f"of the first {min(FIRST, n_test)} right"] = findings.one_digit(findings.average(learnt, "right"))
+        right = findings.one_digit(findings.average(learnt, "right"))
+        numbers[f"of the {min(FIRST, n_test)} highest-ranked right"] = right
     if kept:
-        said.append(findings.against_all_features(kept.fits.norms))
-        said.append(findings.how_many_taken(len(kept.answers.words), kept.fits.n_learnable, labels))
+        point = findings.against_all_features(kept.fits.norms)
+        said = [point, *said, findings.how_many_taken(len(kept.answers.words), kept.fits.n_learnable, labels)]
+        numbers["of the features"] = findings.share_of_features(kept.fits.norms)
     warned = {study.name: study.tables["warnings"] for study in studies if "warnings" in study.tables}
     warned |= {"the last fit": kept.fits.warnings} if kept else {}
     warnings = findings.warnings_of(warned, things, labels)
@@ -120,7 +136,7 @@ def page(
         dataset=dataset,
         note=note,
         sentence=sentence,
-        said=[one for one in said if one],
+        said=[text for text in said if text],
         why_not=why_not,
         studies=studies,
         methods={
@@ -139,6 +155,7 @@ def page(
         things=things,
         labels=labels,
         label=findings.one_of(labels),
+        tags="tags" if labels == "words" else labels,
         **first_screen,
         by_rank={study.name: _mean_precision(answers.learnt) for study, answers in word_studies},
         data={
@@ -149,16 +166,17 @@ def page(
             "label": findings.one_of(labels),
         },
     )
-    card = {"dataset": dataset, "sentence": sentence, "note": note, "warnings": n_wrong, "numbers": numbers}
-    card["verdicts"] = {} if shown else dict(verdicts)
-    card["pictures"] = _pictures_of_card(image_rows, first_screen["wall"] if shown else None) if thumbnail else []
+    card = {"dataset": dataset, "sentence": sentence, "point": point, "note": note, "warnings": n_wrong}
+    card |= {"numbers": numbers, "verdicts": {} if shown else dict(verdicts)}
+    card["demonstration"] = bool(verdicts.get("demonstration"))
+    card["pictures"] = _card_pictures(image_rows, first_screen["wall"] if shown else None) if thumbnail else []
     return Page(html, [row for row, image in image_rows.items() if image["file"]], maps, suspects, card)
 
 
 def _drawn(answers: Answers) -> dict[str, Any]:
-    """What the page's script draws of a study, or of the kept model: numbers and text alone, for JSON.
+    """Return what the page's script draws of a study, or of the kept model: only numbers and text, for JSON.
 
-    Images are rows of the test images; rows: of each its row in the table of images.
+    An image is its row among the test images; `rows` has the row of each image in the table of images.
     """
     words = words_of(answers)
     sharing = {method: sharing_of(path, method.rpartition("-")[2]) for method, path in answers.paths.items()}
@@ -170,7 +188,7 @@ def _drawn(answers: Answers) -> dict[str, Any]:
     labels, W = answers.labels, answers.paths[answers.best].chosen_W
     return {
         **answers.about,
-        "methods": [{"name": method, "label": findings.label(method)} for method in answers.paths],
+        "methods": [{"name": method, "label": label(method)} for method in answers.paths],
         "best": answers.best,
         "names": answers.words,
         "words": words,
@@ -186,7 +204,7 @@ def _drawn(answers: Answers) -> dict[str, Any]:
 
 
 def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
-    """The places of the words and features whose maps each image has, by its row in the table of images."""
+    """Return for each image, by its row in the table of images, the places of the words and features with a map."""
     maps: dict[int, set[int]] = {}
     if not model["with_maps"]:
         return maps
@@ -206,14 +224,17 @@ def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
     return maps
 
 
-def _best_method(answers: Answers, study: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of `Answers.learnt` for the best method, and how many of the first images of each word are right."""
+def _best_method(answers: Answers, n_test: int) -> pd.DataFrame:
+    """Return the rows of `Answers.learnt` of the best method, with the number of highest-ranked images that are right.
+
+    This number is the one of the tables, a mean over runs.
+    """
     learnt = answers.learnt[answers.learnt["method"] == answers.best]
-    return learnt.assign(right=[word["methods"][answers.best]["right"] for word in study["words"]])
+    return learnt.assign(right=min(FIRST, n_test) * learnt["first"])
 
 
 def _mean_precision(learnt: pd.DataFrame) -> dict[Any, np.ndarray]:
-    """Means of first and precision over the words of each method, as of the AUC. learnt: see `Answers`."""
+    """Average `first` and `precision` over the words of each method as the AUC is averaged. learnt: see `Answers`."""
     chose = learnt["validation_word"].to_numpy(bool)
     weights = learnt["positives"] * (~chose | chose.all())
     return {
@@ -228,9 +249,13 @@ def _first_screen(
     images: pd.DataFrame | None,
     image_rows: Mapping[int, Mapping[str, Any]],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """The wall of the first study, its other words and itself, for the template, and the table of suspects."""
+    """Return what the template shows of the first study on top of the page, and the table of suspects.
+
+    why: the photograph that opens the page, with the file of its map; None if there are no maps.
+    """
     if not shown or images is None:
-        return {"wall": [], "not_recognised": [], "model": None}, pd.DataFrame(columns=SUSPECTS)
+        nothing = {"wall": [], "not_recognised": [], "model": None, "why": None}
+        return nothing, pd.DataFrame(columns=SUSPECTS)
     answers, study = shown[0], drawn[0]
     wall, not_recognised = wall_of(study["words"], study["best"])
     for tile in wall:
@@ -238,21 +263,38 @@ def _first_screen(
     recognised = {answers.words.index(tile["word"]): tile["word"] for tile in wall}
     suspects = suspects_of(answers.scores[answers.best], answers.labels, recognised)
     suspects["image"] = [images["image"].iloc[answers.test_images[image]] for image in suspects["image"]]
-    return {"wall": wall, "not_recognised": not_recognised, "model": study}, suspects
+    first_screen = {"wall": wall, "not_recognised": not_recognised, "model": study}
+    first_screen["why"] = _why(wall[0], study, image_rows) if wall else None
+    return first_screen, suspects
 
 
-def _pictures_of_card(
+def _why(
+    tile: Mapping[str, Any], study: Mapping[str, Any], image_rows: Mapping[int, Mapping[str, Any]]
+) -> dict[str, Any] | None:
+    """Return the highest-ranked photograph that has the word of a tile, with its rank and map; None without a map."""
+    (word,) = (word for word in study["words"] if word["word"] == tile["word"])
+    (position, rank), place = word["methods"][study["best"]]["highest"][0], study["names"].index(tile["word"])
+    image = image_rows[study["rows"][position]]
+    if place not in image.get("maps", ()):
+        return None
+    return {"word": tile["word"], "rank": rank, "map": image["file"].replace(".webp", f"-{place:03d}.webp")} | image
+
+
+def _card_pictures(
     image_rows: Mapping[int, Mapping[str, Any]], wall: Sequence[Mapping[str, Any]] | None
 ) -> list[tuple[str, str]]:
-    """Captions and files of the pictures in the list of pages: of the wall the first of each word, or any samples."""
+    """Return captions and files of the pictures on the card of the dataset.
+
+    They are the best pictures of the first words on the wall, or without a wall the first samples.
+    """
     if wall is None:
-        return [(", ".join(image["captions"]), image["file"]) for image in list(image_rows.values())[:OF_CARD]]
+        return [(", ".join(image["captions"]), image["file"]) for image in list(image_rows.values())[:CARD_PICTURES]]
     words: dict[str, str] = {}
     for tile in wall:
         right = [image for image, is_right in tile["images"] if is_right]
         first = right[0] if right else tile["images"][0][0]
-        words.setdefault(first["file"], tile["word"])  # each picture once
-    return [(word, file) for file, word in words.items()][:OF_CARD]
+        words.setdefault(first["file"], tile["word"])  # a picture stands on the card once
+    return [(word, file) for file, word in words.items()][:CARD_PICTURES]
 
 
 def _images(
@@ -262,7 +304,7 @@ def _images(
     thumbnail: Callable[..., str | None] | None,
     original: Callable[[int], str] | None,
 ) -> dict[int, dict[str, Any]]:
-    """Name, captions, thumbnail and own file of each image that is shown. images, captions, ...: see `page`."""
+    """Return name, captions, thumbnail and own file of each image that is shown. The parameters are those of `page`."""
     if images is None or captions is None:
         return {}
     row_of_name = {str(images["image"].iloc[row]): row for row in sorted(rows)}

@@ -1,25 +1,27 @@
-"""The features that words share: the largest weights at every radius, and the images that a feature responds to."""
+"""The features that words share: the largest weights at each radius, and what fewer features cost."""
 
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from jointsparse.pipeline.explorer.answers import Path
-from jointsparse.pipeline.explorer.words import packed_weights
+from jointsparse.pipeline.explorer.words import number, packed_weights
+from jointsparse.pipeline.figures.style import label
 
-APART = ("l1",)  # norms with which a word may leave out a feature that other words use
+APART = ("l1",)  # norms under which a word may leave out a feature that other words use
 
 
 def sharing_of(path: Path, norm: str) -> dict[str, Any]:
-    """The map of W of one method: features in rows, words in columns, both ordered so that blocks show.
+    """Return the map of the weights of a method, with rows and columns ordered so that blocks become visible.
 
     Returns
     -------
     dict
-        Numbers and text alone, for JSON. features: each with its images, rows of the test images, and its place among
-        the maps of an image, behind those of the words. path: by radius, with its weights as signed bytes, rows by
-        rows, the largest as 127; base64. auc: the mean of the page's methods, see `findings.methods_table`, in this
-        run. apart: whether words may use other features.
+        Only numbers and text, for JSON. features: the name of each feature, the test images with its largest and
+        smallest values, and its place among the maps of an image, behind the words. path: for each radius the number
+        of features in use, the mean AUC of this run, and the weights, see `packed_weights`. apart: whether words may
+        use different features.
     """
     n_words = path.W.shape[2]
     places = [feature.place for feature in path.features]
@@ -48,7 +50,7 @@ def sharing_of(path: Path, norm: str) -> dict[str, Any]:
 
 
 def order_of(rows: np.ndarray) -> np.ndarray:
-    """An order of rows in which those of a similar direction are neighbours."""
+    """Return an order of the rows in which rows of similar direction are neighbours."""
     if len(rows) < 3:
         return np.arange(len(rows))
     from scipy.cluster import hierarchy  # takes a fifth of a second to import
@@ -56,3 +58,48 @@ def order_of(rows: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     joined = hierarchy.ward(rows / np.where(lengths > 0, lengths, 1))
     return np.asarray(hierarchy.leaves_list(joined))
+
+
+def study_curve(sparsity: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the mean test AUC of each method of a study against the share of the features in use.
+
+    Parameters
+    ----------
+    sparsity : DataFrame
+        The fits at all radii, see `scores.evaluation.Evaluation`. Only the largest training sets are shown.
+    means : DataFrame
+        See `scores.runs.means`. It gives the chosen point of each method, as the table of methods has it.
+
+    Returns
+    -------
+    list of dict
+        For JSON: method, label, chosen: (share, AUC), path: a list of (share, AUC) by radius, which only has the radii
+        that all runs have.
+    """
+    chosen = means[means["n"] == means["n"].max()].set_index("method")
+    largest = sparsity[sparsity["n"] == sparsity["n"].max()]
+    power = largest.loc[largest["chosen"].astype(bool), ["run", "method", "power"]]
+    largest = largest.merge(power, on=["run", "method", "power"])
+    curves = []
+    for method, row in chosen.iterrows():
+        by_radius = largest[largest["method"] == method].groupby("radius")[["features", "auc_weighted"]]
+        n_runs = by_radius.size()
+        path = by_radius.mean()[n_runs == n_runs.max()]
+        path = path[path["features"] > 0].dropna()
+        points = [[number(share), number(auc)] for share, auc in path.to_numpy()]
+        chosen_point = [number(row["features"]), number(row["auc_weighted"])]
+        curves.append({"method": method, "label": label(str(method)), "chosen": chosen_point, "path": points})
+    return curves
+
+
+def norms_curve(norms: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what `study_curve` returns for the final fits, which have one radius each. norms: `models.final.norms`."""
+    return [
+        {
+            "method": row["norm"],
+            "label": label(row["norm"]),
+            "chosen": [number(row["features"] / row["of"]), number(row["auc"])],
+            "path": [],
+        }
+        for row in norms.to_dict("records")
+    ]

@@ -1,4 +1,4 @@
-"""A study on the page. Of its fits the page shows those of the median run at the largest size."""
+"""A study on the page, which shows the fits of its median run with the largest training sets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,20 +11,29 @@ from jointsparse.checks import Misfit, require
 from jointsparse.metrics import by_rank
 from jointsparse.pipeline import sweep
 from jointsparse.pipeline.explorer.answers import Answers, Feature, Path
-from jointsparse.pipeline.explorer.findings import label
+from jointsparse.pipeline.explorer.words import number
+from jointsparse.pipeline.figures.style import label
 from jointsparse.pipeline.scores.learnt import by_size
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 
 MOST_FEATURES = 48  # rows of the map of weights
-RESPONDERS = 6  # test images with the largest, and with the smallest value of a feature
+RESPONDERS = 6  # test images that are shown with the largest, and with the smallest values of a feature
 
 
 class Study(NamedTuple):
     """A study as the page shows it.
 
-    tables: by name; the page reads means, differences and warnings. figures: captions by file, as the page finds it.
-    answers: None for a study that learns no words.
+    Attributes
+    ----------
+    name : str
+        Name of the study.
+    tables : mapping
+        Its tables by name. The page reads means, differences, sparsity and warnings.
+    figures : mapping
+        Captions of its figures, by file relative to the page.
+    answers : Answers or None
+        What its fits say about the test images; None for a study that learns no words.
     """
 
     name: str
@@ -44,12 +53,12 @@ def study_answers(
     *,
     names: Sequence[str] = (),
 ) -> Answers:
-    """Gather what the fits of a study say of the test images.
+    """Gather what the fits of a study say about the test images.
 
     Parameters
     ----------
     name : str
-        The study's.
+        Name of the study.
     words : list of str
         Names of the words.
     X : matrix
@@ -57,11 +66,11 @@ def study_answers(
     test_images : list of int
         See `Answers`.
     scores : ScoredFits
-        Of all chosen fits.
+        The scores of all chosen fits.
     tables : mapping
         The tables chosen, means, by_word, words_learnt and sparsity.
     sweeps : mapping
-        The fits of the median run at the largest size, by method.
+        The fits of the median run with the largest training sets, by method.
     names : list of str
         Names of the features; empty if they have none.
     """
@@ -87,11 +96,12 @@ def study_answers(
     return Answers(
         about={
             "name": name,
-            "by": f"{label(best)} of the study {name}",
+            "by": f"the method {label(best)} of the study {name}",
             "with_maps": False,
             "n": n,
             "run": run,
             "runs": int(tables["chosen"]["run"].nunique()),
+            "means": {"auc": number(auc[best])},
         },
         best=best,
         words=words,
@@ -113,9 +123,9 @@ def study_answers(
 
 
 def median_run(chosen: pd.DataFrame) -> int:
-    """The run in which the first method uses the median number of features at the largest size.
+    """Return the run in which the first method uses the median number of features with the largest training sets.
 
-    chosen: see `scores.evaluation.Evaluation`. Of an even number of runs it is the lower median.
+    chosen: see `scores.evaluation.Evaluation`. With an even number of runs it is the lower of the two in the middle.
 
     >>> chosen = pd.DataFrame({"run": [1, 2, 3, 4, 1], "features": [1, 5, 2, 9, 0], "n": 9})
     >>> median_run(chosen.assign(method=[*4 * ["hinge-l1inf"], "svm-l2"]))
@@ -126,7 +136,10 @@ def median_run(chosen: pd.DataFrame) -> int:
 
 
 def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]) -> pd.DataFrame:
-    """The numbers of `metrics.by_rank` of each word: means over the runs in which it did not choose, or over all."""
+    """Average the numbers of `metrics.by_rank` of each word over the runs in which the word did not choose the radius.
+
+    If it chose the radius in all runs, average over all runs.
+    """
     fits = (scores.n == n) & (scores.method == method)
     chose, once = scores.validation_words[fits], np.ones((1, len(scores.labels)), np.int32)
     counted = ~chose | chose.all(axis=0)
@@ -136,7 +149,7 @@ def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]
 
 
 def _path(fits: Sweep, rows: pd.DataFrame, chosen: pd.DataFrame, X: Any, names: Sequence[str]) -> Path:
-    """The fits with the power of the singular values that validation has chosen."""
+    """Return the fits with the power of the singular values that validation has chosen."""
     pairs = sweep.best_pairs(fits)
     require(
         len(rows) == len(pairs) and np.allclose(rows["radius"], fits.radius[pairs]),
@@ -157,7 +170,7 @@ def _path(fits: Sweep, rows: pd.DataFrame, chosen: pd.DataFrame, X: Any, names: 
 
 
 def _features(W: np.ndarray, X: Any, names: Sequence[str]) -> list[Feature]:
-    """The features in use with the largest weights. W: (n_features, n_words)."""
+    """Return the features in use that have the largest weights. W: (n_features, n_words)."""
     largest = np.abs(W).max(axis=1)
     places = np.argsort(-largest, kind="stable")[:MOST_FEATURES]
     places = places[largest[places] > 0]

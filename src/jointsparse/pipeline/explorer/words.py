@@ -1,4 +1,4 @@
-"""For each word: how well it is recognised, and the test images that are ranked highest, missed and mistaken."""
+"""How well each word is recognised, and the test images that are ranked highest, missed and mistaken for it."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,25 +12,28 @@ from jointsparse.metrics import FIRST
 from jointsparse.pipeline.explorer.answers import Answers
 from jointsparse.pipeline.explorer.findings import CHANCE
 
-HIGHEST, WORST = 8, 6  # images that are shown: ranked highest; misses, and errors
+HIGHEST = 8  # images with the word that are shown, from the highest rank down
+WORST = 6  # misses, and errors, that are shown
 ROC_POINTS = 32
-NUMBERS = ("auc", "low", "high", "p_holm", "n_features", "first", "precision")  # of a word and a method
-TELLING = 8  # features of a document that are named
-OF_WALL, TELLING_OF_WALL = 3, 5  # images, or telling features, of a word on the wall
+NUMBERS = ("auc", "low", "high", "p_holm", "n_features", "first", "precision")  # what is known of a word and a method
+TELLING = 8  # features of a document, or of a word, that are named
+WALL_IMAGES, WALL_TELLING = 3, 5  # images, and telling features, of a word on the wall
 SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
-LISTED = 20  # labels of a word that may be wrong, of both kinds
-LEVELS = 20  # of a score, for each standard deviation
-LEVELS_OF_WEIGHTS = 127  # at most
-TOP, MOST_BESIDE = 20, 3  # images ranked highest, and other words that many of them have
+LISTED = 20  # labels of each kind that this table has for a word
+LEVELS = 20  # steps of a packed score in a standard deviation
+LEVELS_OF_WEIGHTS = 127  # the packed value of the largest weight
+TOP = 20  # images ranked highest among which other words may be far more frequent than elsewhere
+MOST_BESIDE = 3  # other words that are named
 
 
 def words_of(answers: Answers) -> list[dict[str, Any]]:
-    """Gather what the page shows of each word, words in the order of `answers.learnt`.
+    """Gather what the page shows of each word, in the order of `answers.learnt`.
 
     Returns
     -------
     list of dict
-        Numbers and text alone, for JSON. Images are rows of the test images.
+        Only numbers and text, for JSON. An image is its row among the test images. `right` counts the images ranked
+        highest in the run that is shown; `first` is the fraction of them that is right, a mean over runs.
     """
     by_size: dict[Any, list[list[Any]]] = {}
     for row in answers.by_size.to_dict("records"):
@@ -55,7 +58,7 @@ def words_of(answers: Answers) -> list[dict[str, Any]]:
             {
                 "word": str(word),
                 "positives": int(rows["positives"].iloc[0]),
-                # chose: the word helped to choose the strength in the run that is shown; always: in every run.
+                # chose: the word helped to choose the radius in the run that is shown; always: in every run.
                 "chose": bool(answers.validation_words[k]),
                 "always": bool(rows["validation_word"].iloc[0]),
                 "best": best[0] if best else None,
@@ -66,17 +69,17 @@ def words_of(answers: Answers) -> list[dict[str, Any]]:
 
 
 def number(value: float) -> float | None:
-    """A number in JSON, to six digits; None for a missing one, which JSON does not know."""
+    """Round a number to six digits for JSON; return None for NaN and infinity, which JSON cannot hold."""
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
 def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]) -> dict[str, Any]:
-    """Rank test images by their scores for a word, with how many of the first are right, and the ROC curve.
+    """Rank the test images by their scores for a word, and compute the ROC curve of the ranking.
 
     Parameters
     ----------
     scores, labels : arrays, (n_test_images, n_words)
-        Of all words, and which image has which; see `tasks.choose_words`.
+        The scores of all words, and the labels, see `tasks.choose_words`.
     k : int
         The column of the word.
     words : list of str
@@ -85,8 +88,11 @@ def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]
     Returns
     -------
     dict
-        For JSON. Each image comes with its rank, from 1. beside: other words that are far more frequent among the
-        images ranked highest than among all, and how many of these have them.
+        For JSON. Each image comes with its rank, counted from 1. highest: the images with the word, from the highest
+        rank down. errors: the images without the word that are ranked among the first, which are as many as have the
+        word, or `FIRST`. misses: the images with the word that are ranked behind these, from the lowest rank up.
+        beside: other words that are far more frequent among the highest-ranked images than among all images, with the
+        number of highest-ranked images that have them.
     """
     order = np.argsort(-scores[:, k], kind="stable")
     order = order[labels[order, k] >= 0]
@@ -116,40 +122,48 @@ def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]
 
 
 def telling(w: np.ndarray, names: Sequence[str]) -> list[str]:
-    """The features with the largest weights for a word, above 0."""
+    """Return the names of the features with the largest positive weights for a word."""
     largest = np.argsort(-w, kind="stable")[:TELLING]
     return [names[feature] for feature in largest if w[feature] > 0]
 
 
 def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Words that a method tells from chance, each with the images that it ranks highest, and the other words.
+    """Return a tile for each word that a method recognises better than chance, and the names of the other words.
 
-    words: see `words_of`. Those come first of whose first images most are right. images: test image, and whether it
-    has the word.
+    words: see `words_of`. Tiles are ordered by the number of highest-ranked images that are right. The images of a tile
+    are pairs of a test image and whether it has the word.
     """
     by_word = {word["word"]: word["methods"][method] for word in words}
     recognised = [word for word, numbers in by_word.items() if numbers["recognised"]]
-    recognised.sort(key=lambda word: (-by_word[word]["right"], -by_word[word]["auc"]))
+    recognised.sort(key=lambda word: (-by_word[word]["first"], -by_word[word]["auc"]))
     tiles = []
     for word in recognised:
         numbers = by_word[word]
-        first = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in numbers[kind])
+        ranked = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in numbers[kind])
         tiles.append(
             {
                 "word": word,
-                **{key: numbers[key] for key in ("right", "by_chance", "auc", "precision")},
-                "images": [(image, kind == "highest") for _, image, kind in first[:OF_WALL]],
-                "telling": numbers.get("telling", [])[:TELLING_OF_WALL],
+                "first": numbers["first"],
+                "by_chance": numbers["by_chance"],
+                "images": [(image, kind == "highest") for _, image, kind in ranked[:WALL_IMAGES]],
+                "telling": numbers.get("telling", [])[:WALL_TELLING],
             }
         )
     return tiles, sorted(by_word.keys() - set(recognised))
 
 
 def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]) -> pd.DataFrame:
-    """List labels that may be wrong: images without a word that are ranked above some with it, and the other way round.
+    """List labels that may be wrong: a word that may be missing on an image, or should not be there.
 
-    scores, labels: (n_test_images, n_words). words: names of those that are told from chance, by their column. Of each
-    word the worst `LISTED` of both kinds, among the first as many as have it, and behind these.
+    If m images have the word, it may be missing on the images without it that are ranked among the first m, and wrong
+    on the images with it that are ranked behind these. The worst `LISTED` of each kind are listed for each word.
+
+    Parameters
+    ----------
+    scores, labels : arrays, (n_test_images, n_words)
+        The scores of all words, and the labels, see `tasks.choose_words`.
+    words : mapping
+        Names of the words that are recognised better than chance, by column.
 
     >>> labels = np.array([[False], [True], [True], [False], [True]])
     >>> suspects_of(np.array([[5.0], [4], [3], [2], [1]]), labels, {0: "cat"}).to_numpy().tolist()
@@ -166,22 +180,22 @@ def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]
 
 
 def packed(numbers: np.ndarray) -> str:
-    """Bytes of whole numbers, in base64."""
+    """Encode the bytes of an array in base64."""
     return base64.b64encode(numbers.tobytes()).decode()
 
 
 def packed_weights(weights: np.ndarray) -> str:
-    """Pack weights as signed bytes, relative to the largest; what is not 0 stays so."""
+    """Pack weights as signed bytes relative to the largest weight; a weight that is not zero does not become zero."""
     largest = np.abs(weights).max(initial=0.0)
     levels = np.rint(LEVELS_OF_WEIGHTS * weights / (largest or 1.0))
     return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
 
 
 def packed_scores(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
-    """The scores of some test images for every word, and their ranks among all test images, images by images.
+    """Pack the scores of some test images for every word, and their ranks among all test images, image by image.
 
-    scores: (n_test_images, n_words). Scores are in standard deviations from the mean of the word, as signed bytes.
-    Ranks have two bytes, or four of 2¹⁶ images or more.
+    scores: (n_test_images, n_words). A packed score counts standard deviations from the mean of its word, in steps of
+    1 / LEVELS, as a signed byte. A rank takes two bytes, or four if there are 2¹⁶ images or more.
     """
     spread = scores.std(axis=0)
     levels = LEVELS * (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1)
@@ -193,25 +207,26 @@ def packed_scores(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
 
 
 def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str]) -> dict[str, Any]:
-    """Say which features matter most in each document, and for which words.
+    """Find the features that matter most in each document, and their weights.
 
     Parameters
     ----------
     X : matrix, (n_samples, n_features)
         Features of all documents.
     rows : ints
-        The documents.
+        The rows of the documents that are shown.
     W : array, (n_features, n_words)
-        Weights.
+        The weights.
     names : list of str
         Names of the features.
 
     Returns
     -------
     dict
-        For JSON. brief: True if features say what a document is, as those of a sparse one do. values: of each document,
-        the places of its features and their values, those first whose value by the length of its weights is largest.
-        features: the name in each place. weights: see `packed_weights`, rows by rows.
+        For JSON. brief: whether naming its features describes a document, which is so if X is sparse. features: names
+        of the features that any document shows. values: for each document, pairs of a place in `features` and the
+        value there, ordered by the value times the length of the feature's row of W. weights: the rows of W of these
+        features, see `packed_weights`.
     """
     size = np.linalg.norm(W, axis=1)
     largest: dict[int, list[tuple[int, float]]] = {}

@@ -1,6 +1,7 @@
-"""Panels, legends, axes and curves that figures share, and the look of each method in all figures.
+"""Panels, legends, axes and curves that all figures share, and the look of each method in figures and on pages.
 
-Figures import matplotlib only when they draw, because the workflow reads their tables and captions at every start.
+Figures import matplotlib inside the functions that draw, because the workflow asks for their tables and captions
+whenever it starts.
 """
 
 from __future__ import annotations
@@ -21,19 +22,40 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-# Colour of the style sheet, marker and dashes. All three differ, so that methods can be distinguished in grey, too.
+# The colours on white paper and on a dark page. Under simulated protanopia, deuteranopia and tritanopia the five of the
+# norms and the SVM stay at least 25 apart in CIELAB, they differ in grey, and have a contrast of 3 with the background.
+# The style sheet repeats the first of each pair as C0 to C7.
+PALETTE = {
+    "l1inf": ("#16347f", "#a9c1ff"),
+    "l1": ("#c94200", "#e8743b"),
+    "l2": ("#732e56", "#a8538c"),
+    "l12": ("#1e8fc7", "#2c8fc9"),
+    "other": ("#949494", "#cfcfcf"),
+    "other1": ("#2f7d4f", "#5fae7e"),
+    "other2": ("#7a5fc0", "#b49ae6"),
+    "other3": ("#5c4033", "#c39a70"),
+}
+_C = [colour for colour, _ in PALETTE.values()]
+# Colour, marker and dashes. All three differ, so that methods can be told apart in grey too.
 FIVE: tuple[tuple[str, str, Any], ...] = (
-    ("C0", "o", "-"),
-    ("C1", "s", (0, (6, 1.5))),
-    ("C2", "D", "-."),
-    ("C3", "^", (0, (4, 1.2, 1, 1.2, 1, 1.2))),
-    ("C4", "v", "--"),
+    (_C[0], "o", "-"),
+    (_C[1], "s", (0, (6, 1.5))),
+    (_C[2], "D", "-."),
+    (_C[3], "^", (0, (4, 1.2, 1, 1.2, 1, 1.2))),
+    (_C[4], "v", "--"),
 )
-OTHERS = (("C5", "P", ":"), ("C6", "X", (0, (2, 1))), ("C7", "<", "-."), ("C5", ">", "--"), ("C6", "p", ":"))
-NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # other norms get the looks in OTHERS in turn
-# For each loss, how much lighter than the norm's colour it is, and how much of the marker is filled.
+OTHERS = (
+    (_C[5], "P", ":"),
+    (_C[6], "X", (0, (2, 1))),
+    (_C[7], "<", "-."),
+    (_C[5], ">", "--"),
+    (_C[6], "p", ":"),
+)
+NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # further norms take turns in OTHERS
+NORM_NAMES = {"l1inf": "l1,∞", "l12": "l1,2"}  # what people call a norm; other norms go by their own names
+# How much lighter than the norm's colour a loss is, and which part of its marker is filled, in the order of the losses.
 SHADES = ((0.0, "full"), (0.3, "bottom"), (0.5, "none"), (0.3, "left"), (0.5, "top"))
-# The methods in a row share a look, because no figure shows two of them. "tree" is in the row of "projection" and
+# Algorithms in a row share a look, because no figure shows two of them. "tree" stands beside "projection" and
 # "stochastic" because it computes their projections.
 SHARING = (
     ("newton", "batch"),
@@ -48,11 +70,26 @@ SHEET = "jointsparse.pipeline.figures.jointsparse"  # the name of the style shee
 STATED: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}  # lines for values that a paper states
 
 
-def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return colour, marker and dashes of each method, as keyword arguments of `Axes.plot`.
+def label(method: str) -> str:
+    """Return what people call a method of a study, a norm or an algorithm.
 
-    The norm of a method `loss-norm` gives the look, and the loss makes it lighter. Methods in `NAMED` have their own
-    look. Other methods get the looks in `OTHERS` in turn, in alphabetical order.
+    >>> label("hinge-l1inf"), label("logistic-l12"), label("l12"), label("svm-l2"), label("line-search")
+    ('l1,∞', 'l1,2 (logistic)', 'l1,2', 'linear SVM', 'line-search')
+    """
+    if method == "svm-l2":
+        return "linear SVM"
+    loss, _, norm = method.rpartition("-")
+    if norm not in room("norms") or loss not in ("", *room("losses")):
+        return method
+    name = NORM_NAMES.get(norm, norm)
+    return name if loss in ("", "hinge") else f"{name} ({loss})"
+
+
+def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the colour, marker and dashes of each method, as keywords of `Axes.plot`.
+
+    A method `loss-norm` has the look of its norm, made lighter by its loss. Algorithms in `NAMED` have a look of their
+    own. All other methods take turns in `OTHERS`, in the order of their names.
     """
     from matplotlib.colors import to_hex, to_rgb
 
@@ -80,7 +117,7 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the looks of the methods of a table, in the order of the table. The first method is drawn on top."""
+    """Return the looks of the methods of a table, in its order. The first method is drawn on top."""
     look = looks(table["method"])
     return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
 
@@ -91,11 +128,20 @@ def by_method(table: pd.DataFrame) -> list[tuple[str, dict[str, Any], pd.DataFra
 
 
 class Drawing(NamedTuple):
-    """A kind of figure: the name of its table, and the function that draws it.
+    """A kind of figure.
 
-    beside: name of a second table, which the figure shows if the study has it; "" for none. place: the figure of a
-    paper that this figure reproduces, if the docstring of the function does not say so. stated: keyword arguments of
-    the function with values that the paper states, for figures that show them.
+    Attributes
+    ----------
+    table : str
+        Name of the table that the figure shows.
+    function : function
+        Draws the figure of its table.
+    beside : str
+        Name of a second table, which the figure shows if a study has it; empty for none.
+    place : str
+        The figure of a paper that this one reproduces, if the docstring of the function does not name it.
+    stated : mapping
+        Keywords of the function for the values that the paper states.
     """
 
     table: str
@@ -106,7 +152,7 @@ class Drawing(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """First paragraph of the function's docstring, with the place."""
+        """The first paragraph of the function's docstring, and the place."""
         text = " ".join(str(self.function.__doc__).split("\n\n")[0].split())
         return f"{text[:-1]} ({self.place})." if self.place else text
 
@@ -121,7 +167,7 @@ def canvas(
     width : float
         Width in inches.
     height : float
-        Height in inches, to which `legend` adds its own.
+        Height in inches, without that of the legend, which `legend` adds.
     panels : int
         Number of panels in each row.
     rows : int
@@ -136,7 +182,7 @@ def canvas(
 
 
 def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Create a figure outside pyplot, with its panels in rows.
+    """Create a figure outside pyplot whose panels fill rows from left to right.
 
     Parameters
     ----------
@@ -147,7 +193,7 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
     width : float
         Width of the figure in inches.
     height : float
-        Height of each row in inches. `legend` adds its own height to the figure.
+        Height of each row in inches, without that of the legend, which `legend` adds.
     """
     columns, rows = min(columns, n), ceil(n / columns)
     figure, panels = canvas(width, 0.4 + height * rows, columns, rows)
@@ -157,7 +203,7 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
 
 
 def entry(label: str, **look: Any) -> Line2D:
-    """Return a legend entry for lines of any method, in grey unless the look has a colour."""
+    """Return a legend entry for the lines of all methods, grey unless the look says otherwise."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **{"color": "0.35", "label": label} | look)
@@ -171,7 +217,10 @@ def heading(figure: Figure, text: str) -> None:
 
 
 def legend(figure: Figure, *more: Any) -> None:
-    """Draw a legend below the axes, with each label once and further entries. The figure grows by its height."""
+    """Draw a legend below the axes, with each labelled line once and the additional entries.
+
+    The figure grows by the height of the legend.
+    """
     labelled = {h.get_label(): h for axes in figure.axes for h in axes.get_legend_handles_labels()[0]}
     handles = [*labelled.values(), *more]
     columns = _columns([len(handle.get_label()) for handle in handles], 16 * figure.get_figwidth())
@@ -180,44 +229,77 @@ def legend(figure: Figure, *more: Any) -> None:
 
 
 def _columns(lengths: list[int], width: float) -> int:
-    """Return the number of legend columns that fit side by side. lengths: of the labels, and width: both in letters."""
+    """Return how many columns of a legend fit side by side. lengths, width: in letters; columns fill one by one."""
     for columns in range(min(4, len(lengths)), 1, -1):
-        # 9 letters are for the line beside the labels of a column, and the gaps around it.
+        # The line beside the labels of a column and the gaps around it are as wide as 9 letters.
         if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
             return columns
     return 1
 
 
 def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> None:
-    """Make the x axis logarithmic, with the sizes as ticks.
+    """Make the x axis logarithmic, with a tick at each size that leaves room for its label.
 
     Parameters
     ----------
     axes : Axes
         The panel.
     sizes : iterable of float
-        Values on the x axis.
+        The values of x.
     label : str
         Label of the axis.
     most : int
-        Number of tick labels that fit. Sizes that are too close together get no label.
+        Largest number of tick labels.
     """
     sizes = sorted(set(sizes))
     ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # against rounding
     axes.set(xscale="log", xlabel=label)
-    axes.set_xticks([sizes[i] for i in ticks], [f"{sizes[i]:,.0f}" for i in ticks])
+    axes.set_xticks([sizes[i] for i in ticks], [short(sizes[i]) for i in ticks])
     axes.set_xticks([], minor=True)
 
 
+def short(number: float) -> str:
+    """Format a number for a tick: thousands as k, millions as M.
+
+    >>> short(640), short(2560), short(40_000), short(1_200_000)
+    ('640', '2,560', '40k', '1.2M')
+    """
+    for unit, name in ((1e6, "M"), (1e3, "k")):
+        if number >= max(unit, 1e4):
+            return f"{number / unit:,.4g}{name}"
+    return f"{number:,.4g}"
+
+
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic if any value is above 0. Other values are not drawn."""
+    """Make an axis logarithmic if any value is positive; other values are left out.
+
+    An axis of less than two decades has ticks at 1, 2 and 5 times powers of ten: powers of ten alone would be too few,
+    and the default labels of all ticks between them overlap.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
     drawn = np.concatenate([np.empty((0, 2)), *(np.asarray(line.get_xydata(), dtype=float) for line in axes.lines)])
-    if (drawn[np.isfinite(drawn).all(axis=1), "xy".index(which)] > 0).any():
+    values = drawn[np.isfinite(drawn).all(axis=1), "xy".index(which)]
+    values = values[values > 0]
+    if len(values):
         {"x": axes.set_xscale, "y": axes.set_yscale}[which]("log", nonpositive="mask")
+        axis = {"x": axes.xaxis, "y": axes.yaxis}[which]
+        axis.set_minor_formatter(NullFormatter())
+        if values.max() < 100 * values.min():
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def few_ticks(axes: Axes, most: int = 4) -> None:
+    """Draw at most this many intervals on a linear x axis from 0, with short labels."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(most))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 
 
 def apart(values: Sequence[float] | np.ndarray, distance: float) -> list[int]:
-    """Return the indices of the first value, and of each value at least this distance from the last one kept."""
+    """Return the places of the first value and of each value at least this far from the last one that was kept."""
     kept = [0]
     for i, value in enumerate(values):
         if i and abs(value - values[kept[-1]]) >= distance:
@@ -243,17 +325,17 @@ def curve(
     axes : Axes
         The panel.
     rows : DataFrame
-        Rows of a single method.
+        The rows of one method.
     x : str
-        Column of the x axis, whose mean is drawn.
+        Column of the x axis; its mean over the rows of a point is drawn.
     y : str
         Column of the y axis.
     by : str
-        Column by whose values rows are grouped into points.
+        Column with one value for each point.
     scale : float
         Factor of y, such as 100 for per cent.
     band : bool
-        Whether to draw the band.
+        Whether the band is drawn.
     **look : Any
         Keyword arguments of `Axes.plot`.
     """
@@ -265,7 +347,7 @@ def curve(
 
 
 def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
-    """Return the legend entry for the bands of `curve`, or nothing for a single run."""
+    """Return the legend entry for the bands of `curve`; a single run has none."""
     from matplotlib.patches import Patch
 
     runs = table["run"].nunique()
@@ -273,39 +355,39 @@ def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
 
 
 def growth_line(axes: Axes, x: pd.Series, seconds: pd.Series, growth: pd.Series) -> None:
-    """Draw a line proportional to a growth, through the last measurement.
+    """Draw a line proportional to a stated cost, through the last measurement.
 
     Parameters
     ----------
     axes : Axes
         The panel.
     x : Series
-        Increasing x of the measurements.
+        The sizes that were measured, in increasing order.
     seconds : Series
-        Measured seconds at x.
+        The seconds measured at x.
     growth : Series
-        Stated cost at x, up to a factor.
+        The stated cost at x, up to a constant factor.
     """
     axes.plot(x, growth * (seconds / growth).iloc[-1:].sum(), label="_papers", **STATED)
 
 
 def median_of(table: pd.DataFrame) -> str:
-    """Return the number of repeats over which the median seconds are taken, as text."""
+    """Say how many repeats the seconds are the median of."""
     return "a median of " + " to ".join(f"{n:g}" for n in sorted({table["repeats"].min(), table["repeats"].max()}))
 
 
 def percent(part: float) -> str:
-    """Return a fraction in per cent as text, with two digits."""
+    """Format a fraction in per cent with two digits, or with all digits before the point."""
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 
 def plain(text: Any, longest: int = 40) -> str:
-    """Return a word or name as text for matplotlib: on one line, shortened, with dollar signs escaped."""
+    """Return a word or name as matplotlib can draw it: on one line, shortened, and with its dollar signs escaped."""
     line = " ".join(str(text).split())
     line = line if len(line) <= longest else line[: longest - 1] + "…"
     return line.replace("$", r"\$")
 
 
 def nothing(axes: Axes, why: str) -> None:
-    """Write a reason into the middle of empty axes."""
+    """Write into the middle of empty axes why they are empty."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")
