@@ -226,6 +226,8 @@ def test_the_page_prints_without_controls_and_with_whole_tables(browser, file):
     page.goto(file.as_uri())
     assert not page.locator("nav").is_visible() and not page.locator("#seek").is_visible()
     assert page.locator(".list").evaluate("box => box.scrollHeight <= box.clientHeight")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details.claim table").is_visible()
     page.close()
 
 

@@ -70,6 +70,9 @@
       at("seek").focus({ preventScroll: true });
     });
     window.addEventListener("hashchange", follow);
+    window.addEventListener("beforeprint", () => {
+      for (const details of document.querySelectorAll("details:not(.tag)")) details.open = true;
+    });
     document.addEventListener("keydown", (event) => {
       const by = { j: 1, k: -1 }[event.key];
       if (!by || event.ctrlKey || event.metaKey || event.altKey || viewer.open || event.target.matches("select, [type=search]")) return;
