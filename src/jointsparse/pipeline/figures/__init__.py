@@ -1,4 +1,4 @@
-"""Figures of tables, and the look of each method in all figures."""
+"""Figures, each drawn from a table, and the look that a method has in all figures."""
 
 from jointsparse.checks import require_extra
 

@@ -1,6 +1,6 @@
-"""Figures of the scores of a study, each a function of one table.
+"""Figures of a study's scores, each drawn from a table.
 
-They do not depend on a paper. Values that a paper states are passed as arguments; see `papers`.
+No figure here belongs to a paper. Values that a paper states are passed as arguments, see `papers`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jointsparse.pipeline.figures.style import (
     curve,
     heading,
     in_order,
+    label,
     legend,
     looks,
     nothing,
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-APART = 10  # smallest distance of labelled markers on a path of radii, in per cent of the axis
-MOST_ROWS = 400  # largest number of rows in a picture of weights, so that each row has a line of pixels
+APART = 10  # per cent of the axis between radii that are written beside a path
+MOST_ROWS = 400  # rows of a picture of weights, so that each row is at least a line of pixels
 
 
 class Star(NamedTuple):
-    """A point that is stated elsewhere: its method, fraction of features and AUC, and its label in the legend."""
+    """A point that a paper states: its method, share of features, AUC, and label in the legend."""
 
     method: str
     features: float
@@ -49,16 +50,16 @@ class Star(NamedTuple):
 def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
     """Average test AUC, over the words not used for validation, against the number of training samples.
 
-    Each positive has the same weight in the average.
+    The average weights every positive equally.
 
     Parameters
     ----------
     table : DataFrame
         The table of chosen fits.
     beside : DataFrame, optional
-        The table of differences, whose intervals are drawn in a second panel.
+        The differences between methods, whose intervals are drawn in a second panel.
     source : str
-        The figure of the paper that this figure reproduces, for the title.
+        The figure of a paper that this figure reproduces, for the title.
     """
     title = "AUC of the words not used for validation" + source
     return _curves_and_lead(table, beside, "n_samples", "auc_weighted", "auc", "by positives", title)
@@ -83,22 +84,20 @@ X_LABELS = {
 def _curves_and_lead(
     table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str, title: str
 ) -> Figure:
-    """Draw a curve for every method and, in a second panel, the lead of the first method.
+    """Draw a curve of every method, and beside the curves the lead of the first method.
 
     Parameters
     ----------
     table : DataFrame
         The table of chosen fits.
     beside : DataFrame, optional
-        The table of differences.
+        The differences between methods.
     x : str
         Column of the x axis.
     y : str
         Column of the curves.
-    metric : str
-        Metric of the differences.
-    average : str
-        Average of the differences.
+    metric, average : str
+        The metric and the average of the differences that are drawn.
     title : str
         Title of the figure.
     """
@@ -107,7 +106,7 @@ def _curves_and_lead(
     figure, panels = canvas(6.4 if lead is None else 10.4, panels=1 if lead is None else 2)
     scale, unit = (100, " (%)") if metric == "eer" else (1, "")
     for method, look, rows in by_method(table):
-        curve(panels[0], rows, x, y, scale=scale, band=False, label=method, **look)
+        curve(panels[0], rows, x, y, scale=scale, band=False, label=label(method), **look)
     points = table.groupby(["method", "n"], as_index=False).agg(x=(x, "mean"), y=(y, "mean"), gap=("gap", "max"))
     _mark_unfinished(panels[0], points.assign(y=scale * points["y"]), "x", "y")
     panels[0].set_ylabel(f"average test {metric.upper()}{unit}{_mean_of(table)}")
@@ -118,14 +117,14 @@ def _curves_and_lead(
         panels[0].set_title(title)
     else:
         _lead(panels[1], lead, x, scale)
-        panels[1].set_ylabel(f"{metric.upper()} of {table['method'].iloc[0]} minus the other's{unit}")
+        panels[1].set_ylabel(f"{metric.upper()} of {label(table['method'].iloc[0])} minus that of the other{unit}")
         heading(figure, title)
     legend(figure)
     return figure
 
 
 def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
-    """Draw differences with their 95 % intervals. Differences to several methods are drawn side by side."""
+    """Draw differences with their 95 % intervals; differences from several methods stand side by side."""
     others = list(rows["against"].unique())
     look = looks([*rows["method"], *others])
     axes.axhline(0, color="0.35", linewidth=1)
@@ -135,9 +134,7 @@ def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
         axes.vlines(at, scale * leads["low"], scale * leads["high"], color=look[other]["color"])
         axes.plot(at, scale * leads["difference"], label=f"_against {other}", **look[other] | {"linestyle": "none"})
     has_intervals = rows["low"].notna().any()
-    intervals = (
-        "95% intervals (test samples, runs)" if has_intervals else f"no intervals, which take {FEWEST_RUNS} runs"
-    )
+    intervals = "95% intervals (test samples, runs)" if has_intervals else f"no intervals: they take {FEWEST_RUNS} runs"
     axes.set_title(intervals, fontsize=9)
 
 
@@ -157,7 +154,7 @@ def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
 
 
 def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
-    """Test equal error rate of each word at one size n, averaged over runs, sorted by the first method.
+    """Test equal error rate of each word at one size n, averaged over runs and sorted by the first method.
 
     Runs in which a word helped to choose the radius are left out of its mean. source: see `auc`.
     """
@@ -172,7 +169,9 @@ def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
         axes.plot(
             100 * by_word[method],
             np.arange(len(by_word)),
-            label=method if len(method_looks) == 1 else f"{method} (lowest for {lowest[method]} of {len(by_word)})",
+            label=label(method)
+            if len(method_looks) == 1
+            else f"{label(method)} (lowest for {lowest[method]} of {len(by_word)})",
             **look | {"linestyle": "none"},
         )
     if by_word.empty:
@@ -195,9 +194,9 @@ def _mean_of(table: pd.DataFrame) -> str:
 def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
     """Average test AUC on the largest training sets against the fraction of features that words use, at each radius.
 
-    Points have their 95 % interval over runs. Some points are labelled with their radius, at least `APART` per cent of
-    the axis apart. The axis is logarithmic if there are fits with less than 1 % of the features. Its range follows our
-    fits; stars outside of it are not drawn. source: see `auc`.
+    Bars are 95 % intervals over runs. Radii are written at least `APART` per cent of the axis apart. The x axis is
+    logarithmic if some fits use less than 1 % of the features. Stars whose AUC lies outside our fits are left out.
+    source: see `auc`.
     """
     figure, (axes,) = canvas()
     largest = table[table["n"] == table["n"].max()]
@@ -210,10 +209,10 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
         points = points[points["features"] > 0] if lowest < 1 else points
         share = points["features"].to_numpy()
         if share.size == 0 or (share.min() > 90 and np.ptp(share) < 1):
-            continue  # not a sparse method, even if some features of text have zero weight by chance
+            continue  # this method is not sparse, even if a few features of text have no weight by chance
         marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
-        offset = 6 if not sparse else -11  # the first method has its labels above its markers, others below
-        _draw_path(axes, points, marked, offset, look[method] | {"label": method})
+        offset = 6 if not sparse else -11  # radii of the first method stand above its markers, all others below
+        _draw_path(axes, points, marked, offset, look[method] | {"label": label(method)})
         sparse.append(method)
     _mark_unfinished(axes, means[means.index.get_level_values("method").isin(sparse)], "features", "auc_weighted")
     axes.margins(y=0.12)
@@ -244,10 +243,10 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
 
 
 def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
-    """Return means over runs by method and radius: features in per cent, auc_weighted with its half interval, gap."""
+    """Average over runs by method and radius: features in per cent, auc_weighted, half its interval, and the gap."""
     by_radius = table.groupby(["method", "radius"])
     fits = by_radius[["features", "auc_weighted", "gap"]]
-    # The paths of runs may end at different radii. A mean over fewer runs would make a step in the line.
+    # Runs may end their paths at different radii. A mean over fewer runs would make a step in the line.
     n_runs = fits.size()
     whole = n_runs == n_runs.groupby("method").transform("max")
     means = fits.mean()[whole]
@@ -257,7 +256,10 @@ def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float, look: dict[str, Any]) -> None:
-    """Draw a path of radii with intervals. marked: points labelled with their radius. above: offset of the labels."""
+    """Draw a path of radii with intervals.
+
+    marked: places whose radius is written. above: how many points above the marker it stands.
+    """
     axes.plot(points["features"], points["auc_weighted"], markersize=4, **look)
     low, high = points["auc_weighted"] - points["half"], points["auc_weighted"] + points["half"]
     axes.vlines(points["features"], low, high, color=look["color"], linewidth=0.8)
@@ -280,14 +282,14 @@ def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float
 def auc_by_power(table: pd.DataFrame) -> Figure:
     """Average test AUC against the power of the singular values that scales the features, with a panel per size.
 
-    For each power, the radius is chosen by validation.
+    For each power the radius is the one that validation chooses.
     """
     chosen = table[table["chosen"].astype(bool)]
     sizes = sorted(table["n"].unique())
     figure, panels = canvas(1 + 2.6 * max(len(sizes), 2), 3.4, len(sizes), sharey=True)
     for axes, n in zip(panels, sizes, strict=True):
         for method, look, rows in by_method(chosen[chosen["n"] == n]):
-            curve(axes, rows, "power", "auc_weighted", by="power", band=False, label=method, **look)
+            curve(axes, rows, "power", "auc_weighted", by="power", band=False, label=label(method), **look)
         axes.set(title=f"n = {n}", xticks=sorted(chosen["power"].unique()))
         axes.set_xlabel("power of the singular values")
     panels[0].set_ylabel("average test AUC" + _mean_of(chosen))
@@ -297,8 +299,7 @@ def auc_by_power(table: pd.DataFrame) -> Figure:
 
 
 def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
-    """Absolute weights of the methods that may leave features out: rows are features that any method uses, columns are
-    words.
+    """Absolute weights of the sparse methods: a row for each feature that any of them uses, a column for each word.
 
     All methods share one colour scale. l2 is not shown, because it uses every feature. source: see `auc`.
     """
@@ -327,19 +328,19 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
             extent=(0.5, n_words + 0.5, len(picture) * block + 0.5, 0.5),
         )
         used = shown[shown["method"] == method]["feature"].nunique() / n_features
-        axes.set_title(f"{method}: {percent(used)} of features used", fontsize=10)
+        axes.set_title(f"{label(method)}: {percent(used)} of features used", fontsize=10)
         axes.set_xlabel("word")
         axes.grid(visible=False)
     if pictures:
         figure.colorbar(drawn, ax=panels, label="|weight| (white: 0; square-root scale)", shrink=0.8)
     blocks = f" (each row: the largest |weight| of {block})" if block > 1 else ""
     panels[0].set_ylabel(f"features in use, {n_used:,} of {n_features:,}{blocks}")
-    heading(figure, "Who uses which feature" + source)
+    heading(figure, "Which word uses which feature" + source)
     return figure
 
 
 def _picture(rows: pd.DataFrame, n_features: int, n_words: int, block: int) -> np.ndarray:
-    """Return the largest absolute weight in each block of features: (ceil(n_features / block), n_words)."""
+    """Return the largest |weight| of each block of features, (ceil(n_features / block), n_words)."""
     picture = np.zeros((ceil(n_features / block), n_words))
     places = (rows["feature"] // block).to_numpy(dtype=int), rows["word"].to_numpy(dtype=int)
     np.maximum.at(picture, places, rows["weight"].abs().to_numpy())

@@ -12,7 +12,7 @@ import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.pipeline.figures import study
-from jointsparse.pipeline.figures.style import SHEET, Drawing
+from jointsparse.pipeline.figures.style import SHEET, Drawing, label
 from jointsparse.pipeline.papers.duchi import figures as duchi
 from jointsparse.pipeline.papers.quattoni import figures as quattoni
 from jointsparse.pipeline.papers.quattoni.numbers import FIGURE_4, REPORT_SIZE, TABLE_1
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Q09, Q08 = "Quattoni et al. 2009", "Quattoni et al. 2008"
 STARS = [
-    study.Star(method, used, auc, f"paper: {method} {auc:.0%} AUC with {used:.0%} of features")
+    study.Star(method, used, auc, f"paper: {label(method)} {auc:.0%} AUC with {used:.0%} of features")
     for method, used, auc in FIGURE_4
 ]
 
@@ -39,7 +39,7 @@ FIGURES = {
     "auc_by_size": Drawing("chosen", study.auc, "differences"),
     "eer": Drawing(
         "chosen", study.eer, "differences", f"{Q08}, Fig. 3 left",
-        {"source": "\n(paper: report, Fig. 3 left, l1inf < l1 < l2)"},
+        {"source": "\n(paper: report, Fig. 3 left, l1,∞ < l1 < l2)"},
     ),
     "eer_by_word": Drawing(
         "by_word", quattoni.eer_by_word, stated={"source": f"\n(paper: report, Fig. 3 right, n = {REPORT_SIZE})"}
