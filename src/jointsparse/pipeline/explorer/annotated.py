@@ -1,4 +1,4 @@
-"""The page of pictures that a kept model has annotated, with what speaks for and against each word."""
+"""The page of pictures that a kept model has annotated, with maps of what speaks for and against each word."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from jointsparse.pipeline.explorer.frame import render
 from jointsparse.pipeline.models.annotator import Annotations
 from jointsparse.written import written
 
-AT_ONCE = 16  # maps of a picture that are held together
+AT_ONCE = 16  # maps of a picture that are in memory at a time
 
 
 def write(
@@ -23,19 +23,20 @@ def write(
     Parameters
     ----------
     folder : path
-        Where to.
+        Folder that the page is written to.
     model : Pipeline
-        The model that has annotated.
+        The model that has annotated the pictures.
     annotations : Annotations
-        From `models.annotator.annotate`.
+        The result of `models.annotator.annotate`.
     known : path or None
-        Folder of the pictures that the model knows. None: those that are alike are named, not shown.
+        Folder of the pictures that the model has learnt from. If None, the page names similar pictures without showing
+        them.
 
     Returns
     -------
     not_shown : dict
-        The reason by name of a known picture that lies outside of that folder, or does not open. The model names them,
-        and may be anyone's.
+        For each picture that lies outside of `known`, or does not open, the reason by name. The names come from the
+        model, which may not be trusted.
     """
     explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
     places = {word: k for k, word in enumerate(model.card_["words"])}
@@ -56,7 +57,7 @@ def write(
                     not_shown[name] = "it lies outside of the folder of known pictures"
                 elif picture.is_file():
                     alike[name] = _put(root, f"thumbnails/{number:06d}-known-{i}.webp", _thumbnail(picture))
-            except Exception:  # decoders raise many kinds
+            except Exception:  # decoders raise many kinds of exceptions
                 not_shown[name] = "it does not open as a picture"
         shown.append({"name": image, "file": file, "words": rows.assign(map=maps).to_dict("records"), "alike": alike})
     html = render("annotated.html.jinja", shown=shown, left_out=annotations.left_out, card=model.card_, data=None)
@@ -65,7 +66,7 @@ def write(
 
 
 def _inside(folder: Path, name: str) -> Path | None:
-    """The path of a name in a folder, if it is relative and leads, over any links, to a place in the folder."""
+    """Return the path of a name in a folder; None if the name, or a link behind it, leads out of the folder."""
     if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
         return None
     path = (folder / name).resolve()

@@ -1,4 +1,4 @@
-"""What the fits of a study, or a kept model, say of the test images. The page shows both in the same way."""
+"""What the fits of a study, or a kept model, say about the test images. The page shows both in the same way."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,7 +10,14 @@ import pandas as pd
 class Feature(NamedTuple):
     """A feature on the map of weights.
 
-    place: its row in W. high, low: the test images with its largest, and with its smallest values.
+    Attributes
+    ----------
+    place : int
+        Its row in W.
+    name : str
+        Its name.
+    high, low : list of int
+        The test images with its largest, and with its smallest values.
     """
 
     place: int
@@ -20,7 +27,7 @@ class Feature(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The fits of one method, by increasing radius. A kept model has one.
+    """The fits of a method, ordered by increasing radius. A kept model is a path of a single fit.
 
     Attributes
     ----------
@@ -29,11 +36,11 @@ class Path(NamedTuple):
     chosen : int
         Index of the radius that validation has chosen.
     radius, auc : lists of float or None, (n_radii,)
-        The radii and the mean test AUCs, in the digits that the page shows.
+        The radii and the mean test AUCs, rounded as the page shows them.
     n_features : int
-        How many features there are. W may leave out those that no fit uses.
+        Number of all features. W may leave out features that no fit uses.
     features : list of Feature
-        Those with the largest weights at the chosen radius, the largest first.
+        The features with the largest weights at the chosen radius, largest first.
     """
 
     W: np.ndarray
@@ -51,35 +58,36 @@ class Path(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What some fits say of the test images.
+    """What some fits say about the test images.
 
     Attributes
     ----------
     about : mapping
-        What the page's script says of them in sentences, for JSON: the study and its run, or the kept model.
+        For JSON, what the page's sentences say about the fits: the study and its run, or the kept model.
     best : str
         The method that the page shows first.
     words : list of str, (n_words,)
-        Columns of all matrices.
+        Names of the words, in the order of the columns of all matrices.
     validation_words : bool array, (n_words,)
-        The words that chose the radii.
+        Marks the words that chose the radii.
     X : matrix, (n_test_images, n_features)
-        What the fits weigh of each test image, dense or CSR.
+        The features of the test images, dense or CSR.
     names : list of str
         Names of these features; empty if they have none.
     test_images : list of int, (n_test_images,)
         The row of each test image in the table of images.
     labels : array, (n_test_images, n_words)
-        Which test image has which word, see `tasks.choose_words`.
+        The labels of the test images, see `tasks.choose_words`.
     scores : dict of arrays, (n_test_images, n_words)
-        The chosen fit's scores, by method.
-    learnt : table
-        One row per word and method, words in the order in which they are shown. Columns of `scores.learnt.words_learnt`
-        and three more: first and precision, the numbers of `metrics.by_rank`, and the weight of the word in means.
-    by_size : table
-        See `scores.learnt.by_size`. No rows for a kept model, which has one size.
+        The scores of the chosen fit, by method.
+    learnt : DataFrame
+        A row for each word and method, words in the order in which they are shown. It has the columns of
+        `scores.learnt.words_learnt`, the numbers first and precision of `metrics.by_rank`, and the weight of the word
+        in averages.
+    by_size : DataFrame
+        See `scores.learnt.by_size`; empty for a kept model, which has a single size.
     paths : dict of Path
-        By method.
+        The fits by method.
     """
 
     about: Mapping[str, Any]

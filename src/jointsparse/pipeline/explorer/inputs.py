@@ -22,27 +22,28 @@ from jointsparse.pipeline.tasks import n_learnable, names_of
 
 
 class Images:
-    """The images of a dataset, and what its page shows of each.
+    """The images of a dataset, and what its page shows of them.
 
     Parameters
     ----------
     loader : module
         The plug-in that reads the dataset, see `datasets`.
     options : mapping
-        Its options.
-    table : table or None
-        Columns image, and picture if samples have pictures beside their features. None if each study draws its own.
+        The options of the loader.
+    table : DataFrame or None
+        The table of images, with a column picture if samples have pictures beside their features. None if the studies
+        draw their own samples.
     features : path or None
-        The file of the features that samples come with.
+        File of the features that the samples come with.
 
     Attributes
     ----------
     names : list of str
         Names of these features; empty if they have none.
     are_files : bool
-        Whether pictures are files, or painted by the loader.
+        Whether the loader has a picture of each image, as a file or painted by itself.
     are_pictures : bool
-        Whether there is a thumbnail of an image: of its picture, or of its features as pixels.
+        Whether images have thumbnails, which show their pictures or their features as pixels.
     """
 
     def __init__(
@@ -62,21 +63,21 @@ class Images:
         return {**self.options, "image": self.pictures[row], "longest_side": longest_side}
 
     def file(self, row: int, place: int | None = None) -> str | None:
-        """The file of the thumbnail of an image, or of its map of a word or feature. None if it has no picture."""
+        """Return the file of the thumbnail of an image, or of its map of a word or feature; None without a picture."""
         return thumbnails.file_of(row, place) if self._picture(row, 0)["image"] else None
 
     def thumbnail(self, row: int) -> Any:
-        """The thumbnail of an image, uint8 (height, width, 3). None if its features are no square of pixels."""
+        """Return the thumbnail of an image, uint8 (height, width, 3); None if its features fill no square of pixels."""
         if self.pixels is not None:
             return thumbnails.of_features(self.pixels[row].toarray()[0])
         return self.loader.thumbnail(**self._picture(row, thumbnails.LONGEST_SIDE))
 
     def grey(self, row: int, longest_side: int) -> Any:
-        """The picture that the features are described from, (height, width)."""
+        """Return the grey picture that features are computed from, (height, width)."""
         return self.loader.picture(**self._picture(row, longest_side))
 
     def original(self, row: int, folder: Path) -> str:
-        """The address of an image's own file, as a page in the folder finds it."""
+        """Return the address of an image's own file, relative to a folder."""
         file = self.loader.file(**self._picture(row, 0))
         return quote(os.path.relpath(file, folder).replace(os.sep, "/"))
 
@@ -94,15 +95,15 @@ def read_study(
     Parameters
     ----------
     name : str
-        The study's.
+        Name of the study.
     files : mapping
-        The files by what they hold: tables; and of a study that learns words scores, images, labels and sweeps.
+        Its files by content: tables, and if the study learns words also scores, images, labels and sweeps.
     figures : mapping
-        Captions by file, as the page finds it.
+        Captions of its figures, by file relative to the page.
     features : path or list of paths
-        The features that it learns from, see `tables.read_features`.
+        Files of the features that the study learns from, see `tables.read_features`.
     words : str or None
-        The vocabulary of these features.
+        The visual vocabulary of these features.
     names : list of str
         Names of these features; empty if they have none.
     """
@@ -145,11 +146,11 @@ def read_kept(
     Parameters
     ----------
     model, labels, images : path
-        Their files.
+        Files of the model, of the labels and of the table of images.
     features : path or list of paths
-        The features that it learns from, see `tables.read_features`.
+        Files of the features that the model learns from, see `tables.read_features`.
     vocabulary : str or None
-        The vocabulary of these features.
+        The visual vocabulary of these features.
     names : list of str
         Names of these features; empty if they have none.
     fits : Fits
@@ -179,18 +180,18 @@ def read_fits(
     warned: Mapping[str, str],
     words: Mapping[str, Any],
 ) -> Fits:
-    """Read how the final fits of a dataset compare, and gather what is to be known of their data.
+    """Read how the final fits of a dataset compare, and gather the warnings about their data.
 
     Parameters
     ----------
     norms, thresholds, images : path
-        Their files.
-    captions : table
-        Of the dataset.
+        Files of these tables.
+    captions : DataFrame
+        The captions of the dataset.
     warned : mapping
-        By name the files of tables whose warnings no study gathers.
+        Files, by name, of the tables whose warnings no study gathers.
     words : mapping
-        See `tasks.n_learnable`.
+        The options that decide which words could be learnt, see `tasks.n_learnable`.
     """
     return Fits(
         read_table(norms),
@@ -214,15 +215,15 @@ def write_thumbnails(
     Parameters
     ----------
     folder : path
-        Where they are written.
+        Folder of the page.
     page : Page
         The page.
     images : Images
-        The images of its dataset.
+        The images of the dataset.
     kept : Kept or None
-        The kept model, whose maps are drawn; None: there is none.
+        The kept model, whose maps are drawn, if there is one.
     longest_side : int, pixels
-        Of the pictures that features are described from.
+        Longest side of the pictures that features are computed from.
     progress : function
         Called as `progress(done, total)` after each image.
     """

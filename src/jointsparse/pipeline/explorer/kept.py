@@ -1,4 +1,4 @@
-"""The kept model on the page: its numbers on the test images, and the images that it ranks right and wrong."""
+"""The kept model on the page: its numbers on the test images, and the images it ranks right and wrong."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,19 +11,27 @@ from jointsparse.metrics import by_chance, holm, nearest
 from jointsparse.pipeline.explorer.answers import Answers, Feature, Path
 from jointsparse.pipeline.explorer.words import number
 
-FEATURES, RESPONDERS = 12, 4  # features with the largest weights that are shown, and the pictures of each
-# Numbers of a word, as the page calls them, by their names in the card.
+FEATURES = 12  # features that are shown, chosen by the length of their weights
+RESPONDERS = 4  # images that are shown for a feature
+# The numbers of a word: from their names in the model's card to their names on the page.
 IN_CARD = {"auc": "auc", "auc_low": "low", "auc_high": "high", "precision_of_first": "first"}
 IN_CARD |= {"average_precision": "precision", "features": "n_features"}
-ALIKE = 3  # known images that are shown beside each
+ALIKE = 3  # images with similar scores that are shown beside an image
 
 
 class Fits(NamedTuple):
-    """What is known of the final fits of a dataset, of which one is kept.
+    """What is known about the final fits of a dataset, one of which is kept.
 
-    norms: see `models.final.norms`. thresholds: see `models.annotator.at_precisions`. n_learnable: words that could be
-    learnt, of which `n_words` were taken. warnings: see `scores.warning_table.gather`; no rows where a study
-    has gathered them.
+    Attributes
+    ----------
+    norms : DataFrame
+        See `models.final.norms`.
+    thresholds : DataFrame
+        See `models.annotator.at_precisions`.
+    n_learnable : int
+        Number of words that could be learnt; the model may have fewer.
+    warnings : DataFrame
+        See `scores.warning_table.gather`; empty if a study has gathered the warnings.
     """
 
     norms: pd.DataFrame
@@ -40,15 +48,15 @@ class Kept(NamedTuple):
     model : Pipeline
         The model.
     answers : Answers
-        What it says of the test images.
+        What the model says about the test images.
     spread : array, (n_words + n_features_shown,)
         Standard deviation of the scores of each word, and of the values of each feature that is shown.
     known_scores : array, (n_known, n_words)
-        Decisions on the images that have taught it.
+        Its scores of the images it has learnt from.
     known_images : list of int, (n_known,)
-        Their rows in the table of images.
+        The rows of these images in the table of images.
     fits : Fits
-        How it compares with the other final fits.
+        How the model compares with the other final fits.
     """
 
     model: Any
@@ -60,7 +68,7 @@ class Kept(NamedTuple):
 
     @property
     def features(self) -> list[int]:
-        """Places of the features that are shown, in the order of their maps."""
+        """The places of the features that are shown, in the order of their maps."""
         (path,) = self.answers.paths.values()
         return [feature.place for feature in path.features]
 
@@ -76,29 +84,29 @@ def kept_model(
     names: Sequence[str],
     fits: Fits,
 ) -> Kept:
-    """Gather what a kept model says of the test images.
+    """Gather what a kept model says about the test images.
 
     Parameters
     ----------
     model : Pipeline
         See `models.annotator.annotator`.
     X : matrix, (n_test, n_features)
-        The test images, as they enter the first step that takes a matrix.
+        The test images, as they enter the first step of the model that takes a matrix.
     labels : array, (n_test, n_words)
-        See `tasks.choose_words`. Which image has which word.
+        The labels of the test images, see `tasks.choose_words`.
     test_images : list of int
         See `Answers`.
     known_images : list of int
         See `Kept`.
     has_maps : bool
-        Whether the model begins with pictures.
+        Whether the model takes pictures, so that maps can be drawn.
     names : list of str
         Names of the features of X; empty if they have none.
     fits : Fits
         See `Kept`.
     """
     classifier, columns = model[-1], np.arange(X.shape[1])
-    if "basis" in model.named_steps:  # whose features have no names
+    if "basis" in model.named_steps:  # features of a basis have no names
         X, names = model[model.check_["first_step"] : -1].transform(X), ()
         columns = model["basis"].columns_
     size = np.linalg.norm(classifier.coef_, axis=0)
@@ -141,22 +149,22 @@ def model_answers(
     scores: np.ndarray,
     has_maps: bool,
 ) -> Answers:
-    """Gather what a model says of the test images, with the numbers of its card.
+    """Gather what a model says about the test images, with the numbers of its card.
 
     Parameters
     ----------
     card : mapping
         See `models.annotator.card_of`.
     W : array, (n_features, n_words)
-        Its weights.
+        The weights of the model.
     features : list of Feature
-        The features that have weights, as the page shows them.
-    X, names, test_images, labels : as in `Answers`
-        See there.
+        The features that the page shows.
+    X, names, test_images, labels
+        See `Answers`.
     scores : array, (n_test_images, n_words)
-        Its scores.
+        The scores of the model.
     has_maps : bool
-        True if the page shows where a picture has what speaks for a word.
+        Whether the page shows maps of what speaks for a word.
     """
     method, words = f"{card['loss']}-{card['norm']}", list(card["words"])
     numbers = pd.DataFrame(card["numbers"])[[*IN_CARD]].rename(columns=IN_CARD).astype(float)
@@ -202,6 +210,9 @@ def model_answers(
 
 
 def alike(kept: Kept, images: Iterable[int]) -> dict[int, list[int]]:
-    """The rows in the table of images of the known images that are scored most like each of some test images."""
+    """Find for each test image the images the model has learnt from whose scores are most similar.
+
+    Images the model has learnt from are returned as their rows in the table of images.
+    """
     (scores,) = kept.answers.scores.values()
     return {i: [int(kept.known_images[j]) for j in nearest(kept.known_scores, scores[i], ALIKE)] for i in images}
