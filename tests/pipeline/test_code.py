@@ -212,10 +212,11 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("pipeline/scores/flags", EVALUATED | JUDGED | {"draw_figures", "inspect_features"}),
         ("pipeline/scores/warning_table", {"evaluate", "write_page"} | REPEATED),
         (
-            "pipeline/figures/style pipeline/figures/study pipeline/figures/jointsparse.mplstyle "
-            "pipeline/papers/catalogue pipeline/papers/duchi/figures",
+            "pipeline/figures/study pipeline/figures/jointsparse.mplstyle pipeline/papers/catalogue "
+            "pipeline/papers/duchi/figures",
             {"draw_figures"},
         ),
+        ("pipeline/figures/style", {"draw_figures", "write_index", "write_page"}),  # the colours and names of norms
         ("pipeline/papers/quattoni/numbers", {"draw_figures"} | JUDGED),
         (
             "pipeline/papers/judging pipeline/papers/shapes pipeline/papers/duchi/claims "
