@@ -143,8 +143,9 @@ def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) 
     Returns
     -------
     list of dict
-        Of each method its name, its label, its cells (mean AUC, half the width of the interval over runs, share of the
-        features in use), and as text the lead of the first method over it with the largest training sets.
+        A row has the name and the label of the method, and its cells: the mean AUC, half the width of its interval over
+        runs, and the share of the features in use. `lead` is a text: by how much the first method leads over this one
+        with the largest training sets.
     """
     auc, features = means["auc_weighted"], means["features"].map(percent)
     best = auc == means.groupby("n")["auc_weighted"].transform("max")
