@@ -94,6 +94,8 @@ size = np.array(used)[tuple(places.T)]
 dots = bottom.scatter(radii[places[:, 0]], places[:, 1], s=70, c=size, cmap="viridis_r", vmin=0)
 bottom.set_yticks(range(len(names)), names)
 bottom.invert_yaxis()
+bottom.set_xticks(radii, [f"{radius:.3g}" for radius in radii])
+bottom.set_xticks([], minor=True)
 bottom.set(xlabel="radius", ylabel="columns, with l1,∞")
 figure.colorbar(dots, ax=bottom, label="largest |weight| of a column")
 plt.show()

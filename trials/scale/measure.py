@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import style
 
-from jointsparse.pipeline.figures.style import SHEET, canvas, legend
+from jointsparse.pipeline.figures.style import SHEET, canvas, legend, log_axis, size_axis
 from jointsparse.pipeline.provenance.tables import read_table
 
 STAGES = {  # the outputs of each rule
@@ -59,10 +59,9 @@ def main(folder: Path, runs: list[Path]) -> None:
         for axis, (quantity, label) in zip(axes, QUANTITIES.items(), strict=True):
             for stage in longest:
                 rows = table[(table["stage"] == stage) & (table[quantity] > 0)]
-                axis.loglog(rows["pictures"], rows[quantity], marker="o", label=stage if len(rows) else None)
-            axis.set_xticks(sizes, [f"{n:,}" for n in sizes])
-            axis.minorticks_off()
-            axis.set_xlabel("pictures")
+                axis.plot(rows["pictures"], rows[quantity], marker="o", label=stage if len(rows) else None)
+            size_axis(axis, sizes, "pictures")
+            log_axis(axis, "y")
             axis.set_ylabel(label)
         legend(figure)
         figure.savefig(folder / "scale.png", dpi=120)
