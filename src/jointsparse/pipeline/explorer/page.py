@@ -254,7 +254,7 @@ def _first_screen(
     why: the photograph that opens the page, with the file of its map; None if there are no maps.
     """
     if not shown or images is None:
-        nothing = {"wall": [], "not_recognised": [], "model": None, "why": None}
+        nothing: dict[str, Any] = {"wall": [], "not_recognised": [], "model": None, "why": None}
         return nothing, pd.DataFrame(columns=SUSPECTS)
     answers, study = shown[0], drawn[0]
     wall, not_recognised = wall_of(study["words"], study["best"])
@@ -277,7 +277,7 @@ def _why(
     image = image_rows[study["rows"][position]]
     if place not in image.get("maps", ()):
         return None
-    return {"word": tile["word"], "rank": rank, "map": image["file"].replace(".webp", f"-{place:03d}.webp")} | image
+    return {"word": tile["word"], "rank": rank, "map": image["file"].replace(".webp", f"-{place:03d}.webp"), **image}
 
 
 def _card_pictures(

@@ -93,9 +93,9 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
         own = rows[rows["against"] == other]
         look = method_looks[other] | {"linestyle": "none", "clip_on": False, "zorder": 3}
         tests = [own[own["n"] == n] for n in sizes]
-        each = [(test["p"].min(), test["p"].max()) for test in tests]
+        low, high = (_drawn_p(test["p"].agg(end) for test in tests) for end in ("min", "max"))
         pooled = [[over_runs(test[f"{name}_median"]) for test in tests] for name in ("p", "p_reverse")]
-        axes.hlines(range(len(sizes)), *(_drawn_p(ends) for ends in zip(*each, strict=True)), color="0.6", linewidth=4)
+        axes.hlines(np.arange(len(sizes)), low, high, color="0.6", linewidth=4)
         axes.plot(_drawn_p(pooled[0]), range(len(sizes)), **look)
         axes.plot(_drawn_p(pooled[1]), range(len(sizes)), **look | {"markerfacecolor": "none"})
         if reported is not None:
