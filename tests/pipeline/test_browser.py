@@ -48,8 +48,8 @@ def file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     (folder / "mine").mkdir()
     shown = {"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE, "warnings": 1, "numbers": {HOSTILE: HOSTILE}}
-    shown |= {"verdicts": {"holds": 2}, "pictures": [(HOSTILE, "thumbnails/000000.webp")]}
-    shown |= {"point": HOSTILE, "demonstration": False}
+    shown |= {"verdicts": {"holds": 2, "level": 0}, "pictures": [(HOSTILE, "thumbnails/000000.webp")]}
+    shown |= {"point": HOSTILE, "demonstration": ""}
     (folder / "index.html").write_text(index([shown]), encoding="utf-8")
     return written_page(folder / "mine")
 
@@ -254,7 +254,7 @@ def test_a_feature_shows_for_which_words_it_speaks(study):
 def test_claims_open_on_demand(page):
     details = page.locator("details.claim")
     assert not details.locator("table").is_visible()
-    page.get_by_text("Of the papers' 1 claim here, 1 is undecided.").click()
+    page.get_by_text("Of 1 number that the papers' claims are about, 1 is undecided.").click()
     details.locator("summary").click()
     assert details.locator("table").is_visible()
     assert HOSTILE in details.inner_text()
@@ -321,6 +321,6 @@ def test_fingers_hit_what_they_point_at(page):
 def test_the_list_of_pages_leads_there_and_back(page):
     page.get_by_text("All datasets").click()
     assert page.locator("main").inner_text().count(HOSTILE) == 6
-    assert page.locator(".card .marks li").count() == 2
+    assert page.locator(".card .marks li").count() == 1  # of one verdict
     page.get_by_role("link", name="mine").click()
     assert page.locator("h1").inner_text() == "mine"

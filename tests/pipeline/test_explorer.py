@@ -230,7 +230,10 @@ def test_a_dataset_without_words_shows_samples_and_its_verdicts(rng):
     without = study(rng)._replace(answers=None)
     shown = page("digits", [without], images=images, captions=captions, left_out=None, claims="", verdicts={"holds": 2})
     assert shown.images == []  # features are no pictures
-    assert "Of the papers&#39; 2 claims here, 2 hold." in shown.html and not shown.findings["demonstration"]
+    assert (
+        "Of 2 numbers that the papers&#39; claims are about, 2 are as claimed." in shown.html
+        and not shown.findings["demonstration"]
+    )
     assert (shown.findings["verdicts"], shown.findings["numbers"]) == ({"holds": 2}, {"samples": "100"})
     assert data_of(shown.html)["studies"] == []
 
@@ -608,18 +611,31 @@ def test_pixels_become_a_picture():
 def card(name, **values):
     return {"dataset": name, "sentence": "", "point": "", "note": "", "warnings": 0, "numbers": {}, "verdicts": {}} | {
         "pictures": [],
-        "demonstration": False,
+        "demonstration": "",
         **values,
     }
 
 
 def test_demonstrations_stand_folded_below_all_other_pages():
-    cards = [card("collage", demonstration=True), card("mine", point="few features")]
+    cards = [card("collage", demonstration="It shows this."), card("mine", point="few features")]
     text = index(cards)
     assert text.index("mine/index.html") < text.index("<details") < text.index("collage/index.html")
-    assert "<strong>few features</strong>" in text and '<details class="demonstrations">' in text
+    assert (
+        "<strong>few features</strong>" in text
+        and "It shows this." in text
+        and '<details class="demonstrations">' in text
+    )
     assert '<details class="demonstrations" open>' in index([*cards[:1], card("papers")])  # no point to make
     assert "<details" not in index(cards[1:])
+
+
+def test_a_demonstration_says_what_it_demonstrates(rng):
+    shown = made(rng, verdicts={"demonstration": 1})
+    assert shown.findings["demonstration"] == "It demonstrates how words are learnt from images."
+    without = study(rng)._replace(answers=None, figures={"a.png": "Mean loss (a paper)."})
+    shown = made(rng, studies=[without], verdicts={"demonstration": 1, "holds": 1})
+    assert shown.findings["demonstration"] == "It demonstrates a figure of the papers: mean loss (a paper)."
+    assert made(rng).findings["demonstration"] == ""
 
 
 def test_pages_and_figures_share_the_colours_of_the_norms():

@@ -1,8 +1,10 @@
 """What a run has found, for readers of a single screen: a few sentences, a table of methods, and plain warnings."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,14 +14,17 @@ from jointsparse.pipeline.figures.style import label
 from jointsparse.pipeline.flag import LEFT_OUT, Kind
 from jointsparse.pipeline.scores.flags import GAP
 
+if TYPE_CHECKING:
+    from jointsparse.pipeline.explorer.study import Study
+
 SHOWN_WORDS = 3  # how many of the best, and of the unrecognised words a sentence names
 RARE = 0.75  # Choice: a word is rarer than others if it has less than this fraction of their test images
 CHANCE = 0.05  # Choice: the level of significance, after Holm's correction
 ALL_FEATURES = "l2"  # the norm that uses every feature
 LEVEL = 0.01  # Choice: mean AUCs that differ by at most this much count as level
 WRONG, NOTE = "wrong", "note"  # severities: a number on the page is not what it says, or a mere remark
-# What the page says for a verdict; any other verdict is written as it stands.
-ANSWERS = {"holds": "hold", "does not hold": "do not hold", "demonstration": "are not judged on demonstration data"}
+# What the page says of numbers with a verdict; any other verdict is written as it stands.
+ANSWERS = {"holds": "as claimed", "does not hold": "not as claimed", "demonstration": "not judged on such data"}
 
 
 class Meaning(NamedTuple):
@@ -236,6 +241,24 @@ def against_all_features(norms: pd.DataFrame) -> str:
     return f"The kept model, {name}, uses {uses}."
 
 
+def demonstrates(studies: Sequence[Study], labels: str, things: str, *, shown: bool) -> str:
+    """Say what the studies of a demonstration demonstrate.
+
+    Parameters
+    ----------
+    studies : list of Study
+        The studies.
+    labels, things : str
+        The plurals of what is learnt and of what has labels.
+    shown : bool
+        Whether the page shows words. Otherwise the caption of the first figure describes the studies.
+    """
+    if shown:
+        return f"It demonstrates how {labels} are learnt from {things}."
+    captions = [caption for study in studies for caption in study.figures.values()]
+    return f"It demonstrates a figure of the papers: {captions[0][:1].lower()}{captions[0][1:]}" if captions else ""
+
+
 def share_of_features(norms: pd.DataFrame) -> str:
     """Return the share of the features that the kept norm uses, as text. norms: see `models.final.norms`."""
     (kept,) = norms[norms["kept"]].to_dict("records")
@@ -310,24 +333,18 @@ def average(learnt: pd.DataFrame, column: str) -> float:
 
 
 def hold(verdicts: Mapping[str, int]) -> str:
-    """Say how many of the papers' claims have each verdict. verdicts: the number of claims by verdict.
+    """Say how many of the numbers that the papers' claims are about have each verdict.
+
+    verdicts: the number of numbers by verdict, see `papers.page.counts`.
 
     >>> hold({"holds": 1, "level": 0, "undecided": 5, "demonstration": 2})
-    "Of the papers' 8 claims here, 1 holds, 5 are undecided, 2 are not judged on demonstration data."
+    "Of 8 numbers that the papers' claims are about, 1 is as claimed, 5 are undecided, 2 are not judged on such data."
     """
     total = sum(verdicts.values())
     if not total:
         return "No claim of the papers is judged on these data."
-    said = [f"{n} {_answer(verdict, n)}" for verdict, n in verdicts.items() if n]
-    return f"Of the papers' {some(total, 'claims')} here, {', '.join(said)}."
-
-
-def _answer(verdict: str, n: int) -> str:
-    """Return the verb of a verdict on n claims."""
-    answer = ANSWERS.get(verdict, f"are {verdict}")
-    if n != 1:
-        return answer
-    return {"hold": "holds", "do not hold": "does not hold"}.get(answer, answer.replace("are ", "is ", 1))
+    said = [f"{n} {'is' if n == 1 else 'are'} {ANSWERS.get(verdict, verdict)}" for verdict, n in verdicts.items() if n]
+    return f"Of {some(total, 'numbers')} that the papers' claims are about, {', '.join(said)}."
 
 
 def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words") -> str:

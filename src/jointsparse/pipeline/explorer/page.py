@@ -168,7 +168,8 @@ def page(
     )
     card = {"dataset": dataset, "sentence": sentence, "point": point, "note": note, "warnings": n_wrong}
     card |= {"numbers": numbers, "verdicts": {} if shown else dict(verdicts)}
-    card["demonstration"] = bool(verdicts.get("demonstration"))
+    demonstration = findings.demonstrates(studies, labels, things, shown=bool(shown))
+    card["demonstration"] = demonstration if verdicts.get("demonstration") else ""
     card["pictures"] = _card_pictures(image_rows, first_screen["wall"] if shown else None) if thumbnail else []
     return Page(html, [row for row, image in image_rows.items() if image["file"]], maps, suspects, card)
 
