@@ -179,7 +179,7 @@ def test_missing_rows_of_a_case_do_not_affect_other_cases():
     verdicts = [(1, "undecided"), (1, "not tested"), (2, "not tested"), (2, "undecided")]
     assert [(judgement.n, judgement.verdict) for judgement in got] == verdicts
     assert [got[0].estimate.number, got[3].estimate.number] == [1.0, 3.0]
-    assert got[1].number_means == "table one has no row with n=1, method=b"
+    assert got[1].number_means == "this study has no such result: n=1, method=b"
 
 
 def test_missing_tables_of_a_claim_are_replaced_by_other_tables_that_have_it():
@@ -225,7 +225,7 @@ def test_a_group_with_one_size_does_not_affect_the_slope():
     [
         (
             partial(rows_with, TABLES, "one", n=1, method=("d", "e"), x=pd.Interval(15, 40, closed="left")),
-            "table one has no row with n=1, method=d or e, 15<=x<40",
+            "this study has no such result: n=1, method=d or e, 15<=x<40",
         ),
         *(
             (partial(slope_of, x, y), "slope")

@@ -111,7 +111,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
         RECOVERY,
         [("recovery", "n == 10 and method == 'hinge-l1'", NOT), ("recovery", "n > 20", NOT)],
         {HOLDS: 3, UNTESTED: 1},
-        "no row with solver=working_set, radius_rule=true, weights=normal, support=random, n=10, method=hinge-l1",
+        "no such result: solver=working_set, radius_rule=true, weights=normal, support=random, n=10, method=hinge-l1",
     ),
     "a missing rule of radii": (
         "radius-by-validation",
@@ -172,7 +172,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
         FLICKR,
         [("differences", L2, NOT)],
         {UNTESTED: 3, LEVEL: 2, UNDECIDED: 1},
-        "there is no row with against=svm-l2 or hinge-l2",
+        "no such result: against=svm-l2 or hinge-l2",
     ),
     "large sizes alone": (
         "auc-order",
@@ -340,7 +340,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
         STORIES,
         [("by_word", "method == 'hinge-l1'", NOT)],
         {UNTESTED: 1},
-        "no row with method=hinge-l1",
+        "no such result: method=hinge-l1",
     ),
     "EERs that differ too little to matter": (
         "l1-over-l2",
@@ -357,7 +357,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
         STORIES,
         [("chosen", "method in ('hinge-l2', 'svm-l2')", NOT)],
         {UNTESTED: 5},
-        "no row with method=hinge-l2 or svm-l2",
+        "no such result: method=hinge-l2 or svm-l2",
     ),
     "two sizes have no interval": (
         "projection-n-log-n",

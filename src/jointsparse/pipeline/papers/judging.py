@@ -339,7 +339,7 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     missing = [column for expression in expressions for column in columns_of(expression) if column not in table]
     require(not missing, f"table {name} must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     rows = matching(table, where)
-    require(len(rows), f"table {name} has no row with {describe(where)}", NotTested)
+    require(len(rows), f"this study has no such result: {describe(where)}", NotTested)
     return rows
 
 
@@ -393,7 +393,7 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
 def first_known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
     """Return the first of these names that occurs in the column."""
     present = [name for name in names if (rows[column] == name).any()]
-    require(present, f"there is no row with {describe({column: names})}", NotTested)
+    require(present, f"this study has no such result: {describe({column: names})}", NotTested)
     return present[0]
 
 
