@@ -38,7 +38,6 @@ REAL = ("flickr8k", "scene15", "reuters21578", "mnist", "synthetic-full")
 DRAWN = ("collage", "documents", "bigrams", "digits", "synthetic")
 ARMS = {  # variations of the comparison on Flickr8k, by dataset and study
     ("flickr8k-arms", "arm"): "as annotation-power-chosen",
-    ("flickr8k-daisy", "arm"): "DAISY instead of dense SIFT",
     ("flickr8k-tf-idf", "arm"): "visual words weighted by tf-idf",
     ("flickr8k-arms", "arm-raw"): "histograms without a basis",
     ("flickr8k-arms", "arm-rank-3000"): "rank 3,000",

@@ -3,16 +3,19 @@
 import json
 import pickle
 import warnings
+import zipfile
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from model_files import write_entries
 from scipy import sparse
 
 from jointsparse import _moved
-from jointsparse.files import TRUSTED, load
+from jointsparse.files import ORIGIN, TRUSTED, load
 from jointsparse.learning.fit import Fit
+from jointsparse.registry import pick
 
 # Model files written by version 1.0.0rc1, and the decisions or predictions of every model with six digits.
 MODELS = Path(__file__).with_name("models")
@@ -21,7 +24,7 @@ DECISIONS = json.loads((MODELS / "decisions.json").read_text())
 
 def samples_for(model: str) -> object:
     """Return the samples from which the stored decisions of a model were computed."""
-    if model == "daisy":
+    if model == "dense-sift":
         return np.random.default_rng(1).integers(0, 256, (8, 24, 24), dtype=np.uint8)
     if model == "annotator":
         return list(np.random.default_rng(2).integers(0, 256, (40, 16, 16), dtype=np.uint8))
@@ -42,6 +45,25 @@ def test_a_model_of_an_older_version_opens_with_one_warning_and_gives_the_same_d
     assert ["jointsparse 1.0.0rc1" in str(warning.message) for warning in caught] == [True]
     got = np.asarray(getattr(loaded, "decision_function", loaded.predict)(samples))
     np.testing.assert_allclose(got, DECISIONS[model], rtol=0, atol=1e-5 * np.abs(DECISIONS[model]).max())
+
+
+@pytest.mark.parametrize("model", ["dense-sift", "annotator"])
+def test_a_model_with_daisy_is_refused_with_the_last_version_that_has_it(tmp_path, model):
+    pytest.importorskip("skops")
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(MODELS / f"{model}.skops") as file:
+        entries = {name: file.read(name).replace(b'"DenseSift"', b'"Daisy"') for name in file.namelist()}
+    del entries[ORIGIN]
+    write_entries(path, entries)
+    with pytest.raises(ValueError, match="the extractor daisy was removed") as caught:
+        load(path)
+    version = "jointsparse 1.0.0rc1 is the last version that has it"
+    assert str(caught.value) == f"{path} cannot be loaded, because the extractor daisy was removed: {version}"
+
+
+def test_a_removed_plug_in_is_refused_with_the_last_version_that_has_it():
+    with pytest.raises(ValueError, match=r"^the extractor daisy was removed: jointsparse 1\.0\.0rc1 is the last"):
+        pick("features", "daisy")
 
 
 def test_the_models_hold_every_type_in_trusted():

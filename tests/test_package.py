@@ -91,14 +91,6 @@ def test_an_import_loads_only_what_it_needs(call, code, said):
     assert (done.stdout, done.returncode) == (f"{said}\n", 0), done.stderr
 
 
-def test_daisy_without_the_extra_says_what_to_install():
-    done = without_extra(
-        "import numpy as np; from jointsparse.features import daisy; daisy.describe(np.ones((32, 32)))"
-    )
-    said = "ImportError: jointsparse.features.daisy needs skimage: pip install 'jointsparse[pipeline]'"
-    assert done.stderr.splitlines()[-1] == said
-
-
 def test_modules_that_need_the_extra_say_so_in_one_sentence():
     modules = ["datasets", "figures", "tasks", "models.final", "papers", "scores.comparison", "provenance.tables"]
     code = """

@@ -640,11 +640,11 @@ if __name__ == "__main__":
         READ = (sys.prefix, sys.base_prefix, str(BASE), *system)
         with warnings.catch_warnings(action="ignore"):
             MODELS = {"pictures": load(BASE / "tests" / "models" / "annotator.skops"), "table": of_table()}
-            others = ("classifier", "online-sparse", "online-l1inf", "regressor-search", "daisy")
+            others = ("classifier", "online-sparse", "online-l1inf", "regressor-search", "dense-sift")
             MODELS |= {name: load(BASE / "tests" / "models" / f"{name}.skops") for name in others}
             X = rng.normal(size=(16, 3)).round(2)
             scaled = make_pipeline(StandardScaler(), PCA(2), JointSparseClassifier(radius=1.0))
             MODELS["scaled"] = scaled.fit(X, X[:, 0] > 0)
             SAMPLES = dict.fromkeys((*others[:-1], "scaled"), X)
-            SAMPLES["daisy"] = rng.integers(0, 256, (8, 24, 24), dtype=np.uint8)
+            SAMPLES["dense-sift"] = rng.integers(0, 256, (8, 24, 24), dtype=np.uint8)
         sys.exit(main())

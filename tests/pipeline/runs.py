@@ -2,13 +2,19 @@
 
 import copy
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import yaml
 from configuration.found import Found
 from configuration.run import Run
 from snakemake.utils import update_config
 
+from jointsparse.features import FEATURES
+
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
+# A decorator and context manager that registers another extractor, which has dense SIFT's file and only one option.
+with_bare = patch.dict(FEATURES, bare=SimpleNamespace(__name__=FEATURES["dense_sift"].__name__, TAKES=("step",)))
 
 
 def run_of(dataset="collage", study="annotation", *, quick=False, compare=False, seed=0, entry=None, **values):

@@ -159,7 +159,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("features/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here uses this norm
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
-        ("features/daisy features/transformers pipeline/models/annotator", {"keep_model"}),
+        ("features/transformers pipeline/models/annotator", {"keep_model"}),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model"}),

@@ -10,6 +10,7 @@ import yaml
 from configuration import studies as config_studies
 from configuration.check import check
 from configuration.file import ConfigError, check_file
+from runs import with_bare
 
 from jointsparse.norms import NORMS
 from jointsparse.pipeline.datasets.folder import read_folder
@@ -37,6 +38,7 @@ IDLE, OF_PICTURES = (
 ONE_METHOD, NOTHING_SHOWN = {"hinge-l1": None, "hinge-l2": None}, {"figures": [], "claims": []}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 RANK = "a whole number or full or auto"
+OF_DAISY = "the extractor daisy was removed: jointsparse 1.0.0rc1 is the last version that has it"
 KINDS = ("words", *config_studies.names_of("experiments"))
 MISSING = object()
 
@@ -150,12 +152,14 @@ REFUSED = [
         "studies.annotation-power-chosen.like",
     ),
     (
-        ("datasets", "flickr8k-daisy", "features", "extractor"),
+        ("datasets", "flickr8k-tf-idf", "features", "extractor"),
         "orb",
-        "extractor must be one of daisy, dense_sift",
+        f"extractor must be one of {known('features')}, got 'orb'",
         None,
     ),
-    (("datasets", "flickr8k-daisy", "features", "step"), 3, "unknown key 'step'", "datasets.flickr8k-daisy.features"),
+    (("features", "extractor"), "daisy", OF_DAISY, None),
+    (("datasets", "flickr8k", "features"), {"extractor": "daisy"}, OF_DAISY, "datasets.flickr8k.features.extractor"),
+    (("datasets", "flickr8k-tf-idf", "features", "step"), 3, "unknown key 'step'", "datasets.flickr8k-tf-idf.features"),
     ((*ANNOTATION, "basis", "power"), -1, "power must be at least 0, got -1", None),
     ((*ANNOTATION, "basis", "power"), [1, -1], "power must be at least 0, got -1", "[1]"),
     (
@@ -394,18 +398,6 @@ REFUSED = [
         "gamma is an option of measure: rbf, got measure: inters",
         None,
     ),
-    (
-        ("datasets", "flickr8k-daisy", "features", "options"),
-        {"step": 4, "clip": 0.1},
-        "the extractor daisy has no option 'clip'; its options are patch_sizes, rootsift, step",
-        None,
-    ),
-    (
-        ("features",),
-        SHIPPED["features"] | {"extractor": "daisy", "options": {"min_contrast": 0.1}},
-        "the extractor daisy has no option 'min_contrast'; its options are patch_sizes, rootsift, step",
-        "features.options",
-    ),
     (("datasets", "documents", "features"), {"keep": []}, f"features {OF_PICTURES}", None),
     (("datasets", "documents", "shards"), 2, f"shards {OF_PICTURES}", None),
     (("datasets", "documents", "studies", "text", "vocabulary"), "tree", f"vocabulary {OF_PICTURES}", None),
@@ -517,6 +509,16 @@ def test_a_mistake_is_one_line_with_its_place(config, path, value, said, place):
     assert "\n" not in got and len(got.replace(", ".join(CLAIMS), "")) < 500
 
 
+@with_bare
+@pytest.mark.parametrize("place", ["features", "datasets.flickr8k.features"])
+def test_an_extractor_takes_only_its_own_options(config, place):
+    block = config if place == "features" else config["datasets"]["flickr8k"]
+    block["features"] = block.get("features", {}) | {"extractor": "bare", "options": {"step": 4, "clip": 0.1}}
+    said = f"the extractor bare has no option 'clip'; its options are step (config.yaml: {place}.options)"
+    with pytest.raises(ConfigError, match=rf"\A{re.escape(said)}\Z"):
+        check(config, SCHEMA)
+
+
 @pytest.mark.parametrize(
     ("study", "values"),
     [
@@ -612,7 +614,7 @@ def test_merging_replaces_values_inside_blocks_and_leaves_both_blocks_alone(bloc
 
 def test_a_dataset_is_filled_in_and_overrides_its_studies_and_the_studies_that_they_are_like():
     sqrt, tf_idf, methods = {"weighting": "sqrt"}, {"weighting": "tf-idf"}, {"l1": {"radius": [1]}, "svm": {}}
-    features = {"extractor": "daisy", "vocabularies": {"a": sqrt, "b": sqrt}}
+    features = {"extractor": "bare", "vocabularies": {"a": sqrt, "b": sqrt}}
     parent = {"runs": 5, "sizes": [1], "methods": methods}
     studies = {"parent": parent, "own": {"like": "parent", "runs": 1, "methods": {"svm": None}}}
     replaced = {"parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}}}, "own": {"sizes": [3]}}
@@ -628,7 +630,7 @@ def test_a_dataset_is_filled_in_and_overrides_its_studies_and_the_studies_that_t
         "settings": {},
     }
     assert got["plain"] == expected
-    assert got["mine"]["features"] == {"extractor": "daisy", "vocabularies": {"a": tf_idf, "b": sqrt}}
+    assert got["mine"]["features"] == {"extractor": "bare", "vocabularies": {"a": tf_idf, "b": sqrt}}
     assert (got["mine"]["shards"], got["mine"]["studies"]["own"]) == (
         4,
         {"runs": 1, "sizes": [3], "methods": {"l1": {"radius": [9]}}},

@@ -4,10 +4,9 @@ import os
 
 import pytest
 from configuration.wildcards import Study
-from runs import CONFIG, run_of
+from runs import CONFIG, run_of, with_bare
 
 COLLAGE, DOCUMENTS = Study("collage", "annotation"), Study("documents", "text")
-NAMES = ("flickr8k", "flickr8k-daisy")
 
 
 def test_a_glance_is_an_entry_of_its_own_whose_settings_have_the_name_of_its_dataset():
@@ -17,10 +16,11 @@ def test_a_glance_is_an_entry_of_its_own_whose_settings_have_the_name_of_its_dat
     assert (run.drawn(glance), run.drawn(COLLAGE)) == ([500, 7], [None, None])
 
 
-def test_a_dataset_has_the_options_of_its_own_extractor_alone():
-    clip = {"features": {"options": {"clip": 0.3}}}  # that only dense SIFT takes
-    options = {name: run_of(name, entry=clip).datasets[name]["features"]["options"] for name in NAMES}
-    assert {name: "clip" in own for name, own in options.items()} == {"flickr8k": True, "flickr8k-daisy": False}
+@with_bare
+@pytest.mark.parametrize(("extractor", "expected"), [("dense_sift", {"step", "clip"}), ("bare", {"step"})])
+def test_a_dataset_has_only_the_options_of_its_own_extractor(extractor, expected):
+    features = {"extractor": extractor, "options": {"step": 4, "clip": 0.3}}
+    assert {*run_of(entry={"features": features}).features(COLLAGE)["options"]} & {"step", "clip"} == expected
 
 
 def test_a_dataset_grows_the_vocabularies_that_its_studies_use():

@@ -13,6 +13,7 @@ from configuration import studies as config_studies
 from configuration.check import Validator, check
 from configuration.file import ConfigError
 from miniature import jobs
+from runs import with_bare
 
 from jointsparse.pipeline.datasets.splits import SPLITS
 from jointsparse.pipeline.papers.catalogue import FIGURES
@@ -102,7 +103,7 @@ ENTRIES = [
     entry_of("documents", "svm", final={"study": "of-svm", "norm": "l1"}, studies={"of-svm": {}, "of-labels": {}}),
     *(entry_of("documents", study) for study in ("labels", "steps", "dense", "exponentiated", "online")),
     *(entry_of("synthetic", study) for study in ("recovery", "cost", "operations", "projection", "race")),
-    entry_of("photos", "pictures", features={"extractor": "daisy"}, final={"like": "of-settings", "norm": "l1"}),
+    entry_of("photos", "pictures", features={"extractor": "bare"}, final={"like": "of-settings", "norm": "l1"}),
     entry_of("scenes", "pictures"),
     *(entry_of(loader, "svm") for loader in ("arrays", "idx", "libsvm")),
     entry_of("digits", "digits"),
@@ -216,6 +217,7 @@ def refusal(config):
         return str(error)
 
 
+@with_bare
 def print_jobs(*overlays):
     """Print the values from which each dataset's jobs are made, except for jobs that only write settings."""
     by_dataset = defaultdict(list)
@@ -244,6 +246,7 @@ class Change(NamedTuple):
 
 
 @pytest.fixture(scope="module")
+@with_bare
 def walk(tmp_path_factory):
     """Return every change, and the jobs of each dataset."""
     folder, entries, changes, seen, tried = tmp_path_factory.mktemp("walk"), {}, [], set(), set()

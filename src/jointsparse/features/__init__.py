@@ -1,6 +1,6 @@
 """Features of pictures: local descriptors, a vocabulary tree that quantises them into visual words, and SVD bases.
 
-`DenseSift`, `Daisy`, `VocabularyTree` and `SVDBasis` are scikit-learn transformers. `evidence` computes how much each
+`DenseSift`, `VocabularyTree` and `SVDBasis` are scikit-learn transformers. `evidence` computes how much each
 patch of a picture adds to a score, and `explain` draws maps of it. An extractor of local descriptors is a module of
 this package with
 
@@ -18,11 +18,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jointsparse.features.transformers import Daisy, DenseSift, SVDBasis, VocabularyTree
+    from jointsparse.features.transformers import DenseSift, SVDBasis, VocabularyTree
 
-__all__ = ["FEATURES", "Daisy", "DenseSift", "SVDBasis", "VocabularyTree"]
+__all__ = ["FEATURES", "DenseSift", "SVDBasis", "VocabularyTree"]
 
-FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("daisy", "dense_sift")}
+FEATURES = {name: import_module(f"{__name__}.{name}") for name in ("dense_sift",)}
 
 
 def __getattr__(name: str) -> object:

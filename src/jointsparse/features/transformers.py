@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jointsparse.checks import Versioned, as_finite, require, require_count, require_extra, require_grid, require_sound
-from jointsparse.features import basis, daisy, dense_sift, shards, vocabulary_tree
+from jointsparse.features import basis, dense_sift, shards, vocabulary_tree
 from jointsparse.schema import (
     FLAG,
     FLOATS,
@@ -268,43 +268,6 @@ class DenseSift(_Extractor):
     """
 
     extractor, bytes_of = dense_sift, (60, 1200)
-
-
-class Daisy(_Extractor):
-    """Describe pictures by DAISY: histograms of gradient orientations on rings around the points of a grid.
-
-    Parameters
-    ----------
-    patch_sizes : sequence of int, default=(16, 24, 32)
-        Diameters of the outer rings in pixels, at least 4, which are rounded down to odd numbers.
-    step : int, default=8
-        Distance between neighbouring points in pixels, at least 1.
-    rootsift : bool, default=True
-        Whether to return the square roots of l1-normalised values, instead of l2-normalised values.
-    longest_side : int, default=320
-        Longest side of a picture in pixels, at least 1. Larger pictures are shrunk to this size.
-
-    See Also
-    --------
-    DenseSift : Uses square patches instead of rings.
-
-    Notes
-    -----
-    The notes of `DenseSift` apply. In addition, scikit-image is needed.
-
-    References
-    ----------
-    Tola, Lepetit and Fua (2010).
-
-    Examples
-    --------
-    >>> ramp = np.tile(np.linspace(0, 1, 64), (48, 1))
-    >>> [descriptors] = Daisy(patch_sizes=(16,)).transform([ramp])
-    >>> descriptors.shape
-    (35, 104)
-    """
-
-    extractor, bytes_of = daisy, (1200, 3000)
 
 
 class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):

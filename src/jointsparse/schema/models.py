@@ -51,7 +51,7 @@ ROOMS = tuple(
 )
 WITH_NAN = ("sklearn.impute.", "sklearn.preprocessing._encoders.")  # classes in which NaN stands for missing values
 SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")  # vectors have one number per feature
-STEPS = re.compile(r"((DenseSift|Daisy) VocabularyTree )?(SVDBasis )?JointSparseClassifierCV")  # steps of a kept model
+STEPS = re.compile(r"(DenseSift VocabularyTree )?(SVDBasis )?JointSparseClassifierCV")  # steps of a kept model
 LARGEST_SCORE = 1e15  # Choice: squares of scores are finite in single precision
 MOST_CHECKED = 1000  # largest number of images in `check_`
 NUMBERS = ("images", "test_images", "auc", "auc_low", "auc_high", "average_precision")  # numbers per word in a card

@@ -37,7 +37,7 @@ import pandas as pd  # noqa: E402
 from jointsparse.pipeline.datasets.arrays import read_features  # noqa: E402
 from jointsparse.pipeline.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
 
-EXTRACTORS = {"dense_sift": transformers.DenseSift, "daisy": transformers.Daisy}
+EXTRACTORS = {"dense_sift": transformers.DenseSift}
 AT_ONCE, BYTES_AT_ONCE = 64, 200_000_000  # pictures processed in parallel, and the memory that they may take together
 CHECKED = 5  # number of images whose scores are computed again when a model is loaded
 # Relative tolerance, as a fraction of the largest score of a word, within which a known picture reaches its own score
