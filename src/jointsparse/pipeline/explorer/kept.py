@@ -159,8 +159,8 @@ def model_answers(
         The weights of the model.
     features : list of Feature
         The features that the page shows.
-    X, names, test_images, labels
-        See `Answers`.
+    X, names, test_images, labels : as in `Answers`
+        See there.
     scores : array, (n_test_images, n_words)
         The scores of the model.
     has_maps : bool
