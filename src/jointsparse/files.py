@@ -45,6 +45,7 @@ TRUSTED = (
     "jointsparse.estimators.search.JointSparseClassifierCV",
     "jointsparse.estimators.search.JointSparseRegressorCV",
     "jointsparse.features.basis.Basis",
+    "jointsparse.features.embedding.Embedding",
     "jointsparse.features.transformers.DenseSift",
     "jointsparse.features.transformers.SVDBasis",
     "jointsparse.features.transformers.VocabularyTree",

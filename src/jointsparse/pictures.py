@@ -42,6 +42,11 @@ def open_colour(path: Path, longest_side: int) -> np.ndarray:
     return shrunk_colour(_on_white(_upright(path, "RGB", longest_side)), longest_side)
 
 
+def open_resized(path: Path, height: int, width: int) -> np.ndarray:
+    """Open a photograph in another size, uint8 (height, width, 3), whatever its aspect ratio; see `open_grey`."""
+    return _resized(_on_white(_upright(path, "RGB", max(height, width))).convert("RGB"), height, width)
+
+
 def shrunk_colour(picture: Image.Image, longest_side: int) -> np.ndarray:
     """Shrink an opaque picture to at most `longest_side` pixels on its longer side, uint8 (height, width, 3)."""
     colour = picture.convert("RGB")
@@ -122,19 +127,39 @@ def grey_of(picture: np.ndarray, longest_side: int) -> np.ndarray:
 
     picture: (height, width) or (height, width, 3), uint8, or floating-point in [0, 1]. Other arrays raise ValueError.
     """
+    _require_levels(picture)
+    if picture.dtype == np.uint8:
+        return _shrunk(_as_grey(Image.fromarray(picture)), longest_side)
+    grey = picture @ GREY_OF_COLOUR if picture.ndim == 3 else picture
+    return _shrunk(Image.fromarray(grey.astype(np.float32)), longest_side)
+
+
+def resized(picture: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Convert a picture in memory to the array that `open_resized` returns for a file with the same pixels.
+
+    picture: (height, width) or (height, width, 3), uint8, or floating-point in [0, 1]. Other arrays raise ValueError.
+    """
+    _require_levels(picture)
+    levels = picture if picture.dtype == np.uint8 else np.rint(255 * picture).astype(np.uint8)
+    return _resized(Image.fromarray(levels).convert("RGB"), height, width)
+
+
+def _resized(colours: Image.Image, height: int, width: int) -> np.ndarray:
+    return np.asarray(colours.resize((width, height), Image.Resampling.BICUBIC))
+
+
+def _require_levels(picture: np.ndarray) -> None:
+    """Raise ValueError unless a picture in memory has a shape, type and range that `grey_of` takes."""
     floating = picture.dtype.kind == "f"
     if not (floating or picture.dtype == np.uint8) or picture.ndim < 2 or picture.shape[2:] not in ((), (3,)):
         raise ValueError(
             "a picture must be (height, width) or (height, width, 3), uint8 or floating-point, got shape "
             f"{picture.shape} of {picture.dtype}"
         )
-    if not floating:
-        return _shrunk(_as_grey(Image.fromarray(picture)), longest_side)
-    low, high = picture.min(), picture.max()
-    if not (low >= 0 and high <= 1):  # also rejects NaN
-        raise ValueError(f"floating-point levels must lie in [0, 1], got {low} to {high}")
-    grey = picture @ GREY_OF_COLOUR if picture.ndim == 3 else picture
-    return _shrunk(Image.fromarray(grey.astype(np.float32)), longest_side)
+    if floating:
+        low, high = picture.min(), picture.max()
+        if not (low >= 0 and high <= 1):  # also rejects NaN
+            raise ValueError(f"floating-point levels must lie in [0, 1], got {low} to {high}")
 
 
 def _shrunk(grey: Image.Image, longest_side: int) -> np.ndarray:

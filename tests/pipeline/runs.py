@@ -14,7 +14,9 @@ from jointsparse.features import FEATURES
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
 # A decorator and context manager that registers another extractor, which has dense SIFT's file and only one option.
-with_bare = patch.dict(FEATURES, bare=SimpleNamespace(__name__=FEATURES["dense_sift"].__name__, TAKES=("step",)))
+with_bare = patch.dict(
+    FEATURES, bare=SimpleNamespace(__name__=FEATURES["dense_sift"].__name__, TAKES=("step",), MAKES="descriptors")
+)
 
 
 def run_of(dataset="collage", study="annotation", *, quick=False, compare=False, seed=0, entry=None, **values):

@@ -120,7 +120,7 @@ def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(j
     for rule, wildcards, script, code in jobs:
         assert script == ("repeat" if rule.startswith("repeat_") else rule)
         assert {f"scripts/{script}", "checks", "written"} <= code, (rule, wildcards)
-    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"describe", *HELPERS}
+    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"describe", "embed", *HELPERS}
     assert {script for _, _, script, _ in jobs} == scripts
     kinds = {KINDS[wildcards["study"]] for _, wildcards, script, _ in jobs if script in ("repeat", "measure")}
     assert kinds == set(room("experiments"))
@@ -159,15 +159,16 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("features/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here uses this norm
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
-        ("features/transformers pipeline/models/annotator", {"keep_model"}),
+        ("pipeline/models/annotator", {"keep_model"}),
+        ("features/transformers features/embedding features/onnx", {"keep_model", "write_page"}),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model"}),
         ("pipeline/datasets/digits", {"read_samples digits", "write_page"}),
         ("pipeline/datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
         ("pipeline/datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
-        ("features/dense_sift", {"read_images", *DESCRIBING, "keep_model"}),
-        ("features/shards", {"encode", "grow_vocabularies", "keep_model"}),
+        ("features/dense_sift", {"read_images", *DESCRIBING, "keep_model", "write_page"}),
+        ("features/shards", {"encode", "grow_vocabularies", "keep_model", "write_page"}),
         ("features/vocabulary_tree", {"encode", "grow_vocabularies", "keep_model", "write_page"}),
         ("features/basis", KEPT | {"fit_basis", "write_page", "train_svm", *by_norm("train_path", "train_sweep")}),
         ("features/similarities", {"fit_similarities", "repeat digits"}),

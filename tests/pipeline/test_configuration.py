@@ -12,6 +12,8 @@ from configuration.check import check
 from configuration.file import ConfigError, check_file
 from runs import with_bare
 
+from jointsparse.features import dense_sift
+from jointsparse.features.embedding import Embedding
 from jointsparse.norms import NORMS
 from jointsparse.pipeline.datasets.folder import read_folder
 from jointsparse.pipeline.papers.catalogue import FIGURES
@@ -728,10 +730,10 @@ def test_a_dataset_declares_the_options_of_its_read(loader):
         assert {*plug_in.ONLY_WITH, *plug_in.ONLY_WITHOUT} < set(plug_in.TAKES)
 
 
-@pytest.mark.parametrize("extractor", config_studies.names_of("features"))
-def test_an_extractor_declares_the_options_of_its_describe(extractor):
-    plug_in = pick("features", extractor)
-    assert [*inspect.signature(plug_in.describe).parameters][1:] == [*plug_in.TAKES]
+@pytest.mark.parametrize(("extractor", "function"), [("dense_sift", dense_sift.describe), ("onnx", Embedding.__init__)])
+def test_an_extractor_declares_the_options_of_the_function_that_describes(extractor, function):
+    assert [*inspect.signature(function).parameters][1:] == [*pick("features", extractor).TAKES]
+    assert {"dense_sift", "onnx"} == {*config_studies.names_of("features")}
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ WEIGHTED = {"weighting": "tf-idf", "normalise": True}
 @pytest.fixture
 def make(run_script, tmp_path, monkeypatch):
     """Return a function that makes vocabularies and histograms of an album, and lists the described images."""
-    root, seen, grey = make_album(tmp_path / "mine", 12), [], describing._grey
-    monkeypatch.setattr(describing, "_grey", lambda image, *given: seen.append(image) or grey(image, *given))
+    root, seen, checked = make_album(tmp_path / "mine", 12), [], describing._checked
+    monkeypatch.setattr(describing, "_checked", lambda image, *given: seen.append(image) or checked(image, *given))
     made = {"vocabularies": root / "vocabularies.npz", "histograms": root / "histograms.npz"}
 
     def run(rule, params, **given):

@@ -49,7 +49,7 @@ EXPECTED = {  # by keyword of the schema; {} is replaced by the keyword's value
 }
 MIN_LENGTH = 3  # the default of words.min_length, accepted even where it has no effect
 # Names that datasets and studies must not have, because results/ or the folder of a dataset has folders of these names.
-TAKEN = {"claims", "descriptors", "final", "histograms", "logs", "records", "timings"}
+TAKEN = {"claims", "descriptors", "embeddings", "final", "histograms", "logs", "records", "timings"}
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:

@@ -27,7 +27,7 @@ class Inputs:
         """Return the features that a study starts from: histograms of visual words, or the features of the dataset."""
         if self.run.offers[w.dataset] == "samples":
             return f"results/{w.dataset}/features.npz"
-        return self.shards(w.dataset, "histograms", "npz")
+        return self.shards(w.dataset, "histograms" if self.run.counts_words(w.dataset) else "embeddings", "npz")
 
     def features(self, w: StudyWildcards) -> Features:
         """Return the features that a study learns from: those in its basis, its similarities, or the given ones."""
@@ -92,6 +92,6 @@ class Inputs:
         endings = {"models": "skops", "scores": "npz", "tables": "csv"}
         files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in endings.items()}
         files["features"] = self.given_features(w)
-        if self.run.offers[w.dataset] == "pictures":
+        if self.run.offers[w.dataset] == "pictures" and self.run.counts_words(w.dataset):
             files["vocabularies"] = f"results/{w.dataset}/vocabularies.npz"
         return {key: file for key, file in files.items() if key != "words"}

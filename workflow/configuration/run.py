@@ -1,9 +1,11 @@
 """A run: its datasets with their studies, and the settings of each job as functions of its wildcards."""
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 from configuration.code import plug_in_file
+from configuration.file import require
 from configuration.found import Found
 from configuration.studies import (
     AUTO,
@@ -23,6 +25,7 @@ from configuration.studies import (
     without,
 )
 from configuration.wildcards import DatasetsWildcards, DatasetWildcards, MethodWildcards, Study, StudyWildcards, split
+from jointsparse.features.onnx import PREFIX
 from jointsparse.pipeline.provenance import records
 from jointsparse.registry import ROOMS, pick, room
 
@@ -68,6 +71,7 @@ class Run:
         self.measured = [kind for kind, tables in self.tables.items() if tables[kind] == "timings"]
         self.repeated = [kind for kind in self.tables if kind not in self.measured]
         takes = found.value("takes", lambda: {name: pick("features", name).TAKES for name in room("features")})
+        self._makes = found.value("makes", lambda: {name: pick("features", name).MAKES for name in room("features")})
         self.config, self.chosen, self.datasets = config, chosen_datasets(config), datasets_of(config)
         for entry in self.datasets.values():
             entry["features"] = with_own_options(entry["features"], takes[entry["features"]["extractor"]])
@@ -85,6 +89,10 @@ class Run:
         """Raise ConfigError if a raw file of a dataset of the run is missing."""
         for name in self.chosen:
             raw_files(name, self.datasets[name])
+            if not self.counts_words(name) and self.offers[name] == "pictures":
+                file = self.datasets[name]["features"]["options"].get("model")
+                said = f"the extractor onnx needs the option model, an ONNX file that exists, got {file!r}"
+                require(file and os.path.isfile(file), said, f"datasets.{name}.features.options")
 
     def offering(self, offer: str) -> list[str]:
         """Return the datasets with this offer: "pictures", "samples", or "drawn"."""
@@ -168,6 +176,19 @@ class Run:
         """Return the number of shards of a dataset of pictures, by the name of the dataset."""
         return self._found.value(f"shards {name}", lambda: n_shards(name, self.datasets[name]))
 
+    def counts_words(self, name: str) -> bool:
+        """Return True if the pictures of a dataset by name are described by counts of visual words."""
+        return bool(self._makes[self.datasets[name]["features"]["extractor"]] == "descriptors")
+
+    def network(self, w: DatasetWildcards) -> Block:
+        """Return the file of the network that describes a dataset's pictures, and a digest of its content."""
+        file, cache = self.features(w)["options"]["model"], f"results/{w.dataset}/records/network.json"
+
+        def digest() -> str:
+            return records.digest(records.checksums([file], cache, records.LARGEST_RAW))
+
+        return {"path": file, "digest": self._found.value(f"network {file}", digest)}
+
     def vocabularies(self, w: DatasetWildcards, *keys: str) -> dict[str, Block]:
         """Return the vocabularies that the studies of a dataset use, with only these of their keys."""
         entry = self.dataset(w)
@@ -199,8 +220,13 @@ class Run:
         return list(range(1, self.study(w)["runs"] + 1))
 
     def vocabulary(self, w: StudyWildcards) -> str | None:
-        """Return the vocabulary whose histograms a study of pictures starts from, or None for other studies."""
-        return self.study(w).get("vocabulary") if self.offers[w.dataset] == "pictures" else None
+        """Return the name of the features of pictures that a study starts from, or None for studies without pictures.
+
+        It is the vocabulary of visual words, or the prefix that features of a network have in their files.
+        """
+        if self.offers[w.dataset] != "pictures":
+            return None
+        return self.study(w).get("vocabulary") if self.counts_words(w.dataset) else PREFIX
 
     def powers(self, w: StudyWildcards) -> list[float]:
         """Return the powers of the singular values that scale the features of a study's basis, if it has one."""

@@ -83,3 +83,29 @@ rule encode:
         vocabularies=lambda w: run.vocabularies(w, "weighting", "normalise"),
     script:
         "../scripts/encode.py"
+
+
+rule embed:
+    """Compute the features of the images of a shard with a pretrained network.
+
+    The features that an earlier job has computed of unchanged images are reused.
+    """
+    input:
+        images="results/{dataset}/images.parquet",
+    output:
+        features=update("results/{dataset}/embeddings/{shard}-of-{shards}.npz"),
+    log:
+        "results/{dataset}/logs/embed/{shard}-of-{shards}.log",
+    benchmark:
+        "results/{dataset}/timings/embed/{shard}-of-{shards}.tsv"
+    resources:
+        **needs,
+    params:
+        *code("embed", DESCRIBING, datasets=run.loader),
+        loader=run.loader,
+        options=run.options,
+        extractor_options=lambda w: run.features(w)["options"],
+        where=lambda w: f"features.options, datasets.{run.named(w)}.shards",
+        network=run.network,
+    script:
+        "../scripts/embed.py"

@@ -1,26 +1,39 @@
-"""Descriptors of a dataset's pictures, for the scripts that describe pictures."""
+"""A dataset's pictures and their descriptors, for the scripts that describe pictures."""
 
 import hashlib
 
+import numpy as np
+
 from jointsparse.checks import require
+from jointsparse.features import shards
 from jointsparse.pipeline.datasets.picture_check import of_machine
 from jointsparse.registry import pick
 
 
 def described(images, params, progress):
     """Yield the descriptors of each image. images: the digest of each file, by name; empty if it is unknown."""
-    describe = pick("features", params.extractor).describe
+    dataset, describe = pick("datasets", params.loader), pick("features", params.extractor).describe
+
+    def grey(image):
+        return dataset.picture(image, **params.options, longest_side=params.longest_side)
+
+    for picture in opened(images, params, progress, grey):
+        yield describe(picture, **params.extractor_options)
+
+
+def opened(images, params, progress, open_image):
+    """Yield what `open_image` returns for the name of each image. images: as in `described`."""
     for done, (image, digest) in enumerate(images.items(), start=1):
-        yield describe(_grey(image, digest, params), **params.extractor_options)
+        yield _checked(image, digest, params, open_image)
         progress(done, len(images))
 
 
-def _grey(image, digest, params):
-    dataset, options = pick("datasets", params.loader), params.options
+def _checked(image, digest, params, open_image):
+    dataset = pick("datasets", params.loader)
     try:
-        grey = dataset.picture(image, **options, longest_side=params.longest_side)
+        picture = open_image(image)
         if digest:
-            with dataset.file(image, **options).open("rb") as file:
+            with dataset.file(image, **params.options).open("rb") as file:
                 require(hashlib.file_digest(file, "sha256").hexdigest() == digest, "its contents have changed")
     except Exception as error:  # Pillow raises errors of many kinds
         if of_machine(error):
@@ -29,7 +42,29 @@ def _grey(image, digest, params):
             f"{image} could be read when the dataset was checked, but cannot be read now ({error}): run "
             "again, and a changed file is listed in left_out.csv"
         ) from None
-    return grey
+    return picture
+
+
+def of_shard(images, place):
+    """Return the digests of the images of a shard. place: the wildcards shard and shards."""
+    digests = digests_of(images)
+    return {name: digests[name] for name in shards.part(list(digests), int(place.shard), int(place.shards))}
+
+
+def added_to(left, images):
+    """Return the images whose features an earlier job has not left, and the place of each image's row.
+
+    left: the arrays names and digests of the earlier job, if there was one. Rows of new images follow its rows.
+    """
+    row = {image: row for row, image in enumerate(zip(left.get("names", ()), left.get("digests", ()), strict=True))}
+    new = {name: digest for name, digest in images.items() if (name, digest) not in row}
+    row |= {image: len(row) + i for i, image in enumerate(new.items())}
+    return new, [row[image] for image in images.items()]
+
+
+def arrays_of(images):
+    """Return the names and digests of images as arrays, for a file of features."""
+    return {key: np.array(list(column), dtype=str) for key, column in (("names", images), ("digests", images.values()))}
 
 
 def digests_of(images):

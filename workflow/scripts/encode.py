@@ -1,7 +1,7 @@
 """Count how often each visual word of each vocabulary occurs in each image of a shard, and weight the counts."""
 
 import numpy as np
-from describing import described, digests_of
+from describing import added_to, arrays_of, described, of_shard
 from job import job, key_of, left_by
 from scipy import sparse
 
@@ -31,19 +31,14 @@ def words_of(file, name, weighting):
 if __name__ == "__main__":
     with job(snakemake) as progress:
         given, params, place, file = snakemake.input, snakemake.params, snakemake.wildcards, snakemake.output.histograms
-        images = digests_of(read_table(given.images, "image"))
-        images = {name: images[name] for name in shards.part(list(images), int(place.shard), int(place.shards))}
+        images = of_shard(read_table(given.images, "image"), place)
         key = key_of(params, *map(str, read_arrays(given.vocabularies, "key", "images").values()))
         left, words = left_by(file, key, "names", "digests"), {}
         for name, block in params.vocabularies.items():
             words[name], left[name] = words_of(given.vocabularies, name, block)
             left[name] = read_matrix(file, f"{name}/") if "names" in left else left[name]
-        row = {image: row for row, image in enumerate(zip(left.get("names", ()), left.get("digests", ()), strict=True))}
-        new = {name: digest for name, digest in images.items() if (name, digest) not in row}
-        rows = shards.encode(described(new, params, progress), words)
-        row |= {image: len(row) + i for i, image in enumerate(new.items())}
-        order, arrays = [row[image] for image in images.items()], {}
+        new, order = added_to(left, images)
+        rows, arrays = shards.encode(described(new, params, progress), words), {}
         for name in words:
             arrays |= parts_of(sparse.vstack([left[name], *rows[name]], format="csr")[order], f"{name}/")
-        names, digests = (np.array(list(values), dtype=str) for values in (images, images.values()))
-        write_arrays(file, key=key, names=names, digests=digests, **arrays)
+        write_arrays(file, key=key, **arrays_of(images), **arrays)

@@ -158,3 +158,41 @@ def heat(parts: np.ndarray, patches: np.ndarray, height: int, width: int) -> np.
     shares = np.concatenate([share, share, -share, -share])
     differences = np.bincount(places, shares, (height + 1) * (width + 1)).reshape(height + 1, width + 1)
     return differences.cumsum(axis=0).cumsum(axis=1)[:-1, :-1].astype(np.float32)
+
+
+def smooth_heat(parts: np.ndarray, height: int, width: int) -> np.ndarray:
+    """Spread the parts of a grid of places over a picture, with linear transitions: a heat map of the parts' sum.
+
+    Parameters
+    ----------
+    parts : array, shape (rows, columns)
+        Part of each place in the score of one task. The places divide the picture evenly.
+    height, width : int, pixels
+        Size of the picture.
+
+    Returns
+    -------
+    heat : array, shape (height, width), float32
+        Parts of the pixels. Positive ones speak for the task.
+
+    Examples
+    --------
+    >>> smooth_heat(np.array([[4.0, 0.0]]), 1, 4).round(2)
+    array([[2. , 1.5, 0.5, 0. ]], dtype=float32)
+    """
+    rows, columns = parts.shape
+    return (_hats(height, rows) @ parts @ _hats(width, columns).T).astype(np.float32)
+
+
+def _hats(n_pixels: int, n_places: int) -> np.ndarray:
+    """Return the share of each pixel of a line in each of the places along it, (n_pixels, n_places).
+
+    The shares of a place sum to 1. They are largest at its centre and fall to 0 at the centres of its neighbours.
+    """
+    pixels = (np.arange(n_pixels) + 0.5) / n_pixels * n_places - 0.5  # in units of places
+    inside = np.clip(pixels, 0, n_places - 1)  # beyond the outer centres shares stay level
+    hats = np.maximum(1 - np.abs(inside[:, np.newaxis] - np.arange(n_places)), 0)
+    if n_pixels < n_places:  # a pixel with several places has them all
+        hats = np.zeros((n_pixels, n_places))
+        hats[np.arange(n_places) * n_pixels // n_places, np.arange(n_places)] = 1
+    return hats / hats.sum(axis=0)

@@ -5,14 +5,22 @@ from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from jointsparse.checks import require
 from jointsparse.features import evidence
+from jointsparse.features.embedding import Embedding
+from jointsparse.features.transformers import PerPicture, SVDBasis, VocabularyTree
 
 
 def is_of_pictures(model: Any) -> bool:
     """Return True if the model is a pipeline that takes pictures and was kept by a run."""
-    return hasattr(model, "known_scores_") and hasattr(model[0], "extractor")
+    return hasattr(model, "known_scores_") and isinstance(model[0], PerPicture)
+
+
+def has_maps(model: Any) -> bool:
+    """Return True if a model takes pictures and its features belong to places in the picture."""
+    return is_of_pictures(model) and not (isinstance(model[0], Embedding) and model[0].grid_ == (1, 1))
 
 
 def require_of_pictures(model: Any) -> None:
@@ -26,16 +34,17 @@ def require_of_pictures(model: Any) -> None:
 def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     """Return how much each pixel of a picture adds to the decision value of a word.
 
-    The decision value is linear in the picture's histogram of visual words. The contribution of each patch, summed over
-    the levels of the vocabulary tree, is spread evenly over its pixels. The contribution of the mean picture is
-    subtracted evenly from all pixels.
+    The decision value is linear in the picture's histogram of visual words, or in the mean of a network's features over
+    the places of its last layer. The contribution of each patch, summed over the levels of the vocabulary tree, is
+    spread evenly over its pixels; the contribution of each place falls off linearly towards the neighbouring places.
+    The contribution of the mean picture is subtracted evenly from all pixels.
 
     Parameters
     ----------
     model : Pipeline
         Model that a run has kept, from `jointsparse.load`.
     picture : path or array
-        Picture in any form that `DenseSift` takes.
+        Picture in any form that `DenseSift` or `Embedding` takes.
     word : str
         A word that the model knows.
 
@@ -48,12 +57,13 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the model does not take pictures, or does not know the word. A file that cannot be opened raises Pillow's
-        error.
+        If the model does not take pictures, does not know the word, or if its network gives one vector for a picture.
+        A file that cannot be opened raises Pillow's error.
 
     Notes
     -----
-    The decomposition is exact if the normalisation of the histogram, which depends on all patches, is taken as fixed.
+    With visual words the decomposition is exact if the normalisation of the histogram, which depends on all patches, is
+    taken as fixed. With a network it is exact, but the features of a place may depend on the whole picture.
 
     Examples
     --------
@@ -76,7 +86,7 @@ MOST_BYTES = 50_000_000  # size of the weights that are cached for the next pict
 
 
 class Explainer:
-    """Heat maps of many pictures, with a cache of a model's weights of the visual words.
+    """Heat maps of many pictures, with a cache of a model's weights of the visual words or of a network's features.
 
     Parameters
     ----------
@@ -88,15 +98,16 @@ class Explainer:
 
     def __init__(self, model: Pipeline, features: Sequence[int] | np.ndarray = ()) -> None:
         require_of_pictures(model)
-        self.describe, self.tree, *basis, classifier = (step for _, step in model.steps)
-        self.classifier, self.features = classifier, np.asarray(features, int)
-        self.basis = (basis[0].basis_, basis[0].factors_) if basis else ()
+        *steps, self.classifier = (step for _, step in model.steps)
+        n_first = 1 if isinstance(steps[0], Embedding) else 2
+        self.first, self.linear, self.features = steps[:n_first], steps[n_first:], np.asarray(features, int)
+        self.in_colour = n_first == 1  # whether the model looks at colours
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
 
     def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights of the visual words for each place, and the contribution of the mean picture.
+        """Return the weights that the first steps' features have for each place, and the mean picture's contribution.
 
-        Places are numbered as in `heats`. The shapes are (n_visual_words, n_places) and (n_places,).
+        Places are numbered as in `heats`. The shapes are (n_features, n_places) and (n_places,).
         """
         missing = [place for place in dict.fromkeys(places) if place not in self._cached]
         if missing:
@@ -107,7 +118,9 @@ class Explainer:
                     W[:, column], intercept[column] = coef[place], self.classifier.intercept_[place]
                 else:
                     W[self.features[place - len(coef)], column] = 1
-            G, constant = evidence.word_weights(W, intercept, *self.basis)
+            G, constant = W, intercept
+            for step in reversed(self.linear):
+                G, constant = _weights_before(step, G, constant)
             if (len(self._cached) + len(missing)) * G[:, 0].nbytes > MOST_BYTES:
                 self._cached = {place: self._cached[place] for place in places if place in self._cached}
             self._cached |= {
@@ -120,10 +133,33 @@ class Explainer:
     def heats(self, picture: Any, places: Sequence[int]) -> list[np.ndarray]:
         """Return a map as in `explain` for each place: the number of a word, or n_words + i for features[i]."""
         G, means = self.weights(places)
-        grey = self.describe.grey(picture)
-        descriptors = self.describe.extractor.describe(grey, **self.describe.options)
-        patches = self.describe.extractor.patches(*grey.shape, **self.describe.options)
-        weighting = {"weighting": self.tree.weighting, "normalise": self.tree.normalise, "idf": self.tree.idf_}
-        parts = evidence.parts(self.tree.tree_, descriptors, G, **weighting)
-        maps = [evidence.heat(parts[:, i], patches, *grey.shape) for i in range(len(places))]
-        return [heat - np.float32(mean / grey.size) for heat, mean in zip(maps, means, strict=True)]
+        maps = (_maps_of_network if len(self.first) == 1 else _maps_of_words)(picture, G, *self.first)
+        return [heat - np.float32(mean / heat.size) for heat, mean in zip(maps, means, strict=True)]
+
+
+def _weights_before(step: Any, W: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights and intercepts of a linear model in terms of the features that a step transforms."""
+    if isinstance(step, SVDBasis):
+        return evidence.word_weights(W, intercept, step.basis_, step.factors_)
+    require(isinstance(step, StandardScaler), f"maps need steps that are linear, got {type(step).__name__}")
+    W = W if step.scale_ is None else W / step.scale_[:, np.newaxis]
+    return W, intercept if step.mean_ is None else intercept - step.mean_ @ W
+
+
+def _maps_of_words(picture: Any, G: np.ndarray, describe: Any, words: VocabularyTree) -> list[np.ndarray]:
+    """Return the contributions of the pixels through visual words, a map for each column of their weights G."""
+    grey = describe.grey(picture)
+    descriptors = describe.extractor.describe(grey, **describe.options)
+    patches = describe.extractor.patches(*grey.shape, **describe.options)
+    weighting: dict[str, Any] = {"weighting": words.weighting, "normalise": words.normalise, "idf": words.idf_}
+    parts = evidence.parts(words.tree_, descriptors, G, **weighting)
+    return [evidence.heat(column, patches, *grey.shape) for column in parts.T]
+
+
+def _maps_of_network(picture: Any, G: np.ndarray, embedding: Embedding) -> list[np.ndarray]:
+    """Return the contributions of the pixels through a network, a map for each column of its features' weights G."""
+    features, grid = embedding.places(picture)
+    said = f"{embedding.model} must have features by place or by token to have maps, got one vector for a picture"
+    require(len(features) > 1, said)
+    parts, shape = features.astype(np.float64) @ G / len(features), embedding.shape(picture)
+    return [evidence.smooth_heat(column.reshape(grid), *shape) for column in parts.T]

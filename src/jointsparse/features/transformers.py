@@ -50,7 +50,7 @@ def _generator(random_state: Any) -> np.random.Generator:
         ) from None
 
 
-def _map_items(X: Any, function: Callable[[Any], Any]) -> list[Any]:
+def map_items(X: Any, function: Callable[[Any], Any]) -> list[Any]:
     """Apply a function to each item of X, which may be any iterable. A ValueError is raised again with the item."""
     if isinstance(X, Iterator):
         X = list(X)
@@ -94,7 +94,7 @@ def _descriptors(item: Any) -> np.ndarray | None:
 
 def _all_descriptors(X: Any) -> list[np.ndarray]:
     """Return an array of descriptors for each picture, all of the same length, and empty for pictures without any."""
-    items = _map_items(X, _descriptors)
+    items = map_items(X, _descriptors)
     lengths = {i: descriptors.shape[1] for i, descriptors in enumerate(items) if descriptors is not None}
     require(lengths, "X must hold descriptors, got none")
     first, length = next(iter(lengths.items()))
@@ -133,7 +133,7 @@ BASIS = {
 }
 
 
-class _OfLists(Versioned, TransformerMixin, BaseEstimator):
+class PerPicture(Versioned, TransformerMixin, BaseEstimator):
     """Base class of transformers whose input has one item per picture."""
 
     def fit_transform(self, X: Any, y: Any = None, **options: Any) -> Any:
@@ -146,7 +146,7 @@ class _OfLists(Versioned, TransformerMixin, BaseEstimator):
         return tags
 
 
-class _Extractor(_OfLists):
+class _Extractor(PerPicture):
     """Base class of transformers that compute local descriptors of pictures with a module of `jointsparse.features`."""
 
     extractor: ModuleType
@@ -192,7 +192,11 @@ class _Extractor(_OfLists):
         """
         require_count(self.longest_side, "longest_side")
         require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
-        return _map_items(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
+        return map_items(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
+
+    def smallest_side(self) -> int:
+        """Return the smallest side in pixels for which a picture has a descriptor of every patch size."""
+        return int(self.extractor.smallest_side(**self.options))
 
     def bytes_of_picture(self) -> int:
         """Return the most memory that is needed to describe a picture of `longest_side` and to map its words."""
@@ -270,7 +274,7 @@ class DenseSift(_Extractor):
     extractor, bytes_of = dense_sift, (60, 1200)
 
 
-class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
+class VocabularyTree(ClassNamePrefixFeaturesOutMixin, PerPicture):
     """Turn the descriptors of each picture into a histogram of visual words, which are the nodes of a vocabulary tree.
 
     `fit` splits a sample of all descriptors by k-means into `branching` parts, splits every part again, and so on for
@@ -414,7 +418,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
             If the length of the descriptors is not the tree's.
         """
         check_is_fitted(self)
-        counts = self._count(_map_items(X, _descriptors))
+        counts = self._count(map_items(X, _descriptors))
         return vocabulary_tree.weigh(
             counts, self.tree_, weighting=self.weighting, normalise=self.normalise, idf=self.idf_
         )
@@ -430,7 +434,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, _OfLists):
             descriptors = none if descriptors is None else descriptors
             return vocabulary_tree.encode(self.tree_, descriptors, np.array([len(descriptors)]))
 
-        return sparse.csr_matrix(sparse.vstack(_map_items(X, count), format="csr"))
+        return sparse.csr_matrix(sparse.vstack(map_items(X, count), format="csr"))
 
     @property
     def _n_features_out(self) -> int:

@@ -51,7 +51,8 @@ ROOMS = tuple(
 )
 WITH_NAN = ("sklearn.impute.", "sklearn.preprocessing._encoders.")  # classes in which NaN stands for missing values
 SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")  # vectors have one number per feature
-STEPS = re.compile(r"(DenseSift VocabularyTree )?(SVDBasis )?JointSparseClassifierCV")  # steps of a kept model
+# Steps of a kept model.
+STEPS = re.compile(r"(DenseSift VocabularyTree |Embedding )?(SVDBasis )?JointSparseClassifierCV")
 LARGEST_SCORE = 1e15  # Choice: squares of scores are finite in single precision
 MOST_CHECKED = 1000  # largest number of images in `check_`
 NUMBERS = ("images", "test_images", "auc", "auc_low", "auc_high", "average_precision")  # numbers per word in a card
@@ -190,8 +191,8 @@ def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, step_sizes: li
     """
     kinds = " ".join(type(part).__name__ for _, part in chain.steps)
     require(STEPS.fullmatch(kinds), f"{name}.steps must be the steps of a model that a run keeps, got {kinds[:200]}")
-    from_pictures = len(step_sizes) > 2  # two more steps turn pictures into features
-    classifier, first = chain.steps[-1][1], 2 if from_pictures else 0
+    first = 2 if "VocabularyTree" in kinds else int("Embedding" in kinds)  # steps that turn pictures into features
+    classifier, from_pictures = chain.steps[-1][1], first > 0
     require(hasattr(classifier, "calibration_"), "the classifier must have calibration_, got none")
     as_arrays = not any("_sklearn_output_config" in vars(part) for _, part in chain.steps)
     require(as_arrays, "steps must return arrays, got another set_output")

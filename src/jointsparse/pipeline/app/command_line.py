@@ -280,6 +280,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
                 f"--{name}": {"metavar": "COLUMN", "help": f"the column of the labels file that holds {said}"}
                 for name, said in OF_COLUMNS
             },
+            "--model": {"metavar": "FILE", "help": "an ONNX file of a network that describes the pictures"},
             "--ignore": {
                 "action": "append",
                 "metavar": "NAME",

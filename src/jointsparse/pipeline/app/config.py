@@ -50,7 +50,16 @@ OF_LIBSVM = {  # what a file holds, by the option of the loader `libsvm`
     "vocabulary": "names of the features",
 }
 OF_FILES = ("features", "labels", "captions")  # options by which the user chooses a file
-CHOICES = (*OF_FILES, "index", "split", "pictures", "text", "tags", "ignore")  # and columns, and names to ignore
+CHOICES = (
+    *OF_FILES,
+    "index",
+    "split",
+    "pictures",
+    "text",
+    "tags",
+    "ignore",
+    "model",
+)  # and columns, and names to ignore
 
 
 class Found(NamedTuple):
@@ -116,6 +125,12 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     if not found:
         _require_forms(root, pictures, others)
         found = _photographs(root, pictures, others, choices)
+    features: dict[str, Any] = {}
+    if model := choices.get("model"):
+        of_pictures = pick("datasets", found.loader).OFFERS == "pictures"
+        require(of_pictures, f"--model describes pictures, and {root} holds samples with features: leave it out")
+        features = {"extractor": "onnx", "options": {"model": str(model)}}
+        found.lines.append(_network(str(model)))
     loader, images, captions = found.loader, found.images, found.captions
     _require_choices_used(root, found, choices, reasons)
     with (
@@ -145,6 +160,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
         name=f"my-{name}" if is_taken else name,
         loader=loader,
         options={"root": str(root)} | found.options,
+        features=features,
         labels=labels,
         study={"photos": "own-words", "scenes": "own-classes"}.get(loader, "own-labels"),
         yaml=lambda value: yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)[1:-2],
@@ -158,9 +174,25 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     return [*said, *(f"  {line}" for line in [*found.lines, *last])]
 
 
+def _network(model: str) -> str:
+    """Return a line on how a network reads pictures. Raises ValueError if it cannot be used."""
+    from jointsparse.features.embedding import Embedding  # it imports scikit-learn, which takes a second
+
+    embedding = Embedding(model).fit(None)
+    reading, (rows, columns) = embedding.network().reading, embedding.grid_
+    colours = "uint8" if reading.mean is None else f"float, mean {reading.mean}, standard deviation {reading.std}"
+    places = f", the mean over {rows} x {columns} places" if embedding.grid_ != (1, 1) else ", without places"
+    return (
+        f"{model}: pictures of {reading.height} x {reading.width} pixels ({reading.layout}, {colours}), "
+        f"{embedding.n_features_:,} features of output {reading.output}{places}"
+    )
+
+
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
     """Raise ValueError if a choice of the user would have no effect. others: the files that are not pictures."""
-    takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore"}}.get(found.loader, {"ignore"})
+    takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore", "model"}}.get(
+        found.loader, {"ignore", "model"}
+    )
     tables = [file for option in ("features", "labels") for _, file in files_of(found.options.get(option, []))]
     columns = list(dict.fromkeys(name for file in tables for name in columns_of(root / file)))
     ignorable = {*others, *columns, INDEX} - ({"splits.csv"} if found.loader != "arrays" else set())

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from jointsparse.features.explain import Explainer
+from jointsparse.features.explain import Explainer, has_maps
 from jointsparse.pictures import open_colour
 from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.frame import render
@@ -39,13 +39,14 @@ def write(
         model, which may not be trusted.
     """
     explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
+    with_maps = has_maps(model)
     places = {word: k for k, word in enumerate(model.card_["words"])}
     spread = np.maximum(model.known_scores_.std(axis=0), np.finfo(np.float32).tiny)
     for number, (image, rows) in enumerate(annotations.table.groupby("image", sort=False)):
         word_places = [places[word] for word in rows["word"]]
         file = _put(root, thumbnails.file_of(number), _thumbnail(Path(str(image))))
         maps = []
-        for start in range(0, len(word_places), AT_ONCE):
+        for start in range(0, len(word_places) if with_maps else 0, AT_ONCE):
             some = word_places[start : start + AT_ONCE]
             overlays = thumbnails.overlays(explainer.heats(image, some), spread[some])
             maps += [_put(root, thumbnails.file_of(number, start + i), overlay) for i, overlay in enumerate(overlays)]
@@ -59,8 +60,17 @@ def write(
                     alike[name] = _put(root, f"thumbnails/{number:06d}-known-{i}.webp", _thumbnail(picture))
             except Exception:  # decoders raise many kinds of exceptions
                 not_shown[name] = "it does not open as a picture"
-        shown.append({"name": image, "file": file, "words": rows.assign(map=maps).to_dict("records"), "alike": alike})
-    html = render("annotated.html.jinja", shown=shown, left_out=annotations.left_out, card=model.card_, data=None)
+        shown.append(
+            {"name": image, "file": file, "words": rows.assign(map=maps or "").to_dict("records"), "alike": alike}
+        )
+    html = render(
+        "annotated.html.jinja",
+        shown=shown,
+        left_out=annotations.left_out,
+        card=model.card_,
+        with_maps=with_maps,
+        data=None,
+    )
     _put(root, "index.html", html.encode())
     return not_shown
 

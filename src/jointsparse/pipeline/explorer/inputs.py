@@ -52,6 +52,7 @@ class Images:
         shows = loader.SHOWS if loader.OFFERS == "samples" else loader.OFFERS
         beside = table is not None and "picture" in table
         self.loader, self.options = loader, options
+        self.painted = table is None or "digest" not in table  # by the loader, and not read from files
         self.pictures = None if table is None else table["picture" if beside else "image"]
         self.names: Sequence[str] = loader.feature_names(**options) if shows == "names" else ()
         self.pixels = read_matrix(features) if shows == "pixels" and features else None
@@ -75,6 +76,11 @@ class Images:
     def grey(self, row: int, longest_side: int) -> Any:
         """Return the grey picture that features are computed from, (height, width)."""
         return self.loader.picture(**self._picture(row, longest_side))
+
+    def colours(self, row: int, longest_side: int) -> Any:
+        """Return what a network describes: the file of the picture, or the picture that the loader paints."""
+        picture = self._picture(row, longest_side)
+        return self.loader.thumbnail(**picture) if self.painted else self.loader.file(**picture)
 
     def original(self, row: int, folder: Path) -> str:
         """Return the address of an image's own file, relative to a folder."""
@@ -156,7 +162,7 @@ def read_kept(
     fits : Fits
         See `read_fits`.
     """
-    from jointsparse.features.explain import is_of_pictures  # here, as scikit-learn takes two seconds
+    from jointsparse.features.explain import has_maps  # here, as scikit-learn takes two seconds
 
     kept, table = load(model), read_table(images, "image", "split")
     test_images = np.flatnonzero(table["split"] == "test")
@@ -166,7 +172,7 @@ def read_kept(
         read_array(labels)[test_images],
         test_images.tolist(),
         known_images=pd.Index(table["image"]).get_indexer(kept.known_names_).tolist(),
-        has_maps=is_of_pictures(kept),
+        has_maps=has_maps(kept),
         names=names,
         fits=fits,
     )
@@ -236,7 +242,8 @@ def write_thumbnails(
         (folder / thumbnails.file_of(row)).write_bytes(thumbnails.encoded(images.thumbnail(row)))
         if kept and explainer and row in page.maps:
             places = list(page.maps[row])
-            heats = explainer.heats(images.grey(row, longest_side), places)
+            picture = (images.colours if explainer.in_colour else images.grey)(row, longest_side)
+            heats = explainer.heats(picture, places)
             for place, overlay in zip(places, thumbnails.overlays(heats, kept.spread[places]), strict=True):
                 (folder / thumbnails.file_of(row, place)).write_bytes(overlay)
         progress(done, len(page.images))

@@ -254,7 +254,7 @@ def annotate(
     reasons, _ = check_pictures(
         Path(),
         names,
-        describe.extractor.smallest_side(**describe.options),
+        describe.smallest_side(),
         describe.longest_side,
         lambda done, total: tell(done, 2 * total),
     )

@@ -138,8 +138,8 @@ def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.c
     if Path(path).suffix == ".npy":
         return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     with np.load(path, allow_pickle=False) as arrays:
-        if "dense" in arrays:
-            return arrays["dense"]
+        if f"{name}dense" in arrays:
+            return arrays[f"{name}dense"]
         data, indices, indptr, shape = (arrays[f"{name}{part}"] for part in ("data", "indices", "indptr", "shape"))
     indices = indices.astype(np.int32) if indices.dtype == np.uint16 else indices
     return scipy.sparse.csr_matrix((data, indices, indptr), shape=shape)
@@ -177,8 +177,9 @@ def read_features(files: str | Sequence[str], vocabulary: str | None) -> Any:
     if isinstance(files, str):
         return read_matrix(files)
     names = np.concatenate([read_arrays(file, "names")["names"] for file in files])
-    X = scipy.sparse.vstack([read_matrix(file, f"{vocabulary}/") for file in files], format="csr")
-    return X[np.argsort(names)]
+    blocks = [read_matrix(file, f"{vocabulary}/") for file in files]
+    stacked = scipy.sparse.vstack(blocks, format="csr") if scipy.sparse.issparse(blocks[0]) else np.concatenate(blocks)
+    return stacked[np.argsort(names)]
 
 
 def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
