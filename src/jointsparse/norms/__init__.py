@@ -29,6 +29,17 @@ Six constants state what a norm can do:
   `rows` defines A and H. H and W are changed in place.
 - ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. The module then also defines the class ``Warm``.
 
+With three or more axes, the last two are matrices and the others are batches; every matrix is projected by itself. A
+radius or step is then one number, or an array that broadcasts to the shape of the norms, which ``norm`` returns.
+``axis=`` states along which of the last two axes a group lies: the entries of a row, or for a norm per task the weights
+of a task. Weights have one entry per row, or for a norm per task one entry per weight of a task.
+
+Arrays of JAX, PyTorch, CuPy and other libraries of the array API standard stay on their device and keep their dtype,
+float32 or float64. They need the extra ``[arrays]``. ``groups``, ``warm``, ``method`` and ``out`` are for NumPy alone.
+JAX and PyTorch differentiate the results with respect to W, the radius or step, and the weights. JAX compiles them by
+``jit`` and maps them by ``vmap``; while it traces, values are not checked. `formulas` states which gradient is taken
+where a function is not differentiable.
+
 All functions keep float64 and float32 and convert other real dtypes to float64. They never write into W unless ``out``
 is W. They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step, with the messages of
 `jointsparse.checks`.

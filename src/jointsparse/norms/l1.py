@@ -31,6 +31,7 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
+from jointsparse.norms import on_arrays
 from jointsparse.norms.rows import (
     FINITE,
     SMALL_RADIUS,
@@ -737,16 +738,18 @@ def weighted_sums(W: Floats, weights: ArrayLike) -> Vector:
     return np.ldexp(weighted_totals(V, A), -(task_powers + weight_power))[:, 0]
 
 
-def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
+def norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | None = None) -> Any:
     """Return ||w_l||_1 = sum_i |W_il| or, with weights a, sum_i a_i |W_il| for each task l.
 
-    W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. Returns an array
-    (n_tasks,), or a float for a vector; sums above the largest float become infinity. Raises ValueError for NaN,
-    infinity, a wrong shape, and invalid weights.
+    W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. axis: as in
+    `project`. Returns an array (n_tasks,), or a float for a vector; sums above the largest float become infinity.
+    Raises ValueError for NaN, infinity, a wrong shape, and invalid weights.
 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 3.])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(norm, W, axis=axis, weights=weights)
     W = as_columns(W)
     sums = sums_of(W) if weights is None else weighted_sums(W, weights)
     if not np.isfinite(sums).all():
@@ -755,15 +758,18 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
     return like(W, sums)
 
 
-def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None) -> Any:
+def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | None = None) -> Any:
     """Return the dual norm, max_i |W_il| or, with weights a, max_i |W_il| / a_i for each task l.
 
-    W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. Returns an array
-    (n_tasks,), or a float for a vector. Raises ValueError for NaN, infinity, a wrong shape, and invalid weights.
+    W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. axis: as in
+    `project`. Returns an array (n_tasks,), or a float for a vector. Raises ValueError for NaN, infinity, a wrong shape,
+    and invalid weights.
 
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 2.])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(dual_norm, W, axis=axis, weights=weights)
     W = as_columns(W)
     return like(W, np.atleast_1d(dual_rows(W, weights=weights).max(axis=0, initial=0.0)).astype(np.float64))
 
@@ -807,6 +813,7 @@ def project(
     weights: ArrayLike | None = None,
     positive: bool = False,
     out: Floats | None = None,
+    axis: int | None = None,
 ) -> Floats:
     """Project the weights of each task onto an l1 ball.
 
@@ -829,6 +836,9 @@ def project(
         Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
     out : array of W's shape and dtype, optional
         Array for the result, which may be W itself. By default a new array is made.
+    axis : int, optional
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -860,10 +870,13 @@ def project(
         and method == "newton"
         and weights is None
         and not positive
+        and axis is None
     ):
         B = as_output(out, W)
         if project_vector(W, radius, -np.inf, B):
             return deliver(B, out)
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(project, W, radius, axis=axis, method=method, weights=weights, positive=positive, out=out)
     V = positive_part(as_columns(W)) if positive else as_columns(W)
     require(method in METHODS, f"method must be newton, pivot or sort, got {method!r}")
     B, radii = as_output(out, V), as_radii(radius, V.shape[1] if V.ndim == 2 else 1)
@@ -908,7 +921,9 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
     return np.where(outside.T, np.copysign(projected.T.reshape(W.shape), W) + W.dtype.type(0), W)
 
 
-def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:
+def project_simplex(
+    v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None, axis: int | None = None
+) -> Floats:
     """Project every column onto the simplex {w >= 0, sum_i w_i = z}.
 
     Solve min_w 1/2 ||w - v||^2 subject to sum_i w_i = z and w_i >= 0. The solution is w_i = max(v_i - theta, 0).
@@ -924,6 +939,9 @@ def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", ou
         Algorithm, as in `project`.
     out : array of v's shape and dtype, optional
         Array for the result, which may be v itself. By default a new array is made.
+    axis : int, optional
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -942,6 +960,8 @@ def project_simplex(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", ou
     >>> project_simplex([-5.0, 1.0, 0.5], z=1.0)
     array([0.  , 0.75, 0.25])
     """
+    if type(v) is not np.ndarray or v.ndim > 2 or axis is not None:
+        return on_arrays.call(project_simplex, v, z, axis=axis, method=method, out=out)
     V = as_columns(v, "v")
     require_finite(V, "v")
     radii = as_radii(z, V.shape[1] if V.ndim == 2 else 1, "z")
@@ -994,7 +1014,9 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
     return project(V, as_radii(z, V.shape[1] if V.ndim == 2 else 1, "z"), method=method, out=out)
 
 
-def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, positive: bool = False) -> Floats:
+def prox(
+    W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, positive: bool = False, axis: int | None = None
+) -> Floats:
     """Return the proximal operator of the sum over tasks of step_l ||w_l||_1.
 
     Solve min_B 1/2 ||B - W||_F^2 + sum_l step_l sum_i a_i |B_il|. The solution is
@@ -1010,6 +1032,9 @@ def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, pos
         The positive weights a, all 1 by default.
     positive : bool
         Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
+    axis : int, optional
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -1028,6 +1053,8 @@ def prox(W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, pos
     >>> prox([3.0, -1.0, 0.5], step=0.5)
     array([ 2.5, -0.5,  0. ])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(prox, W, step, axis=axis, weights=weights, positive=positive)
     W = as_columns(W)
     require_finite(W)
     step = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")

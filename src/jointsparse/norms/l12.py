@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jointsparse.checks import Floats, Groups, as_matrix, as_output, as_radius, as_rows, deliver
 from jointsparse.compiled import njit
-from jointsparse.norms import l1
+from jointsparse.norms import l1, on_arrays
 from jointsparse.norms.l2 import LARGEST_SQUARES, SMALLEST_SQUARES, Vector, scaled
 from jointsparse.norms.rows import SMALL_RADIUS, aim_row, dot, lowered, take_row
 
@@ -128,31 +128,73 @@ def _shorten_scaled(W: Floats, groups: Groups | None, shorter: Callable[[Vector,
     B[...] = np.where(keeps_length[rows] | (np.abs(shortened) > np.abs(W)), W, shortened)
 
 
-def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
+def norm(
+    W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None, axis: int | None = None
+) -> float:
     """Return ||W||_{1,2} = sum_i sqrt(sum_j W_ij^2) or, with weights s, sum_i s_i sqrt(sum_j W_ij^2).
 
-    W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
-    feature; all entries of a group count as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong
-    shape, and invalid weights or groups.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        Real and finite.
+    weights : array (n_features,) or (n_groups,), optional
+        The positive weights s, all 1 by default.
+    groups : array (n_features,) of integers, optional
+        The group of each feature. All entries of a group count as one row.
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, and invalid weights or groups.
 
     >>> norm([[3.0, 4.0], [0.0, 2.0]])
     7.0
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(norm, W, axis=axis, weights=weights, groups=groups)
     W, s, members = as_rows(as_matrix(W), weights, groups)
     lengths = lengths_of(W, members)
     return float(l1.norm(lengths, weights=s)) if np.isfinite(lengths).all() else np.inf
 
 
-def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
+def dual_norm(
+    W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None, axis: int | None = None
+) -> float:
     """Return the dual norm, max_i sqrt(sum_j W_ij^2) or, with weights s, max_i sqrt(sum_j W_ij^2) / s_i.
 
-    W: (n_features, n_tasks). weights: (n_features,) or (n_groups,), positive. groups: (n_features,), the group of each
-    feature; all entries of a group count as one row. Returns a float. Raises ValueError for NaN, infinity, a wrong
-    shape, and invalid weights or groups.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks)
+        Real and finite.
+    weights : array (n_features,) or (n_groups,), optional
+        The positive weights s, all 1 by default.
+    groups : array (n_features,) of integers, optional
+        The group of each feature. All entries of a group count as one row.
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        For NaN, infinity, a wrong shape, and invalid weights or groups.
 
     >>> dual_norm([[3.0, 4.0], [0.0, 2.0]])
     5.0
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(dual_norm, W, axis=axis, weights=weights, groups=groups)
     return float(dual_rows(W, weights=weights, groups=groups).max(initial=0.0))
 
 
@@ -180,6 +222,7 @@ def project(
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     positive: bool = False,
+    axis: int | None = None,
 ) -> Floats:
     """Project W onto the l1,2 ball.
 
@@ -201,6 +244,9 @@ def project(
         The group of each feature, from 0 to n_groups - 1. By default every feature is a group of its own.
     positive : bool
         Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -224,6 +270,8 @@ def project(
            [2.8],
            [0.5]])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(project, W, radius, axis=axis, out=out, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     radius = as_radius(radius)
     B = as_output(out, W)
@@ -238,6 +286,7 @@ def prox(
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     positive: bool = False,
+    axis: int | None = None,
 ) -> Floats:
     """Return the proximal operator of step times the l1,2 norm.
 
@@ -257,6 +306,9 @@ def prox(
         The group of each feature, as in `project`.
     positive : bool
         Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -272,6 +324,8 @@ def prox(
     array([[1.5, 2. ],
            [0. , 0. ]])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(prox, W, step, axis=axis, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step, B = as_radius(step, "step"), np.empty_like(W)
     with np.errstate(over="ignore"):  # a step that overflows here is larger than the length

@@ -30,6 +30,7 @@ from jointsparse.checks import (
     require_finite,
 )
 from jointsparse.compiled import njit
+from jointsparse.norms import on_arrays
 from jointsparse.norms.rows import (
     FINITE,
     SMALLEST_SHARE,
@@ -158,7 +159,9 @@ def weighted_sum(levels: Vector, weights: Vector | None) -> float:
     return float(compensated_sum(levels if weights is None else weights * levels))
 
 
-def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
+def norm(
+    W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None, axis: int | None = None
+) -> float:
     """Return ||W||_{1,inf} = sum_i max_j |W_ij| ([Q09] sec. 3) or, with weights s, sum_i s_i max_j |W_ij|.
 
     Parameters
@@ -169,6 +172,9 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | 
         The positive weights s, all 1 by default.
     groups : array (n_features,) of integers, optional
         The group of each feature. All entries of a group count as one row.
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -182,11 +188,15 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | 
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(norm, W, axis=axis, weights=weights, groups=groups)
     W, s, members = as_rows(as_matrix(W), weights, groups)
     return weighted_sum(group_statistics(W, members)[1], s)
 
 
-def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None) -> float:
+def dual_norm(
+    W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLike | None = None, axis: int | None = None
+) -> float:
     """Return the dual norm, max_i sum_j |W_ij| or, with weights s, max_i sum_j |W_ij| / s_i.
 
     Parameters
@@ -197,6 +207,9 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLi
         The positive weights s, all 1 by default.
     groups : array (n_features,) of integers, optional
         The group of each feature. All entries of a group count as one row.
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -210,6 +223,8 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLi
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     4.0
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(dual_norm, W, axis=axis, weights=weights, groups=groups)
     return float(dual_rows(W, weights=weights, groups=groups).max(initial=0.0))
 
 
@@ -717,6 +732,7 @@ def project(
     groups: ArrayLike | None = None,
     positive: bool = False,
     return_theta: bool = False,
+    axis: int | None = None,
 ) -> Any:
     """Project W onto the l1,inf ball.
 
@@ -752,6 +768,9 @@ def project(
         Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
     return_theta : bool
         Whether to return theta and mu as well.
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -784,6 +803,20 @@ def project(
            [-1. ],
            [ 1.5]])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(
+            project,
+            W,
+            radius,
+            axis=axis,
+            out=out,
+            method=method,
+            warm=warm,
+            weights=weights,
+            groups=groups,
+            positive=positive,
+            return_theta=return_theta,
+        )
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     radius = as_radius(radius)
     if method != "newton" or members is not None or not (warm is None or isinstance(warm, Warm)):
@@ -850,6 +883,7 @@ def prox(
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     positive: bool = False,
+    axis: int | None = None,
 ) -> Floats:
     """Return the proximal operator of step times the l1,inf norm.
 
@@ -869,6 +903,9 @@ def prox(
         The group of each feature, as in `project`.
     positive : bool
         Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
+    axis : int, optional
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -888,6 +925,8 @@ def prox(
     array([[ 2., -1.],
            [ 1.,  1.]])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(prox, W, step, axis=axis, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step = as_radius(step, "step")
     n = len(W) if members is None else len(members.starts)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from jointsparse.checks import Floats, as_columns, as_output, as_radii, deliver, positive_part, require_finite
 from jointsparse.compiled import njit
+from jointsparse.norms import on_arrays
 from jointsparse.norms.rows import SMALL_RADIUS, lowered
 
 WARM = False  # `project` takes no warm start
@@ -95,15 +96,17 @@ def safe_lengths(W: Floats) -> tuple[Vector, Floats, Vector]:
     return column_lengths(V), V, power
 
 
-def norm(W: ArrayLike) -> Any:
+def norm(W: ArrayLike, *, axis: int | None = None) -> Any:
     """Return ||w_l||_2 = sqrt(sum_i W_il^2) for each task l.
 
-    W: (n_features, n_tasks), or (n_features,) for a single task. Returns an array (n_tasks,), or a float for a vector.
-    Raises ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks), or (n_features,) for a single task. axis: as in `project`. Returns an array (n_tasks,), or
+    a float for a vector. Raises ValueError for NaN, infinity or a wrong shape.
 
     >>> norm([[3.0, 1.0], [4.0, 0.0]])
     array([5., 1.])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(norm, W, axis=axis)
     W = as_columns(W)
     lengths, _, power = safe_lengths(W if W.ndim == 2 else W[:, np.newaxis])
     with np.errstate(over="ignore"):  # a length above the largest float becomes infinity
@@ -111,19 +114,23 @@ def norm(W: ArrayLike) -> Any:
     return lengths if W.ndim == 2 else float(lengths[0])
 
 
-def dual_norm(W: ArrayLike) -> Any:
+def dual_norm(W: ArrayLike, *, axis: int | None = None) -> Any:
     """Return ||w_l||_2 for each task l, because the l2 norm is its own dual norm.
 
-    W: (n_features, n_tasks), or (n_features,) for a single task. Returns an array (n_tasks,), or a float for a vector.
-    Raises ValueError for NaN, infinity or a wrong shape.
+    W: (n_features, n_tasks), or (n_features,) for a single task. axis: as in `project`. Returns an array (n_tasks,), or
+    a float for a vector. Raises ValueError for NaN, infinity or a wrong shape.
 
     >>> dual_norm([3.0, 4.0])
     5.0
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(dual_norm, W, axis=axis)
     return norm(W)
 
 
-def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, positive: bool = False) -> Floats:
+def project(
+    W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, positive: bool = False, axis: int | None = None
+) -> Floats:
     """Project the weights of each task onto an l2 ball.
 
     Solve min_B 1/2 ||B - W||_F^2 subject to sqrt(sum_i B_il^2) <= radius_l for each task l. The solution is
@@ -139,6 +146,9 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
         Array for the result, which may be W itself. By default a new array is made.
     positive : bool
         Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
+    axis : int, optional
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
 
     Returns
     -------
@@ -157,6 +167,8 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     >>> project([3.0, 4.0], radius=1.0)
     array([0.6, 0.8])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(project, W, radius, axis=axis, out=out, positive=positive)
     W = positive_part(as_columns(W)) if positive else as_columns(W)
     B = as_output(out, W)
     columns, result = (W, B) if W.ndim == 2 else (W[:, np.newaxis], B[:, np.newaxis])
@@ -172,20 +184,40 @@ def project(W: ArrayLike, radius: ArrayLike, *, out: Floats | None = None, posit
     return deliver(B, out)
 
 
-def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False) -> Floats:
+def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False, axis: int | None = None) -> Floats:
     """Return the proximal operator of the sum over tasks of step_l ||w_l||_2.
 
     Solve min_B 1/2 ||B - W||_F^2 + sum_l step_l sqrt(sum_i B_il^2). The solution is
     b_l = w_l max(1 - step_l / ||w_l||_2, 0); by Moreau's decomposition w_l - b_l is the projection of w_l onto the l2
     ball of radius step_l.
 
-    W: (n_features, n_tasks), or (n_features,) for a single task. step: non-negative, one number or one per task.
-    positive: whether to require B >= 0 as well; the solution is then the prox of max(W, 0). Returns a new array. Raises
-    ValueError if W or step is NaN, W is infinite or has a wrong shape, or a step is negative.
+    Parameters
+    ----------
+    W : array (n_features, n_tasks), or (n_features,) for a single task
+        Real and finite. float32 and float64 are kept, other dtypes become float64.
+    step : float or array (n_tasks,)
+        Non-negative factor of the norms. Infinity is allowed.
+    positive : bool
+        Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
+    axis : int, optional
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
+        arrays of other libraries.
+
+    Returns
+    -------
+    B : array of W's shape and dtype
+        A new array.
+
+    Raises
+    ------
+    ValueError
+        If W or step is NaN, W is infinite or has a wrong shape, or a step is negative.
 
     >>> prox([3.0, 4.0], step=2.5)
     array([1.5, 2. ])
     """
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+        return on_arrays.call(prox, W, step, axis=axis, positive=positive)
     W = positive_part(as_columns(W)) if positive else as_columns(W)
     steps = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")
     lengths = np.atleast_1d(norm(W))

@@ -1,0 +1,283 @@
+"""The norms, their projections and proximal operators in terms of the array API standard.
+
+They serve arrays of JAX, PyTorch, CuPy and other libraries, see `on_arrays`; arrays of NumPy go to the compiled code.
+W is (..., n_groups, n_entries): a group lies along the last axis, and leading axes are batches. A radius is (...,) for
+the norms of all tasks together, l1inf and l12, and (..., n_groups) for the norms of each task, l1 and l2.
+
+Newton's method finds which entries a projection clips or sets to zero, without gradient. Once these sets are known the
+threshold theta and the levels mu are closed forms, through which a library differentiates. On a device the method is
+also faster than the paper's sort: theta rises in 4 to 11 passes over a matrix.
+
+A projection is differentiable almost everywhere. Elsewhere the gradient is the one for these sets:
+
+- a matrix on the boundary of its ball counts as inside, where the projection is the identity and ignores the radius;
+- an entry that equals its level is not clipped, and one that equals the threshold of the l1 ball becomes zero;
+- a group that loses exactly all it has is zero, and so is everything at radius 0: its gradient is zero;
+- the norms take the subgradient 0 at zero, and share it evenly where several entries are the largest.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Array = Any  # of any library
+
+BLOCK = 4096  # terms of a sum that are added in one go: some libraries add them one after the other
+MOST_PASSES = 100  # of Newton's method, which takes about ten
+
+
+class Library(NamedTuple):
+    """An array library: its namespace, and what the array API standard lacks."""
+
+    xp: Any
+    constant: Callable[[Array], Array]  # the same numbers without gradient
+    repeat: Callable[[Callable[[tuple], tuple], tuple], tuple]  # a step, as long as the first item of its state is true
+    compiled: Callable[[Callable], Callable]
+
+
+def total(lib: Library, x: Array) -> Array:
+    """Sum along the last axis."""
+    n = x.shape[-1]
+    if n <= BLOCK:
+        return lib.xp.sum(x, axis=-1)
+    whole = n - n % BLOCK
+    blocks = lib.xp.reshape(x[..., :whole], (*x.shape[:-1], -1, BLOCK))
+    return total(lib, lib.xp.sum(blocks, axis=-1)) + lib.xp.sum(x[..., whole:], axis=-1)
+
+
+def top(lib: Library, x: Array) -> Array:
+    """Maximum along the last axis."""
+    return lib.xp.max(x, axis=-1)
+
+
+def positive_part(lib: Library, x: Array) -> Array:
+    return lib.xp.where(x > 0, x, 0.0)
+
+
+def quotient(lib: Library, x: Array, y: Array) -> Array:
+    """x / y; x where y, which is not negative, is 0."""
+    return x / lib.xp.where(y > 0, y, 1.0)
+
+
+def rounding(lib: Library, x: Array) -> float:
+    return 4 * float(lib.xp.finfo(x.dtype).eps)
+
+
+def _find_threshold(lib: Library, A: Array, radius: Array, s: Array) -> Array:
+    """theta with sum_i s_i (A_i - s_i theta)_+ = radius up to rounding, by Newton's method from below, no gradient."""
+    xp, eps = lib.xp, rounding(lib, A)
+
+    def step(state: tuple) -> tuple:
+        _, passes, theta = state
+        above = s * theta[..., None] < A
+        slope = total(lib, xp.where(above, s * s, 0.0))
+        mass = total(lib, xp.where(above, s * A, 0.0)) - radius
+        higher = xp.maximum(theta, quotient(lib, mass, slope))
+        goes_on = xp.any(higher > theta * (1 + eps)) & (passes < MOST_PASSES)
+        return goes_on, passes + 1, higher
+
+    # No entry may keep more than the radius, and theta is at least what this leaves of the largest entry.
+    start = positive_part(lib, top(lib, A / s - radius[..., None] / (s * s)))
+    _, _, theta = lib.repeat(step, (xp.any(start >= 0), xp.zeros_like(xp.sum(start)), start))
+    return xp.minimum(theta, top(lib, A / s) * (1 - eps))  # the largest entry stays
+
+
+def _heights(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Array]:
+    """theta and (A_i - s_i theta)_+, of which sum_i s_i (A_i - s_i theta)_+ = radius. A: (..., n), outside the ball."""
+    xp, constant = lib.xp, lib.constant
+    theta = _find_threshold(lib, constant(A), constant(radius), constant(s))
+    above = (s * theta[..., None] < A) & (radius > 0)[..., None]
+    h = xp.where(above, A - s * theta[..., None], 0.0)
+    slope = total(lib, xp.where(above, s * s, 0.0))
+    # theta holds no gradient and few digits; the rest, which solves the equation for these sets, has both.
+    rest = quotient(lib, total(lib, s * h) - radius, slope)
+    return theta + rest, xp.where(above, positive_part(lib, h - s * rest[..., None]), 0.0)
+
+
+def _find_levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Array]:
+    """theta and mu of the l1,inf ball up to rounding, without gradient: see `l1inf.newton_with_sets`.
+
+    Any set of k entries of a row with sum S bounds mu_i from below by (S - s_i theta) / k. The solution for such sets
+    bounds theta from below, and the entries above the bounds of mu_i are better sets.
+    """
+    xp, eps, m = lib.xp, rounding(lib, A), A.shape[-1]
+    maxima, sums, squares = top(lib, A), total(lib, A), s * s
+
+    def at_least(theta: Array, mu: Array) -> Array:
+        """mu, or a higher bound by the sets of one entry or of all. 0 for dead rows, and below the row's maximum."""
+        lost = s * theta[..., None]
+        mu = xp.maximum(xp.maximum(mu, maxima - lost), (sums - lost) / m)
+        return xp.where(sums > lost, xp.minimum(positive_part(lib, mu), maxima * (1 - eps)), 0.0)
+
+    def step(state: tuple) -> tuple:
+        _, passes, theta, mu, last_sizes = state
+        depth = A - mu[..., None]
+        k = xp.maximum(total(lib, xp.astype(depth > 0, A.dtype)), xp.ones_like(mu))
+        excess = total(lib, positive_part(lib, depth))
+        alive = sums > s * theta[..., None]
+        inverse, sizes = xp.where(alive, 1 / k, 0.0), xp.where(alive, k, 0.0)
+        slope = total(lib, squares * inverse)
+        mass = total(lib, s * xp.where(alive, mu + excess / k, 0.0)) - radius
+        higher = xp.maximum(theta, quotient(lib, mass, slope))
+        new_mu = at_least(higher, mu + (excess - s * higher[..., None]) / k)
+        moves = xp.any(higher > theta * (1 + eps)) | xp.any(xp.abs(new_mu - mu) > eps * maxima)
+        goes_on = moves & xp.any(sizes != last_sizes) & (passes < MOST_PASSES)
+        return goes_on, passes + 1, higher, new_mu, sizes
+
+    by_all = (total(lib, s * sums) / m - radius) / (total(lib, squares) / m)
+    by_one = (total(lib, s * maxima) - radius) / total(lib, squares)
+    theta = positive_part(lib, xp.maximum(by_all, by_one))
+    mu = at_least(theta, xp.zeros_like(maxima))
+    start = (xp.any(theta >= 0), xp.zeros_like(xp.sum(theta)), theta, mu, xp.zeros_like(mu))
+    _, _, theta, mu, _ = lib.repeat(step, start)
+    return theta, mu
+
+
+def _levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Array]:
+    """theta and the levels mu of the l1,inf ball, for A (..., d, m) outside of it, with gradient."""
+    xp, constant = lib.xp, lib.constant
+    theta, found = _find_levels(lib, constant(A), constant(radius), constant(s))
+    above, alive = found[..., None] < A, (found > 0) & (radius > 0)[..., None]
+    k = total(lib, xp.astype(above, A.dtype))
+    inverse = xp.where(alive, quotient(lib, xp.ones_like(k), k), 0.0)
+    excess = total(lib, xp.where(above, A - found[..., None], 0.0))
+    mu = found + (excess - s * theta[..., None]) * inverse
+    # As in `_heights`, the rest has the gradient, and the digits that theta lacks.
+    slope = total(lib, s * s * inverse)
+    rest = quotient(lib, total(lib, s * xp.where(alive, mu, 0.0)) - radius, slope)
+    mu = positive_part(lib, mu - s * rest[..., None] * inverse)
+    return theta + rest, xp.where(alive, mu, 0.0)
+
+
+def _clipped(lib: Library, W: Array, mu: Array, is_clipped: Array) -> Array:
+    """W, whose rows are clipped at mu > 0, and set to 0 where mu = 0, if `is_clipped` says so."""
+    level = mu[..., None]
+    clips = ((lib.xp.abs(W) > level) | (level <= 0)) & is_clipped
+    return lib.xp.where(clips, lib.xp.sign(W) * level, W)
+
+
+def lengths(lib: Library, W: Array) -> Array:
+    """l2 length of each group, whose gradient is 0 at 0. Squares neither overflow nor vanish."""
+    xp = lib.xp
+    unit = lib.constant(top(lib, xp.abs(W)))
+    squares = total(lib, xp.square(quotient(lib, W, unit[..., None])))
+    is_zero = squares == 0
+    return xp.where(is_zero, 0.0, unit * xp.sqrt(xp.where(is_zero, 1.0, squares)))
+
+
+def _scaled(lib: Library, W: Array, length: Array, wanted: Array) -> Array:
+    """W, whose groups get the lengths that are wanted, which are at most their own."""
+    xp = lib.xp
+    return W * quotient(lib, xp.where(length > 0, wanted, 0.0), length)[..., None]
+
+
+def outside(lib: Library, norm: Array, radius: Array) -> tuple[Array, Array]:
+    """Whether a norm is larger than the radius, and a radius at most the norm: inside the ball no formula is used."""
+    is_outside = norm > radius
+    return is_outside, lib.xp.where(is_outside, radius, lib.constant(norm))
+
+
+def l1inf_norm(lib: Library, W: Array, s: Array) -> Array:
+    return total(lib, s * top(lib, lib.xp.abs(W)))
+
+
+def l1inf_dual_norm(lib: Library, W: Array, s: Array) -> Array:
+    return top(lib, total(lib, lib.xp.abs(W)) / s)
+
+
+def l1inf_project(lib: Library, W: Array, s: Array, radius: Array) -> tuple[Array, Array, Array]:
+    xp, A = lib.xp, lib.xp.abs(W)
+    is_outside, radius = outside(lib, l1inf_norm(lib, W, s), radius)
+    theta, mu = _levels(lib, A, radius, s)
+    B = _clipped(lib, W, mu, is_outside[..., None, None])
+    mu = xp.where(is_outside[..., None], mu, top(lib, A))
+    return B, xp.where(is_outside, theta, 0.0), mu
+
+
+def l1inf_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
+    # Moreau: a row loses its projection onto the l1 ball, and the threshold of that projection is the row's level.
+    xp, A = lib.xp, lib.xp.abs(W)
+    lost = step[..., None] * s + xp.zeros_like(top(lib, A))
+    stays, mass = outside(lib, total(lib, A), lost)
+    mu, _ = _heights(lib, A, mass, xp.ones_like(A[..., :1]))
+    return _clipped(lib, W, xp.where(stays, positive_part(lib, mu), 0.0), (lost > 0)[..., None])
+
+
+def l12_norm(lib: Library, W: Array, s: Array) -> Array:
+    return total(lib, s * lengths(lib, W))
+
+
+def l12_dual_norm(lib: Library, W: Array, s: Array) -> Array:
+    return top(lib, lengths(lib, W) / s)
+
+
+def l12_project(lib: Library, W: Array, s: Array, radius: Array) -> Array:
+    length = lengths(lib, W)
+    is_outside, radius = outside(lib, total(lib, s * length), radius)
+    _, shorter = _heights(lib, length, radius, s)
+    return lib.xp.where(is_outside[..., None, None], _scaled(lib, W, length, shorter), W)
+
+
+def l12_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
+    length = lengths(lib, W)
+    return _scaled(lib, W, length, positive_part(lib, length - s * step[..., None]))
+
+
+def l1_norm(lib: Library, W: Array, s: Array) -> Array:
+    return total(lib, s * lib.xp.abs(W))
+
+
+def l1_dual_norm(lib: Library, W: Array, s: Array) -> Array:
+    return top(lib, lib.xp.abs(W) / s)
+
+
+def l1_project(lib: Library, W: Array, s: Array, radius: Array) -> Array:
+    A = lib.xp.abs(W)
+    is_outside, radius = outside(lib, total(lib, s * A), radius)
+    _, h = _heights(lib, A, radius, s)
+    return lib.xp.where(is_outside[..., None], lib.xp.sign(W) * h, W)
+
+
+def l1_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
+    return lib.xp.sign(W) * positive_part(lib, lib.xp.abs(W) - s * step[..., None])
+
+
+def l1_project_simplex(lib: Library, v: Array, s: Array, z: Array) -> Array:
+    # theta is at least max v - z, and what is above lies on the simplex or outside of the l1 ball.
+    below = v - lib.constant(top(lib, v))[..., None]
+    return _heights(lib, positive_part(lib, below + z[..., None]), z, s)[1]
+
+
+def l2_norm(lib: Library, W: Array, s: Array) -> Array:
+    return lengths(lib, W)
+
+
+def l2_project(lib: Library, W: Array, s: Array, radius: Array) -> Array:
+    length = lengths(lib, W)
+    is_outside, radius = outside(lib, length, radius)
+    return lib.xp.where(is_outside[..., None], _scaled(lib, W, length, radius), W)
+
+
+def l2_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
+    length = lengths(lib, W)
+    return _scaled(lib, W, length, positive_part(lib, length - step))
+
+
+FORMULAS: dict[tuple[str, str], Callable] = {
+    ("l1", "dual_norm"): l1_dual_norm,
+    ("l1", "norm"): l1_norm,
+    ("l1", "project"): l1_project,
+    ("l1", "project_simplex"): l1_project_simplex,
+    ("l1", "prox"): l1_prox,
+    ("l12", "dual_norm"): l12_dual_norm,
+    ("l12", "norm"): l12_norm,
+    ("l12", "project"): l12_project,
+    ("l12", "prox"): l12_prox,
+    ("l1inf", "dual_norm"): l1inf_dual_norm,
+    ("l1inf", "norm"): l1inf_norm,
+    ("l1inf", "project"): l1inf_project,
+    ("l1inf", "prox"): l1inf_prox,
+    ("l2", "dual_norm"): l2_norm,
+    ("l2", "norm"): l2_norm,
+    ("l2", "project"): l2_project,
+    ("l2", "prox"): l2_prox,
+}
