@@ -43,6 +43,13 @@ def library(request):
     return request.param()
 
 
+@pytest.fixture(params=[Strict, Torch], ids=["array-api-strict", "PyTorch"])
+def eager(request):
+    """A library that compiles nothing, which takes JAX most of the time of a test."""
+    pytest.importorskip("array_api_compat")
+    return request.param()
+
+
 @pytest.fixture
 def jax():
     pytest.importorskip("array_api_compat")
@@ -95,8 +102,10 @@ def test_a_thousand_results_are_those_of_the_compiled_code(library, name, verb, 
     got = function(name, verb)(library.array(W), number, **options)
     assert (type(got), got.dtype, got.shape) == (type(library.array(W)), library.array(W).dtype, W.shape)
     largest = np.maximum(tops(W), 0 if "simplex" not in verb else np.max(number, axis=-1)[:, np.newaxis, np.newaxis])
-    errors = np.abs(library.numpy(got) - expected) / largest
-    assert errors.max() <= (1e-12 if dtype is np.float64 else 1e-5)
+    B = library.numpy(got).astype(float)
+    assert (np.abs(B - expected) / largest).max() <= (1e-12 if dtype is np.float64 else 1e-5)
+    if verb == "project":
+        assert np.all(NORMS[name].norm(B, **options) <= number * (1 + (1e-12 if dtype is np.float64 else 1e-6)))
 
 
 @pytest.mark.parametrize(("name", "verb"), SIZES)
@@ -104,13 +113,6 @@ def test_norms_are_those_of_the_compiled_code(library, name, verb, rng):
     W, _, options = drawn(name, verb, 50, 12, 5, np.float64, rng)
     got = function(name, verb)(library.array(W), **options)
     np.testing.assert_allclose(library.numpy(got), function(name, verb)(W, **options), rtol=1e-13)
-
-
-@pytest.mark.parametrize("name", NORMS)
-def test_projections_in_float32_are_in_the_ball(library, name, rng):
-    W, radius, options = drawn(name, "project", 200, 40, 8, np.float32, rng)
-    B = library.numpy(NORMS[name].project(library.array(W), radius, **options)).astype(float)
-    assert np.all(NORMS[name].norm(B, **options) <= radius * (1 + 1e-6))
 
 
 @pytest.mark.parametrize("shape", [(1000, 1000), (200_000, 5), (5, 200_000)])
@@ -123,26 +125,26 @@ def test_float32_keeps_its_digits_in_large_matrices(jax, shape, rng):
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_positive_projects_the_positive_part(library, name, rng):
+def test_positive_projects_the_positive_part(eager, name, rng):
     W = rng.normal(size=(12, 5))
     radius = 0.5 * np.mean(NORMS[name].norm(W))
-    got = library.numpy(NORMS[name].project(library.array(W), radius, positive=True))
+    got = eager.numpy(NORMS[name].project(eager.array(W), radius, positive=True))
     np.testing.assert_allclose(got, NORMS[name].project(W, radius, positive=True), atol=1e-14)
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_a_matrix_inside_its_ball_comes_back_bit_for_bit(library, name, rng):
+def test_a_matrix_inside_its_ball_comes_back_bit_for_bit(eager, name, rng):
     W = rng.normal(size=(12, 5))
     for radius in (np.max(NORMS[name].norm(W)) * 1.001, np.inf):
-        assert np.array_equal(library.numpy(NORMS[name].project(library.array(W), radius)), W)
+        assert np.array_equal(eager.numpy(NORMS[name].project(eager.array(W), radius)), W)
 
 
-def test_theta_and_mu_are_those_of_the_compiled_code(library, rng):
+def test_theta_and_mu_are_those_of_the_compiled_code(eager, rng):
     W, radius, options = drawn("l1inf", "project", 60, 12, 5, np.float64, rng)
-    got = l1inf.project(library.array(W), radius, return_theta=True, **options)
+    got = l1inf.project(eager.array(W), radius, return_theta=True, **options)
     outside = (radius > 0) & (radius < l1inf.norm(W, **options))
     for x, expected in zip(got, l1inf.project(W, radius, return_theta=True, **options), strict=True):
-        np.testing.assert_allclose(library.numpy(x)[outside], expected[outside], atol=1e-12 * np.abs(W).max())
+        np.testing.assert_allclose(eager.numpy(x)[outside], expected[outside], atol=1e-12 * np.abs(W).max())
 
 
 # Batches and axes.
@@ -174,9 +176,9 @@ def test_the_other_axis_is_that_of_the_transposed_matrices(name, verb, rng):
 
 
 @pytest.mark.parametrize(("name", "verb"), [(name, verb) for name in NORMS for verb in ("project", "norm")])
-def test_the_other_axis_is_that_of_numpy(library, name, verb, rng):
+def test_the_other_axis_is_that_of_numpy(eager, name, verb, rng):
     W, numbers, axis = rng.normal(size=(3, 12, 5)), [1.5] * (verb == "project"), -1 if NORMS[name].PER_TASK else -2
-    got = library.numpy(function(name, verb)(library.array(W), *numbers, axis=axis))
+    got = eager.numpy(function(name, verb)(eager.array(W), *numbers, axis=axis))
     np.testing.assert_allclose(got, function(name, verb)(W, *numbers, axis=axis), rtol=1e-13, atol=1e-14)
 
 
@@ -188,10 +190,10 @@ def test_out_takes_a_batch(rng):
 
 @pytest.mark.parametrize(("name", "verb"), [*VERBS, *SIZES])
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3), (2, 4, 0)])
-def test_empty_arrays_have_empty_results(library, name, verb, shape):
+def test_empty_arrays_have_empty_results(eager, name, verb, shape):
     W = np.zeros(shape)
     numbers = [] if (name, verb) in SIZES else [0.0]
-    got = library.numpy(function(name, verb)(library.array(W), *numbers))
+    got = eager.numpy(function(name, verb)(eager.array(W), *numbers))
     assert got.shape == function(name, verb)(W, *numbers).shape and not got.any()
 
 
@@ -225,12 +227,18 @@ def test_pytorch_has_the_gradients_of_jax(jax, name, verb, rng):
         np.testing.assert_allclose(leaf.grad.numpy(), gradient, atol=1e-13)
 
 
-@pytest.mark.parametrize(("name", "verb"), [*VERBS, *SIZES])
-def test_no_gradient_is_nan_at_zeros(jax, name, verb):
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+def test_no_gradient_is_nan_at_zeros(jax, norm):
+    def added(W, number):
+        """All functions of the norm, of which none may have such a gradient."""
+        simplex = [l1.project_simplex(W, number).sum()] if norm is l1 else []
+        results = [norm.project(W, number), norm.prox(W, number), norm.norm(W), norm.dual_norm(W)]
+        return sum([x.sum() for x in results] + simplex)
+
     W = jax.numpy.asarray([np.zeros((3, 2)), [[0.0, 0.0], [1.0, 0.0], [2.0, -1.0]]])
-    for numbers in [[]] if (name, verb) in SIZES else [[0.0], [0.5], [1e30]]:
-        gradient = jax.grad(lambda *x: function(name, verb)(*x).sum(), tuple(range(1 + len(numbers))))
-        assert all(np.isfinite(x).all() for x in gradient(W, *numbers))
+    gradient = jax.jit(jax.grad(added, (0, 1)))
+    for number in (0.0, 0.5, 1e30):
+        assert all(np.isfinite(x).all() for x in gradient(W, number))
 
 
 @pytest.mark.parametrize(
@@ -299,11 +307,11 @@ def test_numbers_of_the_library_are_checked_too(library, options, message):
 
 
 @pytest.mark.parametrize("option", [{"groups": [0, 0, 1]}, {"warm": l1inf.Warm()}, {"method": "sort"}, {"out": 1}])
-def test_options_of_the_compiled_code_are_refused(library, option):
+def test_options_of_the_compiled_code_are_refused(eager, option):
     with pytest.raises(
         ValueError, match=rf"^{next(iter(option))} must be left out for arrays of \w+: it is for arrays of"
     ):
-        l1inf.project(library.array(np.ones((3, 2))), 1.0, **option)
+        l1inf.project(eager.array(np.ones((3, 2))), 1.0, **option)
 
 
 @pytest.mark.parametrize(
@@ -321,8 +329,8 @@ def test_options_of_the_compiled_code_are_refused(library, option):
         ),
     ],
 )
-def test_unfit_shapes_of_a_batch_are_refused(library, W, options, message):
-    for array in (W, library.array(W)):
+def test_unfit_shapes_of_a_batch_are_refused(eager, W, options, message):
+    for array in (W, eager.array(W)):
         with pytest.raises(ValueError, match=message):
             l1inf.project(array, **options)
 
@@ -332,9 +340,9 @@ def test_a_warm_start_is_for_one_matrix():
         l1inf.project(np.ones((2, 3, 4)), 1.0, warm=l1inf.Warm())
 
 
-def test_whole_numbers_of_another_library_are_refused(library):
+def test_whole_numbers_of_another_library_are_refused(eager):
     with pytest.raises(ValueError, match=r"^W must hold float32 or float64, got dtype .*int64$"):
-        l1inf.project(library.array(np.ones((3, 2), np.int64)), 1.0)
+        l1inf.project(eager.array(np.ones((3, 2), np.int64)), 1.0)
 
 
 def test_arrays_of_two_libraries_are_refused(jax):
@@ -343,12 +351,12 @@ def test_arrays_of_two_libraries_are_refused(jax):
         l1inf.project(jax.numpy.ones((3, 2)), 1.0, weights=strict.ones(3))
 
 
-def test_without_the_extra_one_sentence_says_what_to_install(library, monkeypatch):
+def test_without_the_extra_one_sentence_says_what_to_install(eager, monkeypatch):
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
     with pytest.raises(
         ImportError, match=r"needs array-api-compat for arrays of \w+: pip install 'jointsparse\[arrays\]'$"
     ):
-        l1inf.project(library.array(np.ones((3, 2))), 1.0)
+        l1inf.project(eager.array(np.ones((3, 2))), 1.0)
 
 
 def test_numpy_imports_no_other_library():
