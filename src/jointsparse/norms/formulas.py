@@ -5,8 +5,8 @@ W is (..., n_groups, n_entries): a group lies along the last axis, and leading a
 the norms of all tasks together, l1inf and l12, and (..., n_groups) for the norms of each task, l1 and l2.
 
 Newton's method finds which entries a projection clips or sets to zero, without gradient. Once these sets are known the
-threshold theta and the levels mu are closed forms, through which a library differentiates. On a device the method is
-also faster than the paper's sort: theta rises in 4 to 11 passes over a matrix.
+threshold theta and the levels mu are closed forms, through which a library differentiates. The method takes 4 to 11
+passes over a matrix with normal or heavy-tailed entries, and a quarter of the memory of the paper's sort and merge.
 
 A projection is differentiable almost everywhere. Elsewhere the gradient is the one for these sets:
 
