@@ -53,13 +53,13 @@ ELSEWHERE = {"explain": "features.explain", "load": "files", "save": "files", "w
 
 
 class OldPaths:
-    """Import hook for old module paths. Python asks it only if no module of that name exists: see `_moved`."""
+    """Import hook for old module paths. Python calls it only if no module of that name exists; see `_moved`."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> object:
         """Return the spec of the module at an old path, or None for any other name."""
         is_ours = name.startswith("jointsparse.")
-        return import_module("jointsparse._moved").spec_of(name) if is_ours else None  # imported late: it is slower
+        return import_module("jointsparse._moved").spec_of(name) if is_ours else None  # imported only when needed
 
 
 sys.meta_path.append(OldPaths)  # type: ignore[arg-type]

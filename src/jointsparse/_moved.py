@@ -23,7 +23,7 @@ MOVED = {
     "scores.sign_test": ("metrics",),
     "datasets.pictures": ("pictures", "pipeline.datasets.picture_check"),
 }
-# Packages that used to stand beside the library. Maps the old name to the name inside `pipeline`.
+# Packages that have moved into `pipeline`. Maps the old name to the name inside `pipeline`.
 ROOMS = {name: name for name in ("app", "datasets", "explorer", "figures", "papers", "provenance", "scores")}
 ROOMS["kept"] = "models"
 
@@ -59,7 +59,7 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 class OldModule:
-    """Loader of the module at an old path, which looks up every name in the module that holds it now."""
+    """Loader for a module at an old path, which looks up every name in the module that holds it now."""
 
     @staticmethod
     def create_module(spec: ModuleSpec) -> None:

@@ -25,7 +25,7 @@ MOST_SPREAD = 2.0**500  # largest ratio of two weights: their squares must neith
 
 
 class Misfit(ValueError):
-    """Error for arrays that do not belong together, because one is from another dataset, run or configuration."""
+    """Error for arrays that do not belong together, because one comes from another dataset, run or configuration."""
 
 
 def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
@@ -101,7 +101,7 @@ def require_unmasked(array: Any, name: str) -> None:
 
 
 def require_finite(W: Floats, name: str = "W") -> None:
-    """Raise ValueError, which names the first bad entry, if an entry of `W` is NaN or infinite."""
+    """Raise ValueError if an entry of `W` is NaN or infinite. The message names the first such entry."""
     for bad in np.argwhere(~np.isfinite(W)):
         place = tuple(bad.tolist())
         raise ValueError(f"{name} must be finite, got {float(W[place])} at {place}")
@@ -190,7 +190,7 @@ def require_picture(picture: ArrayLike, smallest: int) -> None:
 
 
 def as_radii(radius: ArrayLike, n_tasks: int, name: str = "radius") -> NDArray[np.float64]:
-    """Return `radius`, one number or one per task, as an array (n_tasks,) of non-negative floats."""
+    """Return `radius`, a single number or one number per task, as an array (n_tasks,) of non-negative floats."""
     if np.ndim(radius) == 0:
         return np.full(n_tasks, as_radius(radius, name))
     radii = real_array(radius, name).astype(np.float64)
@@ -206,7 +206,7 @@ class Groups(NamedTuple):
 
     of_feature: NDArray[np.int64]  # the group of each feature
     order: NDArray[np.int64]  # the features, sorted by group
-    starts: NDArray[np.int64]  # the place in `order` where each group begins
+    starts: NDArray[np.int64]  # the index in `order` at which each group begins
 
     def reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
         """Reduce one value per feature to one value per group, by `np.add` or `np.maximum`."""
@@ -254,12 +254,12 @@ def as_weights(weights: ArrayLike, rows: int | Groups) -> NDArray[np.float64]:
 def as_rows(
     W: Floats, weights: ArrayLike | None, groups: Any, positive: bool = False
 ) -> tuple[Floats, NDArray[np.float64] | None, Groups | None]:
-    """Check the arguments that the functions of a norm over all tasks have in common.
+    """Check the arguments that all functions of a norm over all tasks share.
 
     Parameters
     ----------
     W : array (n_features, n_tasks)
-        Matrix that `as_matrix` returned.
+        Matrix, as returned by `as_matrix`.
     weights : array (n_features,) or (n_groups,), or None
         Positive weight of each feature or group.
     groups : array (n_features,) of integers, or None
@@ -272,9 +272,9 @@ def as_rows(
     W : array (n_features, n_tasks)
         W or, if positive, its positive part.
     weights : array of float64, or None
-        Weights that `as_weights` returned.
+        Weights, as returned by `as_weights`.
     groups : Groups or None
-        Groups that `as_groups` returned.
+        Groups, as returned by `as_groups`.
     """
     members = as_groups(groups, len(W))
     s = None if weights is None else as_weights(weights, members or len(W))
@@ -373,7 +373,7 @@ def version() -> str:
 
 
 class Versioned:
-    """Mixin of estimators whose pickles record the version of jointsparse; loading with another version warns.
+    """Mixin for estimators whose pickles record the version of jointsparse. Loading with another version warns.
 
     `_HOLDS` declares, by attribute, what a model file may hold for an estimator besides its parameters (see `schema`).
     Every class adds its own attributes.
@@ -382,7 +382,7 @@ class Versioned:
     _HOLDS: ClassVar[Mapping[str, Any]] = {}
 
     def _require_consistent(self, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless attributes of these sizes fit each other. Add the sizes that follow from them."""
+        """Raise ValueError unless the sizes of the attributes are consistent. Add the sizes that follow from them."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
@@ -434,6 +434,6 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Return the controller of the loaded libraries that use threads. Finding them takes 20 ms."""
+    """Return a controller for the loaded libraries that use threads. Finding them takes 20 ms."""
     import_module("scipy.linalg")  # SciPy brings a BLAS of its own, which can be limited only once it is loaded
     return ThreadpoolController()

@@ -1,6 +1,6 @@
 """Compile kernels with Numba, once per user and per version of the source code.
 
-Numba's own cache lies beside the code and identifies a kernel by its folder and its file. Every copy of the library
+Numba's own cache lies next to the code and identifies a kernel by its folder and its file. Every copy of the library
 would therefore compile again, and an edit of one file would not recompile kernels in other files that call it. Here the
 name of the cache folder contains a hash of all files with kernels. The folder lies in the user's cache folder, or in
 NUMBA_CACHE_DIR if that is set.
@@ -35,7 +35,7 @@ DIGEST_BYTES = 32
 
 
 def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function like `numba.njit`, with the cache of this module. Takes the same options except `cache`.
+    """Compile a function like `numba.njit`, but with the cache of this module. All options except `cache` are the same.
 
     A kernel may call kernels in other files of the library and use their constants.
     """
@@ -49,7 +49,7 @@ def njit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 @cache
 def folder() -> Path | None:
-    """Return the cache folder of this version of the source code, None if it cannot be made or is not safe to use."""
+    """Return the cache folder for this version of the code, or None if it cannot be created or is not safe to use."""
     root = Path(getattr(numba.config, "CACHE_DIR", "") or AppDirs("jointsparse", appauthor=False).user_cache_dir)
     digest = sha256(f"{numba.__version__} {sys.version}".encode())
     for file in sorted(PACKAGE.rglob("*.py")):
@@ -73,7 +73,7 @@ def folder() -> Path | None:
 
 
 class KernelCache(NullCache):
-    """Numba cache of one kernel. It has one file per signature and processor, with a checksum and the kernel.
+    """Numba cache for a single kernel. It has one file per signature and processor, with a checksum and the kernel.
 
     If a file is damaged, or cannot be read or written, the kernel is compiled again.
     """

@@ -29,14 +29,14 @@ from jointsparse.schema import archive
 from jointsparse.schema.models import ROOMS, require_model
 from jointsparse.written import written
 
-FORMAT = 1  # version of the file format; `load` rejects larger numbers
+FORMAT = 1  # version of the file format; `load` rejects higher versions
 ORIGIN, TREE = "jointsparse.json", "schema.json"
 # Memory addresses that skops writes into its tree, and names of other entries, which skops derives from addresses.
 ADDRESSES, NAMES = re.compile(rb',\s*"__id__": \d+'), re.compile(rb'(?<="file": ")[^"]+')
 WATCHED = ("jointsparse", "scikit-learn")  # `load` warns if another version of these packages wrote the file
 VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
 ALLOWED = "estimators of jointsparse, and transformers and Pipelines of scikit-learn"
-CHECK_TOL = 1e-5  # tolerance of the scores in `check_`, relative to the largest one
+CHECK_TOL = 1e-5  # tolerance of the scores in `check_`, relative to the largest score
 # Types that a file may hold, besides the NumPy and SciPy types that skops trusts by default and the types in `ROOMS`.
 TRUSTED = (
     "jointsparse.estimators.classifier.JointSparseClassifier",
@@ -137,8 +137,8 @@ def load(path: Any) -> Any:
     ------
     ValueError
         If the file is missing or damaged, was written in a newer format than this version can read, or holds a type
-        that is not allowed or was removed. Also if the model has an attribute `check_`, which holds the features and
-        scores of a few images, and does not reproduce these scores.
+        that is not allowed or was removed. Also raised if the model has an attribute `check_`, which holds the features
+        and scores of a few images, but does not reproduce these scores.
 
     Warns
     -----
@@ -161,7 +161,7 @@ def load(path: Any) -> Any:
     require(path.is_file(), f"{path} must be a file that jointsparse.save wrote, got none")
     size = path.stat().st_size
     require(size <= archive.MOST_BYTES, f"{path} must hold at most {archive.MOST_BYTES:,} bytes, got {size:,}")
-    # Warnings of the single objects are silenced, because one warning about the whole file follows below.
+    # Warnings about single objects are silenced, because one warning about the whole file follows below.
     with path.open("rb") as file, warnings.catch_warnings(action="ignore"):
         try:
             versions = _versions_in(file)
@@ -190,7 +190,7 @@ def load(path: Any) -> Any:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Return an error's message in one line, preceded by its type unless it is ValueError or a type of jointsparse."""
+    """Return an error's message in one line, preceded by its type unless that is ValueError or from jointsparse."""
     ours = type(error) is ValueError or type(error).__module__.startswith("jointsparse")
     return " ".join(f"{'' if ours else f'{type(error).__name__}: '}{error}".split())[:400]
 
@@ -250,7 +250,7 @@ def _read(file: IO[bytes]) -> Any:
 
 
 def _versions_in(file: IO[bytes]) -> dict[str, str]:
-    """Return the versions that wrote a file. Raise `Newer`, or ValueError if an entry was changed, added or removed."""
+    """Return the versions of the packages that wrote a file. Raise `Newer`, or ValueError if entries were changed."""
     with archive.opened(file) as entries:
         origin = json.loads(entries.read(ORIGIN))
         versions = {name: origin["versions"][name] for name in _versions()}

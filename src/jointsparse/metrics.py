@@ -1,4 +1,4 @@
-"""Metrics of a ranking per task (AUC, equal error rate, precision), their confidence intervals, and significance tests.
+"""Ranking metrics per task (AUC, equal error rate, precision), their confidence intervals, and significance tests.
 
 Sources: Quattoni et al. 2009, sec. 6.1 and Table 1; 2008 (report), sec. 5.2.
 """
@@ -32,9 +32,9 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 def _weighted_auc_eer(
     order: np.ndarray, last: np.ndarray, labels: np.ndarray, counts: np.ndarray, auc: np.ndarray, eer: np.ndarray
 ) -> None:
-    """Fill auc and eer, (n_resamples,), of one task. Sample i has multiplicity counts[b, i] in resample b.
+    """Write the AUC and EER of one task in all resamples to `auc` and `eer`, (n_resamples,).
 
-    order, last: see `_ranked`. labels: 0 or 1, sorted like `order`.
+    order, last: see `_ranked`. labels: 0 or 1, sorted like `order`. Sample i occurs counts[b, i] times in resample b.
     """
     for b in range(len(counts)):
         positives, negatives = 0, 0
@@ -44,7 +44,7 @@ def _weighted_auc_eer(
         if positives == 0 or negatives == 0:
             auc[b] = eer[b] = np.nan
             continue
-        # below is positives * negatives * (false negative rate - false positive rate). The EER is where it reaches 0.
+        # `below` is positives * negatives * (false negative rate - false positive rate). It reaches 0 at the EER.
         twice_area, above, below = 0, 0, positives * negatives
         tied_positives, tied_negatives = 0, 0
         for i in range(len(order)):
@@ -63,7 +63,7 @@ def _weighted_auc_eer(
 
 
 def _ranked(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the samples by decreasing score, and for each of them whether it is the last one with its score.
+    """Return the samples by decreasing score, and for each sample whether it is the last one with its score.
 
     Samples with a negative label are left out: their label is unknown.
     """
@@ -140,7 +140,7 @@ def as_trials(auc: Any, positives: Any, n: Any) -> tuple[Any, Any]:
     """Return the numbers of successes and failures in independent trials whose success rate has the AUC's variance.
 
     auc: AUC over n samples, of which `positives` are positive. The number of trials is chosen such that the variance is
-    the one of Hanley and McNeil 1982, made symmetric in positives and negatives by Newcombe 2006 (Stat. Med. 25,
+    that of Hanley and McNeil 1982, made symmetric in positives and negatives by Newcombe 2006 (Stat. Med. 25,
     p. 559). That variance is zero for an AUC of 0 or 1, so ½ is added to successes and failures before a logit is taken
     (Gart 1966).
     """
@@ -150,16 +150,16 @@ def as_trials(auc: Any, positives: Any, n: Any) -> tuple[Any, Any]:
 
 
 def interval(right: Any, wrong: Any, beside: Any = 0.0) -> tuple[Any, Any]:
-    """Return both ends of the 95 % interval of right / (right + wrong), computed on the logit scale.
+    """Return both ends of the 95 % confidence interval of the rate `right / (right + wrong)`, from the logit scale.
 
-    beside: half width, on the logit scale, of an independent error that is added in quadrature.
+    beside: half-width, on the logit scale, of the interval of an independent error, which is added in quadrature.
     """
     half = np.hypot(special.ndtri((1 + LEVEL) / 2) * np.sqrt(1 / right + 1 / wrong), beside)
     return special.expit(np.log(right / wrong) - half), special.expit(np.log(right / wrong) + half)
 
 
 def by_chance(auc: np.ndarray, positives: np.ndarray, n: Any) -> np.ndarray:
-    """Return the one-sided p-value of each AUC against random ranking, by the normal Mann-Whitney approximation.
+    """Return each AUC's one-sided p-value against random ranking, by the normal approximation to the Mann-Whitney test.
 
     positives: number of positives among the n samples. The p-value is 1 where the AUC is NaN.
     """
@@ -228,8 +228,8 @@ def over_runs(p_values: Any) -> float:
 class SignTest(NamedTuple):
     """Result of a sign test between the scores f and g. Each field is an array with one entry per pairing.
 
-    wins counts the pairs that f ranks correctly and g incorrectly, losses the reverse. p and p_reverse are the exact
-    one-sided p-values for "f is better" and for "g is better".
+    `wins` counts the pairs that f ranks correctly and g incorrectly, `losses` counts the reverse. `p` and `p_reverse`
+    are the exact one-sided p-values for "f is better" and for "g is better".
     """
 
     wins: np.ndarray
@@ -256,11 +256,11 @@ def _shuffled(many: np.ndarray, steps: np.ndarray) -> np.ndarray:
 def sign_test(
     f: np.ndarray, g: np.ndarray, labels: np.ndarray, *, n_pairings: int, rng: np.random.Generator
 ) -> SignTest:
-    """Test whether f ranks positives above negatives more often than g, over random pairs that are pooled over tasks.
+    """Test whether f ranks positives above negatives more often than g does, on random pairs pooled over all tasks.
 
     Each positive of a task is paired with a distinct negative of the same task; the rarer of the two classes decides
-    the number of pairs. A win is a pair that f ranks correctly and g incorrectly, a loss is the reverse, and pairs that
-    either of them ties are dropped. If f and g are equally good, wins ~ Bin(wins + losses, ½).
+    the number of pairs. A win is a pair that f ranks correctly and g incorrectly, a loss is the reverse, and pairs
+    that are tied in f or in g are dropped. If f and g are equally good, wins ~ Bin(wins + losses, ½).
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import ExifTags, Image, ImageChops, ImageOps
 
-# File formats that are opened, whatever the suffix of the file. Pillow would pass some others (EPS) to other programs.
+# File formats that are opened, regardless of a file's suffix. Pillow passes some other formats (EPS) to other programs.
 FORMATS: tuple[str, ...] = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 if find_spec("PIL._avif"):  # from Pillow 11.3 on, in most builds
     FORMATS += ("AVIF",)
@@ -19,7 +19,7 @@ if find_spec("pi_heif"):
 
     register_heif_opener(thumbnails=False, depth_images=False, aux_images=False)
     FORMATS += ("HEIF",)  # includes HEIC; tried after AVIF, because some AVIF files begin like HEIF files
-# Pillow's names of the modes with at most 8 bits per channel.
+# Pillow's names for the modes with at most 8 bits per channel.
 MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
 CONVERT = "save it as a JPEG, or as a PNG with 8 bits per channel"
 MOST_PIXELS = 89_478_485  # 256 MiB in colour; from here on Pillow warns of a decompression bomb
@@ -73,7 +73,7 @@ def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
 
 
 def _forget_xmp(picture: Image.Image) -> None:
-    """Remove XMP, so that only EXIF decides the orientation. Without EXIF Pillow, unlike others, would follow XMP."""
+    """Remove XMP, so that only EXIF decides the orientation. Without EXIF, Pillow alone would follow XMP."""
     for name in ("xmp", "XML:com.adobe.xmp"):
         picture.info.pop(name, None)
 

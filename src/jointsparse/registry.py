@@ -20,7 +20,7 @@ ROOMS = {
     "norms": Room("jointsparse.norms", "norm"),
     "solvers": Room("jointsparse.learning.solvers", "solver"),
 }
-# By room, the plug-ins that were removed, each with the last version of jointsparse that has it.
+# The removed plug-ins of each room, each with the last version of jointsparse that has it.
 REMOVED = {"features": {"daisy": "1.0.0rc1"}}
 
 
@@ -48,8 +48,8 @@ def removal_of(room_name: str, name: object) -> str | None:
 def pick(room_name: str, name: str) -> ModuleType:
     """Return the plug-in `name` of a room, where `room_name` is a key of `ROOMS`.
 
-    Raises ValueError if there is none of this name. The message lists the existing plug-ins, or says that the plug-in
-    was removed.
+    Raises ValueError if the room has no plug-in of this name. The message lists the existing plug-ins, or says that the
+    plug-in was removed.
 
     >>> pick("norms", "l1inf").__name__
     'jointsparse.norms.l1inf'

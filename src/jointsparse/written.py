@@ -1,4 +1,4 @@
-"""Writing files atomically: a file is either complete or absent."""
+"""Atomic writing of files: a file is either complete or absent."""
 
 import errno
 import glob
@@ -12,7 +12,7 @@ from jointsparse.checks import require_extra
 
 @contextmanager
 def written(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` and rename it to `path` when the block ends without an error.
+    """Yield a temporary path in the folder of `path`, and rename it to `path` if the block ends without an error.
 
     The temporary path has the same suffix. Its content is flushed to disk before the file is renamed, so that not even
     a power cut leaves a partial file.

@@ -1,8 +1,9 @@
 """Specifications of what the objects in a model file may hold: types, shapes and ranges of their attributes.
 
 A class whose objects may be in files declares a specification per attribute in `_HOLDS`, and `load` compares the file
-with it. Shapes consist of named sizes, such as ("tasks", "in"). The first array with a size of some name sets its
-value, and all other arrays must agree. "in" and "out" are the numbers of features that a step takes and returns.
+with it. Shapes consist of named sizes, such as ("tasks", "in"). The first array whose shape contains a name sets the
+value of this size, and all other arrays must agree. "in" and "out" are the numbers of features that a step takes and
+returns.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Spec(NamedTuple):
 
 
 def require_like(values: Mapping[str, Any], specs: Mapping[str, Spec], name: str, sizes: Sizes) -> None:
-    """Raise ValueError unless the values fit their specifications, none is missing, and there are no further values.
+    """Raise ValueError unless the values fit their specifications, none is missing, and there are no other values.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def require_like(values: Mapping[str, Any], specs: Mapping[str, Spec], name: str
 
 
 def brief(value: Any) -> str:
-    """Return text that stands for a value in a message: arrays by dtype and shape, other large values by their size."""
+    """Describe a value in a message: arrays by dtype and shape, other large values by their size."""
     if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
         return f"{value.dtype} of shape {value.shape}"
     if isinstance(value, list | tuple | dict | set) or (isinstance(value, str) and len(value) > MOST_LETTERS):
@@ -70,7 +71,7 @@ def brief(value: Any) -> str:
 
 
 def simple(expected: str, holds: Callable[[Any], object]) -> Spec:
-    """Return a specification that depends on the value alone. expected: describes valid values in a message."""
+    """Return the specification of values for which `holds` is true. expected: describes such values in messages."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         require(holds(value), f"{name} must be {expected}, got {brief(value)}")
@@ -84,7 +85,7 @@ def optional(spec: Spec) -> Spec:
 
 
 def either(*specs: Spec) -> Spec:
-    """Return the specification of a value that fits one of these. The last specification makes the message."""
+    """Return the specification of a value that fits one of `specs`. The error message is that of the last one."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         for spec in specs[:-1]:
@@ -117,7 +118,7 @@ def one_of(*names: str) -> Spec:
 
 
 def size(size: str, low: int = 1) -> Spec:
-    """Return the specification of a whole number that is the size of this name."""
+    """Return the specification of an integer that equals the size with this name and is at least `low`."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         whole(low).check(name, value, sizes)
@@ -137,11 +138,11 @@ def array(
     types : sequence of dtype
         Allowed dtypes.
     *shape : str or int
-        Names of sizes, or sizes.
+        Length of each axis: a number, or the name of a size.
     low, high : float
         Finite bounds of all entries.
     nan : bool
-        Whether entries may have any value, including NaN and infinity.
+        Whether the entries may also be NaN, infinite or outside the bounds.
     """
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
@@ -200,7 +201,7 @@ def list_of(spec: Spec, size: str = "") -> Spec:
 
 
 def alone(spec: Spec) -> Spec:
-    """Return a specification that compares with known sizes but does not set any."""
+    """Return the specification `spec`, restricted so that the value sets no sizes for the values that follow."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         spec.check(name, value, sizes.copy())
@@ -246,7 +247,7 @@ def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
     Parameters
     ----------
     others : function
-        Function of a name and a value that returns True if the value is allowed although it is none of the above.
+        Function of a name and a value that returns True if the value is allowed although it has none of these types.
     nan : bool
         Whether arrays may hold NaN and infinity.
     """
@@ -304,7 +305,7 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> bool:
-    """Return True if a shape agrees with these sizes, and then add the sizes that were not known."""
+    """Return True if a shape agrees with the known sizes, and add the sizes that were not known before."""
     if len(shape) != len(names):
         return False
     known = sizes.copy()
@@ -317,7 +318,7 @@ def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> b
 
 
 def _in_words(names: Sequence[str | int], sizes: Sizes) -> str:
-    """Return text that stands for a shape in a message: known sizes as numbers, unknown sizes by name."""
+    """Describe a shape in a message: known sizes as numbers, unknown sizes by name."""
     return ", ".join(str(name if isinstance(name, int) else sizes.get(name, name)) for name in names)
 
 

@@ -1,8 +1,8 @@
-"""Checks of the archive of a model file before any object is made from it: sizes of entries, arrays, and types.
+"""Checks of a model file's archive before any object is created from it: sizes of entries, arrays, and types.
 
-A model file is a ZIP archive of what skops writes: a tree of types in `schema.json`, and one entry per array. Since an
-attacker may write anything, the directory, the tree and the header of every array are read first, and the sizes that
-they state are compared with the bytes that are present.
+A model file is a ZIP archive of the entries that skops writes: a tree of types in `schema.json`, and one entry per array.
+Since an attacker may write anything, the directory, the tree and the header of every array are read first, and the
+sizes that they state are compared with the bytes that are present.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ END = struct.Struct("<4s4H2LH")
 LOCATOR, LOCATOR_MARK = struct.Struct("<4sLQL"), b"PK\6\7"
 SEQUENCES = {"ListNode": "builtins.list", "SetNode": "builtins.set", "TupleNode": "builtins.tuple"}
 KEYS = re.compile(r"builtins\.(str|int|float|bool)|numpy\.(bool_?|str_|u?int\d+|float\d+)")  # types of keys
-# Allowed prefixes of types and functions that are values. skops itself also compares them with the ones that it knows.
+# Allowed prefixes of types and functions that occur as values. skops also checks them against a list of its own.
 VALUES: Mapping[str, tuple[str, ...]] = {
     "DTypeNode": (),
     "FunctionNode": ("numpy.", "scipy.special."),
@@ -42,7 +42,7 @@ OF_NUMPY = re.compile(r"numpy\.\w+")
 
 
 class Foreign(ValueError):
-    """Error for a tree that holds a type which is not trusted. The message is the name of the type."""
+    """Error for a tree that holds an untrusted type. The message is the name of the type."""
 
 
 class TooLarge(ValueError):
@@ -78,7 +78,7 @@ def opened(file: IO[bytes], *, compressed: bool = False) -> zipfile.ZipFile:
 
 
 def require_sound(archive: zipfile.ZipFile, trusted: Set[str], rooms: tuple[str, ...]) -> None:
-    """Raise ValueError unless the tree of an archive has only known parts, and all arrays have the length they state.
+    """Raise ValueError unless an archive's tree has only known parts and its arrays are as long as their headers state.
 
     Parameters
     ----------
@@ -217,13 +217,13 @@ def _inside(node: Mapping[str, Any], loader: str) -> list[Any]:
 
 
 def _bytes_of_entry(archive: zipfile.ZipFile, name: str, is_scalar: bool) -> int:
-    """Return the memory that the array in an entry takes."""
+    """Return the number of bytes of memory that the array in an entry takes."""
     with archive.open(name) as entry:
         return _bytes_of(entry, archive.getinfo(name).file_size, name, is_scalar)
 
 
 def _bytes_of_sparse(archive: zipfile.ZipFile, name: str) -> int:
-    """Return the memory that reading a sparse matrix takes.
+    """Return the number of bytes of memory that reading a sparse matrix takes.
 
     The entry is itself an archive of compressed arrays. The archive and the unpacked arrays are in memory together.
     """

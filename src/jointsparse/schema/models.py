@@ -106,7 +106,7 @@ CHAIN = {
 
 
 def require_model(model: Any) -> None:
-    """Raise ValueError unless types, sizes and ranges of a model from a file are such as `fit` produces."""
+    """Raise ValueError unless a model from a file holds values whose types, sizes and ranges `fit` can produce."""
     from sklearn.base import BaseEstimator
 
     require(isinstance(model, BaseEstimator), f"it must hold an estimator, got {brief(model)}")
@@ -126,7 +126,7 @@ def _compare(part: Any, name: str) -> Sizes:
 
 
 def declared(part: Versioned) -> dict[str, Spec]:
-    """Return the specifications that the class of a part declares, for attributes after `fit` and for parameters."""
+    """Return the specifications that the class of a part declares for its fitted attributes and its parameters."""
     specs = dict.fromkeys(_parameters(part), PLAIN)
     for kind in reversed(type(part).__mro__):
         specs |= vars(kind).get("_HOLDS", {})
@@ -138,7 +138,7 @@ def _parameters(part: Any) -> list[str]:
 
 
 def _known(part: Any, name: str, specs: Container[str]) -> dict[str, Any]:
-    """Return the attributes that have a specification. Raise ValueError if others, added by users, may do harm."""
+    """Return the attributes that have a specification. Raise ValueError if an attribute without one may do harm."""
     values = vars(part)
     for key, value in values.items():
         if key not in specs:
@@ -157,8 +157,8 @@ def _require_added(name: str, key: str, value: Any, harmless: bool, spec: Spec) 
 def _compare_chain(chain: Any, name: str) -> Sizes:
     """Check that the steps of a Pipeline fit each other, and check the attributes that a run has added to it.
 
-    Returns the sizes of the Pipeline as far as its steps have them: "in", the number of features that the first step
-    takes, and "out", the number that the last step returns.
+    Returns the sizes of the Pipeline, as far as its steps have sizes: "in" is the number of features that the first
+    step takes, and "out" is the number of features that the last step returns.
     """
     values = _known(chain, name, CHAIN | KEPT)
     kept = {key: value for key, value in values.items() if key in KEPT}
@@ -187,7 +187,7 @@ def _compare_chain(chain: Any, name: str) -> Sizes:
 def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, step_sizes: list[Sizes]) -> None:
     """Raise ValueError unless the attributes that a run has added to a Pipeline fit the Pipeline.
 
-    They are its card, the known images, and the features of a few images with their scores.
+    These attributes are the model card, the known images, and the features and scores of a few images.
     """
     kinds = " ".join(type(part).__name__ for _, part in chain.steps)
     require(STEPS.fullmatch(kinds), f"{name}.steps must be the steps of a model that a run keeps, got {kinds[:200]}")
