@@ -12,18 +12,18 @@ import numpy as np
 from jointsparse.learning.problem import Problem, magnitude
 from jointsparse.learning.regulariser import Regulariser
 
-# By this fraction of the radius, rounding may put W outside its ball without invalidating a certificate.
+# Rounding may put W outside its ball by this fraction of the radius without invalidating a certificate.
 MOST_EXCESS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
 
 
 def lower_bound(
     problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], dual: np.ndarray
 ) -> np.ndarray:
-    """Compute a lower bound of the optimum of each pair from any dual variables of the losses.
+    """Compute a lower bound of the optimum of each pair (eta0, radius) from any dual variables.
 
     With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. In the penalised form it is sum dual_value,
     after the dual variables are scaled down until ||V||_dual <= penalty. With intercepts, the dual variables of each
-    task must sum to 0, so the larger one of their positive and negative parts is scaled down first. Source: Fenchel's
+    task must sum to 0, so the larger of their positive and negative parts is scaled down first. Source: Fenchel's
     duality; see docs/training.md.
 
     Parameters
@@ -31,12 +31,12 @@ def lower_bound(
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     regularisers : list of Regulariser
-        Constraint or penalty of each pair.
+        Constraint or penalty of each pair (eta0, radius).
     dual : array (n_samples, n_pairs)
-        Dual variables, in the order of the problem's y. Where rounding put them outside the domain of
-        `loss.dual_value`, they are moved into it.
+        Dual variables, in the order of the problem's y. Dual variables that rounding has put outside the
+        domain of `loss.dual_value` are moved into it.
 
     Returns
     -------
@@ -53,18 +53,19 @@ def lower_bound(
 def bound_from(
     problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], dual: np.ndarray, V: np.ndarray
 ) -> np.ndarray:
-    """Compute `lower_bound` from dual variables that are balanced, and from V = X^T dual, which the caller knows.
+    """Compute `lower_bound` from balanced dual variables and V = X^T dual, which the caller has already computed.
 
     Parameters
     ----------
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     regularisers : list of Regulariser
-        Constraint or penalty of each pair.
+        Constraint or penalty of each pair (eta0, radius).
     dual : array (n_samples, n_pairs)
-        Dual variables within the domain of `loss.dual_value`. With intercepts, those of each task sum to 0.
+        Dual variables within the domain of `loss.dual_value`. With intercepts, the dual variables of each
+        task sum to 0.
     V : array (n_tasks, n_features, n_pairs)
         X^T dual of each task.
 
@@ -75,7 +76,7 @@ def bound_from(
     bounds, share = np.zeros(len(regularisers)), np.ones((problem.n_tasks, len(regularisers)))
     for pair, regulariser in enumerate(regularisers):
         gradient = regulariser.gradient(V[:, :, pair].T)
-        size = regulariser.norm.dual_norm(gradient, **regulariser.options)  # one number, or one per task
+        size = regulariser.norm.dual_norm(gradient, **regulariser.options)  # a single number, or one per task
         share[:, pair] = regulariser.dual_share(size)
         bounds[pair] -= regulariser.dual_cost(size)
     if (share != 1).any():
@@ -99,7 +100,7 @@ def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
 def objective_of(
     problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], W: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Compute the objective of each pair in double precision for every dtype of X.
+    """Compute the objective of each pair (eta0, radius) in double precision, even if X is in single precision.
 
     The objective is infinite if W violates its constraints, so that no gap certifies a W outside its ball.
 
@@ -108,9 +109,9 @@ def objective_of(
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     regularisers : list of Regulariser
-        Constraint or penalty of each pair.
+        Constraint or penalty of each pair (eta0, radius).
     W : array (n_pairs, n_features, n_tasks)
         Weights.
     b : array (n_pairs, n_tasks)
@@ -140,8 +141,8 @@ def intercepts_of_samples(problem: Problem, b: np.ndarray) -> np.ndarray:
 def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
     """Return the intercepts (n_tasks,) that minimise the losses for W = 0, or zeros if the problem has no intercepts.
 
-    They are means for the squared loss, and found by bisection for other losses. If the optimum is at a kink of the
-    loss, the result is next to the kink, on the side of 0.
+    For the squared loss they are means, and for other losses they are found by bisection. If the optimum is at a kink
+    of the loss, the result is next to the kink, on the side of 0.
     """
     b = np.zeros(problem.n_tasks)
     if not problem.intercept:
@@ -171,7 +172,7 @@ def solve_at_zero(problem: Problem, loss: ModuleType) -> tuple[np.ndarray, float
 
 
 def relative_gap(objective: Any, bound: Any, at_zero: float) -> Any:
-    """Return objective - bound, divided by the smaller one of objective and at_zero - bound.
+    """Return objective - bound, divided by the smaller of objective and at_zero - bound.
 
     at_zero is the objective at W = 0. The divisor is at least a thousandth of at_zero. With this definition, the gap of
     W = 0 is 0 if W = 0 is optimal, and large if it is not.

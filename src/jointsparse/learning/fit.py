@@ -11,10 +11,10 @@ Watch = Callable[[int, float, float], object]  # see `learning.solvers`
 
 
 class Trace(list[tuple[int, Any, Any]]):
-    """A list of (iterate, pairs, objectives), which needs less memory than an array for the maximum of iterations."""
+    """A list of (iterate, pairs, objectives), which needs less memory than an array with room for all iterations."""
 
     def until(self, t: int, n_pairs: int) -> np.ndarray:
-        """Return the objectives up to iterate t, (n_pairs, t + 1), NaN where none was recorded."""
+        """Return the objectives up to iterate t, (n_pairs, t + 1), with NaN where no objective was recorded."""
         objective = np.full((n_pairs, t + 1), np.nan)
         for at, pairs, value in self:
             objective[pairs, at] = value
@@ -22,9 +22,10 @@ class Trace(list[tuple[int, Any, Any]]):
 
 
 class Best:
-    """The iterate with the smallest objective of each pair, and the objectives of all iterates.
+    """Record of the best iterate of each pair (eta0, radius), and of the objectives of all iterates.
 
-    Choice: the papers do not say which iterate is kept. It is usual to keep the one with the smallest objective.
+    Choice: the papers do not say which iterate is kept. As usual, it is the iterate with the
+    smallest objective.
     """
 
     def __init__(self, problem: Problem, n_pairs: int, objective: Trace) -> None:
@@ -59,7 +60,7 @@ class Fit(NamedTuple):
     W : array (n_pairs, n_features, n_tasks)
         Weights of the iterate with the smallest objective.
     b : array (n_pairs, n_tasks)
-        Intercepts of this iterate.
+        Intercepts of the same iterate.
     objective : array (n_pairs, n_iter + 1)
         Objective at every iterate, from margins in the precision of X. NaN where it was not computed.
     value : array (n_pairs,)
@@ -72,7 +73,7 @@ class Fit(NamedTuple):
     n_iter : int
         Number of iterations.
     dual : array (n_samples, n_pairs)
-        Dual variables of `bound`, in the order of the problem's y.
+        Dual variables that yield `bound`, in the order of the problem's y.
     omega : array (n_pairs,) or None
         For a warm start: the balance of the step sizes of pdhg, or the step size of accelerated steps.
     rounds : list of lists

@@ -1,10 +1,10 @@
-"""Sparse updates in the l1 ball: a point of which a few coordinates change at a time, and which stays in the ball.
+"""Sparse updates in the l1 ball: each update changes a few coordinates of a point and projects it onto the ball.
 
 Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 6.
 
 The paper stores the non-zero entries in a search tree (Fig. 3), as does `pipeline.papers.duchi.operations.Tree`. Here
-they are rows with a single entry in the heap of `learning.lazy`, which takes a quarter to a half of the time.
+they are single-entry rows in the heap of `learning.lazy`, which takes a quarter to a half of the tree's time.
 """
 
 import math
@@ -18,7 +18,7 @@ from jointsparse.learning.lazy import Lazy, add_to_rows, put_back, return_rows
 from jointsparse.norms import l1
 
 MOST_COORDINATES = 2**31 - 2
-LARGEST_SUM = 2.0**900  # limit of the radius and of the sum of an update's magnitudes, so that no sum overflows
+LARGEST_SUM = 2.0**900  # limit on the radius and on the sum of an update's magnitudes, so that no sum overflows
 ONE_STEP = np.ones((1, 1))
 
 
@@ -81,13 +81,13 @@ class SparseL1Ball:
     radius : float, at least 0
         Radius of the ball, which the paper calls z. It must be at most 2^900, or infinite.
     point : array (n,), optional
-        The first point, zero by default. It is projected onto the ball, in O(n log n). The sum of its magnitudes must
-        be at most 2^900.
+        The initial point, zero by default. It is projected onto the ball, in O(n log n) time. The sum of its magnitudes
+        must be at most 2^900.
 
     Raises
     ------
     ValueError
-        If a value is outside these ranges, NaN or infinite, or if `point` has the wrong shape.
+        If an argument is outside these ranges, if `point` is not finite, or if `point` has the wrong shape.
 
     References
     ----------

@@ -51,7 +51,7 @@ BALL = np.dtype(
 
 # Norms for which lazy steps exist. The value is True if each task has a ball of its own.
 ONE_BALL_PER_TASK = {"l1": True, "l1inf": False}
-LARGEST_STEP_SUM = 1e150  # limit of a step's sum of magnitudes, so that no sum overflows
+LARGEST_STEP_SUM = 1e150  # limit on the sum of a step's magnitudes, so that no sum overflows
 FEWEST_CHANGES = 64  # number of written rows after which sums are recomputed, if few rows are non-zero
 
 
@@ -239,7 +239,7 @@ def step(ball, rows, values, sizes, heap, radius, indptr, indices, data, G):  # 
 
 @njit
 def step_all(balls, rows, values, sizes, heaps, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """Take the step in every ball. Each ball uses the columns of G of its own tasks."""
+    """Take the step in every ball. Each ball uses the columns of G that belong to its own tasks."""
     width = values.shape[2]
     for b in range(balls.size):
         part = G[:, b * width : (b + 1) * width]

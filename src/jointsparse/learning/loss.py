@@ -73,7 +73,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     derivatives : compiled function (F, Y, c, G)
         Writes the weighted derivatives with respect to F to `G`.
     dual_sums : compiled function (A, Y, c, sums)
-        Adds the contributions of the dual variables A to the dual objective to `sums`, (n_tasks,).
+        Adds to `sums`, (n_tasks,), the contribution of each column of dual variables A to the dual objective.
     dual_steps : compiled function (A, F, Y, c, sigma, B)
         Writes the proximal steps of sizes `sigma`, (n_tasks,), from the dual variables A to `B`.
 
@@ -106,7 +106,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     def dual_value(A: ArrayLike, Y: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
         """Sum -(c_il loss)*(-A_il) for each task l in double precision, where * denotes the convex conjugate.
 
-        Dual variables A that rounding put outside their domain are clipped. For any margins F,
+        Dual variables A that rounding has put outside their domain are clipped. For any margins F,
         value(F, Y, c)_l >= dual_value(A, Y, c)_l - sum_i A_il F_il, with equality for A = -subgradient(F, Y, c).
         Returns (n_tasks,). Raises ValueError if shapes or dtypes do not fit. Source: docs/training.md.
         """

@@ -21,29 +21,29 @@ from jointsparse.checks import Misfit, require
 SMALL_PRODUCT_MULTIPLICATIONS = 10**6
 # With more columns than this, products are not split into small ones.
 MANY_COLUMNS = 32
-# Size of a part of X, such that it stays in the second-level cache between its two products.
+# Size of the parts of X, so that each part stays in the second-level cache between its two products.
 PART_BYTES = 720_000
-# Products with CSR matrices are faster if fewer than one in this many entries is non-zero.
+# Products with CSR matrices are faster if fewer than one entry in this many is non-zero.
 ENTRIES_PER_NONZERO = 20
-# If fewer than one in this many features has non-zero weights, it is faster to gather these features for the product.
+# If fewer than one feature in this many has non-zero weights, it is faster to gather these features for the product.
 FEATURES_PER_USED = 25
-# A task that lacks fewer than one in this many samples shares X, and the samples that it lacks have weight 0. Other
+# A task that lacks fewer than one sample in this many shares X, and the samples that it lacks have weight 0. The other
 # tasks copy their own rows.
 SAMPLES_PER_ABSENT = 10
-# If the copies of dense rows needed more memory than this, tasks that have more than one in SAMPLES_PER_PRESENT samples
-# share X, too.
+# If the copies of dense rows needed more memory than this, tasks that have more than one sample in
+# SAMPLES_PER_PRESENT share X, too.
 MOST_COPIED_BYTES, SAMPLES_PER_PRESENT = 2**30, 4
 
 
 class Part(NamedTuple):
-    """Some samples of one task, or of several tasks that share their samples or have equally many.
+    """Some samples of one task, or of several tasks with the same samples or the same number of samples.
 
     Margins and dual variables are arrays (n_samples, n_tasks of a part * n_pairs). Their columns are the pairs (eta0,
     radius) of the first task, followed by the pairs of the second task, and so on. A part with several tasks has only
     one pair.
 
     tasks : slice
-        Numbers of the tasks.
+        Indices of the tasks.
     rows : slice
         Indices of the samples among the samples of all tasks. If the tasks share X, their indices in X.
     X : array or CSR matrix (n, n_features), or array (n_tasks of the part, n, n_features)
@@ -207,7 +207,7 @@ class Problem:
         for k, X in enumerate(self.X[: self.n_tasks // width]):
             for start, end in pairwise(_ends(X)):
                 rows = slice(offset + start, offset + end)
-                X_part = X if end - start == X.shape[0] else X[start:end]  # avoids the copy that a slice of CSR makes
+                X_part = X if end - start == X.shape[0] else X[start:end]  # avoids a copy: slicing CSR copies
                 parts.append(Part(slice(k, k + width), rows, X_part, self.y[rows], self.c[rows], start == 0))
             offset += X.shape[0]
         return parts
@@ -230,7 +230,7 @@ class Problem:
         return other
 
     def together(self) -> "Problem":
-        """Return the problem with all tasks in one part, if they share X or have few samples and equally many.
+        """Return the problem with all tasks in one part, if they share X or have equally many, few samples.
 
         A product is then a single call for all tasks. The new problem can only be solved for one pair at a time. Its y
         and c are (n, n_tasks). `arranged` converts dual variables from one form to the other. If the tasks cannot be
@@ -256,7 +256,7 @@ class Problem:
         return self.changed(X=[copies[id(X)] for X in self.X])
 
     def arranged(self, dual: np.ndarray) -> np.ndarray:
-        """Return dual variables of one pair in the shape of y. They may come from the other form; see `together`."""
+        """Return dual variables of one pair in the shape of y. The other form is allowed as input; see `together`."""
         if len(dual) == len(self.y):
             return dual
         alone = self.y.shape[1] == 1
@@ -270,7 +270,7 @@ class Problem:
         return V
 
     def per_task(self, A: np.ndarray, dtype: Any = None) -> np.ndarray:
-        """Return the sum of margins or dual variables of each task, (n_tasks, n_pairs). dtype: of the sums."""
+        """Return the sum of margins or dual variables of each task, (n_tasks, n_pairs). dtype: dtype of the sums."""
         sums = np.zeros((self.n_tasks, A.shape[1] // self.y.shape[1]), dtype=dtype or A.dtype)
         for part in self.parts:
             sums[part.tasks] += part.per_task(A[part.rows].sum(axis=0, dtype=dtype))
@@ -288,7 +288,7 @@ class Problem:
         columns : int array (n_columns,) or (n_columns, n_tasks)
             Indices of features, for all tasks together or for each task. -1 stands for a feature of zeros.
         scale : array (n_columns,), optional
-            Factors of the features. Only for indices that are given for all tasks together.
+            Factors of the features. Only if `columns` holds indices for all tasks together.
 
         Returns
         -------
@@ -304,7 +304,7 @@ class Problem:
 
 
 def stored(X: Sequence[Any]) -> dict[int, Any]:
-    """Return the distinct arrays among the features of the tasks, by their identity."""
+    """Return the distinct arrays among the features of the tasks, with their `id` as keys."""
     return {id(X_k): X_k for X_k in X}
 
 
@@ -390,7 +390,7 @@ def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray
         return np.asarray(X[:, used] @ W[used])
     if sparse.issparse(X) or W.shape[1] == 1 or W.shape[1] > MANY_COLUMNS:
         return np.asarray(X @ W)
-    # OpenBLAS does not copy the operands of products that are as small as those with these blocks of columns of X.
+    # X is split into blocks of columns, because OpenBLAS does not copy the operands of such small products.
     width = _small_width(X.shape[0], W.shape[1])
     F = X[:, :width] @ W[:width]
     for left in range(width, X.shape[1], width):
@@ -416,7 +416,7 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
     if sparse.issparse(X) or A.shape[1] == 1:
         V[...] = X.T @ A if first else V + X.T @ A
         return
-    # Blocks of columns of X, as in `product`.
+    # X is split into blocks of columns, as in `product`.
     width = _small_width(*A.shape)
     for left in range(0, X.shape[1], width):
         columns, part = X[:, left : left + width].T, V[left : left + width]
@@ -427,7 +427,7 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
 
 
 def _small_width(n: int, n_pairs: int) -> int:
-    """Return the number of columns of X that make a small product, if X has n rows."""
+    """Return how many columns of X, which has n rows, make a product that is still small."""
     return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
 
 

@@ -29,9 +29,9 @@ SELECTIONS = ("best", "one_standard_error")
 
 
 def radius_at(unit: float, step: int) -> float:
-    """Return radius number `step` of a path that begins at a unit and has PER_DECADE radii per factor of ten.
+    """Return the radius at a step of a path that begins at `unit` and has PER_DECADE radii per factor of ten.
 
-    Radius number 0 is the power of 10^(1 / PER_DECADE) nearest to the unit, so that paths of different runs share
+    The radius at step 0 is the power of 10^(1 / PER_DECADE) nearest to `unit`, so that paths of different runs share
     their radii.
 
     >>> [radius_at(3.0, step) for step in (-4, 0, 2)]
@@ -81,7 +81,7 @@ def next_step(
     least : int
         The path is extended at least up to this step, regardless of the scores.
     downwards : bool
-        True to extend the path downwards, too.
+        Whether to extend the path downwards, too.
     ended : bool
         True if a radius larger than all those tried could not change the fit.
     slack : float
@@ -100,14 +100,14 @@ def next_step(
 
 
 def is_loss_gone(objective: float, at_zero: float) -> bool:
-    """Return True if the objective has almost vanished, relative to W = 0, so that a larger radius gains nothing."""
+    """Return True if the objective has almost vanished, compared with W = 0, so that a larger radius gains nothing."""
     return objective <= NOTHING_LEFT * at_zero
 
 
 def is_level(objectives: Sequence[float], *, tol: float) -> bool:
     """Return True if the last tenfold increase of the radius lowered the objective by less than `tol`, relatively.
 
-    objectives: of the radii of a path, by increasing radius.
+    objectives: the objective at each radius of a path, by increasing radius.
     """
     return len(objectives) > PER_DECADE and objectives[-1] >= (1 - tol) * objectives[-1 - PER_DECADE]
 
@@ -118,7 +118,7 @@ def is_far_inside(norm: float, radius: float, gap: float) -> bool:
 
 
 def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
-    """Return the index of the pair (eta0, radius) with the smallest objective for each radius, by increasing radius.
+    """Return, for each radius in increasing order, the index of the pair (eta0, radius) with the smallest objective.
 
     Ties go to the first pair. radius: (n_pairs,). objective: (n_pairs, n_records); the first record is at W = 0, and
     missing records are NaN.
@@ -130,7 +130,7 @@ def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
 
 
 def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: float = TIE) -> int:
-    """Return the index of the radius with the best mean score; among equally good radii, of the smallest one.
+    """Return the index of the radius with the best mean score, or of the smallest among equally good radii.
 
     Parameters
     ----------
@@ -138,8 +138,8 @@ def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: f
         Scores by increasing radius, of all words together or of each validation word. Larger is better.
     selection : "best", "one_standard_error" or None
         With "best" or None, mean scores within `slack` of the best one are equally good. With "one_standard_error",
-        mean scores within one standard error of the best one are equally good, too. The standard error is that of the
-        best radius over the words.
+        mean scores within one standard error of the best one are equally good, too. The standard error is that of
+        the best radius's mean score over the words.
     slack : float
         Mean scores that differ by less than this are ties.
     """

@@ -15,13 +15,13 @@ class Regulariser:
     """Base class of `Ball` and `Penalty`.
 
     norm : module
-        Plug-in of norms.
+        The norm module; see `norms`.
     strength : float or array (n_tasks,)
         The radius or the penalty, for all tasks or for each task.
     weights : array (n_features,) or (n_groups,), or None
         Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True if W must be non-negative.
+        Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     """
@@ -34,7 +34,7 @@ class Regulariser:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the norm's functions."""
+        """Keyword arguments for the norm's functions."""
         given = {"weights": self.weights, "groups": self.groups}
         return {name: array for name, array in given.items() if array is not None}
 
@@ -75,11 +75,11 @@ class Regulariser:
         raise NotImplementedError
 
     def dual_cost(self, size: Any) -> float:
-        """Return the number that is subtracted from the lower bound, where size is ||X^T dual||_dual."""
+        """Return the term that is subtracted from the lower bound, where size is ||X^T dual||_dual."""
         raise NotImplementedError
 
     def beyond_edge(self, length: float) -> Any:
-        """Return a length that takes W to the boundary of its ball or beyond: this length, or the radius if larger."""
+        """Return a length that takes W to its ball's boundary or beyond: `length`, or the radius if that is larger."""
         raise NotImplementedError
 
 
@@ -144,12 +144,12 @@ def per_pair(
     positive: bool = False,
     groups: np.ndarray | None = None,
 ) -> list[Regulariser]:
-    """Return the regulariser of each pair.
+    """Return the regulariser of each pair (eta0, radius).
 
     Parameters
     ----------
     norm : module
-        Plug-in of norms.
+        The norm module; see `norms`.
     strengths : array (n_pairs,) or (n_pairs, n_tasks)
         Radii or penalties.
     penalised : bool

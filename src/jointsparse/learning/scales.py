@@ -25,7 +25,7 @@ class Scales(NamedTuple):
     penalty : float
         Upper bound of the smallest penalty for which W = 0 is optimal. Without intercepts it equals this penalty.
     gradient : float
-        Frobenius norm of the gradient at W = 0. The number eta0 * gradient / radius has no unit.
+        Frobenius norm of the gradient at W = 0. The quantity eta0 * gradient / radius is dimensionless.
     """
 
     radius: float
@@ -52,9 +52,9 @@ def scales(
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     norm : module
-        Plug-in of norms.
+        The norm module; see `norms`.
     weights : array (n_features,) or (n_groups,), or None
         See `Regulariser`.
     positive : bool
@@ -65,7 +65,7 @@ def scales(
     Returns
     -------
     Scales
-        The radius is 0 if W = 0 has no losses or no gradient.
+        The radius is 0 if the losses or their gradient vanish at W = 0.
     """
     whole = problem.together()
     dual = -loss.subgradient(intercepts_of_samples(whole, best_intercepts(whole, loss)), whole.y, whole.c)
@@ -83,7 +83,7 @@ def scales(
 
 
 def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return G = X^T dual, (n_features, n_tasks), with 0 in the place of entries that may be only rounding errors.
+    """Return G = X^T dual, (n_features, n_tasks), with 0 in place of entries that may be mere rounding errors.
 
     An entry is a sum over samples. With intercepts, the terms of this sum cancel if the feature is constant.
     """

@@ -1,4 +1,4 @@
-"""Compilation of the kernels of training ahead of their first use."""
+"""Compilation of the training kernels before their first use."""
 
 import sys
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def warmup(
     dtypes: Sequence[Any] = (np.float64, np.float32),
     progress: bool = True,
 ) -> None:
-    """Compile the kernels of projections and fits, so that the first calls do not have to wait.
+    """Compile the kernels for projections and fits, so that the first calls do not have to wait.
 
     The compiled kernels are stored in the user's cache folder, for all processes (see `jointsparse.compiled`). If they
     are in the cache already, this function takes a second or two.
@@ -29,9 +29,9 @@ def warmup(
     losses : sequence of str
         Names in `jointsparse.learning.losses.LOSSES`.
     dtypes : sequence of dtypes
-        Dtypes of the features, for which fits are compiled. Projections are compiled for float64 and float32.
+        Feature dtypes for which fits are compiled. Projections are always compiled for float64 and float32.
     progress : bool
-        True to print to standard error what is being compiled.
+        Whether to print to standard error what is being compiled.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Checks of a model file's archive before any object is created from it: sizes of entries, arrays, and types.
 
-A model file is a ZIP archive of the entries that skops writes: a tree of types in `schema.json`, and one entry per array.
+A model file is a ZIP archive of the entries that skops writes: `schema.json`, a tree of types, and one entry per array.
 Since an attacker may write anything, the directory, the tree and the header of every array are read first, and the
 sizes that they state are compared with the bytes that are present.
 """

@@ -94,7 +94,7 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
 def log_odds(alpha, whole, margin, sigma, target, low, powers, exp_minus_z, minus_z):  # type: ignore[no-untyped-def]
     """Solve sigma z + alpha = sigma margin + whole / (1 + exp(z)) for z >= 0 with Newton's method, and write exp(-z).
 
-    All arrays hold one number per equation. The first four are input and `exp_minus_z` is the result; the others are
+    All arrays hold one entry per equation. The first four are input and `exp_minus_z` is the result; the others are
     for intermediate results.
     """
     # The right side minus the left side is convex and decreasing in z, so Newton's method increases monotonically to
@@ -152,12 +152,12 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
                 B[i, l] = y * a
                 whole[k] = alpha[k] = margin[k] = 0.0  # there is no equation to solve
             else:
-                # The result is alpha' = c / (1 + exp(z)). To lose no digits, the equation is solved for the smaller one
+                # The result is alpha' = c / (1 + exp(z)). To lose no digits, the equation is solved for the smaller
                 # of alpha' and c - alpha'.
                 f = np.float64(y * F[i, l])
                 # alpha' + sigma log(alpha' / (c - alpha')) = a - sigma f. The left side increases with alpha' and is
                 # c / 2 at alpha' = c / 2, so alpha' is the smaller one if a - sigma f < c / 2. The equation of
-                # c - alpha' is the same, with c - a in the place of a and -f in the place of f.
+                # c - alpha' is the same, with c - a in place of a and -f in place of f.
                 swapped[k] = not a - s * f < 0.5 * c_il
                 whole[k], step[k] = c_il, s
                 alpha[k], margin[k] = (c_il - a, -f) if swapped[k] else (a, f)

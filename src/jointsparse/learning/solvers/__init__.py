@@ -4,13 +4,13 @@ Every solver trains several pairs (eta0, radius), or several radii if it has no 
 pairs together, so that it reads the data once per iteration. `pdhg` and `working_set` train one pair after the other.
 
 - ``fit(problem, *, loss, norm, radius, n_iter, penalised, weights, positive, groups, watch)`` returns a `Fit`.
-- ``TAKES`` lists the step sizes that ``fit`` takes per pair.
+- ``TAKES`` names the step sizes of which ``fit`` takes one value per pair.
 - ``STOPS_AT_TOL`` is True if ``fit`` takes ``tol``, a duality gap at which it stops, and ``start``, a fit for a warm
   start.
 
-A solver calls ``watch(iterations, objective, gap)`` from time to time. With several pairs, objective is the sum of
-their objectives and gap is the largest gap. The gap is NaN if none is known for the whole problem. If the function
-returns a true value, the solver stops and certifies its current solution.
+A solver calls ``watch(iterations, objective, gap)`` from time to time. With several pairs, ``objective`` is the sum
+of their objectives and ``gap`` is the largest gap. ``gap`` is NaN if no gap is known for the whole problem. If
+``watch`` returns a true value, the solver stops and certifies its current solution.
 """
 
 from importlib import import_module

@@ -1,6 +1,6 @@
 """Primal-dual hybrid gradient (PDHG) with restarts.
 
-It needs fewer iterations than the subgradient method and no step size, and it certifies a duality gap. Each iteration
+PDHG needs fewer iterations than the subgradient method and no step size, and it certifies a duality gap. Each iteration
 is W <- P(W + tau X^T A), followed by A <- dual step of size sigma from A, at the margins X (2 W_new - W_old).
 
 Sources:
@@ -138,11 +138,11 @@ def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: F
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     regulariser : Regulariser
         Constraint or penalty.
     start : Fit or None
-        Fit of one pair. If it is of a problem with other samples, only its W and b are used.
+        Fit of one pair (eta0, radius). If it belongs to a problem with other samples, only its W and b are used.
     b_zero : array (n_tasks,)
         The best intercepts for W = 0.
 
@@ -229,7 +229,7 @@ class Proof:
         self.dual, self.bound = np.zeros(problem.y.shape, dtype=problem.dtype), -np.inf
 
     def look(self, t: int, at: Point) -> None:
-        """Keep W and the dual variables of iteration t where they are better than before."""
+        """Keep W or the dual variables of iteration t if they are better than the best so far."""
         problem = self.problem
         value = self.regulariser.cost(at.W.T) + float(self.loss.value(at.F, problem.y, problem.c).sum())
         self.objective.append((t, 0, value))
@@ -274,7 +274,7 @@ class Run:
     since : int
         Number of iterations since the last restart.
     begun, previous : float
-        Length of the movement in the first iteration after the restart, and in the last iteration of which the gap was
+        Length of the movement in the first iteration after the restart, and in the last iteration whose gap was
         computed.
     omega : float
         Balance of the two step sizes.
@@ -342,7 +342,7 @@ class Run:
 
     def is_to_restart(self, t: int, new: Point) -> bool:
         """Return True if the method should restart after iteration t."""
-        # Choice: PDLP's rule for restarts, applied to the length of a step, and with 0.4 in the place of 0.2. Values
+        # Choice: PDLP's rule for restarts, applied to the length of a step, and with 0.4 instead of 0.2. Values
         # from 0.2 to 0.6 are equally fast.
         _, _, moved = self.movements(self.at, new)
         stalled = moved <= 0.8 * self.begun and moved > self.previous
@@ -352,7 +352,7 @@ class Run:
     def rebalance(self, new: Point) -> None:
         """Balance the step sizes by the distances that W and A have moved since the last restart."""
         W_moved, A_moved, _ = self.movements(self.first, new)
-        # If W stays in a corner, it moves only by rounding errors, which are no information about the balance.
+        # If W stays in a corner, it moves only by rounding errors, which say nothing about the balance.
         zero = np.zeros_like(new.W)  # the distance of W from zero is ||W||
         size = np.sqrt(inner_product(new.W, zero, new.W, zero))
         if W_moved > 100 * np.finfo(self.problem.dtype).eps * size:
@@ -386,32 +386,33 @@ def fit(
     start: Fit | None = None,
     watch: Watch | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one radius after the other.
 
-    Each iteration takes one product with X and one with its transpose, and reads X once. The start takes as long as
-    about 14 iterations, and the final certificate as half an iteration. The objective is computed in every tenth
-    iteration. The step sizes follow from ||X_k|| and from the distances that W and the dual variables move.
+    Each iteration takes one product with X and one with its transpose, and reads X once. Starting takes as long as
+    about 14 iterations, and the final certificate as long as half an iteration. The objective is computed in every
+    tenth iteration. The step sizes follow from ||X_k|| and from the distances that W and the dual variables move.
 
     Parameters
     ----------
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     norm : module
-        Plug-in of norms.
+        The norm module; see `norms`.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radius of each pair, which the papers call C. Norms with a ball for each task also accept one radius per task.
+        Radii, which the papers call C. With several of them, each radius is a pair (eta0, radius) without eta0. Norms
+        with a ball for each task also accept one radius per task.
     tol : float, at least 0
-        Relative duality gap at which a pair stops. The gap is checked in every tenth iteration.
+        Relative duality gap at which the fit of a pair stops. The gap is checked in every tenth iteration.
     n_iter : int
         Maximum number of iterations.
     penalised : bool
-        True to add radius * ||W|| to the losses, instead of the constraint.
+        Whether to add radius * ||W|| to the losses instead of bounding ||W||.
     weights : array (n_features,) or (n_groups,), or None
         Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True if W must be non-negative.
+        Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     start : Fit or None
@@ -437,7 +438,7 @@ def fit_pairs(
     start: Fit | None,
     watch: Watch | None,
 ) -> list[Fit]:
-    """Fit one pair after the other.
+    """Fit one pair (eta0, radius) after the other.
 
     Parameters
     ----------
@@ -446,7 +447,7 @@ def fit_pairs(
     problem, loss, tol, n_iter, start, watch : as in `fit`
         See `fit`.
     pairs : sequence of Regulariser
-        Constraint or penalty of each pair.
+        Constraint or penalty of each pair (eta0, radius).
     """
     b_zero, at_zero = solve_at_zero(problem, loss)
     fits = []

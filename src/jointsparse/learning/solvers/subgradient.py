@@ -46,29 +46,30 @@ def fit(
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) together.
 
     Each iteration takes one product with X and one with its transpose. The lower bound is computed from an average of
-    the dual variables of the iterates. It is good for a constraint. For a penalty the average is often far from
-    feasible, and the bound is poor.
+    the dual variables of the iterates. For a constraint the bound is good. For a penalty it is poor, because
+    the average is often far from feasible.
 
     Parameters
     ----------
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     norm : module
-        Plug-in of norms.
+        The norm module; see `norms`.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radius of each pair, which the papers call C. Norms with a ball for each task also accept one radius per task.
+        Radius of each pair (eta0, radius). The papers call the radius C. Norms with a ball for each task also accept
+        one radius per task.
     eta0 : array (n_pairs,), above 0
-        First step size of each pair.
+        First step size of each pair (eta0, radius).
     n_iter : int
         Number of iterations.
     penalised : bool
-        True to add radius * ||W|| to the losses, instead of the constraint. The steps are then proximal steps.
+        Whether to add radius * ||W|| to the losses instead of bounding ||W||. The steps are then proximal steps.
     weights : array (n_features,) or (n_groups,), or None
         Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True if W must be non-negative.
+        Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     watch : function or None

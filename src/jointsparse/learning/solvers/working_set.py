@@ -48,12 +48,12 @@ ROUND_SHARE, LAST_SHARE = 0.3, 0.95
 SCALE_SAMPLES = 2000  # number of samples from which the sizes of the features are estimated
 DENSE_SHARE = 0.5  # features are not scaled if a smaller fraction of their entries is non-zero
 LEAST_SPREAD = 0.1  # features are not scaled if the logarithms of their sizes have a smaller standard deviation
-MOST_ROWS_OF_DESCENT = 2000  # limit of the rows of coordinate descent, because it stores their Gram matrix
-FIRST_ROWS_OF_DESCENT = 1000  # limit of the first working set: up to here, a Gram matrix is faster than another round
+MOST_ROWS_OF_DESCENT = 2000  # most rows for coordinate descent, because it stores their Gram matrix
+FIRST_ROWS_OF_DESCENT = 1000  # largest first working set: up to here, a Gram matrix is faster than another round
 GROWTH_OF_DESCENT = 4  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
 SWEEPS_PER_LOOK = 3  # number of sweeps of coordinate descent on rows before the gap is computed
 SWEEPS_OF_TASKS = 5  # the same for coordinate descent on tasks; only the first sweep visits weights that are 0
-TOGETHER = 10  # with working sets of their own for the tasks, an entry of a product takes this many times longer
+TOGETHER = 10  # if each task has its own working set, an entry of a product takes this many times longer
 
 
 class Round(NamedTuple):
@@ -88,7 +88,7 @@ def fit(
     start: Fit | None = None,
     watch: Watch | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one pair after the other.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one radius after the other.
 
     Parameters and results are the same as those of `pdhg.fit`. The cost of an iteration is proportional to the number
     of rows in the working set.
@@ -98,21 +98,22 @@ def fit(
     problem : Problem
         The tasks.
     loss : module
-        Plug-in of losses.
+        The loss module; see `learning.losses`.
     norm : module
-        Plug-in of norms.
+        The norm module; see `norms`.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radius of each pair, which the papers call C. Norms with a ball for each task also accept one radius per task.
+        Radii, which the papers call C. With several of them, each radius is a pair (eta0, radius) without eta0. Norms
+        with a ball for each task also accept one radius per task.
     tol : float, at least 0
-        Relative duality gap at which a pair stops. The gap is checked after each round.
+        Relative duality gap at which the fit of a pair stops. The gap is checked after each round.
     n_iter : int
         Maximum number of iterations of a pair.
     penalised : bool
-        True to add radius * ||W|| to the losses, instead of the constraint.
+        Whether to add radius * ||W|| to the losses instead of bounding ||W||.
     weights : array (n_features,) or (n_groups,), or None
         Positive weights of the features or groups in the norm. None means 1.
     positive : bool
-        True if W must be non-negative.
+        Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
     start : Fit or None
@@ -181,7 +182,7 @@ class _Search:
     State of the current pair, which `begin` sets:
 
     W, b, value : the best fit so far, with W (n_features, n_tasks), and its objective.
-    A, V, s : the last dual variables A, X^T A for all rows, (n_tasks, n_features), and the sum of A of each task.
+    A, V, s : the last dual variables A, X^T A for all rows, (n_tasks, n_features), and the sum of A over each task.
     bound, best_dual : the best lower bound of the optimum, and its dual variables.
     inside : the working set, bool (n_features,), or (n_features, n_tasks) if `per_task`.
     now : the iterations on the working set, such as `_Steps`.
@@ -210,7 +211,7 @@ class _Search:
         self.b_zero, self.at_zero = solve_at_zero(whole, loss)
 
     def begin(self, regulariser: Regulariser, start: Fit | None) -> None:
-        """Start with a pair, from a fit or from W = 0."""
+        """Begin the search for one pair, from a fit or from W = 0."""
         self.regulariser, self.objective = regulariser, Trace()
         self.t, self.rounds, self.stopped = 0, list[Round](), False
         at = pdhg.begin(self.whole, self.loss, regulariser, start, self.b_zero)
@@ -241,7 +242,7 @@ class _Search:
             self.bound, self.best_dual = bound, self.A
         gradient = self.regulariser.gradient(np.ascontiguousarray(self.V.T))
         self.row_duals = self.regulariser.norm.dual_rows(gradient, **self.regulariser.options)
-        # With contributions for each task but a single working set, a row counts with its largest contribution,
+        # If contributions are per task but the working set is common, a row counts with its largest contribution,
         # relative to the largest contribution in the task.
         if self.row_duals.ndim > self.inside.ndim:
             largest = self.row_duals.max(axis=0, initial=0.0)
@@ -293,7 +294,7 @@ class _Search:
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
 
     def run(self, regulariser: Regulariser, start: Fit | None) -> Fit:
-        """Do rounds for a pair until the gap is certified or the number of iterations is reached."""
+        """Do rounds for one pair until the gap is certified or the number of iterations is reached."""
         self.begin(regulariser, start)
         working_tol = self.tol  # tolerance for gaps in the precision of X
         self.objective.append((0, 0, self.value))
@@ -458,7 +459,7 @@ class _RowSweeps:
 
 
 class _TaskSweeps:
-    """Coordinate descent on all weights of each task, by `descend` of the loss, for a penalty and sparse features."""
+    """Coordinate descent on all weights of each task, by the loss's `descend`, for a penalty and sparse features."""
 
     def __init__(self, search: _Search) -> None:
         whole = search.whole
