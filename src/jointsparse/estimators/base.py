@@ -60,10 +60,11 @@ from jointsparse.schema import (
     whole,
 )
 
-# Default numbers of iterations. A solver that stops at `tol` rarely needs N_ITER_TO_TOL. The other solvers always do
-# N_ITER, the number that Quattoni et al. use.
+# Default numbers of iterations. Solvers that stop at `tol` rarely need N_ITER_TO_TOL iterations. The other solvers
+# always do N_ITER iterations, as Quattoni et al. do.
 N_ITER_TO_TOL, N_ITER = 10_000, 200
-# Choice: radius="auto" is this many natural units, or 1 for a loss that is not listed; see benchmarks/defaults.py.
+# Choice: radius="auto" is this many natural units, or one unit for a loss that is not listed; see
+# benchmarks/defaults.py.
 UNITS = {"squared": 2.0}
 RADII_SPAN = (0.1, 10.0)  # ends of a grid of radii, in natural units of the data; see `learning.scales`
 PENALTIES_SPAN = (1e-3, 1.0)  # ends of a grid of penalties, in natural units: W = 0 is optimal from 1 on
@@ -77,7 +78,7 @@ TINY = np.finfo(float).tiny
 RAW_SPREAD = 100
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
-# What a model file may hold of the fit from which a warm start begins.
+# Specifications of what a model file may hold of the fit from which a warm start begins.
 ROUND = {"n_rows": whole(), "n_iter": whole(), "gap": number(0, nan=True)}
 FIT = {
     "W": array(FLOATS, 1, "in", "tasks"),
@@ -111,7 +112,7 @@ def positional(default: Any) -> Any:
 
 
 def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a method that fits, so that a failure restores the estimator's previous state.
+    """Decorate a fitting method so that a failure restores the estimator's previous state.
 
     An interrupted fit keeps its result.
     """
@@ -132,7 +133,7 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def radius_or_penalty(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
-    """Return the radius or the penalty, whichever is given, and True if it is the penalty.
+    """Return the radius or the penalty, whichever is given, and whether it is the penalty.
 
     The default radius "auto" counts as None if a penalty is given.
     """
@@ -231,7 +232,7 @@ class TaskSamples(NamedTuple):
     weights: np.ndarray
 
     def of(self, rows: np.ndarray) -> TaskSamples:
-        """Return the samples of these rows."""
+        """Return the samples in these rows."""
         return TaskSamples(*(array[rows] for array in self))
 
 
@@ -288,7 +289,7 @@ class Linear(Versioned, BaseEstimator):
         )
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
-        """Return predictions (n_samples, n_tasks) as a DataFrame if the tasks have names, else as they are."""
+        """Return predictions (n_samples, n_tasks) as a DataFrame if the tasks have names, else unchanged."""
         if self._names is None:
             return predicted
         import pandas as pd
@@ -322,7 +323,7 @@ class Linear(Versioned, BaseEstimator):
         name: str = "y",
         classes: Any = None,
     ) -> TaskSamples:
-        """Check samples, and convert y from its coding into numbers and weights.
+        """Check samples, and convert y from its coding to numbers and weights.
 
         Parameters
         ----------
@@ -336,7 +337,7 @@ class Linear(Versioned, BaseEstimator):
         name : str
             Name of y in messages.
         classes : array or None
-            Classes that the user names.
+            All classes that can occur, as passed to `partial_fit`.
         """
         names = np.asarray(y.columns) if hasattr(y, "columns") else None
         if not reset and names is not None and self._names is not None:
@@ -368,7 +369,7 @@ class Linear(Versioned, BaseEstimator):
     def _warn_of_unknown(self, has_samples: np.ndarray, of: str) -> None:
         """Issue one warning that names all tasks without samples.
 
-        has_samples: bool (n_tasks,). of: what y holds for a task, such as "label", for the message.
+        has_samples: bool (n_tasks,). of: the message's word for an entry of y, such as "label".
         """
         names = [name for name, has in zip(names_of_tasks(self, len(has_samples)), has_samples, strict=True) if not has]
         if names:
@@ -443,7 +444,7 @@ class Trained(SelectorMixin, Linear):
     verbose: bool = False
 
     def _norm(self) -> ModuleType:
-        """Return the plug-in of the norm."""
+        """Return the norm module."""
         return pick("norms", self.norm)
 
     def _options_of_norm(self, n_features: int) -> dict[str, Any]:
@@ -491,7 +492,8 @@ class Trained(SelectorMixin, Linear):
     def _grid(self, problem: Problem, given: Any, penalised: bool, name: str) -> np.ndarray:
         """Return radii or penalties in increasing order.
 
-        given: the radii or penalties themselves, or their number; they are then spaced evenly on a logarithmic scale.
+        given: the radii or penalties, or their number. In the latter case they are spaced evenly on a logarithmic
+        scale.
         """
         if are_listed(given):
             grid = np.unique([as_finite(value, f"each of {name}") for value in np.atleast_1d(given)])
@@ -520,8 +522,8 @@ class Trained(SelectorMixin, Linear):
     ) -> tuple[float, Fit]:
         """Fit one radius or penalty with each step size; return the best step size and its fit.
 
-        The step size is NaN if the solver has none. tol: by default the estimator's. options: further arguments of the
-        solver, such as start and watch.
+        The step size is NaN if the solver has none. tol: by default that of the estimator. options: further arguments
+        of the solver, such as start and watch.
         """
         solver, steps = pick("solvers", self.solver), np.array([np.nan])
         require_count(N_ITER if self.n_iter is None else self.n_iter, "n_iter")
@@ -582,7 +584,8 @@ class Trained(SelectorMixin, Linear):
     def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str, problem: Problem) -> None:
         """Set the attributes that describe a fit, and warn if it is not certified to be within tol of the optimum.
 
-        centres: the means that `_pose` subtracted from the targets. ended_by: see `Watch`. problem: what was solved.
+        centres: the means that `_pose` subtracted from the targets. ended_by: see `Watch`. problem: the problem that
+        was solved.
         """
         self.coef_ = np.ascontiguousarray(fitted.W[0].T)
         self.intercept_ = (fitted.b[0] + centres).astype(fitted.b.dtype)
@@ -634,7 +637,7 @@ class Trained(SelectorMixin, Linear):
     ) -> tuple[Problem, np.ndarray]:
         """Return the problem to solve, and the weighted means, (n_tasks,), that are subtracted from the targets.
 
-        The means are 0 for labels and for fits without intercepts. X, Y, weights: arrays of each task, of shapes
+        The means are 0 for labels and for fits without intercepts. X, Y, weights: one array per task, of shapes
         (n_k, n_features), (n_k,) and (n_k,).
         """
         # Targets far from 0 would lose digits, and gaps, which are relative to the objective, would look too small.

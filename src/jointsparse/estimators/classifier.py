@@ -20,7 +20,7 @@ from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.path import OneStrength
 from jointsparse.schema import FLOATS, Sizes, array, labels, one_of, optional
 
-# Numbers that a matrix y may hold under each value of `labels`.
+# Values that a matrix y may contain, for each value of the parameter `labels`.
 CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
 
 
@@ -35,14 +35,14 @@ def has_probabilities(classifier: Any) -> bool:
 
 
 def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequence[Any] | None = None) -> np.ndarray:
-    """Return a and b of each task, (n_tasks, 2), such that logistic(a f + b) is the probability at the decision f.
+    """Return a and b of each task, (n_tasks, 2), such that logistic(a f + b) is the probability at decision value f.
 
     Raises ValueError if a task has no positive or no negative sample.
 
     Parameters
     ----------
     F, Y, weights : array (n_samples, n_tasks)
-        Decisions on held-out samples, and the signs and weights of these samples.
+        Decision values for held-out samples, and the signs and weights of these samples.
     names : list or None
         Names of the tasks, for messages.
     """
@@ -129,11 +129,11 @@ class Labelled(ClassifierMixin, Linear):
         return self.labels == "classes" and self._flat
 
     def _places(self, F: np.ndarray) -> np.ndarray:
-        """Return the indices into `_codes`, (n_samples, 1 or n_tasks), that decisions or signs F predict."""
+        """Return the indices into `_codes`, (n_samples, 1 or n_tasks), that decision values or signs F predict."""
         return F.argmax(axis=1)[:, np.newaxis] if self._flat and F.shape[1] > 1 else (F > 0).astype(int)
 
     def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
-        """Convert labels y, in the coding that `fit` has seen, to signs (n_samples, n_tasks)."""
+        """Convert labels y, coded like the labels passed to `fit`, to signs (n_samples, n_tasks)."""
         classes, codes = self._codes.tolist(), CODES[self.labels]
         Y = y.reshape(len(y), -1)
         if self._has_names() or not set(classes) <= set(codes):
@@ -182,7 +182,7 @@ class Labelled(ClassifierMixin, Linear):
         return np.where(Y > 0, share[1], share[0])
 
     def decision_function(self, X: Any) -> Any:
-        """Return the decisions x·w_k + b_k. A positive decision predicts the positive label of task k.
+        """Return the decision values x·w_k + b_k. A positive value predicts the positive label of task k.
 
         X: (n_samples, n_features), dense or sparse. Returns (n_samples, n_tasks), or (n_samples,) if y was a vector
         with two classes or a vector of labels of a single task.
@@ -196,11 +196,11 @@ class Labelled(ClassifierMixin, Linear):
         return F[:, 0] if self._flat and F.shape[1] == 1 else self._in_frame(F, X)
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of each sample, or its label in each task, in the coding that fit has seen.
+        """Predict the class of each sample, or its label in each task, coded like the labels passed to `fit`.
 
         X: (n_samples, n_features), dense or sparse. Returns (n_samples,) or (n_samples, n_tasks). With three or more
-        classes the class with the largest decision is predicted. Otherwise a task's positive label is predicted where
-        its decision is positive.
+        classes, the class with the largest decision value is predicted. Otherwise a task's positive label is predicted
+        if its decision value is positive.
 
         >>> from jointsparse import JointSparseClassifier
         >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
@@ -215,10 +215,11 @@ class Labelled(ClassifierMixin, Linear):
     def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each class, or of a positive label in each task.
 
-        The probability is the logistic function of the decision, for loss="logistic", or of the decision as rescaled by
-        `calibrate`, for any loss. For three or more classes the probabilities are scaled to add up to 1. Class weights
-        shift the decisions and therefore the probabilities. X: (n_samples, n_features), dense or sparse. Returns
-        (n_samples, n_classes) if y was a vector, and (n_samples, n_tasks) if it was a matrix.
+        The probability is the logistic function of the decision value. This requires loss="logistic", or a classifier
+        with any loss whose decision values `calibrate` has rescaled. For three or more classes the probabilities are
+        scaled to add up to 1. Class weights shift the decision values and therefore the probabilities. X: (n_samples,
+        n_features), dense or sparse. Returns (n_samples, n_classes) if y was a vector, and (n_samples, n_tasks) if it
+        was a matrix.
 
         >>> from jointsparse import JointSparseClassifier
         >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
@@ -239,19 +240,20 @@ class Labelled(ClassifierMixin, Linear):
         return special.log_softmax(L, axis=1) if L.shape[1] > 1 else np.hstack([special.log_expit(-F), L])
 
     def calibrate(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit probabilities to the decisions on held-out samples, separately for each task.
+        """Fit probabilities to the decision values of held-out samples, separately for each task.
 
-        This is Platt's method: the probability at the decision f of task k is logistic(a f + b), where a is
+        This is Platt's method: the probability at decision value f of task k is logistic(a f + b), where a is
         `calibration_[k, 0]` and b is `calibration_[k, 1]`. Unlike scikit-learn's CalibratedClassifierCV, it accepts a
         matrix of labels. Use it with the hinge and the squared loss, and if the classifier was trained with class
-        weights. `predict` still uses the sign of the decision, which may disagree with a probability of 0.5.
+        weights. `predict` still uses the sign of the decision value, which may disagree with the threshold 0.5 of a
+        probability.
 
         Parameters
         ----------
         X : array, DataFrame or sparse matrix (n_samples, n_features)
             Features of held-out samples.
         y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels of these samples, coded as in fit.
+            Labels of these samples, coded like the labels passed to `fit`.
         sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
             Weights of the samples.
 
@@ -314,8 +316,9 @@ class JointSparseClassifier(Labelled, OneStrength):
         The factor lambda of the penalised form, which is an alternative to `radius`. With a penalty of 0, a gap can be
         certified only if the loss vanishes.
     loss : {"logistic", "hinge", "squared"}, default="logistic"
-        Loss function. Labels count as -1 and +1, whatever y holds. "logistic" gives probabilities and ranks rare labels
-        best. "hinge" is the loss of the papers. "squared" is the fastest, but a poor choice for rare labels.
+        Loss function. Labels are converted to -1 and +1, whatever their coding in y. "logistic" gives probabilities and
+        ranks rare labels best. "hinge" is the loss of the papers. "squared" is the fastest, but a poor choice for rare
+        labels.
     solver : {"working_set", "pdhg", "subgradient"}, default="working_set"
         "working_set" and "pdhg" need no step size. They stop when the objective is certified to lie within `tol` of the
         optimum. "working_set" iterates only on the features that matter. "subgradient" is the method of the papers,
@@ -340,16 +343,17 @@ class JointSparseClassifier(Labelled, OneStrength):
         - "01", "signed", "masked": a vector for a single task, or a matrix with one column per task. Its values are
           {0, 1}, {-1, +1}, or {-1, 0, +1} where 0 marks a sample that is not part of the task.
     fit_intercept : bool, default=True
-        Whether each task has an intercept b_k, which is not regularised. The papers have no intercepts; there, the
-        ratio of positives to negatives is the same in all tasks. Without intercepts, tasks with other ratios need
-        class_weight="balanced".
+        Whether each task has an intercept b_k, which is not regularised. The papers have no intercepts, and the
+        ratio of positives to negatives is the same in all of their tasks. Without intercepts, tasks whose ratios differ
+        need class_weight="balanced".
     class_weight : dict, "balanced" or None, default=None
         "balanced" gives the positives and the negatives of a task the same total weight. Use it if `predict` should
-        find rare labels; the predicted probabilities are then too large. A dict holds weights by class, or by label for
-        a matrix y: {0: ..., 1: ...} or {-1: ..., 1: ...}. Classes that are not in the dict have weight 1.
+        find rare labels; the predicted probabilities are then too large. A dict holds the weight of each class, or of
+        each label of a matrix y: {0: ..., 1: ...} or {-1: ..., 1: ...}. Classes that are not in the dict have weight 1.
     feature_weights : array (n_features,) or (n_groups,), above 0, or None, default=None
-        Weights of the features in the norm, or of the groups, in the order of their sorted names. A feature of weight 2
-        costs twice as much. Use them to avoid features that are expensive to measure. Not available for l2.
+        Weights of the features in the norm. With `groups`, weights of the groups, in the order of their sorted names. A
+        feature of weight 2 costs twice as much. Use them to avoid features that are expensive to measure. Not available
+        for l2.
     groups : array (n_features,) or None, default=None
         Name of each feature's group. All features of a group are selected or dropped together, for example the one-hot
         columns of a variable. Available for l1inf and l12.
@@ -360,9 +364,9 @@ class JointSparseClassifier(Labelled, OneStrength):
         "subgradient" ignores it.
     max_time : float or None, above 0, default=None
         Seconds after which fit stops. It keeps its current solution and warns if the gap exceeds `tol`. "subgradient"
-        does not warn; `n_iter_` tells how far it came.
+        does not warn; `n_iter_` holds the number of its iterations.
     callback : function (iteration, objective, gap) or None, default=None
-        Function that is called while fit runs. Fit stops when it returns True. gap is NaN where none is known. After
+        Function that is called while fit runs. Fit stops when it returns True. `gap` is NaN if no gap is known. After
         Ctrl-C, fit raises KeyboardInterrupt: if a gap has been certified by then, the current solution is kept with its
         gap; otherwise the model is unchanged.
     verbose : bool, default=False
@@ -379,7 +383,7 @@ class JointSparseClassifier(Labelled, OneStrength):
     classes_ : ndarray
         The classes if y was a vector. For a matrix y, the names of its columns, or 0, 1, ... if it has no names.
     radius_, penalty_ : float or None
-        The radius or the penalty of the fit; the other one is None.
+        The radius or the penalty of the fit. The one that was not used is None.
     calibration_ : ndarray (n_tasks, 2)
         See `calibrate`.
     duality_gap_ : float
@@ -405,10 +409,10 @@ class JointSparseClassifier(Labelled, OneStrength):
     converts a dense X to CSR if more than 95 % of its entries are 0. Fits are deterministic.
 
     NaN, None and pandas.NA in y stand for unknown labels. A sample with an unknown label is not part of that task. A
-    task without any known label has weights of 0, and fit warns about it. A task in which all labels are positive, or
-    all are negative, is no error. The dtype of `classes_` is that of the known labels, whether or not labels are
-    missing. If y is a DataFrame, its columns name the tasks, and predictions are DataFrames, too. As a transformer, the
-    classifier returns the selected features.
+    task without any known label has weights of 0, and fit warns about it. A task may have only positive or only
+    negative labels. The dtype of `classes_` is that of the known labels, whether or not labels are missing. If y is a
+    DataFrame, its columns name the tasks, and predictions are DataFrames, too. As a transformer, the classifier returns
+    the selected features.
 
     For a single task, and for tasks that need not share their features, scikit-learn's LogisticRegression (with an l1
     penalty for sparsity) is the better tool. For classes that no linear function separates, use its other estimators.

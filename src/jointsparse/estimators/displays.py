@@ -13,7 +13,7 @@ MOST_NAMES = 40  # more tick labels on an axis would overlap
 
 
 def _axes(n: int, axes: Any, size: tuple[float, float]) -> tuple[Any, list[Any]]:
-    """Return a figure and n axes of it: the given axes, or a column of new ones."""
+    """Return a figure and n of its axes: the given axes, or a column of new axes."""
     if axes is not None:
         given = list(np.ravel(np.asarray(axes, dtype=object)))
         require(len(given) == n, f"ax must hold {n} Axes, got {len(given)}")

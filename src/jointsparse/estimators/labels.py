@@ -108,7 +108,7 @@ def _of_one_type(objects: np.ndarray) -> np.ndarray:
         and min(values, default=-1) >= 0
         and not any(issubclass(kind, float | np.inexact) for kind in types)
     ):
-        array = np.array(values, dtype=np.uint64)  # NumPy makes floats of integers that lie on both sides of 2^63
+        array = np.array(values, dtype=np.uint64)  # by default, NumPy converts integers on both sides of 2^63 to float
     return array.reshape(objects.shape)
 
 

@@ -1,7 +1,7 @@
 """Online learning: projected subgradient steps on one example or a few at a time.
 
-W <- P(W - eta0 / sqrt(t) * subgradient), see Zinkevich (ICML 2003). Quattoni et al. (2009), sec. 7, name the l1,inf
-ball as future work; Duchi et al. (2008), sec. 7, use the l1 ball. `learning.lazy` implements the steps.
+W <- P(W - eta0 / sqrt(t) * subgradient), see Zinkevich (ICML 2003). Quattoni et al. (2009), sec. 7, leave the l1,inf
+ball to future work; Duchi et al. (2008), sec. 7, use the l1 ball. `learning.lazy` implements the steps.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _require_lazy(lazy: Any, sizes: Sizes) -> None:
     )
 
 
-# What a model file may hold of the weights of dense steps (`Eager`) and of sparse steps (`Lazy`).
+# Specifications of the weights in a model file, for dense steps (`Eager`) and sparse steps (`Lazy`).
 DOUBLE = (np.dtype(np.float64),)
 STEPPED = {"norm": plug_in("norms"), "radius": number(0), "t": whole()}
 WARM = {"theta": number(), "bound": number(), "mu": array(DOUBLE, "mu")}
@@ -113,7 +113,7 @@ class OnlineJointSparseClassifier(Labelled):
     radius : float, at least 0, default=1.0
         Bound on ||W||, which the papers call C. A larger radius means less regularisation.
     loss : {"hinge", "logistic", "squared"}, default="hinge"
-        Loss function. Labels count as -1 and +1, whatever y holds.
+        Loss function. Labels are converted to -1 and +1, whatever their coding in y.
     eta0 : float, greater than 0, default=1.0
         First step size.
     labels : {"classes", "01", "signed", "masked"}, default="classes"
@@ -139,7 +139,7 @@ class OnlineJointSparseClassifier(Labelled):
     t_ : int
         Number of steps so far.
     n_iter_ : int
-        Number of passes that `fit` has made.
+        Number of passes over the samples in the last call of `fit`.
     classes_, n_features_in_, feature_names_in_
         As in JointSparseClassifier.
 
@@ -150,9 +150,10 @@ class OnlineJointSparseClassifier(Labelled):
     Notes
     -----
     With the norms l1inf and l1, a step on a CSR matrix touches only the features that its examples contain. For k
-    non-zeros, m tasks and d features it takes amortised O(k m (log d + log m)) time. All other steps take O(d m). The
-    type of the first samples decides which kind of step is used for all later ones. A dense X is faster if the examples
-    contain more than a few percent of the features (more than one percent for l1). The weights are float64 for any X.
+    non-zeros, m tasks and d features it takes amortised O(k m (log d + log m)) time. All other steps take O(d m).
+    Whether the first samples are sparse or dense decides which kind of step is used for all later samples. A dense X is
+    faster if the examples contain more than a few percent of the features (more than one percent for l1). The weights
+    are float64 for any X.
 
     References
     ----------
@@ -226,8 +227,8 @@ class OnlineJointSparseClassifier(Labelled):
         Raises
         ------
         ValueError
-            If the input or a parameter is invalid, or if norm, radius or labels have changed since the first step. The
-            estimator then keeps its previous state.
+            If the input or a parameter is invalid, or if `norm`, `radius` or `labels` have changed since the first
+            step. The estimator then keeps its previous state.
         """
         self._check_parameters()
         require(

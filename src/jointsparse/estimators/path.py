@@ -34,13 +34,13 @@ class Path(NamedTuple):
     penalised : bool
         True if the strengths are penalties, False if they are radii.
     coef : ndarray (n_points, n_tasks, n_features)
-        W of each point, transposed.
+        W at each point, transposed.
     intercept : ndarray (n_points, n_tasks)
-        b of each point.
+        b at each point.
     objective : ndarray (n_points,)
-        Objective of each point.
+        Objective at each point.
     gap : ndarray (n_points,)
-        Certified relative duality gap of each point.
+        Certified relative duality gap at each point.
     """
 
     strength: np.ndarray
@@ -116,8 +116,8 @@ class OneStrength(Trained):
         X : array, DataFrame or sparse matrix (n_samples, n_features)
             Features.
         y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels in the coding that the parameter `labels` names, or the targets of a regressor. NaN, None and
-            pandas.NA stand for unknown labels and targets.
+            Labels, coded as the parameter `labels` says, or the targets of a regressor. NaN, None and pandas.NA stand
+            for unknown labels and targets.
         sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
             Weights of the samples. A weight of 2 has the same effect as repeating the sample.
 
@@ -143,8 +143,8 @@ class OneStrength(Trained):
         Parameters
         ----------
         tasks : list of pairs (X_k, y_k), or mapping from task names to such pairs
-            Features (n_k, n_features) and labels or targets (n_k,) of each task. Labels have the coding that the
-            parameter `labels` names. With "classes" all tasks must have the same two classes.
+            Features (n_k, n_features) and labels or targets (n_k,) of each task. Labels are coded as the parameter
+            `labels` says. With "classes" all tasks must have the same two classes.
         sample_weight : list of arrays (n_k,), at least 0, or None
             Sample weights of each task.
 
@@ -180,7 +180,7 @@ class OneStrength(Trained):
         ]
         of_tasks = [labels.y for _, labels, _ in read]
         alike = all(y_k.dtype == of_tasks[0].dtype for y_k in of_tasks)
-        # Where dtypes differ, objects keep the labels as they are: np.concatenate would turn numbers into text.
+        # If dtypes differ, arrays of objects keep the labels unchanged: np.concatenate would turn numbers into text.
         y = np.concatenate(of_tasks if alike else [y_k.astype(object) for y_k in of_tasks])
         y = Labels.read(y, numeric=self._numeric).y
         self._learn_coding(y, classes=y)
@@ -203,11 +203,11 @@ class OneStrength(Trained):
     ) -> Path:
         """Compute a regularisation path, without changing the estimator.
 
-        The path consists of radii, or of penalties if the estimator has `radius=None` and any penalty. Radii range from
-        a tenth of the natural unit of the data to ten times this unit. The path ends early if a larger radius could
-        not change the fit. Penalties range from a thousandth of the smallest penalty for which W = 0 is optimal up to
-        this penalty. `PathDisplay` plots a path. To choose a radius or penalty, use an estimator with cross-validation.
-        The parameters warm_start, max_time, callback and verbose have no effect here.
+        The path consists of radii, or of penalties if the estimator has `radius=None` and a penalty. Radii range from a
+        tenth of the natural unit of the data to ten times this unit. The path ends early if a larger radius could not
+        change the fit. Penalties range from a thousandth of the smallest penalty for which W = 0 is optimal up to this
+        penalty. `PathDisplay` plots a path. To choose a radius or penalty, use an estimator with cross-validation. The
+        parameters warm_start, max_time, callback and verbose have no effect here.
 
         Parameters
         ----------

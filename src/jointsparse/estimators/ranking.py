@@ -47,8 +47,8 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
         - task: name of the task, or its number.
         - positives, negatives: number of samples with a positive and with a negative label.
         - auc, low, high: area under the ROC curve, and the limits of its 95 % confidence interval (Newcombe 2006).
-        - average_precision, precision_at_10: the results do not depend on the order of samples with equal scores.
-        - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and the same with Holm's
+        - average_precision, precision_at_10: neither depends on the order of samples with equal scores.
+        - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and that p-value with Holm's
           correction for the number of tasks. The p-value is from the normal approximation of the Mann-Whitney test. It
           is inaccurate for fewer than three positives, and too large if many scores are equal.
 
@@ -189,7 +189,7 @@ def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, n
 
 
 def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> np.ndarray:
-    """Return the decisions or probabilities of a model in the shape of the labels `truth`."""
+    """Return the decision values or probabilities of a model in the shape of the labels `truth`."""
     score = getattr(model, "decision_function", None) or getattr(model, "predict_proba", None)
     require(score, f"model must have decision_function or predict_proba, got {type(model).__name__}")
     scores = score(X)  # type: ignore[misc]

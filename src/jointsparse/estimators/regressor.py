@@ -22,7 +22,7 @@ class Targets(MultiOutputMixin, RegressorMixin, Linear):
     def predict(self, X: Any) -> Any:
         """Predict the targets, x·w_k + b_k.
 
-        X: (n_samples, n_features), dense or sparse. Returns (n_samples,) if y was a vector in fit, else
+        X: (n_samples, n_features), dense or sparse. Returns (n_samples,) if y was a vector in `fit`, else
         (n_samples, n_tasks).
         """
         F = self._margins(X)
@@ -64,9 +64,9 @@ class JointSparseRegressor(Targets, OneStrength):
 
     Attributes
     ----------
-    coef_ : ndarray (n_tasks, n_features), or (n_features,) for y a vector
+    coef_ : ndarray (n_tasks, n_features), or (n_features,) if y is a vector
         The weights W, transposed. Features that are not selected have exact zeros.
-    intercept_ : ndarray (n_tasks,), or float for y a vector
+    intercept_ : ndarray (n_tasks,), or float if y is a vector
         The intercepts b.
     selected_features_, radius_, penalty_, duality_gap_, objective_, n_iter_, n_features_in_, feature_names_in_
         See JointSparseClassifier.

@@ -61,7 +61,7 @@ LEAST_GAIN = 0.5  # Choice: a path ends unless larger radii improve the score by
 WIDTH = PATIENCE  # number of radii that are tried in one round
 
 
-# What a model file may hold of the search for one norm.
+# Specifications of what a model file may hold of the search with one norm.
 RESULTS = {
     "grid": array(FLOATS, "points", low=0),
     **dict.fromkeys(("scores", "gaps"), array(FLOATS, "points", "folds", nan=True)),
@@ -77,7 +77,7 @@ class Scored(NamedTuple):
 
     scores, gaps, features : lists by increasing strength
         Scores on the held-out samples of the split, certified gaps, and numbers of selected features. If time ran out,
-        the less regularised fits are missing.
+        the least regularised fits are missing.
     ended : bool
         True if a larger radius could not change the fit.
     largest : Fit
@@ -91,7 +91,7 @@ class Scored(NamedTuple):
     largest: Fit
 
 
-FIT_FIELDS = "scores", "gaps", "features"  # fields of Scored that hold a number per fit
+FIT_FIELDS = "scores", "gaps", "features"  # fields of Scored that hold one value per fit
 
 
 class Round(NamedTuple):
@@ -102,7 +102,7 @@ class Round(NamedTuple):
 
 
 class _Classified(Labelled):
-    """A classifier that returns given decisions, to be passed to scorers."""
+    """A classifier with given decision values, to be passed to scorers."""
 
     def __init__(self, loss: str, classes: np.ndarray, decisions: np.ndarray) -> None:
         super().__init__(loss=loss)
@@ -116,7 +116,7 @@ class _Classified(Labelled):
 
 
 class _Regressed(Targets):
-    """A regressor that returns its only feature as prediction, to be passed to scorers."""
+    """A regressor that returns its only feature as its prediction, to be passed to scorers."""
 
     _flat = True
 
@@ -186,8 +186,8 @@ def choose(
 def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
     """Return a stratum for each sample, (n_samples,), for folds over which rare labels are spread evenly.
 
-    The stratum of a sample is the number of its rarest label, or -1 if it has no labels. Strata of fewer than n_folds
-    samples are merged into the largest one. Y: (n_samples, n_tasks) of -1, 0, +1.
+    The stratum of a sample is the index of its rarest label, or -1 if it has no labels. Strata of fewer than n_folds
+    samples are merged into the largest one. Y: (n_samples, n_tasks), with entries -1, 0 and +1.
     """
     order = np.argsort((Y > 0).sum(axis=0), kind="stable")
     positive = Y[:, order] > 0
@@ -227,11 +227,11 @@ class Search(Trained):
         super().__setstate__(state | {"norm_": state.get("norm")} if lacks_norm else state)
 
     def _norm(self) -> ModuleType:
-        """Return the plug-in of the norm that is being tried or, after the search, of the chosen norm."""
+        """Return the module of the norm that is being tried or, after the search, of the chosen norm."""
         return pick("norms", self.norm_)
 
     def _norms(self) -> list[str]:
-        """Return the names of the norms to try. For "auto" these are all that support the given groups and weights."""
+        """Return the names of the norms to try. "auto" means all norms that support the given groups and weights."""
         names = room("norms")
         if not isinstance(self.norm, str) or self.norm != "auto":
             known = isinstance(self.norm, str) and self.norm in names
@@ -244,7 +244,7 @@ class Search(Trained):
         return [name for name in names if all(getattr(pick("norms", name), flag) for flag in needed)]
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
-        """Score decisions or predictions f for signs or targets y with weights c; NaN if the score is undefined."""
+        """Score predictions or decision values f for targets or signs y with weights c; NaN if that is undefined."""
         raise NotImplementedError
 
     def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
@@ -311,7 +311,7 @@ class Search(Trained):
         return self._train_one(problem, centres, radius, penalty, watch)
 
     def _given(self) -> tuple[Any, bool]:
-        """Return radii or penalties as the user passed them, and True if they are penalties."""
+        """Return the radii or penalties as the user passed them, and whether they are penalties."""
         values, penalised = radius_or_penalty(self.radii, self.penalties, "radii and penalties")
         if not penalised and isinstance(values, str):
             require(values == "auto", f"radii must be 'auto', a list of radii or their number, got {values!r}")
@@ -333,7 +333,7 @@ class Search(Trained):
         penalised: bool,
         watch: Watch,
     ) -> None:
-        """Score radii or penalties for each norm to try, and warn if time ran out. watch: for all folds together."""
+        """Score radii or penalties for each norm to try, and warn if time ran out. watch: limits all folds."""
         norms, missed = self._norms(), []
         self.results_by_norm_: dict[str, dict[str, np.ndarray]] = {}
         for i, norm in enumerate(norms):
@@ -360,7 +360,7 @@ class Search(Trained):
     ) -> bool:
         """Score radii or penalties for the current norm. Return True if time ran out before all of them were tried.
 
-        values: radii or penalties as the user passed them. watch: for the folds of this norm.
+        values: radii or penalties as the user passed them. watch: limits the time of this norm's folds.
         """
         if isinstance(values, str) and not penalised:
             return self._extend(samples, splits, self._scales(problem).radius, watch)
@@ -371,7 +371,7 @@ class Search(Trained):
     def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
         """Score automatic radii, in the order of `radii.next_step`. Return True if time ran out.
 
-        If the scores fall early, a ball ten times larger is tried before the path ends. watch: for the folds.
+        If the scores fall early, a ball ten times larger is tried before the path ends. watch: limits the folds' time.
         """
         tried: list[int] = []
         scored: list[Round] = []  # by increasing radius
@@ -478,7 +478,7 @@ class Search(Trained):
         return Scored(scores + n * scores[-1:], gaps + n * gaps[-1:], features + n * features[-1:], ended, fits[-1])
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        """Score decisions or predictions F (n_samples, n_tasks) of held-out samples; NaN if no task has a score."""
+        """Score decision values or predictions F (n_samples, n_tasks) of held-out samples; NaN if no task has a score."""
         by_task = self._scores_of(*(array[:, self._counted] for array in (held_out.Y, F, held_out.weights)))
         known = by_task[~np.isnan(by_task)]
         return float(known.mean()) if len(known) else np.nan
@@ -552,16 +552,16 @@ class Search(Trained):
 class JointSparseClassifierCV(Labelled, Search):
     """`JointSparseClassifier` whose radius or penalty is chosen on held-out samples.
 
-    The choice is the radius with the highest score, averaged over the validation tasks and the folds. Among equally
-    good radii it is the most regularised one. Fits on the folds stop at a relative duality gap of 3 %, or at `tol` if
-    it is larger; the final fit stops at `tol`.
+    The choice is the radius or penalty with the highest score, averaged over the validation tasks and the folds. Among
+    equally good values, the most regularised one is chosen. Fits on the folds stop at a relative duality gap of 3 %, or
+    at `tol` if it is larger; the final fit stops at `tol`.
 
     Parameters
     ----------
     norm : a name in `jointsparse.norms.NORMS`, or "auto", default="l1inf"
-        "auto" tries all norms on the same held-out samples and chooses one as `selection` says. It takes as long as the
-        searches with all norms together. The number of features of a norm is the mean over its fits on the folds. Norms
-        that do not support `groups` or `feature_weights` are left out if these parameters are given.
+        "auto" tries all norms on the same held-out samples and chooses one according to `selection`. This takes as long
+        as one search per norm. The number of features of a norm is the mean over its fits on the folds. Norms that do
+        not support `groups` or `feature_weights` are left out if these parameters are given.
     loss, solver, n_iter, tol, normalisation, labels, fit_intercept, class_weight
         See JointSparseClassifier. "balanced" class weights are computed from all samples, not per fold.
     feature_weights, groups, positive
@@ -575,23 +575,23 @@ class JointSparseClassifierCV(Labelled, Search):
         Radii to try. "auto" starts around the natural unit of the data, with four radii per factor of ten, and extends
         the path in both directions. It ends when the best radius is inside the path, when larger radii improve the
         score by less than half a standard error over the folds, or when a larger radius could not change the fit. An
-        int is the number of radii, from a tenth of the unit to ten times the unit. Pass None together with `penalties`.
-        With norm="auto", each norm has radii or penalties of its own, so they cannot be listed.
+        integer is the number of radii, from a tenth of the unit to ten times the unit. Pass None together with
+        `penalties`. With norm="auto", each norm has radii or penalties of its own, so they cannot be listed.
     penalties : int, sequence of float, or None, at least 0, default=None
         Penalties to try if radii is None. An int is the number of penalties, from a thousandth of the smallest penalty
         for which W = 0 is optimal up to this penalty.
     eta0 : sequence of float, greater than 0, default=(0.1, 1.0, 10.0, 100.0)
-        First step sizes of "subgradient". The one with the lowest training objective is used. The other solvers ignore
-        them.
+        First step sizes of "subgradient". The step size with the lowest training objective is used. The other solvers
+        ignore them.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, as in scikit-learn. They are not used if X_val is passed to fit. An int means stratified folds: by class
         if y is a vector, and by the rarest label of each sample, after shuffling with a fixed seed, if y is a matrix.
         Use `GroupKFold(5).split(X, y, groups)` to keep groups of samples together.
     scoring : str, scorer, callable or None, default=None
-        Any scikit-learn scorer. None is the AUC of each task, or of each class against the rest, averaged. If y is a
-        vector of classes, a scorer is called once per fold with the classes of validation_tasks, if they are two or
-        more. Otherwise it is called for each task with labels 0 and 1 and an X without columns, and its scores are
-        averaged.
+        Any scikit-learn scorer. None means the AUC, averaged over the tasks, or over the classes, each against the
+        rest. If y is a vector of classes, a scorer is called once per fold with the classes of `validation_tasks`, if
+        there are at least two. Otherwise it is called for each task with labels 0 and 1 and an X without columns, and
+        its scores are averaged.
     selection : {"best", "one_standard_error"} or None, default=None
         None chooses the radius with the best score. With norm="auto" it then chooses the norm with the fewest features
         among the norms whose scores lie within one standard error of the best one; with a single split it chooses the
@@ -609,7 +609,7 @@ class JointSparseClassifierCV(Labelled, Search):
     norm_ : str
         The chosen norm.
     radius_, penalty_ : float or None
-        The chosen radius or penalty; the other one is None.
+        The chosen radius or penalty. The one that was not searched is None.
     eta0_ : float
         The chosen first step size, NaN if the solver has none.
     grid_ : ndarray (n_grid,)
@@ -713,7 +713,7 @@ class JointSparseRegressorCV(Targets, Search):
         Folds, as in scikit-learn. They are not used if X_val is passed to fit. An int means folds that are shuffled
         with a fixed seed.
     scoring : str, scorer, callable or None, default=None
-        Any scikit-learn scorer, which is called for each target; the scores are averaged. None is R^2.
+        Any scikit-learn scorer, which is called for each target; the scores are averaged. None means R^2.
 
     Attributes
     ----------

@@ -24,7 +24,7 @@ class Watch:
     Parameters
     ----------
     callback : function (iteration, objective, gap) or None
-        Function that ends the fit by returning True. gap is NaN if the solver has no certificate.
+        Function that ends the fit by returning True. `gap` is NaN if the solver has no certificate.
     max_time : float or None
         Positive number of seconds after which the fit ends.
     verbose : bool

@@ -24,8 +24,7 @@ class Trace(list[tuple[int, Any, Any]]):
 class Best:
     """Record of the best iterate of each pair (eta0, radius), and of the objectives of all iterates.
 
-    Choice: the papers do not say which iterate is kept. As usual, it is the iterate with the
-    smallest objective.
+    Choice: the papers do not say which iterate is kept. As usual, it is the iterate with the smallest objective.
     """
 
     def __init__(self, problem: Problem, n_pairs: int, objective: Trace) -> None:

@@ -230,7 +230,7 @@ class Problem:
         return other
 
     def together(self) -> "Problem":
-        """Return the problem with all tasks in one part, if they share X or have equally many, few samples.
+        """Return the problem with all tasks in one part, if they share X or each X_k is small and of the same shape.
 
         A product is then a single call for all tasks. The new problem can only be solved for one pair at a time. Its y
         and c are (n, n_tasks). `arranged` converts dual variables from one form to the other. If the tasks cannot be
