@@ -478,7 +478,7 @@ class Search(Trained):
         return Scored(scores + n * scores[-1:], gaps + n * gaps[-1:], features + n * features[-1:], ended, fits[-1])
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        """Score decision values or predictions F (n_samples, n_tasks) of held-out samples; NaN if no task has a score."""
+        """Score predictions or decision values F (n_samples, n_tasks) of held-out samples; NaN if no task is scored."""
         by_task = self._scores_of(*(array[:, self._counted] for array in (held_out.Y, F, held_out.weights)))
         known = by_task[~np.isnan(by_task)]
         return float(known.mean()) if len(known) else np.nan

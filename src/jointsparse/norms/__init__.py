@@ -2,11 +2,11 @@
 
 A norm is a module with four functions of a matrix W (n_features, n_tasks), whose rows are features:
 
-- ``norm(W)`` and ``dual_norm(W)`` return a float, or one number per task;
+- ``norm(W)`` and ``dual_norm(W)`` return a float, or an array with one number per task;
 - ``project(W, radius, *, out=None, positive=False)`` returns the nearest matrix whose norm is at most ``radius`` (the
   papers' C);
-- ``prox(W, step, *, positive=False)`` minimises 1/2 ||B - W||^2 + step * norm(B). For a norm per task, the norms of all
-  tasks are added.
+- ``prox(W, step, *, positive=False)`` minimises 1/2 ||B - W||^2 + step * norm(B). If each task has its own norm, the
+  norms of all tasks are added.
 
 With ``positive=True`` the minimisation is restricted to B >= 0. Every norm depends only on |W| and grows with it, so
 this gives the same result as replacing W by max(W, 0). A solver of such a problem uses ``dual_norm(max(V, 0))`` in its
@@ -18,8 +18,8 @@ Six constants state what a norm can do:
   (n_tasks,), ``radius`` and ``step`` may be arrays of this shape, and W may be a vector, which stands for a single task
   and has a float as its norm.
 - ``SPARSE``: True if the balls have corners where weights are 0. The module then has ``dual_rows(W)``, whose maximum
-  over the rows is ``dual_norm(W)``: an array (n_features,) or, for a norm per task, (n_features, n_tasks).
-- ``WEIGHTED``: True if all functions take ``weights=``, one positive number s_i per feature, which holds for all tasks.
+  over the rows is ``dual_norm(W)``: an array (n_features,) or, if each task has its own norm, (n_features, n_tasks).
+- ``WEIGHTED``: True if all functions take ``weights=``, one positive number s_i per feature, the same for all tasks.
   The norm is then the norm of the matrix with rows s_i W_i, and its dual is the dual norm of the rows W_i / s_i.
 - ``GROUPED``: True if all functions take ``groups=``, the group number of each feature, from 0 to n_groups - 1. All
   entries of a group then count as one row. Weights and the result of ``dual_rows`` have one entry per group,
@@ -46,15 +46,15 @@ is W. They raise ValueError for NaN, infinity, a wrong shape, and a negative rad
 
 The projections guarantee the following, which `trials/projections.py` checks against exact arithmetic:
 
-- A matrix inside the ball comes back bit for bit.
+- A matrix inside the ball is returned unchanged, bit for bit.
 - Signs are kept, and no entry grows.
 - The result meets the radius with a relative error of at most 1e-12, or 1e-6 in float32.
 - Entries have an error of at most 1e-14 of the largest entry, or 4e-6 in float32.
-- Numbers near the largest float do not overflow, and one matrix may have entries from 1e-150 to 1e150.
+- Numbers near the largest float do not overflow, and a single matrix may have entries from 1e-150 to 1e150.
 - Multiplying matrix and radius by a power of two multiplies the result by the same power.
 - A radius below 1e-300 of the norm may give 0, and subnormal results are rounded towards 0.
 
-To add a norm, write a module beside the existing ones, add its name to ``NORMS``, and add its expression to
+To add a norm, write a module next to the existing ones, add its name to ``NORMS``, and add its expression to
 tests/oracles_convex.py. Norms do not import each other, except for `l12`, which projects by means of `l1` and `l2`.
 `rows` holds the helpers that the norms share. Sparse updates in the l1 ball are in `learning.l1_sparse`.
 """

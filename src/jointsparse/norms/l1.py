@@ -73,7 +73,8 @@ def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
     s, rho = 0.0, 0
     random = np.uint64(1)
     while start < end:
-        # Choice: the paper's random pivot comes from a fixed pseudo-random sequence, so that results are reproducible.
+        # Choice: the pivot, random in the paper, comes from a fixed pseudo-random sequence, so that results are
+        # reproducible.
         random = random * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         pivot = u[start + np.int64((random >> np.uint64(33)) % np.uint64(end - start))]
         # Partition U into larger (up to `tied`), equal (up to `smaller`) and smaller entries.
@@ -100,7 +101,7 @@ def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
 
 @np.errstate(over="ignore")
 def theta_of_paper(method: Method, v: Floats, z: float) -> float:
-    """Return theta by a method of the paper, or minus infinity for "newton", inside the ball, and if sums overflow."""
+    """Return theta by a method of the paper; minus infinity for "newton", inside the ball, or if sums overflow."""
     u = np.abs(v).astype(np.float64)
     if method == "newton" or not 0.0 < z < u.sum() < np.inf:
         return -np.inf
@@ -119,7 +120,7 @@ DONE = 1  # theta is found
 ALONE = 2  # sweeps cannot improve this column further: `newton` solves it separately after the sweeps
 
 INSIDE = -1.0  # value of theta that marks a column inside the l1 ball
-# Values that a number of positive entries may have instead:
+# Special values in place of a number of positive entries:
 NO_GUESS = -1.0  # there is no theta to start from
 CERTAIN = -1.0  # theta needs no check, because the column is inside its ball or its projection is 0
 
@@ -189,7 +190,7 @@ def block_above(v, theta):  # type: ignore[no-untyped-def]
 
 @njit
 def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
-    """Write first + i for every |v_i| > theta."""
+    """Write `first` + i to `candidates` for every i with |v_i| > theta."""
     n_candidates = 0
     for i in range(v.size):
         if abs(v[i]) > theta:
@@ -249,7 +250,7 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
             step = rest if plain else step_from_guess(excess, count, z)
             previous, theta = count, v.dtype.type(theta + step)
         elif bounded or plain:
-            # Exit 3: z is lost by rounding beside the largest entries, which share it equally.
+            # Exit 3: z is so small that rounding loses it next to the largest entries, which share it equally.
             top = largest_entry(v)
             tied = float(np.sum(np.abs(v) == top))
             return top, -z / tied, tied
@@ -843,7 +844,7 @@ def project(
     Returns
     -------
     B : array of W's shape and dtype
-        A column of W (or of max(W, 0)) inside its ball comes back bit for bit. Zeros stay zeros, and no entry grows.
+        A column of W (or of max(W, 0)) inside its ball is returned bit for bit. Zeros stay zeros, and no entry grows.
         The norm of the other columns equals the radius with a relative error of at most 1e-12 in float64 and 1e-6 in
         float32.
 
@@ -987,7 +988,7 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
     v : array (n,) or (n, n_tasks)
         Real and finite numbers of any sign.
     z : float or array (n_tasks,)
-        Non-negative bound of the sum of every column.
+        Non-negative bound on the sum of every column.
     method : "newton", "pivot" or "sort"
         Algorithm, as in `project`.
     out : array of v's shape and dtype, optional

@@ -80,7 +80,7 @@ def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Ve
 
 @np.errstate(over="ignore")
 def lengths_of(W: Floats, groups: Groups | None) -> Vector:
-    """Return the l2 length of each row or, with groups, of all entries of each group; infinity if it overflows."""
+    """Return the l2 length of each row or, with groups, of each group's entries. Lengths may overflow to infinity."""
     lengths = np.empty(len(W))
     if groups is None and plain_lengths(W, lengths):
         return lengths
@@ -99,7 +99,7 @@ def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float]
 
 
 def _shorten_plain(W: Floats, shorter: Callable[[Vector, float], Vector], B: Floats) -> bool:
-    """Shorten rows like `_shorten`, without scaling. Return False, with nothing written, if `plain_lengths` does."""
+    """Shorten rows like `_shorten`, without scaling. If `plain_lengths` fails, write nothing and return False."""
     lengths = np.empty(len(W))
     if not plain_lengths(W, lengths):
         return False
@@ -251,7 +251,7 @@ def project(
     Returns
     -------
     B : array of W's shape and dtype
-        If W (or max(W, 0)) is inside the ball, it comes back bit for bit.
+        If W (or max(W, 0)) is inside the ball, it is returned bit for bit.
 
     Raises
     ------

@@ -116,7 +116,7 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
-    """Write sum and maximum of |W_ij| for each row. bits: W read as integers. NaN and infinity show in the sums."""
+    """Write the sum and maximum of |W_ij| for each row. bits: W read as integers. NaN and infinity show in the sums."""
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
     tops = np.empty(W.shape[0], bits.dtype)
     for i in range(W.shape[0]):
@@ -135,7 +135,7 @@ def compensated_sum(x):  # type: ignore[no-untyped-def]
 
 
 def statistics(W: Floats) -> tuple[Vector, Vector]:
-    """Return sum and maximum of |W_ij| for each row. Sums may overflow to infinity. Non-finite W raise ValueError."""
+    """Return the sum and maximum of |W_ij| for each row. Sums may overflow. Raises ValueError if W is not finite."""
     sums, maxima = np.zeros(len(W)), np.zeros(len(W))
     if W.size:
         row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima)
@@ -148,7 +148,7 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
 
 @np.errstate(over="ignore")
 def group_statistics(W: Floats, groups: Groups | None) -> tuple[Vector, Vector]:
-    """Return sum and maximum of |W_ij| for each group or, if `groups` is None, for each row."""
+    """Return the sum and maximum of |W_ij| for each group or, if `groups` is None, for each row."""
     sums, maxima = statistics(W)
     return (sums, maxima) if groups is None else (groups.reduce(np.add, sums), groups.reduce(np.maximum, maxima))
 
@@ -304,7 +304,7 @@ def last_step(mu, slopes, radius, squares):  # type: ignore[no-untyped-def]
 
     Returns the change of theta, and the slope of -N, which is set to infinity if no row survives.
     """
-    # When a row reaches zero, the other rows have more to give up, hence the loop.
+    # When a row reaches zero, the other rows have more to lose, hence the loop.
     steps = 0.0
     while True:
         slope, dies = 0.0, False
@@ -328,7 +328,7 @@ def last_step(mu, slopes, radius, squares):  # type: ignore[no-untyped-def]
 def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type: ignore[no-untyped-def]
     """Replace the set of every row by its entries above mu, and then mu by the mu(theta) that follows from the set.
 
-    k holds the sizes of the sets. On entry its sign says what mu is; on exit all k are positive, and slopes = 1 / k.
+    k holds the set sizes. On entry the sign of k says what mu is; on exit all k are positive, and slopes = 1 / k.
 
     =====  =============================================================================================
     k > 0  mu is a lower bound of mu(theta), which follows from the set of the k largest entries
@@ -336,7 +336,8 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type:
     k = 0  mu is an arbitrary guess, and there is no set yet
     =====  =============================================================================================
 
-    Rows that are dead at theta are removed: the first n_alive entries of rows, mu, k and slopes belong to the others.
+    Rows that are dead at theta are removed: the first n_alive entries of `rows`, `mu`, `k` and `slopes` belong to the
+    other rows.
 
     Returns
     -------
@@ -361,7 +362,7 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type:
         # Counting alone takes half the time. The excess is needed only if the set changes or mu comes from no set.
         if count <= 0 or max(count_and_excess(W[i], level, None)[0], 1) != count:
             count, excess = count_and_excess(W[i], level, True)
-            if count == 0:  # the guess was too high, or theta is lost by rounding beside the row's maximum
+            if count == 0:  # the guess was too high, or theta is lost by rounding next to the row's maximum
                 count, excess = W.dtype.type(1), W.dtype.type(maxima[i] - level)
             inverse = 1.0 / count
             new_mu = level + (excess - theta) * inverse
@@ -400,14 +401,14 @@ def newton_with_sets(W, radius, sums, maxima, theta, rows, mu, squares):  # type
     mu_i are a better set. theta grows until the sets repeat. A row is dead for good as soon as theta exceeds its sum.
 
     rows: the rows to consider. mu: an arbitrary guess for each of them. Returns theta, the number of surviving rows,
-    and the slope of -N, which is infinite if the radius is lost by rounding. Afterwards the first entries of rows and
-    mu belong to the surviving rows.
+    and the slope of -N, which is infinite if the radius is lost by rounding. Afterwards the first entries of `rows`
+    and `mu` belong to the surviving rows.
     """
     share, rounding = 1.0 / W.shape[1], 4 * np.finfo(W.dtype).eps
     k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
         n_alive, total, slope, unchanged, improved = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares)
-        if n_alive == 0:  # the radius is lost by rounding beside the row sums
+        if n_alive == 0:  # the radius is lost by rounding next to the row sums
             return theta, 0, np.inf
         rows, mu, k, slopes = rows[:n_alive], mu[:n_alive], k[:n_alive], slopes[:n_alive]
         # A negative step comes from rounding or from poor sets, because theta is known to be a lower bound.
@@ -453,7 +454,7 @@ def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-u
 
     warm holds the theta of a warm start and its lower bound from `theta_bound`, and mu holds the levels of the warm
     start. All three are overwritten with the values for W. Zeros mean that there is no warm start. squares: the squared
-    weights (see `_levels_weighted`), or None. The slope is infinite if the radius is lost by rounding beside the row
+    weights (see `_levels_weighted`), or None. The slope is infinite if the radius is lost by rounding next to the row
     sums.
     """
     m, share = W.shape[1], 1.0 / W.shape[1]
@@ -572,9 +573,9 @@ def careful_levels(
 ) -> tuple[float, Vector]:
     """Return theta and mu for the rows or groups of a non-negative V, accurately for every radius and all weights.
 
-    `heights_of` takes one set per row: the sum of its entries and their number k. It returns how far these sums are
-    above theta. If the sets hold the entries above mu_i, this height is k_i mu_i. `newton_with_sets` subtracts theta
-    from the sums instead, which cancels if mu_i is tiny beside them.
+    `heights_of` takes one set per row: the sum of its entries and their number k. It returns by how much these sums
+    exceed theta. If the sets hold the entries above mu_i, this height is k_i mu_i. `newton_with_sets` subtracts theta
+    from the sums instead, which cancels if mu_i is tiny compared with them.
     """
 
     def per_row(ufunc: np.ufunc, by_feature: Vector) -> Vector:
@@ -599,8 +600,8 @@ def careful_levels(
     return float((tops - heights).max(initial=0.0, where=heights > 0)), np.minimum(mu, maxima)
 
 
-# Whether W is inside the ball, theta, and mu. A plain tuple, because making a NamedTuple takes a tenth of the time of
-# the smallest projections.
+# Whether W is inside the ball, theta, and mu. This is a plain tuple, because making a NamedTuple takes a tenth of the
+# time of the smallest projections.
 Levels = tuple[bool, float, Vector]
 
 
@@ -775,8 +776,8 @@ def project(
     Returns
     -------
     B : array of W's shape and dtype
-        If W (or max(W, 0)) is inside the ball, it comes back bit for bit. Otherwise norm(B) <= radius holds exactly, so
-        that projecting B again changes nothing.
+        If W (or max(W, 0)) is inside the ball, it is returned bit for bit. Otherwise norm(B) <= radius holds exactly,
+        so that projecting B again changes nothing.
     theta : float
         Only if `return_theta` is True: 0 inside the ball, dual_norm(W) for radius 0.
     mu : array (n_features,) or (n_groups,)
@@ -863,7 +864,7 @@ def levels_for_masses(W, masses, sums, maxima):  # type: ignore[no-untyped-def]
 
 
 def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vector:
-    """Return mu_i(theta_i) for every row or, with groups, for every group."""
+    """Return the level mu_i(theta_i) of every row or, with groups, of every group."""
     V = W if groups is None else groups.stacked(W)
     if V is None:  # groups of different sizes
         power = -int(np.frexp(np.abs(W).max(initial=0.0))[1])  # brings the largest entry near 1

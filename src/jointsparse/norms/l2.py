@@ -56,7 +56,7 @@ def column_lengths(W):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(B, radii):  # type: ignore[no-untyped-def]
-    """Project B in place and return True. If a column's length is NaN or its radius tiny, do nothing, return False."""
+    """Project B in place and return True. If a column's length is NaN or a radius tiny, do nothing and return False."""
     lengths = column_lengths(B)
     inverses, scales = np.ones(radii.size), np.ones(radii.size)
     for l in range(radii.size):
@@ -85,7 +85,7 @@ def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
 
 
 def safe_lengths(W: Floats) -> tuple[Vector, Floats, Vector]:
-    """Return the lengths of the columns of V, V = W * power, and the power of two of each column.
+    """Return the column lengths of V = W * power, the matrix V, and the power of two of each column.
 
     The powers are 1 and V is W, unless the sum of squares of a column overflows or underflows.
     """
@@ -153,12 +153,12 @@ def project(
     Returns
     -------
     B : array of W's shape and dtype
-        A column of W (or of max(W, 0)) inside its ball comes back bit for bit.
+        A column of W (or of max(W, 0)) inside its ball is returned bit for bit.
 
     Raises
     ------
     ValueError
-        If W or radius is NaN, W is infinite or has a wrong shape, or a radius is negative.
+        If `W` or `radius` holds NaN, if `W` is infinite or has a wrong shape, or if a radius is negative.
 
     References
     ----------

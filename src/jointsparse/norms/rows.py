@@ -20,7 +20,7 @@ from jointsparse.compiled import njit
 REORDER = {"reassoc", "nsz", "contract"}
 # Compiler options for entries that are known to be finite.
 FINITE = REORDER | {"nnan", "ninf"}
-# Below this radius, entries of a projection may be so small that their rounding matters beside it, see `lowered`.
+# Below this radius, entries of a projection may be so small that rounding them matters; see `lowered`.
 SMALL_RADIUS = 2.0**-80
 SMALLEST_SHARE = 2.0**-1000  # the projection onto a weighted ball is 0 if radius / norm is below about this number
 
