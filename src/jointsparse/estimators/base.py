@@ -94,7 +94,7 @@ POSITIVE = either(NOTHING, number(0))
 
 
 def plug_in(room: str) -> Spec:
-    """Return the specification of an attribute that names a plug-in of a package, such as "norms"."""
+    """Return the specification of an attribute that names a plug-in in a room, such as "norms"."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         pick(room, value)
@@ -335,7 +335,7 @@ class Linear(Versioned, BaseEstimator):
         training : bool
             True to apply the class weights.
         name : str
-            Name of y in messages.
+            Name of y in error messages.
         classes : array or None
             All classes that can occur, as passed to `partial_fit`.
         """
@@ -448,7 +448,7 @@ class Trained(SelectorMixin, Linear):
         return pick("norms", self.norm)
 
     def _options_of_norm(self, n_features: int) -> dict[str, Any]:
-        """Check feature_weights, groups and positive, and return them as options of the solvers."""
+        """Check `feature_weights`, `groups` and `positive`, and return them as keyword arguments for the solvers."""
         norm = self._norm()
         options: dict[str, Any] = {"positive": bool(self.positive)}
         names, n_rows, rows = getattr(self, "feature_names_in_", None), n_features, f"{n_features} features"
@@ -623,7 +623,7 @@ class Trained(SelectorMixin, Linear):
         return np.asarray(np.atleast_2d(self.coef_).any(axis=0))
 
     def _require_switches(self) -> None:
-        """Raise ValueError if a switch is neither True nor False, or if the callback is not callable."""
+        """Raise ValueError if a Boolean parameter is neither True nor False, or if the callback is not callable."""
         for name in SWITCHES:
             value = getattr(self, name)
             require(isinstance(value, bool | np.bool_ | int), f"{name} must be True or False, got {value!r}")
@@ -648,6 +648,6 @@ class Trained(SelectorMixin, Linear):
         return problem, np.array(means)
 
     def _pose_shared(self, samples: TaskSamples) -> tuple[Problem, np.ndarray]:
-        """Check the switches, and call `_pose` for tasks that share their samples."""
+        """Check the Boolean parameters and the callback, and call `_pose` for tasks that share their samples."""
         self._require_switches()
         return self._pose([samples.X] * samples.Y.shape[1], list(samples.Y.T), list(samples.weights.T))

@@ -276,7 +276,7 @@ class Labelled(ClassifierMixin, Linear):
 
         With labels="classes" a sample is correct if all of its known labels are predicted correctly, as everywhere in
         scikit-learn. With the other codings each known label counts separately. X: (n_samples, n_features).
-        y, sample_weight: as in fit.
+        y, sample_weight: as in `fit`.
         """
         F = self._margins(X)
         if self._has_names():
@@ -330,8 +330,8 @@ class JointSparseClassifier(Labelled, OneStrength):
         Number of iterations of "subgradient", and the maximum for the other solvers. None means 200 for "subgradient",
         as in the papers, and 10,000 for the others.
     tol : float, at least 0, default=1e-3
-        Relative duality gap at which the solver stops. If the gap is still larger after `n_iter` iterations, fit issues
-        a ConvergenceWarning; `duality_gap_` holds the gap. "subgradient" ignores `tol` and does not warn.
+        Relative duality gap at which the solver stops. If the gap is still larger after `n_iter` iterations, `fit`
+        issues a ConvergenceWarning; `duality_gap_` holds the gap. "subgradient" ignores `tol` and does not warn.
     normalisation : {"sum", "mean"}, default="sum"
         Whether the losses of a task are summed or averaged.
     labels : {"classes", "01", "signed", "masked"}, default="classes"
@@ -363,12 +363,12 @@ class JointSparseClassifier(Labelled, OneStrength):
         Whether to start from the previous fit, which saves time if data or parameters have changed little.
         "subgradient" ignores it.
     max_time : float or None, above 0, default=None
-        Seconds after which fit stops. It keeps its current solution and warns if the gap exceeds `tol`. "subgradient"
-        does not warn; `n_iter_` holds the number of its iterations.
+        Number of seconds after which `fit` stops. It keeps its current solution and warns if the gap exceeds `tol`.
+        "subgradient" does not warn; `n_iter_` holds the number of its iterations.
     callback : function (iteration, objective, gap) or None, default=None
-        Function that is called while fit runs. Fit stops when it returns True. `gap` is NaN if no gap is known. After
-        Ctrl-C, fit raises KeyboardInterrupt: if a gap has been certified by then, the current solution is kept with its
-        gap; otherwise the model is unchanged.
+        Function that is called while `fit` runs. If it returns True, `fit` stops. `gap` is NaN if no gap is known.
+        After Ctrl-C, `fit` raises KeyboardInterrupt: if a gap has been certified by then, the current solution is kept
+        with its gap; otherwise the model is unchanged.
     verbose : bool, default=False
         Whether to print a line for each certified gap.
 
@@ -379,7 +379,7 @@ class JointSparseClassifier(Labelled, OneStrength):
     intercept_ : ndarray (n_tasks,)
         The intercepts b.
     selected_features_ : ndarray
-        Names of the features that some task uses, or their indices if X has no feature names.
+        Names of the features that at least one task uses, or their indices if X has no feature names.
     classes_ : ndarray
         The classes if y was a vector. For a matrix y, the names of its columns, or 0, 1, ... if it has no names.
     radius_, penalty_ : float or None
@@ -401,7 +401,7 @@ class JointSparseClassifier(Labelled, OneStrength):
     --------
     JointSparseClassifierCV : Chooses the radius on held-out samples.
     OnlineJointSparseClassifier : Learns from one example at a time.
-    JointSparseRegressor : Learns real targets.
+    JointSparseRegressor : Learns real-valued targets.
 
     Notes
     -----
@@ -409,13 +409,14 @@ class JointSparseClassifier(Labelled, OneStrength):
     converts a dense X to CSR if more than 95 % of its entries are 0. Fits are deterministic.
 
     NaN, None and pandas.NA in y stand for unknown labels. A sample with an unknown label is not part of that task. A
-    task without any known label has weights of 0, and fit warns about it. A task may have only positive or only
+    task without any known label has weights of 0, and `fit` issues a warning. A task may have only positive or only
     negative labels. The dtype of `classes_` is that of the known labels, whether or not labels are missing. If y is a
     DataFrame, its columns name the tasks, and predictions are DataFrames, too. As a transformer, the classifier returns
     the selected features.
 
     For a single task, and for tasks that need not share their features, scikit-learn's LogisticRegression (with an l1
-    penalty for sparsity) is the better tool. For classes that no linear function separates, use its other estimators.
+    penalty for sparsity) is the better tool. For classes that no linear function separates, use other estimators of
+    scikit-learn.
 
     References
     ----------

@@ -135,7 +135,7 @@ class OnlineJointSparseClassifier(Labelled):
     intercept_ : ndarray (n_tasks,)
         Zeros.
     selected_features_ : ndarray of int
-        Indices of the features that some task uses.
+        Indices of the features that at least one task uses.
     t_ : int
         Number of steps so far.
     n_iter_ : int

@@ -52,7 +52,7 @@ class Path(NamedTuple):
 
     @property
     def n_features(self) -> np.ndarray:
-        """Number of features that some task uses, at each point: (n_points,)."""
+        """Number of features that at least one task uses, at each point: (n_points,)."""
         return np.asarray(self.coef.any(axis=1).sum(axis=1))
 
 

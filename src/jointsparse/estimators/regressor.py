@@ -29,7 +29,7 @@ class Targets(MultiOutputMixin, RegressorMixin, Linear):
         return F[:, 0] if self._flat else self._in_frame(F, X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2, averaged over the targets with at least two known values. X, y, sample_weight: as in fit."""
+        """Return R^2, averaged over the targets with at least two known values. X, y, sample_weight: as in `fit`."""
         F = self._margins(X)
         _, Y, weights = self._read(X, y, sample_weight, reset=False)
         scores = [
@@ -74,7 +74,7 @@ class JointSparseRegressor(Targets, OneStrength):
     See Also
     --------
     JointSparseRegressorCV : Chooses the radius on held-out samples.
-    JointSparseClassifier : Learns labels instead of real targets.
+    JointSparseClassifier : Learns labels instead of real-valued targets.
 
     References
     ----------

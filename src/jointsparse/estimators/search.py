@@ -567,8 +567,9 @@ class JointSparseClassifierCV(Labelled, Search):
     feature_weights, groups, positive
         See JointSparseClassifier.
     max_time : float or None, above 0, default=None
-        Seconds for the folds and the final fit together. The folds take at most half of the time, which is divided
-        among the norms. If time runs out, the choice is among the most regularised radii, and a warning is issued.
+        Number of seconds for the folds and the final fit together. The folds take at most half of the time, which is
+        divided among the norms. If time runs out, the choice is among the most regularised radii, and a warning is
+        issued.
     callback, verbose, warm_start
         See JointSparseClassifier. They apply to the final fit only.
     radii : "auto", int, sequence of float, or None, at least 0, default="auto"
@@ -578,15 +579,15 @@ class JointSparseClassifierCV(Labelled, Search):
         integer is the number of radii, from a tenth of the unit to ten times the unit. Pass None together with
         `penalties`. With norm="auto", each norm has radii or penalties of its own, so they cannot be listed.
     penalties : int, sequence of float, or None, at least 0, default=None
-        Penalties to try if radii is None. An int is the number of penalties, from a thousandth of the smallest penalty
-        for which W = 0 is optimal up to this penalty.
+        Penalties to try if `radii` is None. An integer is the number of penalties, from a thousandth of the smallest
+        penalty for which W = 0 is optimal up to this penalty.
     eta0 : sequence of float, greater than 0, default=(0.1, 1.0, 10.0, 100.0)
         First step sizes of "subgradient". The step size with the lowest training objective is used. The other solvers
         ignore them.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, as in scikit-learn. They are not used if X_val is passed to fit. An int means stratified folds: by class
-        if y is a vector, and by the rarest label of each sample, after shuffling with a fixed seed, if y is a matrix.
-        Use `GroupKFold(5).split(X, y, groups)` to keep groups of samples together.
+        Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer means stratified folds:
+        by class if y is a vector, and by the rarest label of each sample, after shuffling with a fixed seed, if y is a
+        matrix. Use `GroupKFold(5).split(X, y, groups)` to keep groups of samples together.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer. None means the AUC, averaged over the tasks, or over the classes, each against the
         rest. If y is a vector of classes, a scorer is called once per fold with the classes of `validation_tasks`, if
@@ -630,7 +631,7 @@ class JointSparseClassifierCV(Labelled, Search):
     See Also
     --------
     JointSparseClassifier : The classifier for a given radius or penalty.
-    JointSparseRegressorCV : Learns real targets.
+    JointSparseRegressorCV : Learns real-valued targets.
 
     References
     ----------
@@ -710,8 +711,8 @@ class JointSparseRegressorCV(Targets, Search):
     norm, radii, penalties, eta0, selection, n_jobs, validation_tasks, max_time, callback, verbose, warm_start
         See JointSparseClassifierCV.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, as in scikit-learn. They are not used if X_val is passed to fit. An int means folds that are shuffled
-        with a fixed seed.
+        Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer means folds that are
+        shuffled with a fixed seed.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer, which is called for each target; the scores are averaged. None means R^2.
 
@@ -728,7 +729,7 @@ class JointSparseRegressorCV(Targets, Search):
 
     References
     ----------
-    Quattoni et al. (2009), sec. 6.2, with real targets.
+    Quattoni et al. (2009), sec. 6.2, with real-valued targets.
 
     Examples
     --------

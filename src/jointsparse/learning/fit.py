@@ -74,7 +74,7 @@ class Fit(NamedTuple):
     dual : array (n_samples, n_pairs)
         Dual variables that yield `bound`, in the order of the problem's y.
     omega : array (n_pairs,) or None
-        For a warm start: the balance of the step sizes of pdhg, or the step size of accelerated steps.
+        State for a warm start: the balance of pdhg's two step sizes, or the step size of the accelerated method.
     rounds : list of lists
         For each pair, the state after each round. Empty for solvers without rounds.
     """

@@ -86,7 +86,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     def value(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None = None) -> NDArray[np.float64]:
         """Sum the losses of margins F with labels Y and weights c (1 by default) for each task, in double precision.
 
-        Returns (n_tasks,). A NaN in F gives NaN. Raises ValueError if shapes or dtypes do not fit.
+        Returns an array (n_tasks,). A NaN in F gives NaN. Raises ValueError if shapes or dtypes do not fit.
         """
         F, Y, c = _checked(F, Y, c)
         sums = np.zeros(F.shape[1])
@@ -108,7 +108,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
 
         Dual variables A that rounding has put outside their domain are clipped. For any margins F,
         value(F, Y, c)_l >= dual_value(A, Y, c)_l - sum_i A_il F_il, with equality for A = -subgradient(F, Y, c).
-        Returns (n_tasks,). Raises ValueError if shapes or dtypes do not fit. Source: docs/training.md.
+        Returns an array (n_tasks,). Raises ValueError if shapes or dtypes do not fit. Source: docs/training.md.
         """
         A, Y, c = _checked(A, Y, c)
         sums = np.zeros(A.shape[1])

@@ -58,7 +58,7 @@ METHODS = ("newton", "pivot", "sort")
 
 
 def theta_by_sorting(v: Floats, z: float) -> float:
-    """Return the theta with sum (v - theta)_+ = z. Paper: Fig. 1."""
+    """Return theta such that sum (v - theta)_+ = z. Paper: Fig. 1."""
     u = np.sort(v)[::-1]
     j = np.arange(1, len(u) + 1)
     theta = (np.cumsum(u) - z) / j
@@ -68,7 +68,7 @@ def theta_by_sorting(v: Floats, z: float) -> float:
 
 @njit
 def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
-    """Return the theta with sum (u - theta)_+ = z in expected linear time. Reorders u. Paper: Fig. 2."""
+    """Return theta such that sum (u - theta)_+ = z, in expected linear time. Reorders u. Paper: Fig. 2."""
     start, end = 0, u.size  # U is u[start:end]
     s, rho = 0.0, 0
     random = np.uint64(1)
@@ -660,7 +660,7 @@ def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
-    """Write the projection of every column of W, with its own radius, to B, which may be W, and return True.
+    """Project every column of W onto the ball of its own radius, write the result to B (perhaps W), and return True.
 
     Return False, with nothing written, if the sum of a column is not finite.
     """

@@ -336,7 +336,7 @@ def prox(
 
 @njit
 def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
-    """Do sweeps of block coordinate descent, see `jointsparse.norms`. The penalty shortens each row of W."""
+    """Do sweeps of block coordinate descent; see `jointsparse.norms`. The penalty shortens each row of W."""
     w = np.empty(W.shape[1])
     for _ in range(n_sweeps):
         for i in range(W.shape[0]):

@@ -381,7 +381,7 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type:
 
 @njit
 def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
-    """Update mu after a step of theta. Rows keep their sets, unless `mu_bound` is higher by more than rounding.
+    """Update mu after a step of theta. Rows keep their sets, unless `mu_bound` is higher by more than rounding errors.
 
     In that case mu is set to the bound, and k changes its sign.
     """
@@ -452,7 +452,7 @@ def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no
 def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-untyped-def]
     """Return theta and the slope of -N at theta, and write mu, for 0 < radius < ||W||.
 
-    warm holds the theta of a warm start and its lower bound from `theta_bound`, and mu holds the levels of the warm
+    `warm` holds the theta of a warm start and its lower bound from `theta_bound`, and `mu` holds the levels of the warm
     start. All three are overwritten with the values for W. Zeros mean that there is no warm start. squares: the squared
     weights (see `_levels_weighted`), or None. The slope is infinite if the radius is lost by rounding next to the row
     sums.
@@ -751,8 +751,8 @@ def project(
         Real and finite. float32 and float64 are kept, other dtypes become float64. Pass W.T to sum the maxima of
         columns instead of rows.
     radius : float
-        Non-negative radius of the ball, the papers' C. Infinity is allowed. If it is below 1e-300 of the norm, the
-        result may be 0.
+        Non-negative radius of the ball, the papers' C. Infinity is allowed. If it is below 1e-300 times the norm,
+        the result may be 0.
     out : array of W's shape and dtype, optional
         Array for the result, which may be W itself. By default a new array is made.
     method : "newton" or "sort"
@@ -942,7 +942,7 @@ def prox(
 
 @njit
 def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
-    """Do sweeps of block coordinate descent, see `jointsparse.norms`. The penalty clips each row of W."""
+    """Do sweeps of block coordinate descent; see `jointsparse.norms`. The penalty clips each row of W."""
     w = np.empty(W.shape[1])
     for _ in range(n_sweeps):
         for i in range(W.shape[0]):

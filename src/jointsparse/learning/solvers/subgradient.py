@@ -46,8 +46,8 @@ def fit(
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) together.
 
     Each iteration takes one product with X and one with its transpose. The lower bound is computed from an average of
-    the dual variables of the iterates. For a constraint the bound is good. For a penalty it is poor, because
-    the average is often far from feasible.
+    the dual variables of the iterates. For a constraint the bound is good. For a penalty it is poor, because the
+    average is often far from feasible.
 
     Parameters
     ----------
