@@ -1,11 +1,11 @@
 """Compile kernels with Numba, once per user and per version of the source code.
 
 Numba's own cache lies next to the code and identifies a kernel by its folder and its file. Every copy of the library
-would therefore compile again, and an edit of one file would not recompile kernels in other files that call it. Here the
+would therefore compile again, and editing one file would not recompile kernels in other files that call it. Here the
 name of the cache folder contains a hash of all files with kernels. The folder lies in the user's cache folder, or in
 NUMBA_CACHE_DIR if that is set.
 
-Cached kernels are pickles, so whoever can write one can run code. A folder that belongs to somebody else, or that
+Cached kernels are pickles, so anyone who can write one can run code. A folder that belongs to somebody else, or that
 others can open, is therefore not used. A flipped bit in machine code can crash the process, so every cached kernel
 starts with a checksum.
 """

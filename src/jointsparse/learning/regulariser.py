@@ -59,7 +59,7 @@ class Regulariser:
         raise NotImplementedError
 
     def warm_start(self) -> dict[str, Any]:
-        """Return options for `step` that make each step start from the result of the step before."""
+        """Return options for `step` that make each step start from the result of the previous step."""
         return {}
 
     def cost(self, W: np.ndarray) -> float:

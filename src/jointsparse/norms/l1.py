@@ -444,7 +444,7 @@ def add_tile(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
 
 @njit
 def add_tiles(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
-    """Do the work of `add_tile` for four consecutive tiles, because most of the time is spent on access to the sums."""
+    """Do the work of `add_tile` for four consecutive tiles, because most of the time is spent accessing the sums."""
     zero, one, size = theta.dtype.type(0), theta.dtype.type(1), theta.size
     for k in range(size):
         t, w1, w2, w3, w4 = theta[k], abs(w[k]), abs(w[k + size]), abs(w[k + 2 * size]), abs(w[k + 3 * size])

@@ -141,7 +141,7 @@ class _Visit:
     def at(self, W: np.ndarray, b: np.ndarray, last: bool) -> None:
         """Compute margins and gradients at W (n_pairs, n_features, n_tasks) and b (n_pairs, n_tasks).
 
-        last: True if only the margins F are needed.
+        last: whether this is the last point, of which only the margins F are needed.
         """
         self.W_of[...] = W.transpose(2, 1, 0)
         used = np.flatnonzero(W.any(axis=(0, 2)))
