@@ -493,7 +493,7 @@ class Search(Trained):
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
 
     def _keep_scores(self, rounds: Sequence[Round]) -> None:
-        """Store the results of the current norm as arrays (n_grid, n_splits). rounds: rounds of fits by increasing strength."""
+        """Store the results of the current norm as arrays (n_grid, n_splits). rounds: by increasing strength."""
         self.results_by_norm_[self.norm_] = {"grid": np.concatenate([tried.strengths for tried in rounds])} | {
             name: np.vstack([np.array([getattr(fits, name) for fits in tried.by_split]).T for tried in rounds])
             for name in FIT_FIELDS

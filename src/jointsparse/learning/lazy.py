@@ -2,8 +2,8 @@
 
 A step changes the rows of W whose features occur in the example. The projection then also removes the mass theta from
 every other row, but these rows need not be touched: projecting a row twice, by theta1 and theta2, equals projecting it
-once by theta1 + theta2, because sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for mu2 <=
-mu1.
+once by theta1 + theta2, because sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for
+mu2 <= mu1.
 
 So a single number, Theta, is the sum of all shifts. Each row stores its entries and the Theta at which they were
 written. The level mu_i(Theta) of row i is linear until it reaches the row's next smaller entry; there the row bends. A
