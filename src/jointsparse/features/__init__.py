@@ -9,7 +9,7 @@ each patch of a picture adds to a score, and `explain` draws maps of it. An extr
 
 An extractor of local descriptors also has
 
-- ``describe(picture, **options)``: the descriptors, uint8 (n_descriptors, LENGTH), of a grey picture, float32
+- ``describe(picture, **options)``: the descriptors, uint8 (n_descriptors, LENGTH), of a grey picture given as float32
   (height, width) in [0, 1];
 - ``patches(height, width, **options)``: top, left and side in pixels of each descriptor's patch, (n_descriptors, 3);
 - ``LENGTH``: the length of a descriptor.

@@ -17,7 +17,7 @@ from jointsparse.checks import require
 DENSE_BYTES = 2 * 10**9  # a sparse matrix that would need more memory is made dense a few rows at a time
 ROWS_AT_ONCE = 1024
 N_PASSES = 7  # number of passes over the data in the randomised SVD
-MOST_AUTO_RANK = 1000  # largest rank that "auto" chooses. Choice: the same as for Flickr8k
+MOST_AUTO_RANK = 1000  # largest rank that "auto" chooses. Choice: the rank used for Flickr8k
 
 
 Blocks = Callable[[], Iterator[sparse.csr_matrix | np.ndarray]]
@@ -27,7 +27,7 @@ class Basis(NamedTuple):
     """Fitted basis, which maps x to scale * (x - mean) @ components.
 
     mean: (n_features,), zero if the basis is not centred. components: (n_features, rank), columns of unit length.
-    scale: a single number. singular_values: (rank,), singular values of the fitted matrix, which is centred by default.
+    scale: a common factor. singular_values: (rank,), singular values of the fitted matrix, which is centred by default.
     """
 
     mean: np.ndarray
@@ -43,9 +43,9 @@ def fit(
     centred: bool = True,
     rng: np.random.Generator,
 ) -> Basis:
-    """Fit a basis of the first right singular vectors of X, after its column means are subtracted by default.
+    """Compute a basis from the first right singular vectors of X, which is centred by default.
 
-    The new features are scaled by a single number such that the rows of X have a mean squared length of 1. Step sizes
+    The new features are scaled by a common factor such that the rows of X have a mean squared length of 1. Step sizes
     and radii are then comparable between ranks and features.
 
     Parameters
@@ -102,7 +102,7 @@ def fit(
 
 
 def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float, np.ndarray]:
-    """Return, for each power, factors (rank,) of the features that replace the singular values by their powers.
+    """Return, for each power, the feature factors (rank,) that replace the singular values by their powers.
 
     singular_values: (rank,), from a `Basis`. Power 1 leaves the features unchanged; power 0 whitens them, so that all
     have equal variance. The paper's "uncorrelated" can mean either. The rows on which the basis was fitted keep a mean
@@ -161,7 +161,7 @@ def _svd_in_batches(
         right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
         right = sum(rows.T @ (rows @ right) for rows in (_dense(block) - mean for block in blocks()))
     right, _ = linalg.qr(right, mode="economic", overwrite_a=True, check_finite=False)
-    triangle = np.empty((0, rank), np.float32)  # becomes R of the QR decomposition of (X - mean) @ right
+    triangle = np.empty((0, rank), np.float32)  # becomes the factor R of the QR decomposition of (X - mean) @ right
     for block in blocks():
         (triangle,) = linalg.qr(np.vstack([triangle, (_dense(block) - mean) @ right]), mode="r", check_finite=False)
         triangle = triangle[:rank]

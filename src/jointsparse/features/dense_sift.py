@@ -88,7 +88,7 @@ def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> Non
 
 @njit(nogil=True, error_model="numpy")
 def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
-    """Return the sum of a descriptor, added per orientation first: a fixed order that vectorises. Overwrites `sums`."""
+    """Return the sum of a descriptor, adding up each orientation first, an order that vectorises. Overwrites `sums`."""
     _fill_cell(sums, values, ONES)
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
 
@@ -169,8 +169,8 @@ def describe(
 ) -> np.ndarray:
     """Compute the SIFT descriptors of all patches of a grid: contrast-normalised orientation histograms of 4 x 4 cells.
 
-    The gradient of pixel p has the magnitude m(p) and the angle angle(p). For a patch of side s, the cell in row i and
-    column j, and orientation o:
+    The gradient of pixel p has the magnitude m(p) and the angle angle(p). The histogram of a patch of side s has the
+    following value for the cell in row i and column j and for orientation o:
 
     $$
     h[i, j, o] = sum_p  m(p) t(4 y_p / s - i - 1/2) t(4 x_p / s - j - 1/2) t((angle(p) - 45 o) / 45),
@@ -199,8 +199,8 @@ def describe(
     descriptors : array, shape (n_descriptors, 128), uint8
         Ordered by patch size, then row by row from the top left. n_descriptors is the sum over the sizes s of
         ((height - s) // step + 1) ((width - s) // step + 1). The components of a descriptor are ordered by cell row,
-        cell column and orientation. Orientation o is a gradient towards 45 o degrees, with x to the right and y down.
-        The value v stands for v / 512, and components above 255 / 512 are clipped. With and without `rootsift`,
+        cell column and orientation. Orientation o stands for gradients towards 45 o degrees, with x to the right and y
+        down. The value v stands for v / 512, and components above 255 / 512 are clipped. With and without `rootsift`,
         descriptors have unit l2 norm, that is about 512.
 
     Raises
@@ -228,7 +228,7 @@ def describe(
     height, width = picture.shape
     counts = [((height - size) // step + 1) * ((width - size) // step + 1) for size in patch_sizes]
     channels = _orientation_channels(np.pad(picture, 1, mode="edge"))
-    # Choice: flat patches are kept as rows of zeros, so that the number of a row determines its place in the picture.
+    # Choice: flat patches are kept as rows of zeros, so that the index of a row determines its place in the picture.
     # The vocabulary learns a word for flat patches.
     descriptors = np.empty((sum(counts), LENGTH), np.uint8)
     for size, part in zip(patch_sizes, np.split(descriptors, np.cumsum(counts)[:-1]), strict=True):

@@ -1,9 +1,9 @@
 """Evidence of the patches of a picture: how much each of them adds to a score, and where it is in the picture.
 
 The score of a linear model of histograms of visual words is a sum over words. The contribution of a word is divided
-equally between the descriptors that pass through the word. A patch therefore contributes one number per level of its
-path through the tree, and the score is the sum of these numbers and a constant. Similarities to other pictures are not
-linear in the words, so this decomposition does not exist for them.
+equally between the descriptors that pass through the word. A patch therefore contributes one term per level of its path
+through the tree, and the score is the sum of all terms plus a constant. Similarities to other pictures are not linear
+in the words, so this decomposition does not exist for them.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def word_weights(
     W, intercept = np.asarray(W, np.float64), np.asarray(intercept, np.float64)
     if basis is None:
         return W, intercept
-    used = W.any(axis=1)  # models with joint norms use few of the features
+    used = W.any(axis=1)  # models with joint norms use few features
     scaled = W if factors is None else factors[:, np.newaxis] * W
     G = np.empty((len(basis.components), W.shape[1]))
     for start in range(0, len(G), WORDS_AT_ONCE):
@@ -77,7 +77,7 @@ def parts(
 ) -> np.ndarray:
     """Return how much each descriptor of a picture adds to its scores.
 
-    The sum of these parts and the constant of `word_weights` are the scores. With counts h and v = weigh(h), a
+    The scores are the sum of these parts plus the constant from `word_weights`. With counts h and v = weigh(h), a
     descriptor whose path has the words w_1, w_2, …, one per level, adds
 
     $$
@@ -128,12 +128,12 @@ def parts(
 
 
 def heat(parts: np.ndarray, patches: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return a heat map in which the part of each patch is spread evenly over its pixels.
+    """Return a heat map in which the contribution of each patch is spread evenly over its pixels.
 
     Parameters
     ----------
     parts : array, shape (n_descriptors,)
-        Parts of the patches in the score of one task: a column of the result of `parts`.
+        Contribution of each patch to the score of one task: a column of the result of `parts`.
     patches : array, shape (n_descriptors, 3), int
         Top, left and side in pixels of each patch, from the extractor's `patches`.
     height, width : int
@@ -142,7 +142,7 @@ def heat(parts: np.ndarray, patches: np.ndarray, height: int, width: int) -> np.
     Returns
     -------
     heat : array, shape (height, width), float32
-        Part of each pixel in the score. Positive values are evidence for the task.
+        Contribution of each pixel to the score. Positive values are evidence for the task.
 
     Examples
     --------

@@ -13,7 +13,7 @@ IMAGES_AT_ONCE = 32  # pictures whose descriptors are in memory together: 12 MB 
 
 
 def number(name: str) -> int:
-    """Return a hash of the name as a number between 0 and 2^64 - 1."""
+    """Return a hash of the name as an integer between 0 and 2^64 - 1."""
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
 
 
@@ -69,9 +69,9 @@ def encode(
 ) -> dict[str, list[sparse.csr_matrix]]:
     """Compute the histograms of pictures for several vocabularies, in one pass over the descriptors.
 
-    described: descriptors of each picture, (n_descriptors, length). words: for each vocabulary a function that takes
+    described: descriptors of each picture, (n_descriptors, length). words: a function for each vocabulary, which takes
     the concatenated descriptors of some pictures and the number of descriptors of each picture, and returns one row per
-    picture. The result has, for each vocabulary, a list of consecutive blocks of rows.
+    picture. The result maps each vocabulary to a list of consecutive blocks of rows.
     """
     rows: dict[str, list[sparse.csr_matrix]] = {name: [] for name in words}
     remaining = iter(described)

@@ -1,4 +1,4 @@
-"""Features of images that are their similarities to a set of unlabelled images, the prototypes.
+"""Image features that consist of the similarities to a set of unlabelled images, the prototypes.
 
 Source: Quattoni et al. 2009, poster, second experiment ("similarities to a set of unlabeled images", with 2000 images).
 """
@@ -20,7 +20,7 @@ class Similarities(NamedTuple):
     """Fitted features, which map x to scale * (similarities of x to the prototypes - mean).
 
     prototypes: CSR (n_prototypes, n_features). measure, gamma: see `to_prototypes`; gamma is None unless the measure is
-    "rbf". mean: (n_prototypes,), zero if the features are not centred. scale: a single number.
+    "rbf". mean: (n_prototypes,), zero if the features are not centred. scale: a common factor.
     """
 
     prototypes: sparse.csr_matrix
@@ -82,7 +82,7 @@ def to_prototypes(
     prototypes : csr_matrix or array, shape (n_prototypes, n_features)
         Histograms, which must be non-negative for "intersection".
     measure : "intersection", "cosine" or "rbf"
-        Measure of similarity.
+        Similarity measure.
     gamma : float or None
         Positive coefficient of "rbf". By default it is the inverse of the mean squared distance between two prototypes.
 
@@ -167,7 +167,7 @@ def fit(
 ) -> Similarities:
     """Draw the prototypes from unlabelled images, and compute mean and scale from training images.
 
-    The new features are scaled by a single number such that the training images have a mean squared length of 1. Step
+    The new features are scaled by a common factor such that the training images have a mean squared length of 1. Step
     sizes and radii are then comparable between measures and numbers of prototypes, as after `basis.fit`.
 
     Parameters
@@ -177,7 +177,7 @@ def fit(
     training : csr_matrix or array, shape (n_training, n_features)
         Histograms of the training images. Mean and scale depend on no other image.
     measure : "intersection", "cosine" or "rbf"
-        Measure of similarity, see `to_prototypes`.
+        Similarity measure, see `to_prototypes`.
     n_prototypes : int
         Number of prototypes to draw, from 1 to n_candidates.
     gamma : float or None
@@ -200,7 +200,8 @@ def fit(
     # Choice: rows have a mean squared length of 1.
     # Choice: features are centred by default. Similarities are positive, so uncentred features share a large component
     # that is nearly equal for all images. It would dominate the length of 1 and make nearly all subgradients equal.
-    # Choice: mean and scale come from the training images, because among X the prototypes are similar to themselves.
+    # Choice: mean and scale come from the training images, because X contains the prototypes, which are most similar to
+    # themselves.
     X = _histograms(X, "X")
     n = X.shape[0]
     require(1 <= n_prototypes <= n, f"n_prototypes must be between 1 and {n}, the number of images, got {n_prototypes}")

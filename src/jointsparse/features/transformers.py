@@ -1,8 +1,8 @@
 """The steps from pictures to features as scikit-learn transformers.
 
 The transformers call the same functions as the pipeline, and return the same bits for the same seed. They are in a
-separate file, because importing scikit-learn takes a second, and because the pipeline computes all descriptors again
-when the file of an extractor changes.
+separate file, because importing scikit-learn takes a second, and because the pipeline recomputes all descriptors when
+the file of an extractor changes.
 """
 
 import os
@@ -72,7 +72,7 @@ def map_items(X: Any, function: Callable[[Any], Any]) -> list[Any]:
 def _descriptors(item: Any) -> np.ndarray | None:
     """Return the descriptors of a picture, (n_descriptors, length), or None if it has none.
 
-    OpenCV returns None for a picture without keypoints, and whole numbers as floats, which are converted to uint8.
+    OpenCV returns None for a picture without keypoints, and stores integers as floats, which are converted to uint8.
     """
     try:
         descriptors = np.empty(0) if item is None else np.asarray(item)
@@ -150,7 +150,7 @@ class _Extractor(PerPicture):
     """Base class of transformers that compute local descriptors of pictures with a module of `jointsparse.features`."""
 
     extractor: ModuleType
-    # Measured memory per pixel, and per descriptor with its path through the deepest tree.
+    # Measured memory in bytes: per pixel, and per descriptor together with its path through the deepest tree.
     bytes_of: tuple[int, int]
 
     _HOLDS: ClassVar = {"step": whole(1), "rootsift": FLAG, "longest_side": whole(1)}
@@ -199,7 +199,7 @@ class _Extractor(PerPicture):
         return int(self.extractor.smallest_side(**self.options))
 
     def bytes_of_picture(self) -> int:
-        """Return the most memory that is needed to describe a picture of `longest_side` and to map its words."""
+        """Return the largest number of bytes needed to describe a picture of `longest_side` and to map its words."""
         places = [max(0, self.longest_side - side) // self.step + 1 for side in self.patch_sizes]
         per_pixel, per_descriptor = self.bytes_of
         return per_pixel * self.longest_side**2 + per_descriptor * sum(n**2 for n in places)
@@ -415,7 +415,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, PerPicture):
         Raises
         ------
         ValueError
-            If the length of the descriptors is not the tree's.
+            If the descriptors do not have the same length as the centres of the tree.
         """
         check_is_fitted(self)
         counts = self._count(map_items(X, _descriptors))
@@ -454,8 +454,8 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     centred : bool, default=True
         Whether to subtract the column means.
     power : float, default=1
-        Non-negative power of the singular values in the new features: 1 keeps their variances, and 0 makes them equal,
-        which is called whitening.
+        Non-negative power to which the singular values are raised in the new features: 1 keeps their variances, and 0
+        makes them equal, which is called whitening.
     random_state : int, Generator or None, default=None
         Seed or random generator for the randomised decomposition, which is used if the rank is below half the shorter
         side of X.
@@ -551,7 +551,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         found : Basis
             Basis from `basis.fit`.
         power : float
-            Non-negative power of the singular values in the new features.
+            Non-negative power to which the singular values are raised in the new features.
         columns : int array or None
             Columns of the new features that `transform` returns, in this order. By default it returns all of them.
         """

@@ -19,9 +19,10 @@ WEIGHTINGS = ("count", "sqrt", "tf-idf")
 
 IMAGES_ENCODED_AT_ONCE = 32  # block size: 12 MB of descriptors for 320 x 240 pixels
 IMAGES_AT_ONCE = 1000  # block size of the normalisation, whose temporary arrays would be too large for all images
-# Iterations of k-means in a node. Measured: 100 reduce the root mean square distance to the leaves by less than 0.1 %.
+# Most iterations of k-means in a node. Measured: 100 iterations reduce the root mean square distance to the leaves by
+# less than 0.1 %.
 MAX_ITER = 50
-TOL = 1e-4  # k-means stops if all centres together move by this squared distance, relative to the mean variance
+TOL = 1e-4  # k-means stops if the summed squared movement of the centres is at most this part of the mean variance
 MOST_STEPS = 128  # centres are rounded to multiples of 1 / 128, or coarser if descriptors are long
 LONGEST = 33_000  # longest descriptors whose squared distances fit in 32 bits
 
@@ -33,8 +34,8 @@ class Tree(NamedTuple):
 
     centres: (n_nodes, length) float32, multiples of 1 / 128 or of a larger power of two, so that distances are computed
     exactly, on all processors. The centre of the root is not used.
-    first_child: (n_nodes,) int32. The first child of a node, after which its other children follow. 0 for a leaf.
-    n_children: (n_nodes,) int32. The number of children. 0 for a leaf.
+    first_child: (n_nodes,) int32. Index of the node's first child, which its other children follow. 0 for a leaf.
+    n_children: (n_nodes,) int32. Number of children. 0 for a leaf.
     level: (n_nodes,) int32. 0 for the root, 1 to depth for the words.
 
     All nodes except the root are words: word w is node w + 1 and column w of a histogram.
@@ -82,7 +83,7 @@ def grow(
     seed : int
         Non-negative seed. The random state of a node depends on the seed and the node's path.
     progress : function or None
-        Called as `progress(done, total)` after every node; both numbers count descriptors times levels.
+        Called as `progress(done, total)` after every node; both are counted in descriptors times levels.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def grow(
     total, done = len(descriptors) * depth, 0
     root = np.zeros((1, descriptors.shape[1]), np.float32)
     centres, first_child, n_children, level = [root], list[int](), list[int](), list[int]()
-    # Nodes in the order of their numbers: the path from the root as child numbers, and the node's descriptors.
+    # Nodes in the order of their numbers: the path from the root as child indices, and the node's descriptors.
     waiting: deque[tuple[tuple[int, ...], np.ndarray]] = deque([((), descriptors)])
     while waiting:
         path, points = waiting.popleft()
@@ -143,7 +144,7 @@ def grow(
 
 def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the centres of a node's children, and the child of each point."""
-    points = points.astype(np.int16)  # of which the processor multiplies many at once
+    points = points.astype(np.int16)  # the processor multiplies several 16-bit integers at once
     # Centres are stored as integers, in units of 1 / steps, so that their products with points are exact.
     (n, length), steps = points.shape, _steps(points.shape[1])
     totals, squares = points.sum(axis=0, dtype=np.int64), _distances(points, np.zeros(length, np.int16)).sum()
@@ -206,10 +207,10 @@ def _distances(points, centre):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untyped-def]
-    """Return which of the centres first, …, last - 1 is nearest to x: the centre with the largest 2 c . x - |c|^2.
+    """Return which of the centres `first` to `last` - 1 is nearest to x: the centre c with the largest 2 c . x - |c|^2.
 
-    Choice: the first of several nearest centres. centres: integers, scaled by `steps`. squares: the squared lengths of
-    the scaled centres. The scores that are compared are therefore scaled by steps^2.
+    Choice: the first of several equally near centres. centres: integers, scaled by `steps`. squares: the squared
+    lengths of the scaled centres. The scores that are compared are therefore scaled by steps^2.
     """
     nearest, best = first, np.int64(-(2**62))
     for k in range(first, last):
@@ -224,7 +225,7 @@ def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untype
 
 @njit(nogil=True)
 def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ignore[no-untyped-def]
-    """Write the nearest centre of each point to `labels`, and write sum and number of each centre's points."""
+    """Write the nearest centre of each point to `labels`, and the sum and count of each centre's points."""
     sums[:] = 0
     counts[:] = 0
     for i in range(len(points)):
@@ -294,14 +295,15 @@ def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
 
 
 def encode(tree: Tree, descriptors: np.ndarray, counts_per_image: np.ndarray) -> sparse.csr_matrix:
-    """Count the words on all levels: a multi-resolution histogram H, where H[image, w] descriptors pass through word w.
+    """Count the words on all levels: H[image, w] is the number of the image's descriptors that pass through word w.
 
     descriptors: (n, length) uint8, ordered by image. The array may be memory-mapped, because the descriptors of only a
     few images are read at a time. counts_per_image: (n_images,) integers that sum to n.
 
-    Returns counts, csr (n_images, n_words) int32. Word w is node w + 1, so that the columns are ordered by level. The
-    sum of a row over a level is the image's number of descriptors, minus the number that ended in a leaf above. Raises
-    ValueError if the counts do not sum to n, or if the descriptors are not uint8 of the tree's length.
+    Returns the multi-resolution histogram H, csr (n_images, n_words) int32. Word w is node w + 1, so that the columns
+    are ordered by level. The sum of a row over a level is the image's number of descriptors, minus the number of
+    descriptors whose path ends in a leaf above that level. Raises ValueError if the counts do not sum to n, or if the
+    descriptors are not uint8 of the tree's length.
 
     Notes
     -----
