@@ -1,6 +1,6 @@
 """Flags: short warnings about a row of a table, for example that a fit is not certified.
 
-A cell of a column `warning` holds the flags of its row, separated by "; ". A flag is written as "kind" or
+A cell of the column `warning` holds the flags of its row, separated by "; ". A flag is written as "kind" or
 "kind: number".
 """
 
@@ -68,12 +68,12 @@ class Flag(NamedTuple):
 
 
 def gap_above(tol: float, gap: float) -> Flag | None:
-    """Return a flag if the optimum is not certified to tol, otherwise None."""
+    """Return a flag if the certified gap is above `tol`, otherwise None."""
     return Flag(Kind.CERTIFIED_ONLY_TO, float(f"{gap:.2g}")) if gap > tol else None
 
 
 def write_cell(flags: Iterable[Flag | None]) -> str:
-    """Return the text of a cell with the flags of a row. None among the flags is skipped."""
+    """Return the text of a cell with the flags of a row. Flags that are None are skipped."""
     return "; ".join(flag.write() for flag in flags if flag is not None)
 
 

@@ -28,22 +28,22 @@ class Sweep(NamedTuple):
     Attributes
     ----------
     radius : array, (n_pairs,)
-        The papers' C; for LinearSVC its own C.
+        The papers' C; for LinearSVC, its parameter C.
     eta0 : array, (n_pairs,)
         First step sizes; NaN if the solver has no step sizes.
     power : array, (n_pairs,)
         Power with which the features were scaled, see `in_powers`; 1 for unscaled features.
     objective : array, (n_pairs, n_records)
-        Objective at W = 0, then at later iterations; NaN after the last iteration of a pair.
+        Objective at W = 0, then at later iterations; NaN after the last iteration of a fit.
     gap : array, (n_pairs,)
         Certified relative duality gap; NaN without a certificate.
     unconverged : int array, (n_pairs,)
         Number of tasks for which LinearSVC did not converge.
     W : array, (n_radii, n_features, n_tasks)
-        The weights with the eta0 that `radii.choose_eta0` chooses for each radius, ordered by power and then by
-        increasing radius.
+        Weights for each radius, with the eta0 that `radii.choose_eta0` chooses, ordered by power and then by increasing
+        radius.
     learnt_from : text array, (3,)
-        Fingerprints of features and labels, and the method.
+        Fingerprints of the features and of the labels, and the name of the method.
     """
 
     radius: NDArray[Any]
@@ -74,7 +74,7 @@ def run(
 ) -> Sweep:
     """Train every pair (eta0, radius) of a grid.
 
-    The memory holds X, the copy of each task's rows in a `Problem`, and two matrices (n_features, n_tasks) per pair.
+    Memory holds X, a copy of each task's rows in a `Problem`, and two matrices (n_features, n_tasks) per pair.
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ def run(
         Unit of eta0. A "relative" value carries over between datasets: the step size is eta0 * radius / (length of the
         gradient at W = 0).
     intercept : bool
-        Whether each task learns an intercept. It is not returned, because it does not change the ranking by the scores
-        of a task.
+        Whether each task learns an intercept. It is not returned, because it does not change how a task ranks the
+        samples.
     progress : function (done, total), optional
-        Called after iterations. It starts again from 0 for each radius if the solver fits the radii one by one.
+        Called during the iterations. `done` restarts from 0 for each radius if the solver fits the radii one by one.
 
     Returns
     -------
@@ -161,12 +161,12 @@ def path(
     """Train along a path of radii that the data determine, with warm starts from the neighbouring radius.
 
     The path begins at the natural unit of the radius (see `learning.scales`) and has `radii.PER_DECADE` radii per
-    factor of 10. `radii.next_step` decides in which direction it continues and when it ends. It also ends upwards when
-    hardly any loss is left or when larger radii no longer lower the objective.
+    factor of 10. `radii.next_step` decides in which direction it continues and when it ends. Towards larger radii, it
+    also ends when hardly any loss is left or when the objective no longer decreases.
 
-    Scores may fall before they rise, for example those of hinge losses with few tasks. So if the path would end below
-    ten times the unit, a fit at ten times the unit is scored, and the path continues to that radius if the score is
-    better there. For a sparse norm, the path finally continues downwards until at most the fraction `sparsest` of the
+    Scores may fall before they rise, for example with the hinge loss and few tasks. Therefore, if the path would end
+    below ten times the unit, a fit at ten times the unit is scored, and the path continues to that radius if its score
+    is better. For a sparse norm, the path finally continues downwards until at most the fraction `sparsest` of the
     features is used, for figures of sparsity.
 
     Parameters
@@ -178,7 +178,7 @@ def path(
     solver : str
         Name of a solver that stops at `tol`.
     score : function, optional
-        Function of W (n_features, n_tasks) that returns a larger number for a better W.
+        Function of W (n_features, n_tasks) that returns a larger value for a better W.
     sparsest : float
         Largest fraction of the features that the fit with the smallest radius may use, unless no task uses more than
         one feature.
@@ -244,20 +244,20 @@ def path(
 
 
 def _is_dense(W: NDArray[Any], sparsest: float) -> bool:
-    """Return True if W uses more than this fraction of the features and some task uses more than one feature."""
+    """Return True if W uses more than the fraction `sparsest` of all features, and some task more than one."""
     used = W != 0
     return bool(used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1)
 
 
 def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[Any], Sweep]) -> Sweep:
-    """Train on differently scaled features, and return all fits as weights of the unscaled features.
+    """Train on differently scaled features, and return all fits in one sweep, with weights of the unscaled features.
 
     Parameters
     ----------
     X : array, (n_samples, n_features)
         Features.
     factors : mapping
-        For each power, a factor per feature, see `features.basis.factors`. Empty: train on X itself.
+        For each power, a factor per feature, see `features.basis.factors`. If empty, train on X itself.
     train : function
         Takes features and returns a Sweep.
     """
@@ -279,7 +279,7 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
 
 
 def best_pairs(fits: Sweep) -> NDArray[Any]:
-    """Return the indices of the pairs whose W a sweep holds: the best eta0 for each power and radius."""
+    """Return the indices of the pairs whose W the sweep holds, which have the best eta0 for their power and radius."""
     groups = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
     return np.concatenate([pairs[radii.choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in groups])
 
@@ -292,7 +292,7 @@ def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "be
     score : array, (n_fits,) or (n_fits, n_words)
         See `radii.choose_radius`.
     power : array, (n_fits,)
-        Power of each fit. Of equally good powers the first is chosen.
+        Power of each fit. If several powers are equally good, the first one is chosen.
     selection : str
         See `radii.choose_radius`.
 
@@ -323,5 +323,5 @@ def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
 
 
 def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
-    """Return fingerprints of features and labels and the method, which identify fits of other data or methods."""
+    """Return fingerprints of the features and labels, and the method, to recognise fits of other data or methods."""
     return np.array([fingerprint(X), fingerprint(Y), method])

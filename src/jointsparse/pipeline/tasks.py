@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Choice: the papers do not mention words that nearly all images have.
-NEARLY_ALL = 0.9  # a word that at least this fraction of the training images has gets a warning
+NEARLY_ALL = 0.9  # words that at least this fraction of the training images have get a warning
 
 # Choice: values for data that the papers do not cover. n_words, n_validation_words and sizes may be AUTO.
 AUTO = "auto"
 MOST_WORDS = 40  # largest number of words with n_words: auto, as in Quattoni et al. 2009, sec. 6
 WORDS_PER_VALIDATION_WORD = 4  # the paper uses 10 validation words of 40
 AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # sizes: auto, up to the paper's largest size
-SMALLEST_SIZE = 5  # additional size with sizes: {auto: 3}, because a user's own data may be few
+SMALLEST_SIZE = 5  # additional size with sizes: {auto: 3}, because users may have few images
 FEWEST_WORDS = 2  # one for validation and one for testing
 
-UNKNOWN = -1  # value of unknown labels, beside 1 and 0
+UNKNOWN = -1  # value of unknown labels, in addition to 1 and 0
 
 JOINERS = "\u200c\u200d"  # invisible characters inside words of Persian and Indian scripts
 
@@ -90,17 +90,17 @@ def choose_words(
 ) -> tuple[pd.DataFrame, np.ndarray]:
     """Choose the most frequent content words of the training images.
 
-    An image has a word if any of its captions does.
+    An image has a word if any of its captions contains the word.
 
     Parameters
     ----------
     images : table
         Columns image, split.
     captions : table
-        Columns image, caption. If whole captions are labels, optionally also known, which is False if it is unknown
-        whether the image has the label.
+        Columns `image` and `caption`. If whole captions are labels, optionally also `known`, which is False if it is
+        unknown whether the image has the label.
     n_words : int, at least 1, or "auto"
-        Number of words to choose. "auto": all words that have enough images, but at most `MOST_WORDS`.
+        Number of words to choose. "auto" chooses all words that have enough images, but at most `MOST_WORDS`.
     smallest_size : int, optional
         Smallest number of training images with the word, and of training images without it. Words that have fewer, and
         words for which no test image has the word or no test image lacks it, are left out with a warning. By default
@@ -111,19 +111,25 @@ def choose_words(
         Words to leave out in addition to the 318 English function words of scikit-learn. The part before an apostrophe
         is compared, too: "it's" counts as "it".
     split_captions : bool
-        False: a whole caption is one label, such as the name of a class, of any length. Only stop_words are left out.
+        If False, a whole caption is one label of any length, such as the name of a class, and only `stop_words` are
+        left out.
     join_inflections : bool
-        True: forms with the same English stem (Snowball) count as one word, which is named by its most frequent form.
+        If True, forms with the same English stem (Snowball) count as one word, which is named by its most frequent
+        form.
 
     Returns
     -------
     words : table
-        Columns word, forms, images, train, validation, test (numbers of images), warning; most frequent words first.
-        If labels are unknown, also unknown, the number of images whose label is unknown. Words that are left out come
-        last.
+        A row for each word, most frequent words first, with the words that are left out at the end. Columns:
+
+        - `word`: the most frequent form;
+        - `forms`: all forms, separated by spaces;
+        - `images`, `train`, `validation`, `test`: the number of images with the word, in total and in each split;
+        - `unknown`: the number of images whose label is unknown, only if there are unknown labels;
+        - `warning`: see `Flag`.
     labels : array, (n_images, n_words)
-        True if an image has a word, with rows in the order of `images` and without the words that are left out. If
-        labels are unknown, the type is int8 with the values 1, 0 and `UNKNOWN`.
+        True if an image has a word, with rows in the order of `images` and without the words that are left out. If some
+        labels are unknown, the dtype is int8, with the values 1, 0 and `UNKNOWN`.
 
     Raises
     ------
@@ -205,7 +211,7 @@ def _counted(
     split_captions: bool = True,
     join_inflections: bool = False,
 ) -> _Counted:
-    """Count the content words of captions. The parameters are those of `choose_words`."""
+    """Count the content words of captions. The parameters are the same as in `choose_words`."""
     left_out = {word.lower() for word in stop_words}
     if split_captions:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -304,7 +310,7 @@ def _require_words(
 
 
 def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
-    """Return a label, by default the most frequent label of the training samples, and which samples have it.
+    """Return a label, by default the most frequent one in training, and which samples have it.
 
     Parameters
     ----------
@@ -313,7 +319,7 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     captions : table
         Columns image, caption. A caption is a whole label.
     label : str or None
-        The label. None: the most frequent one.
+        The label. If None, it is the most frequent label of the training samples.
 
     Returns
     -------
@@ -324,7 +330,7 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     Raises
     ------
     ValueError
-        If all training samples have the label, or none.
+        If all training samples have the label, if none of them has it, or if it is unknown for a sample.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
@@ -369,8 +375,8 @@ def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
 def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return masks (n_images,) of the samples to learn from (training and validation) and of the test samples.
 
-    This is for experiments that choose nothing by validation. images: column split. Raises ValueError if one of the
-    masks is empty.
+    They serve experiments that choose no parameter by validation. images: a table with the column `split`. Raises
+    ValueError if one of the masks is empty.
     """
     learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
     require(
@@ -381,9 +387,9 @@ def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
-    """Return the names of the words in the order of the columns of the labels.
+    """Return the names of the words in the order of the label columns.
 
-    words, labels: as `choose_words` returns them. Raises Misfit if the numbers of images with each word differ.
+    words, labels: the results of `choose_words`. Raises Misfit if the numbers of images with each word differ.
     """
     words = words[[not kinds_in(cell) & LEFT_OUT for cell in words["warning"]]]
     require(
@@ -399,16 +405,16 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
 def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return the mask of chosen samples (n_images,) without a random tenth of them.
 
-    This makes runs differ that would otherwise be the same, because the method has no random step.
+    Without this step, all runs of a method that has no random step would be identical.
     """
     members = rng.permutation(np.flatnonzero(chosen))
     return chosen & ~np.isin(np.arange(len(chosen)), members[: len(members) // 10])
 
 
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
-    """Return the splits (n_images,) after a random part of the images of each split has become unlabelled.
+    """Move random images of each split to the split "unlabelled", and return the new splits (n_images,).
 
-    numbers: how many images of each split to set aside. Raises ValueError unless images of that split remain.
+    numbers: how many images of each split to move. Raises ValueError if none would remain in a split.
     Source: Quattoni et al. 2008, sec. 5.2, where the basis is computed from images that no task uses.
     """
     result = split.astype(object)
@@ -451,9 +457,9 @@ class Tasks(NamedTuple):
         return max([n for n in sizes if n <= most], default=min(sizes))
 
     def training_sets(self, n: int | None = None) -> NDArray[Any]:
-        """Return the training sets of size n, or of the largest size for None, with shape (n_images, n_words).
+        """Return the training sets of size `n`, by default of the largest size, with shape (n_images, n_words).
 
-        Raises Misfit if there are no training sets of size n.
+        Raises Misfit if there are no training sets of size `n`.
         """
         sizes = self.each_size()
         n = max(sizes) if n is None else n
@@ -466,15 +472,15 @@ class Tasks(NamedTuple):
 
 
 def auto_sizes(n_positives: np.ndarray, most: int | None = None) -> list[int]:
-    """Return the sizes in `AUTO_SIZES` that at least half of the words reach, but at least the first size.
+    """Return the first size in `AUTO_SIZES`, and all sizes for which at least half of the words have enough images.
 
     Parameters
     ----------
     n_positives : int array, (n_words,)
         Number of training images of each word.
     most : int or None
-        Largest number of sizes: the largest size, and sizes that are 4, 16, … times smaller, down to `SMALLEST_SIZE`.
-        None: all sizes.
+        Maximum number of sizes. The result is then the largest size, and sizes that are 4, 16, … times smaller, down to
+        `SMALLEST_SIZE`. If None, all sizes are returned.
 
     >>> auto_sizes(np.array([10, 25, 90])), auto_sizes(np.array([7, 25, 90]), most=3)
     ([10, 20], [5, 20])
@@ -497,7 +503,7 @@ def draw(
 ) -> tuple[Tasks, pd.DataFrame]:
     """Draw the training sets of every word and size, and the words whose validation images choose the radius.
 
-    A word with fewer positives or negatives than asked for gets all of them, and is marked in the column capped.
+    A word with fewer positives or negatives than asked for gets all of them, and is marked in the column `capped`.
 
     Parameters
     ----------
@@ -512,11 +518,11 @@ def draw(
     negatives_per_positive : int, at least 1
         Number of negatives of a word as a multiple of n.
     n_validation_words : int or "auto"
-        Number of validation words, at least 1 and less than the number of words. "auto": a quarter of the words. They
-        are drawn from the words that some validation images have and others lack; if there are fewer such words, all
-        of them are taken.
+        Number of validation words, at least 1 and less than the number of words. "auto" stands for a quarter of the
+        words. Validation words are drawn from the words that some validation images have and others lack; if there are
+        too few of these words, all of them are taken.
     n_words : int or "auto", optional
-        Number of words that was asked for. If there are fewer words, n_validation_words is reduced in proportion.
+        Requested number of words. If there are fewer words, `n_validation_words` is reduced in proportion.
     rng : Generator
         Random generator that draws words and images.
 
@@ -525,12 +531,12 @@ def draw(
     Tasks
         The training sets and the validation words.
     table
-        Columns n, word, positives, negatives, capped: the content of each training set.
+        The size of each training set, with the columns `n`, `word`, `positives`, `negatives` and `capped`.
 
     Raises
     ------
     ValueError
-        If there is no word that some validation images have and others lack, which AUC needs. `choose_words` checks the
+        If there is no word that some validation images have and others lack, as AUC requires. `choose_words` checks the
         other splits.
     """
     import pandas as pd

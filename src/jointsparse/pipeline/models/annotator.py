@@ -7,7 +7,7 @@ It is a scikit-learn Pipeline with these additional attributes:
   ranked among these scores;
 - ``known_names_``: names of the known images, list of str;
 - ``columns_``: names of the input features, list of str, empty if they have no names;
-- ``check_``: features of a few images and their scores, which `load` computes again and compares.
+- ``check_``: features of a few images and their scores, which `load` recomputes and compares.
 """
 
 import json
@@ -40,8 +40,8 @@ from jointsparse.pipeline.datasets.folder import SUFFIXES, check_pictures, list_
 EXTRACTORS = {"dense_sift": transformers.DenseSift}
 AT_ONCE, BYTES_AT_ONCE = 64, 200_000_000  # pictures processed in parallel, and the memory that they may take together
 CHECKED = 5  # number of images whose scores are computed again when a model is loaded
-# Relative tolerance, as a fraction of the largest score of a word, within which a known picture reaches its own score
-# again: the last digits of products depend on the processor and on how many pictures are scored together.
+# Tolerance for the recomputed score of a known picture, as a fraction of the largest score of a word. The last digits
+# of products depend on the processor and on how many pictures are scored together.
 SCORE_TOL = 1e-5
 FEWEST = 5  # known pictures above a threshold that are needed to state a precision
 PRECISIONS = (0.5, 0.7, 0.9)  # rows of `at_precisions`
@@ -57,7 +57,7 @@ def of_pictures(
     weighting: Mapping[str, Any],
     idf: np.ndarray | None = None,
 ) -> list[tuple[str, Any]]:
-    """Return the first steps of a pipeline, from pictures to histograms of visual words.
+    """Return the first steps of the annotator, which turn pictures into histograms of visual words.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def of_pictures(
     tree : Tree
         The vocabulary.
     weighting : mapping
-        The options weighting and normalise of `VocabularyTree`.
+        The options `weighting` and `normalise` of `VocabularyTree`.
     idf : array (n_words,) or None
         Inverse document frequencies for the weighting "tf-idf".
     """
@@ -87,7 +87,7 @@ def annotator(
     columns: Sequence[str] = (),
     card: Mapping[str, Any],
 ) -> Pipeline:
-    """Return the pipeline of a final fit, which contains only the columns of the basis that the fit uses.
+    """Build the annotator of a final fit. Columns of the basis that the fit does not use are dropped.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def annotator(
 
 
 def with_check(model: Pipeline, X: Any) -> Pipeline:
-    """Set the attribute check_: features of the first images, as the first step on matrices takes them, and scores."""
+    """Store in `check_` the scores of the first images and their features, as input of the first matrix step."""
     first = next(i for i, (name, _) in enumerate(model.steps) if name in ("basis", "classifier"))
     few = X[:CHECKED]
     scores = np.asarray(model[first:].decision_function(few))
@@ -158,7 +158,7 @@ def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparse
 
 
 def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], dict[str, str]]:
-    """Return the pictures among the given files and in the given folders, and what cannot be read, with reasons.
+    """Return the pictures among the given files and folders, and the files that cannot be read, with reasons.
 
     Files in the folders that are not pictures are ignored. Raises ValueError if a path does not exist or if there are
     no pictures.
@@ -201,13 +201,17 @@ class Annotations(NamedTuple):
     Attributes
     ----------
     table
-        Columns image, word, probability, rank (1 if no known picture has a larger score), of (number of known
-        pictures), above (True if the score reaches the threshold of the word).
+        A row for each picture and word that is listed, with the columns
+
+        - `image`, `word`, `probability`;
+        - `rank`: the rank of the score among the known pictures, 1 if no known picture has a larger score;
+        - `of`: the number of known pictures;
+        - `above`: True if the score reaches the threshold of the word.
     alike : dict
         For each picture the `ALIKE` known pictures with the nearest scores, measured in standard deviations of each
         word.
     left_out : dict
-        For each picture that cannot be used, the reason.
+        The reason for each picture that cannot be used.
     """
 
     table: pd.DataFrame
@@ -230,11 +234,11 @@ def annotate(
     model : Pipeline
         A model from `annotator`.
     paths : list of Path
-        The pictures. They are checked in another process, as for training.
+        The pictures. They are checked in a separate process, as in training.
     n_words : int, at least 1
         How many of the most probable words of each picture to list.
     precision : float, above 0 and at most 1, or None
-        List instead all words that reach the lowest threshold with at least this precision on the known pictures, see
+        If given, list all words that reach the lowest threshold with at least this precision on the known pictures, see
         `thresholds`.
     progress : function or None
         Called as `progress(done, total)`, once for the check of each picture and once for its words.
@@ -246,7 +250,7 @@ def annotate(
     Raises
     ------
     ValueError
-        If the model does not take pictures, or if a number is out of its range.
+        If the model does not take pictures, or if a parameter is outside its range.
     """
     require_of_pictures(model)
     describe, names = model[0], [str(path) for path in paths]
@@ -332,7 +336,7 @@ def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
 
 
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
-    """Return the score of each word, (n_words,), from which on the word is assigned to a picture.
+    """Return the threshold of each word, (n_words,): the lowest score with which the word is assigned to a picture.
 
     Parameters
     ----------
@@ -340,7 +344,7 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
         A model from `annotator`.
     precision : float or None
         Smallest fraction of the known pictures above the threshold that must have the word. The threshold is the lowest
-        with this precision and at least `FEWEST` known pictures above it, or infinite if there is none. None: the
+        with this precision and at least `FEWEST` known pictures above it, or infinite if there is none. If None, the
         threshold maximises F1, the harmonic mean of precision and recall.
     """
     limits = np.full(model.known_scores_.shape[1], np.inf)
@@ -372,9 +376,14 @@ def at_precisions(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> pd
     Returns
     -------
     table
-        A row for each of `PRECISIONS`. Columns precision, words (how many words have a threshold with that precision),
-        pictures (how many get a word), of (number of test pictures), said (number of assigned words in all pictures),
-        right (the fraction of the assigned words with known labels that are correct; NaN if there are none).
+        A row for each of `PRECISIONS`, with the columns
+
+        - `precision`: the required precision on the known pictures;
+        - `words`: the number of words that have a threshold with that precision;
+        - `pictures`: the number of test pictures that get at least one word;
+        - `of`: the number of test pictures;
+        - `said`: the number of assigned words in all pictures;
+        - `right`: the fraction of correct words among the assigned words with known labels, NaN if there are none.
     """
     rows = []
     for precision in PRECISIONS:

@@ -1,7 +1,7 @@
 """The final fit of a study: a model of all labelled images, with calibrated probabilities, and its test scores.
 
 The comparisons of methods learn from few images of each word, as in the papers. The final fit, which a run saves,
-learns from all of them.
+learns from all labelled images.
 """
 
 import logging
@@ -23,7 +23,7 @@ import pandas as pd  # noqa: E402
 KNOWN = ("train", "validation")  # the splits that a final fit learns from
 N_FOLDS = 5
 LOG = logging.getLogger(__name__)
-METRICS = ("auc", "precision_of_first", "average_precision")  # columns, and prefixes of columns with intervals
+METRICS = ("auc", "precision_of_first", "average_precision")  # names of columns, and prefixes of the interval columns
 ALL_WORDS = "(all words)"  # name of the row of means
 
 
@@ -39,7 +39,7 @@ class Final(NamedTuple):
     scores : array (n_known, n_words)
         Held-out score of each known image, from a model with the same radius trained on the other folds.
     labels : bool array (n_known, n_words)
-        Which known image has which word. If labels are unknown, int8 with 1, 0 and -1 for unknown.
+        Which known image has which word. If some labels are unknown, int8 with 1, 0, and -1 for unknown.
     """
 
     model: JointSparseClassifierCV
@@ -65,7 +65,7 @@ def fit(
         A name in `jointsparse.norms.NORMS`.
     scales : mapping
         For each power of the singular values, factors (n_features,) of the features, see `features.basis.factors`. The
-        power with the best mean AUC over the folds is chosen. Empty: use the features unscaled.
+        power with the best mean AUC over the folds is chosen. If empty, the features are used unscaled.
     loss : str
         Name of the loss.
 
@@ -150,7 +150,7 @@ def _scaled(X: Any, factors: np.ndarray | None) -> Any:
 
 
 def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int) -> dict[str, np.ndarray]:
-    """Return AUC, average precision and precision of the first `metrics.FIRST` images of each word, with intervals.
+    """Return AUC, average precision, and precision among the first `metrics.FIRST` images of each word, with intervals.
 
     Parameters
     ----------
@@ -193,8 +193,14 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
     Returns
     -------
     table
-        Columns norm, word, images (known images with the word), test_images (test images with the word), features
-        (number in use), each metric with the ends of its interval, radius, power, and gap (the certified duality gap).
+        The columns are
+
+        - `norm`, `word`;
+        - `images`, `test_images`: the number of known images and of test images with the word;
+        - `features`: the number of features in use;
+        - each of `METRICS`, and the ends of its interval with the suffixes `_low` and `_high`;
+        - `radius`, `power`;
+        - `gap`: the certified duality gap.
     """
     model, W = final.model, final.model.coef_
     columns: dict[str, Any] = {
@@ -233,8 +239,13 @@ def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.Dat
     Returns
     -------
     table
-        Columns norm, kept (True for the saved fit), validation (mean AUC over the folds), features (number in use), of
-        (number of all features), and the test means over the words: each metric with the ends of its interval.
+        The columns are
+
+        - `norm`;
+        - `kept`: True for the saved fit;
+        - `validation`: the mean AUC over the folds;
+        - `features`, `of`: the number of features in use, and of all features;
+        - the mean of each of `METRICS` over the words, and the ends of its interval.
     """
     rows = []
     for (norm, model), words in zip(models.items(), tables, strict=True):

@@ -1,7 +1,7 @@
 """The manifest of a run: the versions and settings that it used, and checksums of all raw files and tables.
 
 The manifest gathers the records of the jobs. The same code on the same kind of machine writes the same manifest, byte
-by byte, because it holds no times. Paths are relative to the folder of the run, which holds the folder `results`. The
+for byte, because it holds no times. Paths are relative to the folder of the run, which holds the folder `results`. The
 manifest itself is `results/claims/<dataset>/manifest.json`.
 """
 
@@ -39,23 +39,27 @@ def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: M
     tables : paths
         CSV files that have records.
     raw : mapping
-        By dataset, the checksums of its raw files and folders, see `records.checksums`.
+        For each dataset, the checksums of its raw files and folders, see `records.checksums`.
     settings : mapping
         The settings that the tables were made with, as JSON values.
 
     Returns
     -------
     manifest : dict
-        made_with: versions and properties of the machine, for all jobs behind the tables. Each value is a list, with
-        several items if the jobs differ. settings: as given. inputs: SHA-256 checksums of the raw files by dataset.
-        tables: SHA-256 checksums of the tables.
+        The keys are
+
+        - `made_with`: versions and properties of the machine, for all jobs behind the tables. Each value is a list,
+          with several items if the jobs differ;
+        - `settings`: the given settings;
+        - `inputs`: SHA-256 checksums of the raw files by dataset;
+        - `tables`: SHA-256 checksums of the tables.
 
     Raises
     ------
     Damaged
         If a table has no record or does not match its record.
     ValueError
-        If the tables were made from other raw files.
+        If the raw files have changed since the tables were made.
     """
     known = records.read_inputs(tables)
     for name, digests in known["raw"].items():
@@ -82,7 +86,7 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     differences : list of str
         A line for each file that differs or is missing.
     notes : list of str
-        A line for each version or property of the machine that differs here or that differed between jobs.
+        A line for each version or machine property that is different here or was different between jobs.
 
     Raises
     ------
@@ -113,7 +117,7 @@ def recorded(results: Path) -> Checksums:
 
 
 def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> dict[str, str]:
-    """Return the files that do not have the expected checksum, each with the reason: differs, or missing.
+    """Return the files that do not have the expected checksum, each with the reason.
 
     cache, largest: see `records.checksums`.
     """

@@ -1,10 +1,10 @@
 """Records of how results were made, and the checksums of files.
 
-A job writes a record of each file or folder that it makes, into the folder `records` beside the result. The record
-holds versions and settings, and the checksums of the result and of the files that the job read. It also takes over the
-versions and the raw files from the records of the files read. So the record of a table is enough to say how the table
-was made, even when the intermediate files have been deleted. A job refuses to read a file that has no record or does
-not match its record.
+A job writes a record of each file or folder that it makes, into the folder `records` next to the result. The record
+holds versions and settings, and the checksums of the result and of the files that the job read. It also copies the
+versions and the checksums of raw files from the records of the files that the job read. The record of a table is
+therefore enough to say how the table was made, even when the intermediate files have been deleted. A job refuses to
+read a file that has no record or does not match its record.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from jointsparse import __version__
 from jointsparse.pipeline.provenance.tables import Damaged
 from jointsparse.written import written
 
-# Modules whose version may change a number, and the names of their packages.
+# Modules whose version may change a result, and the names of their packages.
 PACKAGES = {
     "PIL": "pillow",
     "llvmlite": "llvmlite",
@@ -80,8 +80,8 @@ def files_below(path: Any) -> Iterator[str]:
     """Yield the path itself if it is a file, or every file below a folder in a fixed order.
 
     Links are followed. A folder that was already visited is not entered again, but yielded as a path that ends in a
-    slash. Hidden files are skipped, because they are no data: systems and editors write them, and a run puts one with a
-    time stamp into each folder that a job has made.
+    slash. Hidden files are skipped, because they are not data: operating systems and editors write them, and Snakemake
+    puts a hidden time stamp into each folder that a job has made.
     """
     if os.path.lexists(path) and not os.path.isdir(path):
         yield path
@@ -96,7 +96,7 @@ def files_below(path: Any) -> Iterator[str]:
 
 
 def look(name: str) -> str:
-    """Return a text from inode, size and times that changes with the content of a file; "" for an unreadable file."""
+    """Return a text with inode, size and times, which changes when a file's content does; "" for an unreadable file."""
     if not (os.path.isfile(name) and os.access(name, os.R_OK)):
         return ""
     status = os.stat(name)
@@ -142,8 +142,11 @@ def read_inputs(files: Iterable[str | Path]) -> dict[str, Any]:
     Returns
     -------
     inputs : dict
-        The part of the job's record that describes its inputs. files: checksums of the files. raw: digests of the raw
-        files by dataset. made_with: values of `environment`. The last two cover all jobs before this one.
+        The part of the job's record that describes its inputs, with the keys
+
+        - `files`: checksums of the files;
+        - `raw`: digests of the raw files by dataset, for all jobs before this one;
+        - `made_with`: values of `environment`, for all jobs before this one.
 
     Raises
     ------
@@ -185,7 +188,7 @@ def write(
     values : mapping
         The values of the configuration that the job used.
     raw : mapping
-        By dataset, the digest of the checksums of the raw files that the job read.
+        For each dataset, the digest of the checksums of the raw files that the job read.
     """
     _add(inputs["raw"], {name: [checksum] for name, checksum in raw.items()})
     _add(inputs["made_with"], {name: [value] for name, value in environment().items()})
@@ -244,7 +247,7 @@ def environment(*, whole: bool = False) -> dict[str, str]:
 
 
 def commit() -> str:
-    """Return the commit of the git work tree that tracks this file, with the suffix -dirty after edits; "" if none."""
+    """Return the commit of the git work tree that tracks this file, with "-dirty" after edits; "" if there is none."""
     git = partial(subprocess.run, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     with suppress(OSError, subprocess.CalledProcessError):
         # This fails for a copy of the package inside the work tree of another project.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Spreadsheets run a cell that begins with one of the characters =, +, - or @ as a formula. In some programs a new cell
-# begins after each of the separators, even inside quotes. On disk such texts get an apostrophe in front.
+# begins after each of the separators, even inside quotes. An apostrophe is therefore put in front of such texts.
 FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])")
 ESCAPED_FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)'(?='*[=+\-@＝＋－＠])|^'(?='*[\t\r\n])")
 
@@ -38,7 +38,7 @@ T = TypeVar("T", bound=Any)  # a NamedTuple whose fields are arrays
 
 
 class Damaged(ValueError):
-    """Error about a file whose content is not what was written, so that it has to be made again.
+    """Error about a file whose content is not what was written, so that the file has to be made again.
 
     path: the path of the file.
     """
@@ -183,7 +183,7 @@ def read_features(files: str | Sequence[str], vocabulary: str | None) -> Any:
 
 
 def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
-    """Write several NamedTuples of arrays, each under a name, to an .npz file."""
+    """Write several NamedTuples of arrays to an .npz file, each under its key."""
     fields = {name: record._asdict() for name, record in records.items()}
     write_arrays(path, **{f"{name}/{field}": array for name in fields for field, array in fields[name].items()})
 

@@ -16,11 +16,11 @@ require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
 WORDS = ("test words", "all words")  # without and with the validation words, which chose the radius
-AVERAGES = ("by positives", "plain")  # averages over words; the first is that of the paper, sec. 6.1
+AVERAGES = ("by positives", "plain")  # averages over words; the first is the paper's, see sec. 6.1
 
 
 def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFrame:
-    """Test the first method of a study against each other method with sign tests, for every run and size.
+    """Compare the first method of a study with every other method by sign tests, for each run and size.
 
     Pooled pairs share images across words, so the test is not exact. A median of p-values is not a p-value.
 
@@ -36,11 +36,16 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
     Returns
     -------
     table
-        A row for each run, size and other method, and for words = "test words" (without the validation words, which
-        chose the radius) and "all words". wins, losses and p belong to the first pairing, and p_reverse to the test in
-        the other direction. p_median and p_reverse_median are medians over all pairings. p_holm and p_reverse_holm are
-        corrected for all comparisons in the table with the same words, run and direction. p_all_runs and
-        p_reverse_all_runs combine all runs and pairings, see `over_runs`, and are the same for each run.
+        A row for each run, size, other method and set of words, with the columns
+
+        - `run`, `n`, `n_samples`, `method`, `against`;
+        - `words`: "test words", which exclude the validation words that chose the radius, or "all words";
+        - `wins`, `losses`, `p`: the result of the sign test with the first pairing;
+        - `p_reverse`: the p-value of the test in the other direction, with the first pairing;
+        - `p_median`, `p_reverse_median`: medians of the p-values over all pairings;
+        - `p_holm`, `p_reverse_holm`: `p` and `p_reverse` corrected for all comparisons with the same words and run;
+        - `p_all_runs`, `p_reverse_all_runs`: p-values that combine all runs and pairings, see `over_runs`. They are the
+          same for each run.
 
     Raises
     ------
@@ -76,10 +81,10 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
 def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:
     """Return the differences in AUC and EER between the first method and each other method, with 95 % intervals.
 
-    The interval combines two parts in quadrature. The first is a bootstrap interval (percentiles) over test images,
-    which are drawn with replacement, the same for all methods, words and runs. If a resample leaves a word without
-    positives or negatives, that word does not count in the mean of the resample. The second part is the t interval of
-    the mean over runs. With fewer than `FEWEST_RUNS` runs there is no interval.
+    The interval combines two parts in quadrature. The first is a bootstrap interval (percentiles) over test images.
+    They are drawn with replacement, and all methods, words and runs share the same resamples. If a resample leaves a
+    word without positives or negatives, that word does not count in the mean of the resample. The second part is the t
+    interval of the mean over runs. With fewer than `FEWEST_RUNS` runs there is no interval.
 
     Parameters
     ----------
@@ -93,10 +98,17 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     Returns
     -------
     table
-        Columns metric, n, n_samples, words ("test words" or "all words"), average over words ("by positives", in which
-        each positive weighs the same, see `evaluation.average`, or "plain"), method, against, difference (method minus
-        against, averaged over words and runs), low and high (the interval), low_words and high_words (the interval if
-        words are resampled, too), over_runs (half width of the t interval), and runs (number of runs).
+        A row for each metric, size, other method, set of words and average, with the columns
+
+        - `metric`, `n`, `n_samples`, `method`, `against`;
+        - `words`: "test words" or "all words", see `significance`;
+        - `average`: the average over words, "plain" or "by positives", in which each positive weighs the same, see
+          `evaluation.average`;
+        - `difference`: the metric of `method` minus the metric of `against`, averaged over words and runs;
+        - `low`, `high`: the ends of the interval;
+        - `low_words`, `high_words`: the ends of the interval if words are resampled, too;
+        - `over_runs`: the half-width of the t interval over runs;
+        - `runs`: the number of runs.
 
     Raises
     ------
@@ -112,7 +124,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     # Row 0 of `images` and `drawn` counts each image and word once, so that it gives the difference itself.
     ones, drawn = np.ones((len(images), n_words)), resample(n_words, len(images) - 1, rng)
     positives = images @ (scores.labels == 1)
-    # Weights of the words, each (n_resamples, n_words): index 2 a for AVERAGES[a], 2 a + 1 with words resampled, too.
+    # Word weights, each (n_resamples, n_words). AVERAGES[a] has index 2 a, or 2 a + 1 if words are resampled, too.
     weights = np.stack([positives, positives * drawn, ones, ones * drawn])
     rows = []
     for n in pd.unique(scores.n):
@@ -157,7 +169,7 @@ def _words(scores: ScoredFits, fit: int, label: str) -> np.ndarray:
 
 
 def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
-    """Return the mean over runs, the ends of its interval, and the half width of the t interval over runs.
+    """Return the mean over runs, the ends of its interval, and the half-width of the t interval over runs.
 
     by_run: (n_runs, 1 + n_resamples). The first column is computed from all images, the others from resamples.
     """

@@ -89,22 +89,29 @@ class Evaluation(NamedTuple):
     Attributes
     ----------
     chosen : table
-        A row per run, n and method with the chosen pair. power: see `Sweep`. objective: relative to W = 0. gap: the
-        certified relative duality gap. features: the fraction in use. validation: the metric on the validation words.
-        auc, eer: test averages over the words not used for validation; with the suffix _all over all words, with
-        _weighted see `average`. warning: flags for a grid that is too narrow, a gap above 5 %, tasks that did not
-        converge, a choice no better than chance, or scores that are tied or undefined. note: a flag if hardly any
-        training loss is left, so that the solution is not unique.
+        A row for each run, n and method, which describes the chosen pair (eta0, radius). Its columns include
+
+        - `power`: see `Sweep`;
+        - `objective`: the training objective, relative to W = 0;
+        - `gap`: the certified relative duality gap;
+        - `features`: the fraction of the features in use;
+        - `validation`: the metric on the validation words;
+        - `auc`, `eer`: test averages over the words not used for validation. The suffix `_all` stands for averages over
+          all words, and `_weighted` for the paper's mean, see `average`;
+        - `warning`: flags for a grid that is too narrow, a gap above 5 %, tasks that did not converge, a choice no
+          better than chance, or scores that are tied or undefined;
+        - `note`: a flag if hardly any training loss is left, so that the solution is not unique.
     by_word : table
-        A row per run, n, method and word. n_features: number of features that the word uses. warning: tied or undefined
-        scores.
+        A row for each run, n, method and word. `n_features` is the number of features that the word uses, and `warning`
+        has flags for tied or undefined scores.
     sparsity : table
-        A row per run, n, method, power and radius, with the best eta0. chosen: True for the radius that validation
-        chooses for its power. warning: a gap above 5 %.
+        A row for each run, n, method, power and radius, with the best eta0. `chosen` is True for the radius that
+        validation chooses for its power, and `warning` has a flag for a gap above 5 %.
     convergence : table
-        The objective of a method at every iteration, per run, n and radius, with the best eta0.
+        The objective of one method at every iteration, for each run, n and radius, with the best eta0.
     weights : table
-        The non-zero weights of the chosen fits of the first run at one size, and the shape of W: n_features, n_words.
+        The non-zero weights of the chosen fits of the first run at one size, and the shape of W in the columns
+        `n_features` and `n_words`.
     scores : ScoredFits
         The test scores of the chosen fits.
     """
@@ -127,7 +134,7 @@ class SplitImages(NamedTuple):
 def choose(
     trained: TrainedSweep, on_validation: SplitImages, metric: str, selection: str = "best"
 ) -> tuple[np.ndarray, np.ndarray, int, np.ndarray]:
-    """Choose eta0 by training objective, then radius and power by a metric on the validation words.
+    """Choose eta0 by the training objective, then radius and power by a metric on the validation words.
 
     The function has no access to test images.
 
@@ -145,7 +152,7 @@ def choose(
     Returns
     -------
     pairs : array, (n_radii,)
-        Index of the pair with the best eta0 for each radius, in the order of `Sweep.W`.
+        For each radius, the index of the pair (eta0, radius) with the best eta0, in the order of `Sweep.W`.
     validation : array, (n_radii,)
         Mean of the metric over the validation words for each of these pairs.
     best : int
@@ -192,7 +199,7 @@ def evaluate(
     selection: str = "best",
     at_size: int | None = None,
 ) -> Evaluation:
-    """Choose eta0 by training objective and the radius by a metric on the validation words, then test the choice.
+    """Choose eta0 by the training objective and the radius by a metric on validation words, then test the choice.
 
     Test images are used only after the choice.
 
@@ -209,13 +216,13 @@ def evaluate(
     words : list of str, (n_words,)
         Names of the words.
     converging_method : str
-        Method for the table of convergence.
+        Method whose objectives the table `convergence` lists.
     metric : str
         "auc" or "eer".
     selection : str
         See `radii.choose_radius`.
     at_size : int, optional
-        The n for the table of weights, which covers the run of the first sweep.
+        The n for which the table `weights` lists the fits of the first run.
 
     Returns
     -------
@@ -258,7 +265,7 @@ def _evaluate_one(
     with_convergence: bool,
     with_weights: bool,
 ) -> Evaluation:
-    """Choose and test a pair of a sweep. Tables that were not asked for have no rows."""
+    """Choose the best pair (eta0, radius) of a sweep and test it. Tables that were not requested have no rows."""
     best_eta0, validation, best, chosen_by_power = choose(trained, on_validation, metric, selection)
     relative = trained.sweep.objective[best_eta0] / trained.sweep.objective[best_eta0, :1]
     tested = [
@@ -369,9 +376,9 @@ def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
 
 
 def _score_warnings(scores: np.ndarray) -> list[str]:
-    """Return a warning for each word whose scores (n_images, n_words) are tied or undefined, otherwise "".
+    """Return for each word a warning if its column of scores (n_images, n_words) is tied or undefined, otherwise "".
 
-    AUC and EER of tied scores are 0.5, whatever the labels. For undefined scores they are missing.
+    AUC and EER of tied scores are 0.5 for any labels. AUC and EER of undefined scores are missing.
     """
     tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
     return np.select([undefined, tied], [Kind.UNDEFINED, Kind.TIED], "").tolist()
@@ -384,7 +391,7 @@ def _gap_flag(gap: float) -> Flag | None:
 def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
     """Return a flag if a chosen radius is at an edge of its grid and radii beyond the edge could be better.
 
-    They cannot be better if hardly any loss is left, or if the neighbouring radius gives the same W up to scale.
+    Such radii cannot be better if hardly any loss is left, or if the neighbouring radius gives the same W up to scale.
     """
     with_power = fits.power == fits.power[pair]
     edge = sweep.at_edge("radius", fits.radius[pair], fits.radius[with_power])

@@ -14,7 +14,7 @@ from jointsparse.pipeline.flag import ETA0_EDGES, RADIUS_EDGES, Flag, Kind, kind
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-# Choice: the papers have no certificates. A relative duality gap, see `learning.fit.Fit`.
+# Choice: the papers have no certificates. GAP is a relative duality gap, see `learning.fit.Fit`.
 GAP = 0.05  # fits with a larger gap are marked in tables and figures
 UNFINISHED = {Kind.CERTIFIED_GAP, Kind.NOT_CONVERGED, *RADIUS_EDGES}  # flags of fits that may be far from the best
 IMAGES_AT_ONCE = 4096
@@ -22,9 +22,10 @@ Blocks = Iterable[tuple[Any, Any]]  # pairs of row indices and the matrix of the
 
 
 def unfinished(fits: pd.DataFrame) -> pd.Series:
-    """Return True for each row of fits that may be far from the optimum or from the best parameters of the grid.
+    """Return a mask of the fits that may be far from the optimum or from the best parameters of the grid.
 
-    fits: column warning, and optionally gap. An eta0 at the edge of its grid does not matter for a certified fit.
+    fits: a table with the column `warning`, and optionally `gap`. An eta0 at the edge of its grid does not matter for a
+    certified fit.
 
     >>> edges = ["eta0 at the upper edge of its grid", "radius at the upper edge of its grid", "tasks not converged: 2"]
     >>> unfinished(pd.DataFrame({"warning": [*edges, "", edges[0]], "gap": [0.9, 0.01, np.nan, 0.2, 0.01]})).tolist()
@@ -38,7 +39,7 @@ def unfinished(fits: pd.DataFrame) -> pd.Series:
 
 
 def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Count constant features and empty images, and find images whose features repeat in another split.
+    """Count constant features and empty images, and find images that have the features of an image in another split.
 
     Parameters
     ----------
@@ -55,9 +56,9 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     table
         Columns what, count, of, warning, with a row for constant features, empty images and repeated images.
     repeated : table
-        Columns image, split, same_as, split_of_that, with a row for each image whose given features are bit by bit
-        those of an image in an earlier split (in the order train, validation, test, unlabelled). Images whose features
-        are all 0 are not compared.
+        Columns image, split, same_as, split_of_that, with a row for each image whose given features are bitwise
+        identical to the features of an image in an earlier split (in the order train, validation, test, unlabelled).
+        Images whose features are all 0 are not compared.
 
     Raises
     ------
@@ -105,7 +106,7 @@ def _constant(blocks: Blocks, counted: np.ndarray) -> tuple[int, int]:
 
 
 def _digests(X: Any) -> list[bytes | None]:
-    """Return a digest of each row, which is equal for equal numbers, or None for a row of zeros."""
+    """Return a digest of each row, which is the same for equal rows, or None for a row of zeros."""
     if not scipy.sparse.issparse(X):
         rows = (row + 0 for row in X)  # turns -0 into 0
         return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() if row.any() else None for row in rows]

@@ -15,7 +15,7 @@ LENT = 4  # Choice: prior degrees of freedom that a word gets from the other wor
 
 
 def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
-    """Return how well each word is recognised with the largest training sets, and test this against chance.
+    """Return how well each word is recognised with the largest training sets, and test the AUC against chance.
 
     Parameters
     ----------
@@ -27,10 +27,12 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
     Returns
     -------
     table
-        A row per word and method, words with the highest AUC first. Columns as in `by_size`, and p, p_holm and best. p:
-        see `metrics.by_chance`; the mean over runs, which share test images, is treated as the AUC of a single run,
-        although it varies less. p_holm: p corrected for all words of a method. best: True for the method with the
-        highest AUC of a word, estimated on the same test images.
+        A row for each word and method, words with the highest AUC first, with the columns of `by_size` and
+
+        - `p`: see `metrics.by_chance`. The mean over runs, which share test images, is treated as the AUC of a single
+          run, although it varies less;
+        - `p_holm`: `p` corrected for all words of a method;
+        - `best`: True for the method with the highest AUC of the word, estimated on the same test images.
 
     >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
     >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], n_features=3), 30)
@@ -70,9 +72,13 @@ def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.Data
     Returns
     -------
     table
-        A row per word, method and n. validation_word: True if the word was a validation word in every run. positives:
-        number of test images with the word. runs: number of runs that count. auc, n_features: means over these runs.
-        low, high: ends of the 95 % interval of auc, see `_interval`.
+        A row for each word, method and n, with the columns
+
+        - `validation_word`: True if the word was a validation word in every run;
+        - `positives`: the number of test images with the word;
+        - `runs`: the number of runs that count;
+        - `auc`, `n_features`: means over these runs;
+        - `low`, `high`: the ends of the 95 % interval of `auc`, see `_interval`.
     """
     keys = ["word", "method", "n"]
     always = by_word.groupby(keys)["validation_word"].transform("all")
@@ -93,13 +99,13 @@ def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.Data
 
 
 def _interval(table: pd.DataFrame, n_images: np.ndarray) -> pd.DataFrame:
-    """Add low and high to the table of `by_size`: a 95 % interval for new test images and new training sets.
+    """Add the columns `low` and `high`: a 95 % interval for new test images and new training sets.
 
     The two parts of the interval are combined in quadrature on the logit scale, so the ends are between 0 and 1. The
-    part for test images does not shrink with more runs, because runs share test images. The part for training sets
-    uses the variance between the runs of the word, moderated by the variance of the other words with the same method
-    and size, which has the weight of up to `LENT` degrees of freedom. A study with a single run has no information
-    about other training sets, so its intervals are valid only for the AUC of its fits.
+    part for test images does not shrink with more runs, because runs share test images. The part for training sets uses
+    the variance between the runs of the word, moderated by the variance of the other words with the same method and
+    size, which has the weight of up to `LENT` degrees of freedom. A study with a single run has no information about
+    other training sets, so its intervals are valid only for the AUC of its fits.
 
     Sources: for test images see `metrics.as_trials`; moderated variances: Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3,
     art. 3).

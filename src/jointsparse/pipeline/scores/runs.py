@@ -14,7 +14,7 @@ FEWEST_RUNS = 5  # Choice: with fewer runs, the interval is too wide and its t d
 
 
 def half_width(spread: Any, n_runs: Any) -> Any:
-    """Return the half width of the 95 % t interval of a mean over runs.
+    """Return the half-width of the 95 % t interval of a mean over runs.
 
     spread: standard deviation of the runs (ddof=1). n_runs: number of runs, at least 2. Both may be arrays or columns.
 
@@ -27,8 +27,9 @@ def half_width(spread: Any, n_runs: Any) -> Any:
 def means(chosen: pd.DataFrame) -> pd.DataFrame:
     """Return a table of means over runs, with a row for each method and size.
 
-    chosen: see `evaluation.Evaluation`. The columns of the same name hold the means. runs: number of runs. low, high:
-    ends of the 95 % t interval of auc_weighted, missing with fewer than `FEWEST_RUNS` runs.
+    chosen: see `evaluation.Evaluation`. The columns that `chosen` has, too, hold means. `runs` is the number of runs.
+    `low` and `high` are the ends of the 95 % t interval of `auc_weighted`, which are missing with fewer than
+    `FEWEST_RUNS` runs.
     """
     averaged = {name: (name, "mean") for name in ("n_samples", "auc_weighted", "auc", "eer", "features")}
     groups = chosen.groupby(["method", "n"], sort=False)

@@ -13,19 +13,24 @@ KEYS = ("run", "problem", "item", "n", "form", "method", "radius", "radius_rule"
 
 
 def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return a table of all warnings in some tables, with a row for each table and kind of warning.
+    """Return a table of all warnings in the given tables, with a row for each table and kind of warning.
 
     Parameters
     ----------
     tables : mapping
-        The tables by name. Warnings are read from the columns warning (see `Flag`) and note, or capped, or from a
-        column reason, which says why something was left out.
+        The tables by name. Warnings are read from the columns `warning` (see `Flag`) and `note`, from the column
+        `capped`, or from the column `reason`, which says why something was left out.
 
     Returns
     -------
     table
-        Columns table, warning, rows, of, first. warning: the kind, with the smallest and largest number if it has
-        numbers. rows: how many of the `of` rows of the table have the warning. first: the keys of the first such row.
+        The columns are
+
+        - `table`: the name of the table;
+        - `warning`: the kind of warning, with the smallest and largest number if its flags have numbers;
+        - `rows`: the number of rows with the warning;
+        - `of`: the number of rows of the table;
+        - `first`: the keys of the first row with the warning.
 
     >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap: 7%", "certified gap: 12%"]})
     >>> gather({"chosen": warned}).to_dict("records")
@@ -56,7 +61,7 @@ def _flags(table: pd.DataFrame) -> list[list[Flag]]:
 
 
 def _range(flags: list[Flag]) -> str:
-    """Return the range of the numbers in flags of a kind as text, with a colon in front and the unit at the end."""
+    """Return the range of the numbers in flags of one kind as text, with a colon in front and the unit at the end."""
     numbers = sorted({flag.number for flag in flags if flag.number is not None})
     ends = dict.fromkeys(f"{number:g}" for number in (numbers[:1] + numbers[-1:]))
     return f": {' to '.join(ends)}{flags[0].unit}" if numbers else ""
