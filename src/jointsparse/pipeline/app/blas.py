@@ -15,7 +15,8 @@ SKYLAKEX = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
 def use_best_kernel(cpuinfo: str | Path = "/proc/cpuinfo") -> None:
     """Set OPENBLAS_CORETYPE to SkylakeX if the processor can run that kernel.
 
-    Call this function before NumPy is imported. If the variable is already set, even to an empty text, it stays.
+    Call this function before NumPy is imported. If the variable is already set, even to an empty text, it is left
+    unchanged.
 
     Parameters
     ----------

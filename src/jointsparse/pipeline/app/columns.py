@@ -1,4 +1,4 @@
-"""Find out from content and names what the columns of tables of labels and features hold."""
+"""Infer what the columns of tables of labels and features hold, from their content and their names."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ from jointsparse.pipeline.datasets.tabular import (
     widths_of,
 )
 
-# Usual names of columns, in lower case, by the option that names the column.
+# Usual names of columns, in lower case, by the option that the column belongs to.
 CALLED = {
     "index": {"id", "index", "name", "key", "sample", "sample_id", "uid"},
     "split": {"split", "splits", "set", "subset", "partition"},
@@ -56,20 +56,20 @@ ROW = re.compile(r"(.*[_ -])?(id|idx|index|row|rowid|key|uid|name|sample|no|nr|n
 DIGITS = re.compile(r"[+-]?[\d.,'\s%]*\d[\d.,'\s%]*")  # numbers, also with a decimal comma or other separators
 OF_LABEL = CALLED["tags"] - {"y", "topic", "topics", "category", "categories"}  # names that no feature has
 SAID = {"index": "names", "split": "splits", "pictures": "pictures", "text": "text", "tags": "labels"}
-# Choice: the least number of rows with a label, and without it, for which a feature cannot equal the label by chance.
+# Choice: with at least this many rows with a label, and without it, a feature equal to the label is no coincidence.
 FEWEST_ROWS = 5
 MOST_SHOWN = 3  # labels or columns listed in a line
 
 
 class Roles(NamedTuple):
-    """What the columns are taken for: options of the loader `arrays`, and for the user a line on each file."""
+    """The roles of the columns: options of the loader `arrays`, and a line about each file for the user."""
 
     options: dict[str, Any]
     lines: list[str]
 
 
 def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, Any]) -> Roles:
-    """Find out what the columns of features and labels hold.
+    """Infer what the columns of features and labels hold.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def copies_of_labels(X: Any, images: pd.DataFrame, captions: pd.DataFrame) -> li
 def _constant_within(X: Any, values: np.ndarray, fewest: int) -> list[int]:
     """Return the columns that are constant within each group and differ between groups.
 
-    Return none if a group has fewer rows than `fewest`.
+    Return an empty list if a group has fewer rows than `fewest`.
     """
     groups = [np.flatnonzero(values == value) for value in np.unique(values[~np.isnan(values)])]
     found = np.arange(X.shape[1])
@@ -199,7 +199,7 @@ def _some(names: Sequence[str]) -> str:
 def _label_columns(
     path: Path, ignored: Collection[str], choices: Mapping[str, Any]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the columns of a labels file that options name, by option, and the columns that are tasks."""
+    """Return the columns of a labels file that options refer to, by option, and the columns that are tasks."""
     options = {option: composed(choices[option]) for option in SAID if option in choices}
     columns = columns_of(path)
     table = read_columns(path, 1e6) if columns else pa.table({})
@@ -233,8 +233,8 @@ def _label_columns(
 def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
     """Return what a column seems to hold.
 
-    "task" for 0 and 1, the name of the option that the column fits, "classes" for repeating words, or "" for anything
-    else.
+    The result is "task" for 0 and 1, the name of the option that the column fits, "classes" for words that repeat, or
+    "" for anything else.
     """
     called = {option for option, names in CALLED.items() if name.lower() in names}
     if pa.types.is_nested(column.type):
@@ -265,7 +265,7 @@ def _are_whole(values: np.ndarray) -> bool:
 
 
 def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
-    """Return the columns that are not features: they hold no numbers, number the rows, or have the name of labels.
+    """Return the columns that are not features: they hold no numbers, number the rows, or are named like labels.
 
     Raises ValueError if no column of features remains.
     """

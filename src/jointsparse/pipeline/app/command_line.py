@@ -1,4 +1,4 @@
-"""The command `jointsparse`, which takes a folder of data to a trained model and a page, and uses saved models."""
+"""The command `jointsparse`, which trains a model on a folder of data, writes its page, and uses saved models."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""Write a config.yaml for a folder of data, by finding out what the files in the folder hold."""
+"""Write a config.yaml for a folder of data, after inferring what the files in the folder hold."""
 
 import hashlib
 import os
@@ -74,7 +74,7 @@ class Found(NamedTuple):
     said
         A short description of the content.
     lines
-        For the user: a line on each file, saying what it was taken for.
+        Lines for the user, which say what each file was taken for.
     used
         The files that the loader reads.
     """
@@ -100,13 +100,12 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     shipped : path
         The config.yaml of the workflow, whose values the new file overrides.
     choices : mapping, optional
-        The user's choices by the names in `CHOICES`: the file or column to use, and for "ignore" a list of files and
-        columns.
+        The user's choices, by name in `CHOICES`: a file or column to use, or for "ignore" a list of files and columns.
 
     Returns
     -------
     seen : list of str
-        For the user: lines that describe the data, and a line on each file.
+        Lines for the user, which describe the data and say what each file was taken for.
 
     Raises
     ------
@@ -234,7 +233,7 @@ def _require_forms(root: Path, pictures: Collection[str], others: Sequence[str])
 
 @contextmanager
 def _in_words_of_samples(root: Path, captions: pd.DataFrame) -> Iterator[None]:
-    """Replace an error about too few words by one that speaks of labels and samples, as tables do."""
+    """Replace an error about too few words by an error about labels and samples, the terms that suit tables."""
     try:
         yield
     except ValueError:
@@ -252,9 +251,10 @@ def _stem(file: str, *, svm: bool = False) -> str:
 
 
 class _Place(NamedTuple):
-    """The place of a file in a dataset that consists of several files, as its name gives it.
+    """The place of a file in a dataset that consists of several files, inferred from its name.
 
-    stem: the name without split and part number. split, part: the split and the part number, None if the name has none.
+    stem: the name without split and part number. split, part: the split and the part number, or None if the name has
+    none.
     """
 
     stem: str
@@ -488,7 +488,7 @@ def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], f
     classes = {name.split("/")[0] for name in names}
     of_splits = sorted(name for name in classes if _split_in(name))
     # A folder that is named like a split counts as a class if it holds only pictures, if there are at least two other
-    # classes beside it, and if no folder is named after another split.
+    # classes, and if no folder is named after another split.
     deep = [name for name in names if name.split("/")[0] in of_splits and name.count("/") > 1]
     require(
         not of_splits or not (deep or len(classes) - len(of_splits) < 2 or _named_after_splits(names)),
@@ -500,7 +500,7 @@ def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], f
 
 
 def _split_in(folder: str) -> str | None:
-    """Return the split that a folder is named after, also in names such as TrainingSet and testdata, or None."""
+    """Return the split that a folder is named after, even in names such as TrainingSet and testdata, or None."""
     word = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
     return ALIASES.get(word[1].lower(), word[1].lower()) if word else None
 
@@ -514,7 +514,7 @@ def _named_after_splits(names: Iterable[str]) -> list[str]:
 
 
 def _in_two_classes(folder: Path, names: Sequence[str]) -> list[str]:
-    """Return a line on pictures that are in two classes with the same bytes, or no line if there are none."""
+    """Return a line about pictures that have the same bytes in two classes, or no line if there are none."""
     by_size = dict[int, list[str]]()
     for name in names:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Tell whether a locked folder belongs to a run that is still at work or to a run that was killed."""
+"""Find out whether a locked folder belongs to a run that is still working or to a run that was killed."""
 
 import json
 import os
@@ -97,7 +97,7 @@ def _lives(holder: Mapping[str, Any]) -> bool:
 def _begun(process: int) -> list[float]:
     """Return the start time of a process in seconds: by the clock, and relative to the boot of the machine.
 
-    When the clock is changed, one of the two numbers stays the same: on Linux the second, elsewhere the first.
+    When the clock is changed, one of the two values stays the same: on Linux the second, elsewhere the first.
     """
     import psutil
 

@@ -75,7 +75,7 @@ class Progress(logging.Handler):
                 self._pass_on(message, record.levelno, values.get("exception"))
 
     def _pass_on(self, message: str, level: int, exception: str | None) -> None:
-        """Write a message of Snakemake if the user needs it, in some cases in other words."""
+        """Pass on a message from Snakemake if the user needs it, in some cases reworded."""
         if message.startswith("Nothing to be done"):
             self._write(message, *([] if self.dry else [self.without_jobs()]))
         elif message.startswith("Terminating processes on user request"):
@@ -117,7 +117,7 @@ class Progress(logging.Handler):
         super().close()
 
     def succeed(self, found: Iterable[str]) -> None:
-        """Write the summary of a run that succeeded. found: lines on its results."""
+        """Write the summary of a run that succeeded. found: lines about its results."""
         if self.total:
             seconds = time.monotonic() - self.begun
             took = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
@@ -182,7 +182,7 @@ def verified(results: Path) -> str:
 
 
 def last_words(datasets: Sequence[str], results: Path) -> list[str]:
-    """Return a line on the results of a run, and a line with the path of its page and the number of warnings.
+    """Return a line about the results of a run, and a line with the path of its page and the number of warnings.
 
     Missing and damaged files are skipped, because a run may have been asked for only a part of the results.
     """

@@ -9,10 +9,10 @@ A loader of captioned photographs is a module with these functions:
 - ``file(image, **options)``: the path of one image, if images are files.
 
 A loader of given features has ``read(**options) -> Samples``, which returns similar tables and a feature matrix. It
-declares how a page shows features: ``SHOWS`` is "pixels" for square pictures, row by row, "names" if
-``feature_names(**options)`` names the features, or "nothing". If options name files in the folder ``root``, ``FILES``
-lists these options. ``ONLY_WITH`` maps an option to another option without which it has no effect, ``ONLY_WITHOUT`` to
-an option that disables it. The loader ``synthetic`` draws tasks with known weights instead.
+declares how a page shows features: ``SHOWS`` is "pixels" if the features are the pixels of a square picture, row by
+row, "names" if ``feature_names(**options)`` returns names of the features, or "nothing". If options name files in the
+folder ``root``, ``FILES`` lists these options. ``ONLY_WITH`` maps an option to another option without which it has no
+effect, ``ONLY_WITHOUT`` to an option that disables it. The loader ``synthetic`` draws tasks with known weights instead.
 
 Each module declares
 

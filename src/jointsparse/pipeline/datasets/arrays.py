@@ -1,8 +1,8 @@
-"""Load features and labels from files .npy, .npz, .parquet or .csv, with a row for each sample in both.
+"""Load features and labels from .npy, .npz, .parquet or .csv files that have a row for each sample.
 
 For example::
 
-    features.npy     array of shape (n_samples, n_features); or an .npz file of SciPy, or a table
+    features.npy     array of shape (n_samples, n_features); or an .npz file from SciPy, or a table
     labels.csv       id,cat,dog       a column for each task: 0 or 1, true or false, or empty if the label is unknown
                      a17,1,
                      b02,0,1
@@ -70,10 +70,10 @@ ONLY_WITHOUT = {"fractions": "split"}
 
 ROWS_AT_ONCE = 4096
 LONGEST_SIDE = 320  # pixels; pictures are shrunk to this side length when they are checked
-LARGEST_TAG = 2**53  # larger whole numbers may have been rounded as floats
+LARGEST_TAG = 2**53  # larger integers may have been rounded as floats
 LONGEST_TEXT = 300  # characters of a sample's text that a page shows
 TRUTH: Mapping[str, float] = {"1": 1, "true": 1, "0": 0, "false": 0} | {none.lower(): np.nan for none in NOTHING}
-# Patterns of a list as Python, NumPy, pandas and JSON write it as text, and of its items: a quoted text, a number, or a
+# Patterns for a list that Python, NumPy, pandas or JSON wrote as text, and for its items: a quoted text, a number, or a
 # missing value.
 TEXT_OF_LIST = re.compile(r"\[.*\]|\{.*\}|\((?:\s*['\"].*|.*,.*|)\)", re.DOTALL)
 AROUND_LIST = re.compile(r"(?:frozenset|set|array)\((.*?)(?:,\s*dtype=(?:\w+|'[<>|]?\w+'))?\)", re.DOTALL)
@@ -90,10 +90,10 @@ class Labels(NamedTuple):
     Attributes
     ----------
     texts
-        A column for each option that names a column of text, with the text of each row. The column index holds the
-        names of the rows.
+        A column for each option that refers to a column of text, with the text of each row. The column `index` holds
+        the names of the rows.
     captions
-        Columns image (row number), caption (label), and known (False if it is unknown whether the label applies).
+        Columns `image` (row number), `caption` (label), and `known` (False if it is unknown whether the label applies).
     tasks
         The columns of the table that are tasks; none if a column lists tags.
     columns
@@ -137,39 +137,40 @@ def read(
     features : str, list of str, or mapping
         File with a row for each sample: .npy, .npz (from `scipy.sparse.save_npz`, or with one array), .parquet or .csv.
         A column of a table may hold a list of numbers in each row. Several files are joined in their order. A mapping
-        from splits to files also gives the split of each sample. A column that the labels have, too, is not a feature;
-        unless it is ignored, it must be the same in each row of features and labels.
+        from splits to files also gives the split of each sample. A column that `labels` has, too, is not a feature.
+        Unless it is listed in `ignore`, it must have the same values in both.
     labels : str, list of str, or mapping
         File or files with the same number of rows: .npy, .parquet or .csv. Each column is a task unless an option below
         names it.
     names : str or None
-        File with the names of the features, one per line. Tables have the names of their columns.
+        File with the names of the features, one per line. The features of a table are named after its columns.
     index, split, pictures, text : str or None
         Columns of `labels` that hold the names of the samples, their splits, the paths of their pictures relative to
         `root`, and a text that the page shows. The features may have the column `index`, too.
     tags : str or None
         Column of `labels` that lists the labels of each sample. Then no other column is a task. If the labels have only
-        one column and it holds text, or whole numbers other than 0 and 1, it is taken for such a list. A sample
-        without tags is a negative of every task. Words that pandas reads as a missing value, such as NA, are no tags.
+        one column and it holds text, or integers other than 0 and 1, it is read as such a list. A sample without tags
+        is a negative of every task. Words that pandas reads as a missing value, such as NA, are not tags.
     ignore : list of str
         Columns that are neither features nor labels.
     separator : str
         Character between two tags.
     compression_ratio : float above 0
-        How many times its size a file may unpack to. Up to 64 KiB are always accepted.
+        Largest allowed ratio of the unpacked size of a file to its size. Up to 64 KiB are always accepted.
     split_names, fractions, validation_fraction, seed : as in `folder.read_folder`
         See there. The column `split` takes the place of splits.csv.
 
     Returns
     -------
     samples : Samples
-        If labels are unknown, the table of captions has a column known, which is False in the row of such a label.
+        If some labels are unknown, the table of captions has a column `known`, which is False for these labels.
 
     Raises
     ------
     ValueError
         If a file is damaged or holds Python objects, if the rows of features and labels do not match, if a feature is
-        missing, text, or not finite in float32, or if a label is none of the values listed at the top of this module.
+        missing, text, or not finite in float32, or if a label is not one of the values listed at the top of this
+        module.
     """
     folder = Path(root)
     of_features, of_labels = (
@@ -223,7 +224,7 @@ def read(
     if pictures:
         texts["pictures"] = [_spelt(folder, path) for path in texts["pictures"]]
     reasons = _unusable(folder, texts["pictures"]) if pictures else {}
-    # The table of captions that `gather` makes is replaced below, because it lacks the column known.
+    # The table of captions that `gather` makes is replaced below, because it lacks the column `known`.
     images, _, unused = gather(splits, [[]] * len(texts), _left_out(known, [path for _, path in of_features], reasons))
     shown = {"picture": texts["pictures"].where(~texts["pictures"].isin(reasons), "")} if pictures else {}
     shown |= {"text": texts["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))} if text else {}
@@ -356,7 +357,7 @@ def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
 def file(image: str, root: str | Path, **options: Any) -> Path:
     """Return the path of a sample's picture.
 
-    image: the path relative to root. options: the other options of `read`, which have no effect here.
+    image: the path relative to `root`. options: the other options of `read`, which have no effect here.
     """
     return Path(root) / image
 
@@ -367,7 +368,7 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
     Parameters
     ----------
     image : str
-        Path of the picture, relative to root.
+        Path of the picture, relative to `root`.
     root, longest_side, **options : as in `folder.thumbnail`
         See there.
 
@@ -509,7 +510,7 @@ def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
 def _is_truth(column: pa.ChunkedArray) -> bool:
     """Return True if the only column of labels is a task, rather than a column of tags.
 
-    This holds for 0 and 1, and for fractions, which are an error in both cases.
+    Columns of 0 and 1 are tasks. So are fractions, which are an error in any case.
     """
     if not is_number(column):
         return not pa.types.is_nested(column.type) and all(text.lower() in TRUTH for text in texts_of(column))

@@ -2,7 +2,7 @@
 
 Sources of the formats: X. Chen et al., Microsoft COCO Captions, arXiv:1504.00325 (2015), for `images` and
 `annotations`; A. Karpathy and L. Fei-Fei, CVPR 2015, for `images` with `sentences`, in which Flickr8k, Flickr30k and
-COCO are also distributed; the loader imagefolder of Hugging Face for `metadata.csv`, `.jsonl` and `.parquet`.
+COCO are also distributed; Hugging Face's loader imagefolder for `metadata.csv`, `.jsonl` and `.parquet`.
 """
 
 import json
@@ -33,8 +33,8 @@ KINDS = {str: "text", list: "a list", int: "a whole number"}
 def read(path: Path) -> pd.DataFrame:
     """Read a file of captions into a table with the columns image, caption and split.
 
-    Missing values become "". The suffix decides the format: .json, .jsonl and .parquet; any other file is a table or a
-    token file. Raises ValueError with the file and the line or key.
+    Missing values become "". The suffix determines the format: .json, .jsonl or .parquet; a file with another suffix is
+    a table or a token file. Raises ValueError, which names the file and the line or key.
     """
     rows: Any
     if path.suffix.lower() == ".json":
@@ -101,7 +101,8 @@ def _chosen(path: Path, columns: Sequence[str]) -> list[str]:
 def _of_records(path: Path, names: Sequence[str], records: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
     """Yield image, caption and split of each record.
 
-    `names` are their keys in the records, with "" if there are no splits. A key that is missing or None gives "".
+    `names` are the keys of these three values, with "" if there are no splits. If a value is missing or None, "" is
+    yielded.
     """
     for number, record in enumerate(records, start=1):
         present = {key: value for key, value in record.items() if value is not None}

@@ -16,7 +16,7 @@ from jointsparse.pipeline.datasets.picture_check import NO_PICTURE, MachineError
 
 LOG = logging.getLogger(__name__)  # jobs write it to their log file; elsewhere it has no handler
 # Choice: CPU time instead of elapsed time, so that no picture is left out because the machine is busy. The slowest
-# valid pictures, of MOST_PIXELS, take a third of it.
+# valid pictures, with MOST_PIXELS pixels, take a third of this time.
 MOST_SECONDS = 20
 # A single thread, because each thread reserves memory. glibc is told to keep freed memory: returning it to the system
 # after each picture takes half as long as decoding.
@@ -77,7 +77,7 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
 
 
 def _has_room(n_bytes: int) -> bool:
-    """Return True if the system grants this process that many bytes of additional memory."""
+    """Return True if the system grants this process `n_bytes` of additional memory."""
     try:
         mmap.mmap(-1, n_bytes).close()
     except OSError:
@@ -88,7 +88,7 @@ def _has_room(n_bytes: int) -> bool:
 def _reason_of_end(status: int, path: Path) -> str:
     """Return the reason why a picture that ended the process cannot be used.
 
-    Raises MachineError if the process ended for another reason than its decoder.
+    Raises MachineError if the process ended for a reason other than its decoder.
     """
     name = signal.Signals(-status).name if status < 0 else ""
     if name == "SIGPROF":

@@ -1,4 +1,4 @@
-"""Generated documents with topics, whose sparse features are shared between topics. The seed decides everything.
+"""Generated documents with topics, whose sparse features are shared between topics. The seed determines all draws.
 
 The documents are drawn as follows:
 
@@ -10,7 +10,7 @@ The documents are drawn as follows:
   informative words comes from N_OWN_FEATURES features of its own, drawn from all features.
 - Words. The number of words in a document is Poisson distributed (at least 1). The mean of this distribution is Gamma
   distributed with mean `length`. With probability `telling` a word comes from one of the document's topics, chosen
-  uniformly. With probability `noise` it comes from the pool, whatever the topic. Otherwise it comes from the
+  uniformly. With probability `noise` it comes from the pool, regardless of the topic. Otherwise it comes from the
   background, as do the informative words of a document without topics. The background follows Zipf's law over all
   features: feature i has probability log(1 + 1/(i + 1)) / log(n_features + 1), about proportional to 1/(i + 1).
 - Features. Word counts are multiplied by log(n / n_i) + 1, where n_i of the n training documents hold the word. A word
@@ -45,7 +45,7 @@ OWN_SHARE = 0.05  # fraction of a topic's informative words that come from featu
 N_OWN_FEATURES = 20  # number of a topic's own features
 LENGTH_SHAPE = 4.0  # shape of the Gamma distribution of lengths: the standard deviation is half the mean
 
-DOCUMENTS_AT_ONCE = 1000  # documents drawn in one block, which bounds the memory; the draws depend on this number
+DOCUMENTS_AT_ONCE = 1000  # documents drawn in one block, which bounds the memory; the draws depend on this value
 
 
 def read(
@@ -80,7 +80,7 @@ def read(
     telling : float, from 0 to 1
         Probability that a word comes from the document's topics.
     noise : float, from 0 to 1 - telling
-        Probability that a word comes from the pool, whatever the topic.
+        Probability that a word comes from the pool, regardless of the topic.
     fractions : mapping
         Fraction of the documents in each split, from 0 to 1.
     seed : int
@@ -184,7 +184,7 @@ def _draw_words(
 
 
 def _weigh(counts: sparse.csr_matrix, is_training: np.ndarray) -> sparse.csr_matrix:
-    """Weigh word counts by the rarity of each word in training documents, and scale the rows to length 1."""
+    """Weight word counts by the rarity of each word in training documents, and scale the rows to length 1."""
     from sklearn.preprocessing import normalize  # imported here, because the import takes half a second
 
     n_with = np.bincount(counts[is_training].indices, minlength=counts.shape[1])

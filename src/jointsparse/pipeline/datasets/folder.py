@@ -21,7 +21,7 @@ from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_
 from jointsparse.pipeline.datasets.text import read_csv
 
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-PICTURES_PER_PROCESS = 200  # for fewer pictures, starting a second process does not pay
+PICTURES_PER_PROCESS = 200  # for fewer pictures, a second process is not worth its start
 
 Progress = Callable[[int, int], None]
 
@@ -42,9 +42,9 @@ def read_folder(
     """Read and check a folder of photographs.
 
     Some pictures and captions are left out and listed with the reason: pictures that do not open, are too small or are
-    byte-identical to another picture, pictures without caption or split, and captions without picture. Of several
-    byte-identical pictures one is kept, with the captions of all of them. Hidden files and files that operating systems
-    leave behind are ignored, see `names`.
+    byte-identical to another picture, pictures without a caption or a split, and captions without a picture. One of
+    several byte-identical pictures is kept, with the captions of all of them. Hidden files and files that operating
+    systems leave behind are ignored, see `names`.
 
     Parameters
     ----------
@@ -52,8 +52,8 @@ def read_folder(
         Folder that holds the folder of the pictures and optionally `splits.csv` (image,split).
     captions_file : str, list of str, mapping, or None
         File or files of captions in `root`, see `datasets.captions`. If there is no splits.csv, a mapping from splits
-        to files, or a column split in the files, gives the splits of the images. None: the caption of an image is the
-        name of its folder.
+        to files, or a column split in the files, gives the splits of the images. If None, the caption of an image is
+        the name of its folder.
     smallest_side : int, pixels
         Smallest length of the shorter side after shrinking.
     longest_side : int, pixels
@@ -89,7 +89,7 @@ def read_folder(
     )
     captions, table, source = read_tables(folder, images, names, captions_file)
     of_captions = [name for _, name in files_of(captions_file or [])]
-    for name in ("splits.csv", *of_captions):  # these tables may lie beside the pictures
+    for name in ("splits.csv", *of_captions):  # these tables may lie next to the pictures
         left_out.pop(os.path.relpath(folder / name, folder / images), None)
     captions = captions[["image", "caption"]]
     splits, unplaced = assign_splits(
@@ -178,7 +178,7 @@ def _classes(names: Sequence[str]) -> pd.DataFrame:
 
 
 def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
-    """Return images without captions, captions without image, and repeated captions, with reasons."""
+    """Return images without captions, captions without an image, and repeated captions, with reasons."""
     captioned = set(captions["image"])
     uncaptioned = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
     reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
@@ -262,9 +262,9 @@ def check_pictures(
     Returns
     -------
     reasons : dict
-        For each picture that cannot be used, by name, the reason.
+        The reason for each picture that cannot be used, by name.
     digests : dict
-        For each picture, by name, a digest of its bytes.
+        A digest of the bytes of each picture, by name.
     """
     reasons, digests = {}, {}
     paths = [folder / name for name in names]
@@ -296,7 +296,7 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
     pictures : list of str
         Sorted names of the picture files, relative to the folder.
     others : dict
-        For every other file or folder that is not used, by name, the reason.
+        The reason for every other file or folder that is not used, by name.
     """
     good: list[str] = []
     other: dict[str, str] = {}

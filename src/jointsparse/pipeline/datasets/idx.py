@@ -1,7 +1,7 @@
-"""Load images and labels from two files in the idx format of MNIST: plain, .gz or .bz2.
+"""Load images and labels from pairs of files in MNIST's idx format: plain, .gz or .bz2.
 
 A file begins with two zero bytes, the byte 8 (the code for unsigned bytes), and a byte with the number of dimensions.
-Then follow the dimensions, four bytes each in big-endian order, and the data in C order.
+The dimensions follow, as four-byte integers in big-endian order, and then the data in C order.
 """
 
 import math
@@ -39,7 +39,8 @@ def read(
     """Read and check images with one label each.
 
     The features are the pixels in C order, divided by 255. Samples are named by file and position: "train:17" is the
-    17th image of the training files, even if it was drawn into the validation split. Labels are numbers as text.
+    17th image of the training files, even if it was drawn into the validation split. Labels are numbers, stored as
+    text.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def read(
     test_labels : str
         File of the labels of the test images.
     compression_ratio : float above 0
-        How many times its size a compressed file may unpack to. Up to 64 KiB are always accepted.
+        Largest allowed ratio of the unpacked size of a compressed file to its size. Up to 64 KiB are always accepted.
     validation_fraction : float, from 0 to below 1
         Fraction of the training images that becomes validation.
     seed : int
@@ -67,8 +68,8 @@ def read(
     Raises
     ------
     ValueError
-        If a file is missing, damaged, too long, or not in the idx format, if images and labels differ in number, or if
-        training and test images differ in shape.
+        If a file is missing, damaged, too long, or not in the idx format, if there are not as many labels as images, or
+        if training and test images differ in shape.
     """
     folder = Path(root)
     files = {"train": (train_images, train_labels), "test": (test_images, test_labels)}

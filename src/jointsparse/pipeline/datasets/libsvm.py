@@ -41,7 +41,7 @@ SIGNS = b"0123456789+-.eE,: \t"  # characters of numbers and separators, which e
 
 
 class _Lines(io.RawIOBase):
-    """The samples of all files as a single file, with their positions, which scikit-learn's errors do not name.
+    """The samples of all files as a single file, with their positions, because scikit-learn's errors do not name them.
 
     The lists are filled while the file is read.
 
@@ -94,10 +94,10 @@ def read(
 ) -> Samples:
     """Read and check samples with given features and any number of labels each.
 
-    Samples are named by file and line: "train:17" is line 17 of the file `train`, whatever split it was drawn into.
-    Samples without label are kept. The labels +1 and -1 become two words; to learn only one of them, make the other a
-    stop word. Empty lines and repetitions of a label within a line are left out and listed. Lines that hold only a
-    comment are left out without being listed.
+    Samples are named by file and line: "train:17" is line 17 of the file `train`, even if it was drawn into another
+    split. Samples without a label are kept. The labels +1 and -1 become two words; to learn only one of them, make the
+    other a stop word. Empty lines and repetitions of a label within a line are left out and listed. Lines that hold
+    only a comment are left out without being listed.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def read(
     vocabulary : str or None
         File with the names of the features, see `feature_names`.
     compression_ratio : float above 0
-        How many times its size a compressed file may unpack to. Up to 64 KiB are always accepted.
+        Largest allowed ratio of the unpacked size of a compressed file to its size. Up to 64 KiB are always accepted.
     index_base : int, 1 or 0
         Index of the first feature, usually 1.
     fractions : mapping
@@ -133,9 +133,9 @@ def read(
     Raises
     ------
     ValueError
-        If a label is not a whole number of 64 bits, if the indices of a line do not increase, if a value is not finite
-        in float32, or if a line has a query id (qid); the message names file and line. Also if a compressed file is
-        damaged, truncated or too long.
+        If a label is not a 64-bit integer, if the indices of a line do not increase, if a value is not finite in
+        float32, or if a line has a query id (qid); the message names the file and the line. A compressed file that is
+        damaged, truncated or too long also raises ValueError.
     """
     require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
     require(
@@ -173,7 +173,7 @@ def read(
 
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
-    """Return the names of the features, such as words, from the lines of the file; none if there is no file."""
+    """Return the names of the features, such as words, from the lines of `vocabulary`; none without that file."""
     return (
         find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
         if vocabulary
@@ -182,7 +182,7 @@ def feature_names(root: str | Path, *, vocabulary: str | None = None, **options:
 
 
 def _whole(label: str) -> int | None:
-    """Convert a label to a whole number without rounding; return None if it is not whole or too large."""
+    """Convert a label to an integer without rounding; return None if it is not an integer or is too large."""
     try:
         number = Decimal(label)
     except ArithmeticError:  # raised for exponents beyond 10^18

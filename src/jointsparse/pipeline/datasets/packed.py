@@ -10,7 +10,8 @@ from typing import Any
 from jointsparse.checks import as_positive, require
 
 BYTES_AT_ONCE = 2**13  # bytes read at a time; in bz2 these unpack to at most 160 MB
-# Choice: MNIST has a ratio of 5 and Reuters-21578 of 3. A file of zeros has 1,000 as .gz and a million as .bz2.
+# Choice: MNIST has a ratio of 5 and Reuters-21578 of 3. A file of zeros has a ratio of 1,000 as .gz and of a million as
+# .bz2.
 COMPRESSION_RATIO = 200.0
 SMALL_BYTES = 2**16  # size that every file may unpack to
 UNPACKERS: dict[str, Callable[[], Any]] = {".gz": partial(zlib.decompressobj, 31), ".bz2": BZ2Decompressor}
@@ -24,12 +25,12 @@ def read_whole(path: Path, compression_ratio: float = COMPRESSION_RATIO) -> byte
     path : path
         The file.
     compression_ratio : float above 0
-        How many times its size a compressed file may unpack to.
+        Largest allowed ratio of the unpacked size of a compressed file to its size.
 
     Raises
     ------
     ValueError
-        If a compressed file is damaged, truncated, or unpacks to more.
+        If a compressed file is damaged or truncated, or unpacks to more than that.
     """
     size = path.stat().st_size
     most = max(SMALL_BYTES, as_positive(compression_ratio, "compression_ratio") * size)

@@ -22,7 +22,7 @@ __all__ = ["file", "picture", "read", "thumbnail"]
 def read(root: str | Path, *, captions: Files = "captions.csv", **options: Any) -> Photographs:
     """Read and check a folder of captioned photographs.
 
-    captions: name of the file of captions in `root`, a list of names, or a mapping from splits to names.
+    captions: name of the captions file in `root`, a list of names, or a mapping from splits to names.
     `folder.read_folder` describes the other options and the errors.
     """
     return read_folder(root, captions, **options)

@@ -37,7 +37,7 @@ class MachineError(OSError):
 
 
 def of_machine(error: BaseException) -> bool:
-    """Return True if an error is not due to the file, but to a failing disk, too many open files or lack of memory."""
+    """Return True if an error is due to a failing disk, too many open files or lack of memory, not to the file."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_FILES)
 
 
@@ -60,8 +60,8 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
     digest : str
         Digest of the bytes of the file, "" if it cannot be decoded.
     n_bytes : int
-        If this number is not 0, decoding failed, perhaps for lack of memory. The reason then holds only if the system
-        would grant that many bytes more.
+        Not 0 if decoding failed, perhaps for lack of memory. The reason is then valid only if the system would grant
+        `n_bytes` of additional memory.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
         if of_machine(error):
             raise MachineError(path, message) from error
         # The reason does not name the path, which differs between copies of a dataset. Decoders in C report a lack of
-        # memory as damage, hence the number of bytes.
+        # memory as damage, hence `n_bytes`.
         return f"{NO_PICTURE}{' '.join(message.split())[:200]}", "", n_pixels * BYTES_PER_PIXEL
     too_small = f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
     return "" if min(width, height) >= smallest_side else too_small, digest, 0

@@ -18,12 +18,12 @@ class Photographs(NamedTuple):
     Attributes
     ----------
     images
-        Columns image (the name) and split (one of `names.SPLITS`), sorted by name. If images are files, also digest, a
-        digest of the bytes of the file.
+        Columns `image` (the name) and `split` (one of `names.SPLITS`), sorted by name. If images are files, also
+        `digest`, a digest of the bytes of the file.
     captions
-        Columns image and caption, with a row for each caption of an image in `images`.
+        Columns `image` and `caption`, with a row for each caption of an image in `images`.
     left_out
-        Columns item and reason, with a row for each file or caption that is not used.
+        Columns `item` and `reason`, with a row for each file or caption that is not used.
     """
 
     images: pd.DataFrame
@@ -40,14 +40,14 @@ class Samples(NamedTuple):
     Attributes
     ----------
     images
-        Columns image (the name of the sample) and split (one of `names.SPLITS`), with a row for each sample. If the
-        page shows them, also picture (a file, or empty) and text.
+        Columns `image` (the name of the sample) and `split` (one of `names.SPLITS`), with a row for each sample. If the
+        page shows pictures or texts, also `picture` (a file, or empty) and `text`.
     captions
-        Columns image and caption, with a row for each label of a sample. A sample without labels is a negative of every
-        task. If labels are unknown, also known, which is False in the row of such a label. `tasks.choose_words` reads
-        this table with split_captions=False.
+        Columns `image` and `caption`, with a row for each label of a sample. A sample without labels is a negative of
+        every task. If some labels are unknown, also `known`, which is False for these labels. `tasks.choose_words`
+        reads this table with split_captions=False.
     left_out
-        Columns item and reason, with a row for everything that is not used.
+        Columns `item` and `reason`, with a row for everything that is not used.
     X
         Features, dense or CSR, shape (n_samples, n_features), float32, with rows in the order of `images`.
     """
@@ -59,7 +59,7 @@ class Samples(NamedTuple):
 
     @classmethod
     def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
-        """Read a dataset written by `write`, with the features as CSR and an empty table left_out."""
+        """Read a dataset written by `write`, with the features as CSR and an empty table `left_out`."""
         nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
         return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(read_matrix(features)))
 
@@ -83,14 +83,14 @@ Tables = TypeVar("Tables", Photographs, Samples)
 def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
     """Draw a random subset of n images or samples, in which each split keeps its proportion.
 
-    Images that are not drawn are not listed in left_out, because they have no defect.
+    Images that are not drawn are not listed in `left_out`, because they have no defect.
 
     Parameters
     ----------
     tables : Photographs or Samples
         The dataset.
     n : int or None
-        Size of the subset. None, or a number that is not smaller than the dataset: return the whole dataset.
+        Size of the subset. If None, or at least the size of the dataset, the whole dataset is returned.
     seed : int
         Seed of the random generator that draws the subset.
     """

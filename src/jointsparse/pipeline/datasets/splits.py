@@ -10,10 +10,10 @@ from jointsparse.pipeline.datasets.names import SPLITS
 
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SPLIT_NAMES = {split: split for split in SPLITS}
-ALIASES = {  # other common names of the splits, which count unless the option split_names is set
+ALIASES = {  # other common names of the splits, accepted unless the option split_names is set
     **dict.fromkeys(("val", "valid", "dev"), "validation"),
     "training": "train",
-    "restval": "train",  # Karpathy's splits of COCO: its validation images that are in neither validation nor test
+    "restval": "train",  # Karpathy's splits of COCO: COCO's validation images outside his validation and test
     "testing": "test",
     "none": "unlabelled",
     "unlabeled": "unlabelled",
@@ -37,7 +37,7 @@ def assign_splits(
     names : list of str
         Names of the images.
     table : DataFrame or None
-        Columns image and split, as published with the dataset. None: draw the splits.
+        Columns image and split, as published with the dataset. If None, the splits are drawn at random.
     split_names : mapping
         For each split, its name in the table.
     fractions : mapping

@@ -32,7 +32,7 @@ class Synthetic(NamedTuple):
     W : array, shape (n_features, n_tasks)
         The true weights.
     relevant : array of bool, shape (n_features,)
-        The features from which each task draws its own.
+        The set V, from which each task draws the features that it uses.
     X_train, X_validation, X_test : array, shape (n_tasks, n, n_features), float32
         Samples of length 1.
     y_train, y_validation, y_test : array, shape (n_tasks, n), int8
@@ -64,11 +64,12 @@ def draw(
     """Draw weights and samples.
 
     A random fraction of the features forms the set V. Each task uses a random subset of V, whose size is uniform
-    between half of V and all of V. Its weights are normal(0, 1) there and 0 elsewhere. Samples are normal(0, 1), then
-    scaled to length 1. Labels are sign(w_k . x). These are the paper's choices; `weights` and `support` change them.
+    between half of V and all of V. Its weights are normal(0, 1) on this subset and 0 elsewhere. Samples are normal(0,
+    1), then scaled to length 1. Labels are sign(w_k . x). These are the paper's choices; `weights` and `support` change
+    them.
 
-    For a training set of n samples take the first n of each task, so that sets of different sizes are nested. From the
-    same state of rng, W and the validation and test samples are the same whatever n_train is.
+    For a training set of n samples, take the first n samples of each task, so that sets of different sizes are nested.
+    For the same state of `rng`, W and the validation and test samples do not depend on `n_train`.
 
     Parameters
     ----------
@@ -79,11 +80,11 @@ def draw(
     relevant : float, above 0 and at most 1
         Fraction of the features that forms V, at least one feature.
     n_train : int, at least 1
-        Training samples per task.
+        Number of training samples per task.
     n_validation : int, at least 0
-        Validation samples per task.
+        Number of validation samples per task.
     n_test : int, at least 0
-        Test samples per task.
+        Number of test samples per task.
     weights : str
         Distribution of the weights: "normal", "uniform" on [-1, 1], or "sign", which is -1 or +1.
     support : str

@@ -25,7 +25,7 @@ NOTHING = {  # texts that pandas reads as a missing value
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 }
 INDEX = "__index_level_0__"  # column in which pandas stores the index of a table, unless it only numbers the rows
-WHOLE = re.compile(r"([+-]?\d+)\.0*")  # a whole number written as a float
+WHOLE = re.compile(r"([+-]?\d+)\.0*")  # an integer written as a float
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def read_npy(path: Path) -> np.ndarray:
 def read_npz(path: Path, compression_ratio: float) -> Any:
     """Read a sparse matrix that SciPy has written, or the only array in the file.
 
-    A sparse matrix becomes CSR without repeated entries and stored zeros.
+    A sparse matrix becomes CSR without repeated entries or stored zeros.
     """
     with opened(path), zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
@@ -149,7 +149,7 @@ def read_columns(
     path : path
         File of the table.
     compression_ratio : float above 0
-        How many times its size the file may unpack to.
+        Largest allowed ratio of the unpacked size of the file to its size.
     columns : list of str or None
         The columns to read, in this order; None for all.
     texts : list of str
@@ -295,12 +295,12 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
     widths : mapping
         The columns to read, each with the length of its lists, or 0 for single numbers (which have width 1).
     compression_ratio : float above 0
-        How many times its size the file may unpack to.
+        Largest allowed ratio of the unpacked size of the file to its size.
 
     Raises
     ------
     ValueError
-        If a cell does not fit; the message names column and row.
+        If a cell does not fit; the message names the column and the row.
     """
     table = read_columns(path, compression_ratio, list(widths))
     X = np.empty((len(table), sum(max(width, 1) for width in widths.values())), np.float32)

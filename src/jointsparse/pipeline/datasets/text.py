@@ -19,7 +19,7 @@ SIGNS = DELIMITERS | {"|": "vertical bar"}  # separators in a table of captions
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a text file. Raises ValueError if it does not exist, or if it is not UTF-8, naming the line."""
+    """Open a text file. Raises ValueError if the file does not exist, and names the line if it is not UTF-8."""
     require(path.is_file(), f"root must hold a file {path.name}, got none at {path}")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -37,8 +37,8 @@ def read_csv(
 ) -> pd.DataFrame:
     """Read columns of a table with a header line, as text.
 
-    The separator is the first of comma, semicolon, tab and vertical bar with which the header names the columns.
-    Other columns are dropped. Raises ValueError with file and line.
+    The separator is the first of comma, semicolon, tab and vertical bar that splits the header into the required
+    columns. Other columns are dropped. Raises ValueError, which names the file and the line.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ def read_csv(
 def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, path: Path) -> Iterator[Sequence[str]]:
     """Yield the values of the columns for each row that is not empty.
 
-    columns: accepted names of each column. n_needed: how many of the columns the table must have, from the first on.
+    columns: accepted names of each column. n_needed: how many of the columns the table must have, counted from the
+    first column.
     """
     line = file.readline().rstrip("\r\n")
     named = [sign for sign in SIGNS if all(chosen([name.strip('" ') for name in line.split(sign)], columns)[:n_needed])]

@@ -60,7 +60,7 @@ def read(
     fractions : mapping
         Fraction of the pictures in each split, from 0 to 1, with sum 1.
     **of_rule : any
-        Options that the workflow passes to all loaders of photographs, and that have no effect here.
+        Options that the workflow passes to every loader of photographs. They have no effect here.
 
     Returns
     -------

@@ -20,7 +20,7 @@ def paint(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 
 
 def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator) -> Image.Image:
-    """Return a random part of a plate, magnified by up to 1.5 beyond the size that fits, and mirrored half the time."""
+    """Return a random part of a plate, enlarged by up to 1.5 beyond the size that fits, and mirrored half the time."""
     scale = max(width / plate.width, height / plate.height) * rng.uniform(1.0, 1.5)
     w, h = width / scale, height / scale
     x, y = rng.uniform(0, plate.width - w), rng.uniform(0, plate.height - h)

@@ -100,7 +100,7 @@ ASIDES = (
 
 
 class Placed(NamedTuple):
-    """An object in a photograph. x: its middle; foot: its lower edge; height. All are in pixels."""
+    """An object in a photograph. x, foot, height: its middle, lower edge and height in pixels."""
 
     name: str
     x: float
