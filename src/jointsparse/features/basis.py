@@ -102,7 +102,7 @@ def fit(
 
 
 def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float, np.ndarray]:
-    """Return, for each power, the feature factors (rank,) that replace the singular values by their powers.
+    """Return, for each power, factors (rank,) for the features that raise their singular values to that power.
 
     singular_values: (rank,), from a `Basis`. Power 1 leaves the features unchanged; power 0 whitens them, so that all
     have equal variance. The paper's "uncorrelated" can mean either. The rows on which the basis was fitted keep a mean

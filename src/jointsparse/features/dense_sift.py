@@ -256,7 +256,7 @@ def patches(
     step: int = STEP_PIXELS,
     **others: object,
 ) -> np.ndarray:
-    """Return top, left and side in pixels of the patch of each descriptor, in the order of `describe`.
+    """Return the top, left and side of each descriptor's patch in pixels, in the order of `describe`.
 
     Parameters
     ----------

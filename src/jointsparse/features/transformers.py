@@ -465,7 +465,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     basis_ : jointsparse.features.basis.Basis
         Mean, components (n_features, rank), scale and singular values.
     factors_ : ndarray (rank,)
-        Factors that replace the singular values by their powers.
+        Factors of the features that raise their singular values to `power`.
     n_features_in_, feature_names_in_ : int, ndarray
         Number and names of the input features, as in scikit-learn.
 

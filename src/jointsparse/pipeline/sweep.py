@@ -279,13 +279,13 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
 
 
 def best_pairs(fits: Sweep) -> NDArray[Any]:
-    """Return the indices of the pairs whose W the sweep holds, which have the best eta0 for their power and radius."""
+    """Return the indices of the (eta0, radius) pairs whose W a sweep holds: the best eta0 per power and radius."""
     groups = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
     return np.concatenate([pairs[radii.choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in groups])
 
 
 def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "best") -> tuple[int, NDArray[Any]]:
-    """Choose a radius for each power, and among these fits the one with the best mean score.
+    """Choose a radius for each power, and then, of the fits with these radii, the fit with the best mean score.
 
     Parameters
     ----------

@@ -187,13 +187,13 @@ class _Counted(NamedTuple):
     Attributes
     ----------
     rows_with
-        By word, the rows of the images that have it.
+        For each word, the rows of the images that have it.
     forms
-        By word, how often each of its forms occurs in captions.
+        For each word, how often each of its forms occurs in captions.
     unknown
-        By word, the rows of the images for which it is unknown whether they have it.
+        For each word, the rows of the images for which it is unknown whether they have it.
     in_split
-        By split, a mask (n_images,) of its images.
+        For each split, a mask (n_images,) of its images.
     """
 
     rows_with: dict[str, set[int]]
@@ -358,8 +358,8 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
 def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
     """Return the only label of each sample, as a text array (n_images,).
 
-    images: column image. captions: columns image, caption; a caption is a whole label. Raises ValueError if a sample
-    does not have exactly one label.
+    images: a table with the column `image`. captions: a table with the columns `image` and `caption`, whose captions
+    are whole labels. Raises ValueError if a sample does not have exactly one label.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abc")})

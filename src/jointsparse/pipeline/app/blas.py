@@ -1,7 +1,7 @@
 """Choose the BLAS kernel of this processor.
 
-The OpenBLAS in NumPy's wheels treats processors that it does not know as Haswell. If such a processor has AVX-512,
-matrix products then take up to twice as long as with the SkylakeX kernel.
+The OpenBLAS in NumPy's wheels treats unknown processors as Haswell. If such a processor has AVX-512, matrix products
+then take up to twice as long as with the SkylakeX kernel.
 """
 
 import os

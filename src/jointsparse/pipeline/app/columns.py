@@ -131,7 +131,7 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
 def _require_order(
     features: Sequence[Path], labels: Sequence[Path], names: Sequence[str], others: Sequence[str]
 ) -> None:
-    """Raise ValueError if a column of the features names the same rows as a column of the labels in another order."""
+    """Raise ValueError if columns of the features and of the labels name the same rows in different orders."""
     of_features, of_labels = (
         {name: texts_in(paths, name, 1e6) for name in columns if all(name in columns_of(path) for path in paths)}
         for paths, columns in ((features, names), (labels, others))

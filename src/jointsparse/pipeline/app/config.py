@@ -316,7 +316,7 @@ def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
 
 
 def _require_all_parts(files: Sequence[str], option: str, *, svm: bool) -> None:
-    """Raise ValueError unless the parts are numbered from 0 or 1 without a gap, up to the number in their names."""
+    """Raise ValueError unless the parts are numbered from 0 or 1 without a gap, up to the total in their names."""
     parts = [part for file in files if (part := PART.search(PurePosixPath(_stem(file, svm=svm)).name))]
     numbers, totals = sorted(int(part[1]) for part in parts), [int(part[2]) for part in parts if part[2]]
     total = max(totals, default=len(parts))

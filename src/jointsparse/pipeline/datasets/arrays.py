@@ -233,7 +233,7 @@ def read(
 
 
 def _left_out(labels: Labels, features: Sequence[Path], of_pictures: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels, pictures and features that are not used, with reasons. of_pictures: reasons by path."""
+    """Return the labels, pictures and features that are not used, with reasons. of_pictures: the pictures' reasons."""
     captions = labels.captions
     has = set(captions.loc[captions.get("known", pd.Series(True, captions.index)), "caption"])
     reasons = {f"{task} (label)": "no sample is known to have it" for task in labels.tasks if task not in has}
@@ -573,7 +573,7 @@ def _unquoted(item: str) -> str:
 
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
-    """Return the labels of a task: 0, 1, or NaN if unknown. Raises ValueError, with the row, for anything else."""
+    """Return the labels of a task: 0, 1, or NaN if unknown. Raises ValueError, naming the row, for any other value."""
     if is_number(column):
         values = floats_of(column)
     else:

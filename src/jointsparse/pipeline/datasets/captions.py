@@ -31,7 +31,7 @@ KINDS = {str: "text", list: "a list", int: "a whole number"}
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Read a file of captions into a table with the columns image, caption and split.
+    """Read a file of captions into a table with the columns `image`, `caption` and `split`.
 
     Missing values become "". The suffix determines the format: .json, .jsonl or .parquet; a file with another suffix is
     a table or a token file. Raises ValueError, which names the file and the line or key.

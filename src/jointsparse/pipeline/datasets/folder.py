@@ -52,7 +52,7 @@ def read_folder(
         Folder that holds the folder of the pictures and optionally `splits.csv` (image,split).
     captions_file : str, list of str, mapping, or None
         File or files of captions in `root`, see `datasets.captions`. If there is no splits.csv, a mapping from splits
-        to files, or a column split in the files, gives the splits of the images. If None, the caption of an image is
+        to files, or a column `split` in the files, gives the splits of the images. If None, the caption of an image is
         the name of its folder.
     smallest_side : int, pixels
         Smallest length of the shorter side after shrinking.
@@ -129,9 +129,9 @@ def read_tables(
     Returns
     -------
     captions : DataFrame
-        Columns image, caption, and file, the name of the file that holds the caption.
+        Columns `image`, `caption`, and `file`, the name of the file that holds the caption.
     splits : DataFrame or None
-        Columns image, split, from splits.csv or else from the files of captions. None if neither gives splits.
+        Columns `image` and `split`, from splits.csv or else from the files of captions. None if neither gives splits.
     source : str
         The names of the files that give the splits.
     """

@@ -64,9 +64,9 @@ def draw(
     """Draw weights and samples.
 
     A random fraction of the features forms the set V. Each task uses a random subset of V, whose size is uniform
-    between half of V and all of V. Its weights are normal(0, 1) on this subset and 0 elsewhere. Samples are normal(0,
-    1), then scaled to length 1. Labels are sign(w_k . x). These are the paper's choices; `weights` and `support` change
-    them.
+    between half of V and all of V. Its weights are normal(0, 1) on this subset and 0 elsewhere. Samples are drawn from
+    normal(0, 1) and scaled to length 1. Labels are sign(w_k . x). These are the paper's choices; `weights` and
+    `support` change them.
 
     For a training set of n samples, take the first n samples of each task, so that sets of different sizes are nested.
     For the same state of `rng`, W and the validation and test samples do not depend on `n_train`.

@@ -149,7 +149,7 @@ def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
 
 
 def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparseClassifierCV:
-    """Return a copy of a classifier that takes only the given features. All other weights must be 0."""
+    """Return a copy of a classifier that takes only the given features. The weights of all other features must be 0."""
     restricted = JointSparseClassifierCV(**model.get_params())
     restricted.__dict__.update(model.__dict__)
     restricted.coef_ = np.ascontiguousarray(model.coef_[:, used])
@@ -236,7 +236,7 @@ def annotate(
     paths : list of Path
         The pictures. They are checked in a separate process, as in training.
     n_words : int, at least 1
-        How many of the most probable words of each picture to list.
+        Number of words to list for each picture, the most probable first.
     precision : float, above 0 and at most 1, or None
         If given, list all words that reach the lowest threshold with at least this precision on the known pictures, see
         `thresholds`.
@@ -311,7 +311,7 @@ def annotate_rows(
 def _listed(
     model: Pipeline, decided: Iterable[tuple[str, np.ndarray]], n_words: int, precision: float | None
 ) -> pd.DataFrame:
-    """Return the table of `Annotations` for pairs of a name and its scores (n_words,)."""
+    """Return the table of `Annotations` for pairs of a picture's name and its scores (n_words,)."""
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     known, limits = model.known_scores_, thresholds(model, precision)

@@ -105,12 +105,12 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
 
 
 def _below(root: str, checksums: Checksums) -> Checksums:
-    """Return checksums with full paths, from checksums with paths relative to a folder."""
+    """Return the checksums with full paths instead of paths relative to a folder."""
     return {str(Path(root, name)): checksum for name, checksum in checksums.items()}
 
 
 def recorded(results: Path) -> Checksums:
-    """Return the recorded checksums of all results below a folder, except deleted ones, which are no defect."""
+    """Return the recorded checksums of all existing results below a folder. Deleted results are not a defect."""
     files = (record.parent.parent / record.stem for record in results.rglob("records/*.json"))
     known = {str(file): records.read(file) for file in files if file.exists()}
     return {name: record["sha256"] for name, record in known.items() if "sha256" in record}

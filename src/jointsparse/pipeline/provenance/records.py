@@ -57,7 +57,7 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
     paths : paths
         Files and folders.
     cache : path or None
-        JSON file with the checksums of the last call, rewritten if its folder is writable. None: read every file.
+        JSON file with the checksums of the last call, rewritten if its folder is writable. If None, every file is read.
     largest : number
         Size in bytes above which a file is not read: the checksum then covers only its size and time.
     """

@@ -163,7 +163,7 @@ def _by_fit(scores: ScoredFits) -> tuple[dict[tuple[int, str, int], int], list[s
 
 
 def _words(scores: ScoredFits, fit: int, label: str) -> np.ndarray:
-    """Return the mask (n_words,) of the words that rows with the given value in the column `words` cover."""
+    """Return the mask (n_words,) of the test words or of all words. label: a value in `WORDS`."""
     in_validation: np.ndarray = scores.validation_words[fit]
     return ~in_validation if label == WORDS[0] else np.ones_like(in_validation)
 

@@ -413,7 +413,7 @@ def _not_unique(fits: Sweep, pair: int) -> Flag | None:
 def _warning_and_note(
     fits: Sweep, pair: int, score_warnings: Sequence[str], validation: float, metric: str
 ) -> dict[str, str]:
-    """Return the cells warning and note of a chosen pair, see `Evaluation`."""
+    """Return the cells `warning` and `note` of a chosen pair (eta0, radius), see `Evaluation`."""
     flags = [_edge_of_radii(fits, pair)]
     if not fits.gap[pair] <= GAP:  # for a certified fit, no other step size could be much better
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _gap_flag(fits.gap[pair])]

@@ -54,11 +54,15 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     Returns
     -------
     table
-        Columns what, count, of, warning, with a row for constant features, empty images and repeated images.
+        A row each for constant features, empty images and repeated images, with the columns
+
+        - `what`: what is counted;
+        - `count`, `of`: the number of such features or images, and of all features or images;
+        - `warning`: a flag if the count is not 0.
     repeated : table
-        Columns image, split, same_as, split_of_that, with a row for each image whose given features are bitwise
-        identical to the features of an image in an earlier split (in the order train, validation, test, unlabelled).
-        Images whose features are all 0 are not compared.
+        Columns `image`, `split`, `same_as` and `split_of_that`, with a row for each image whose given features are
+        bitwise identical to the features of an image in an earlier split (in the order train, validation, test,
+        unlabelled). Images whose features are all 0 are not compared.
 
     Raises
     ------

@@ -109,7 +109,7 @@ class Placed(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything that a photograph shows and its captions may name. horizon: in pixels from the upper edge."""
+    """Everything that a photograph shows and its captions may name. horizon: distance from the upper edge in pixels."""
 
     width: int
     height: int
