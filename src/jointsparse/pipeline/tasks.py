@@ -95,7 +95,7 @@ def choose_words(
     Parameters
     ----------
     images : table
-        Columns image, split.
+        Columns `image` and `split`.
     captions : table
         Columns `image` and `caption`. If whole captions are labels, optionally also `known`, which is False if it is
         unknown whether the image has the label.
@@ -315,9 +315,9 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     Parameters
     ----------
     images : table
-        Columns image, split.
+        Columns `image` and `split`.
     captions : table
-        Columns image, caption. A caption is a whole label.
+        Columns `image` and `caption`. A caption is a whole label.
     label : str or None
         The label. If None, it is the most frequent label of the training samples.
 

@@ -112,7 +112,7 @@ def read(
         File of the test samples.
     topics : str or None
         File of label names in UTF-8, with number and name in the first two columns, separated by white space. Without
-        it the name of a label is its number ("+1" and "1.0" become "1").
+        this file, the name of a label is its number ("+1" and "1.0" become "1").
     vocabulary : str or None
         File with the names of the features, see `feature_names`.
     compression_ratio : float above 0

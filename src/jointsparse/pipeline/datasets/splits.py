@@ -37,7 +37,7 @@ def assign_splits(
     names : list of str
         Names of the images.
     table : DataFrame or None
-        Columns image and split, as published with the dataset. If None, the splits are drawn at random.
+        Columns `image` and `split`, as published with the dataset. If None, the splits are drawn at random.
     split_names : mapping
         For each split, its name in the table.
     fractions : mapping

@@ -124,7 +124,7 @@ def draw(
         least = (n_relevant + 1) // 2 if support == "random" else n_relevant
         used = rng.choice(V, rng.integers(least, n_relevant + 1), replace=False)
         w[used] = WEIGHTS[weights](rng, len(used))
-    # Choice: 1,000 test and 200 validation samples for each task, because the paper gives no numbers.
+    # Choice: 1,000 test and 200 validation samples for each task, because the paper does not state them.
     test, validation, train = (_samples(W, n, rng) for n in (n_test, n_validation, n_train))
     return Synthetic(W, np.isin(np.arange(n_features), V), *train, *validation, *test)
 

@@ -113,8 +113,8 @@ def _columns(path: Path) -> list[str]:
     names = [name for name in schema.names if parse_options or not name.startswith("__index_level_")]
     again = zip(names, pd.Index(map(composed, names)).duplicated(), strict=True)
     odd = [name for name, twice in again if twice or not name.strip() or (parse_options and DECIMAL.fullmatch(name))]
-    # A number as a column name usually means that there is no header and that the first row is data. Consecutive whole
-    # numbers are accepted as names if they begin at 1 or less, as in pandas, or if there are at least three of them.
+    # A number as a column name usually means that there is no header and that the first row is data. Consecutive
+    # integers are accepted as names if they begin at 1 or less, as in pandas, or if there are at least three of them.
     numbers = [int(name) for name in names if parse_options and re.fullmatch(r"[+-]?\d+", name)]
     first = numbers[0] if numbers else 0
     if numbers != list(range(first, first + len(numbers))) or (first > 1 and len(numbers) < 3):
@@ -209,7 +209,7 @@ def texts_of(column: pa.ChunkedArray) -> list[str]:
 
 
 def text_of(cell: Any) -> str:
-    """Return the text of a cell: empty for a missing value, and a whole number without ".0".
+    """Return the text of a cell: empty for a missing value, and an integer without ".0".
 
     >>> text_of(3.0), text_of("3.0"), text_of(float("nan")), text_of(" 3.5 ")
     ('3', '3', '', '3.5')
@@ -270,7 +270,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def numbers_of(cell: Any) -> list[float] | None:
-    """Return the list of numbers in a cell, also if Python, NumPy or JSON wrote it as text; None for anything else.
+    """Return the list of numbers in a cell, even if Python, NumPy or JSON wrote it as text; None for anything else.
 
     >>> numbers_of("[ 0.5 -2. ]"), numbers_of("[np.float32(0.5), -2]"), numbers_of("(0.5, -2.0)"), numbers_of("0.5")
     ([0.5, -2.0], [0.5, -2.0], [0.5, -2.0], None)

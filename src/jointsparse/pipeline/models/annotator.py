@@ -292,8 +292,8 @@ def annotate_rows(
     Returns
     -------
     table
-        See `Annotations`, with the columns row and label instead of image and word. Rows are named by their number,
-        counted from 1, with the file in front if there are several files.
+        See `Annotations`, with the columns `row` and `label` instead of `image` and `word`. Rows are numbered from 1,
+        with the file in front if there are several files.
     """
     saved = hasattr(model, "known_scores_")
     require(saved, f"the model must be one that a run has saved as model.skops, got {type(model).__name__}")

@@ -49,7 +49,7 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     given : iterable of blocks
         The features to compare between images, such as the histograms from which X was computed, or X itself.
     images : table
-        Columns image, split.
+        Columns `image` and `split`.
 
     Returns
     -------
