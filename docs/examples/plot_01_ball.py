@@ -2,8 +2,8 @@ r"""
 The ball, and what projecting onto it does
 ==========================================
 
-Feature 1 has a weight in each of two tasks, and feature 2 has a weight in one task. Three
-numbers then describe W, so that the balls can be drawn. The l1,∞ ball,
+Feature 1 has a weight in each of two tasks, and feature 2 has a weight in one task. W is then
+a point in three dimensions, so the balls can be drawn. The l1,∞ ball,
 :math:`\max(|w_{11}|, |w_{12}|) + |w_{21}| \le 1`, is a double pyramid, and the l1 ball is an
 octahedron (Quattoni et al. 2009, eq. 3). Projections of random points gather on edges and
 corners. On the l1,∞ ball feature 1 is used either by both tasks or by none. On the l1 ball
@@ -22,8 +22,8 @@ points = rng.normal(size=(900, 3))
 points *= 1.5 / np.linalg.norm(points, axis=1, keepdims=True)  # all at the same distance from 0
 
 # %%
-# W has a 0 for feature 2 in the second task, and the projection keeps it 0. For the l1 norm
-# the three weights form one vector.
+# In W the weight of feature 2 in the second task is 0, and the projection keeps it 0. For the
+# l1 norm, the three weights form one vector.
 
 
 def onto_l1inf(point):

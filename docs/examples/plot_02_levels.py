@@ -35,8 +35,8 @@ thetas = np.linspace(0, 1.02 * l1inf.dual_norm(W), 500)
 levels = np.array([np.abs(l1inf.prox(W, t)).max(axis=1) for t in thetas])
 
 # %%
-# Blue is the part of a weight that stays, hatched the part that is taken off. Rows 1 to 4 all
-# lose the same hatched mass.
+# The blue part of each weight stays, and the hatched part is taken off. Rows 1 to 4 all lose
+# the same mass.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.9), width_ratios=[1.5, 1])
 places = 6.5 * np.arange(len(W))

@@ -5,9 +5,9 @@ Certificates: how far from the optimum a fit can be
 Every fit has a relative duality gap, which proves how far its objective can be from the
 optimum. The default solver stops when the gap reaches `tol`. The projected subgradient method
 of Quattoni et al. (2009, sec. 3.3) takes steps of size :math:`\eta_0 / \sqrt t` and has no
-such stopping rule. On tasks drawn as in the paper it is about as fast with the best
-:math:`\eta_0`, which is not known in advance. On features that differ in size, like those of
-an SVD, it is slower.
+such stopping rule. On tasks drawn as in the paper, this method is about as fast as the default
+solver if it uses the best :math:`\eta_0`, which is not known in advance. On features that
+differ in size, like the features of an SVD, it is slower.
 """
 
 import time
@@ -84,7 +84,7 @@ plt.show()
 # problem. Each point is a separate run, and its distance is the distance from the best
 # objective of all runs. The subgradient method uses the best of five step sizes. A few
 # iterations of SPAMS take less time than a certified fit, but end farther from the optimum.
-# `benchmarks/gaps.py` wrote the table on the machine named in the figure.
+# The table was written by `benchmarks/gaps.py` on the machine that the figure names.
 
 table = pd.read_csv("gaps.csv")
 looks = {"default solver": "C0o", "subgradient": "C1s--", "SPAMS, FISTA": "C3^:"}

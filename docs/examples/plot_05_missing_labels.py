@@ -2,10 +2,10 @@
 Missing labels
 ==============
 
-In practice not every sample is labelled for every task. Here more and more labels of 12 tasks
-are missing; they are NaN in the matrix of labels. A task that is fitted alone then has few
-labels to learn from. The joint norm loses less AUC, because the tasks share their features, as
-they do in these synthetic data.
+In practice, not every sample is labelled for every task. Here an increasing share of the
+labels of 12 tasks is missing; missing labels are NaN in the matrix of labels. A task that is
+fitted alone then has few labels to learn from. The joint norm loses less AUC, because the
+tasks share their features, as they do in these synthetic data.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ def draw(rng, W, n):
 
 
 # %%
-# Held-out samples choose the radius. They lack the same share of labels as the training
-# samples.
+# Held-out samples choose the radius. The same share of their labels is missing as in the
+# training samples.
 
 areas = np.empty((len(NORMS), N_DRAWS, len(UNKNOWN)))
 for seed in range(N_DRAWS):

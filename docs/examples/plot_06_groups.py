@@ -4,9 +4,9 @@ Groups: one-hot columns enter and leave together
 
 A categorical variable becomes several columns, one for each category. With `groups` the norm
 treats all columns of a variable as one row, :math:`\sum_g \max_{i \in g, k} |W_{ik}|`. The
-model then uses a variable with all its categories or not at all. Without groups single
-categories enter, so that at many radii a variable is used in part. A group with more columns
-gains more by chance and therefore enters earlier; a larger weight in `feature_weights`
+model then uses a variable with all its categories or not at all. Without groups, categories
+enter one by one, so that at many radii a variable is used only in part. A group with more
+columns gains more by chance and therefore enters earlier; a larger weight in `feature_weights`
 compensates for this. The radii of the two norms are not comparable, so the axes differ.
 """
 

@@ -2,7 +2,7 @@ r"""
 Feature weights: avoiding costly features
 =========================================
 
-Features may differ in what they cost to measure. With `feature_weights` the norm charges each
+Some features cost more to measure than others. With `feature_weights` the norm charges each
 feature by its cost, :math:`\sum_i s_i \max_k |W_{ik}|`, so the model prefers cheap features.
 Here the features are the pixels of scikit-learn's handwritten digits, and the tasks are the
 ten digits. Pixels far from the centre are given a high cost.
@@ -25,8 +25,8 @@ costs = 1 + distance**2  # made up for this example
 SHOWN_AT = 0.85  # share of test digits that the fits on the left recognise
 
 # %%
-# For each norm, fit a path of radii in units that the data suggest. Compute the accuracy on
-# test digits and the total cost of the pixels in use.
+# For each norm, fit a path of radii, which are multiples of a unit that is computed from the
+# data. Compute the accuracy on test digits and the total cost of the pixels in use.
 
 paths = {
     "equal weights": JointSparseClassifier(tol=1e-2),

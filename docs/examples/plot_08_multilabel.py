@@ -6,7 +6,7 @@ Each of scikit-learn's handwritten digits has its own tag and further tags, such
 "has a loop". With a joint norm all tags use the same pixels, whereas scikit-learn's
 one-vs-rest logistic regression uses all pixels. `task_scores` returns the AUC of each tag with
 its interval, and `compare` returns the difference of two models on the same samples. On most
-tags the joint model pays for using fewer pixels with a little AUC.
+tags, the AUC of the joint model is slightly lower, because it uses fewer pixels.
 """
 
 import matplotlib.pyplot as plt

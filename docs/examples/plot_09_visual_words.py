@@ -4,12 +4,12 @@ Visual words, and which parts of a picture a decision comes from
 
 Pictures become histograms of visual words, the nodes of a tree over SIFT descriptors, and a
 linear model learns a task for each texture from them (Quattoni et al. 2009, sec. 6). A
-decision is a sum over visual words, so every patch of a picture contributes a known part.
-Spread over the pixels, the parts form a map whose sum is the decision without the intercept.
-The model was trained on tiles of a single texture. In a mosaic of four textures, three maps
-are purple on their own texture and on parts of others. Brick is recognised by words that it
-lacks, so its map is blank there. No decision on the whole mosaic is positive, because no
-texture fills it.
+decision is a sum over visual words, so the contribution of every patch of a picture is known.
+Spread over the pixels, the contributions form a map whose sum is the decision without the
+intercept. The model was trained on tiles of a single texture. In a mosaic of four textures,
+three maps are purple on their own texture and on parts of others. Brick is recognised by words
+that it lacks, so its map is blank there. No decision on the whole mosaic is positive, because
+no texture fills it.
 """
 
 import matplotlib.pyplot as plt

@@ -54,8 +54,8 @@ for T in horizons:
     regret.append(hinge(F[:T], Y[:T]).sum() - hinge(best.decision_function(X[:T]), Y[:T]).sum())
 
 # %%
-# Sparse samples have about 10 non-zero features each, out of more and more features. The same
-# samples as dense arrays make a step write all rows.
+# Sparse samples have about 10 non-zero features each, out of more and more features. If the
+# same samples are passed as dense arrays, a step writes all rows.
 
 
 def microseconds(n_features, n_samples, dense):

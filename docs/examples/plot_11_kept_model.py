@@ -3,9 +3,10 @@ Saving a model in a file that cannot run code
 =============================================
 
 `save` writes a fitted model, or a Pipeline that contains one, to a file, and `load` reads it
-back. A pickle can run arbitrary code when it is read. These files run nothing: they hold
-numbers, text, and the names of classes that `load` knows. Each part has a checksum, so that
-damage is detected. A card of text and numbers can be stored with the model.
+back. A pickle can run arbitrary code when it is read. The files that `save` writes contain
+nothing that could run: only numbers, text, and the names of classes that `load` knows. Each
+part has a checksum, so that damage is detected. A card of text and numbers can be stored with
+the model.
 """
 
 import json
@@ -40,8 +41,8 @@ model.card_ = {
 }
 
 # %%
-# The file is an archive of the versions that wrote it, the structure of the model, and its
-# arrays. Saving the same model twice gives the same bytes.
+# The file is an archive. It contains the versions of the packages that wrote it, the structure
+# of the model, and the model's arrays. Saving the same model twice gives the same bytes.
 
 folder = Path(tempfile.mkdtemp())
 save(model, folder / "wines.skops")
@@ -76,7 +77,7 @@ for name in ("changed", "pickle"):
         print(textwrap.fill(str(error).replace(str(folder), "..."), 84))
 
 # %%
-# The weights of both models.
+# The weights of the saved and of the loaded model.
 
 figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.9), sharey=True)
 for axes, title, shown in zip(panels, ("saved", "loaded"), (model, loaded), strict=True):

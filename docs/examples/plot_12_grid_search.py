@@ -4,11 +4,11 @@ A mixed table in scikit-learn's GridSearchCV
 
 The estimators can be steps of any scikit-learn pipeline. Here a ColumnTransformer scales
 numbers and encodes categories as one-hot columns, and GridSearchCV chooses the norm and the
-radius by the mean AUC of the tasks. The figure shows the scores of the search, and below them
-the columns that l1,∞ selects at each radius. l1 has one radius per task, so its curve lies
-further left. At the largest radii the three norms are level: with this many flats, sharing
-features gains nothing. The table of flats is synthetic; three of its eight variables decide
-the answers to five questions.
+radius by the mean AUC over the tasks. The figure shows the scores of the search, and below
+them the columns that l1,∞ selects at each radius. l1 has one radius per task, so its curve
+lies further left. At the largest radii the three norms are level: with this many flats,
+sharing features gains nothing. The table of flats is synthetic; three of its eight variables
+decide the answers to five questions.
 """
 
 import matplotlib.pyplot as plt
