@@ -96,8 +96,7 @@ def test_no_sign_of_a_word_reorders_letters_of_the_page(place):
 
 
 def test_the_data_of_a_page_hold_the_signs_as_text():
-    page = render(
-        "annotated.html.jinja", shown=[], left_out={}, card={"words": [], "known_images": 1}, data=["a\u202eb"]
-    )
+    of_page = {"shown": [], "left_out": {}, "card": {"words": [], "known_images": 1}, "with_maps": True}
+    page = render("annotated.html.jinja", **of_page, data=["a\u202eb"])
     (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
     assert json.loads(data) == [r"a\u202eb"]

@@ -174,7 +174,8 @@ def test_an_error_of_the_machine_ends_the_reading(album, monkeypatch):
 def test_an_error_of_the_machine_in_a_later_stage_is_not_reported_as_damage(album, monkeypatch, code, error, said):
     failing(monkeypatch, Path, "open", "003.jpg", code)
     with pytest.raises(error, match=said):
-        describing._grey("003.jpg", "", SimpleNamespace(loader="photos", options={"root": album}, longest_side=320))
+        given = {"loader": "photos", "options": {"root": album}, "longest_side": 320, "extractor": "dense_sift"}
+        next(describing.described({"003.jpg": ""}, SimpleNamespace(**given, extractor_options={}), lambda *_: None))
 
 
 LIMITED = """

@@ -15,7 +15,7 @@ from jointsparse.pipeline.app.command_line import WORKFLOW, main
 @pytest.mark.parametrize("cores", ["0", "00", "-1", "1.5", "two", ""])
 def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
     assert main([command, "--cores", cores]) == 2
-    assert capsys.readouterr().err == f"error: cores must be a whole number of at least 1, or all, got {cores!r}\n"
+    assert capsys.readouterr().err == f"error: --cores must be a whole number of at least 1, or all, got {cores!r}\n"
 
 
 @pytest.mark.parametrize(

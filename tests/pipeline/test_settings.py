@@ -129,6 +129,7 @@ VALUES = {  # for settings whose allowed values depend on other settings
     ("studies", "*", "at_size"): [20],
     ("final", "study"): ["of-labels"],
     ("final", "like"): ["of-other"],
+    **{("features", "options", colours): [[0.1, 0.2, 0.3]] for colours in ("mean", "std")},
     **{("options", "fractions", one): [dict.fromkeys(SPLITS, 0.2) | {one: 0.4}] for one in SPLITS},
 }
 POOL = (1, 2, 3, 0.5, 0.2, True, False, "other")  # tried if neither the schema nor the current value suggests values

@@ -101,7 +101,7 @@ def test_images_set_aside_are_unlabelled_and_in_no_task_and_settings_are_saved_w
 
 
 def test_files_changed_by_hand_are_named_at_the_end_of_a_run(project):
-    with project.edited("results/collage/index.html", "<main>", "<main>Ahead."):
+    with project.edited("results/collage/index.html", '<main id="main">', '<main id="main">Ahead.'):
         said = project.run().splitlines()
     command = "rm -r results/collage/index.html"
     assert f"Some results were changed after they were made. Remove them and run again: {command}" in said

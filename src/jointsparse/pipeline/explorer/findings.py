@@ -212,12 +212,12 @@ def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str
     """Say how many of the words that could be learnt the model has; return an empty text if it has all of them.
 
     >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
-    ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 374 in config.yaml.', '')
+    ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 374.', '')
     """
     if n_taken >= n_learnable:
         return ""
     said = f"The model learns the {n_taken:,} most frequent of {n_learnable:,} {labels}"
-    return f"{said}; to learn all, set n_words to {n_learnable} in config.yaml."
+    return f"{said}; to learn all, set n_words to {n_learnable}."
 
 
 def against_all_features(norms: pd.DataFrame) -> str:
