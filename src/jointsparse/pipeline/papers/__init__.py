@@ -1,18 +1,19 @@
-"""The experiments of the papers, with their claims and figures. Only this package knows what a paper states.
+"""The papers' experiments, claims and figures. Only this package knows what a paper states.
 
 An experiment is a module of this package. Its kind in config.yaml, its file and its first table have the same name. The
 module defines
 
-- ``run(data, *, rng, progress, **options)``, which returns a table of one repetition, or of measured seconds. ``data``
-  are `Samples`, or None if the experiment draws its samples. ``options`` are the entries of the study's block.
-- ``SERVES``: the kind of dataset that it runs on, "samples" or "drawn".
-- ``TABLES``: the tables that a study of this kind writes, and the folder of each. ``tables`` is for numbers that are
-  the same in each run, ``timings`` for measured seconds. An experiment with a single table, in ``timings``, is run
-  once. Any other experiment is repeated, and its second table ``<kind>_seconds`` has the seconds. The rows of the
-  first table may have a column ``warning``.
+- ``run(data, *, rng, progress, **options)``, which returns the table of one repetition, or a table of measured seconds.
+  ``data`` are `Samples`, or None if the experiment draws its own samples. ``options`` are the entries of the study's
+  block.
+- ``SERVES``: the kind of dataset that the experiment runs on, "samples" or "drawn".
+- ``TABLES``: the tables that a study of this kind writes, and the folder of each table. Results that are the same
+  every time go to ``tables``, measured seconds to ``timings``. An experiment whose only table is in ``timings`` is run
+  once. Any other experiment is repeated, and its second table ``<kind>_seconds`` has the seconds. The first table may
+  have a column ``warning``.
 
-The block of a study has the keys ``kind``, ``figures``, ``claims`` and, if it is repeated, ``runs``. All other keys are
-passed to ``run``.
+A study's block has the keys ``kind``, ``figures``, ``claims`` and, if the experiment is repeated, ``runs``. All other
+keys are passed to ``run``.
 """
 
 from jointsparse.checks import require_extra

@@ -1,7 +1,7 @@
-"""Every figure by name, with its table and the function that draws it.
+"""All figures by name, each with the table that it shows and the function that draws it.
 
-The row of a figure that several studies share (module `study`) also names the place of the figure in the paper, and the
-numbers that the paper states.
+The functions in the module `study` draw figures for any study. For these, the entry also says which figure of a paper
+is reproduced, and which values the paper states.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, 
     table : DataFrame
         The table that the figure shows. It must have rows.
     beside : DataFrame, optional
-        The second table, for figures that have one.
+        The second table, for figures that show two.
     beside_paper : bool
-        Whether to draw the paper's numbers. False for datasets that differ from the paper's.
+        Whether to draw the values that the paper states. Set it to False for datasets that differ from the paper's.
 
     Raises
     ------

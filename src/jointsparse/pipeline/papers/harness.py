@@ -1,4 +1,4 @@
-"""The clock and the recorder of all experiments, and medians of measured seconds.
+"""Time and record the methods of all experiments, and compute medians of measured seconds.
 
 A method is a generator that yields a `State` after each step. It does not measure time itself.
 """
@@ -14,18 +14,18 @@ from scipy import special  # scipy.stats takes half a second to import
 
 from jointsparse.checks import one_thread
 
-Progress = Callable[[int, int], None]  # called with (number done, number of all)
+Progress = Callable[[int, int], None]  # called with the number of parts that are done, and their total
 
 LEAST_SECONDS = 2e-3  # quick calls are repeated for this long, because clocks are coarse
 CONFIDENCE = 0.95
-RADIUS_SHARE = 0.1  # radius / norm of the projections that are measured or counted
+RADIUS_SHARE = 0.1  # radius / norm, for the projections that are timed or whose operations are counted
 
 
 class State(NamedTuple):
     """The state of a method after some steps.
 
-    weights: returns the weights. flops: operations so far, NaN if they are not counted. details: anything else that the
-    method has computed, such as the derivatives at the weights.
+    weights: a function that returns the weights. flops: the number of operations so far; NaN if they are not counted.
+    details: anything else that the method has computed, such as the derivatives at the weights.
     """
 
     step: int
@@ -38,7 +38,7 @@ Columns = Callable[[State], dict[str, float]]  # returns the columns of a state
 
 
 class Measurement(NamedTuple):
-    """A measurement of seconds: its columns in the table, and a function that takes it once."""
+    """A timing: its columns in the table, and a function that measures the seconds once."""
 
     columns: dict[str, Any]
     seconds: Callable[[], float]
@@ -49,7 +49,7 @@ def silent(done: int, of: int) -> None:
 
 
 def ticking(progress: Progress, total: int) -> Callable[[], object]:
-    """Return a function that reports that another of `total` parts is done."""
+    """Return a function that, at every call, reports that one more of `total` parts is done."""
     done = count(1)
     return lambda: progress(next(done), total)
 
@@ -62,24 +62,27 @@ def record(
     at: Container[int] | None = None,
     restarts: bool = False,
 ) -> pd.DataFrame:
-    """Run a method, and record its states in a table.
+    """Run a method and record its states in a table.
 
     Parameters
     ----------
     method : callable
         Starts the method. It is started twice, the first time for one step, to compile its kernels.
     columns : callable
-        Returns the columns of a state. Its time is not measured.
+        Returns the columns of a state. The time that it takes is not counted.
     at : container of int, optional
         Steps to record; all by default.
     restarts : bool
-        True for a method that starts from scratch for each state. The seconds of a state then start from scratch, too.
+        True for a method that starts from scratch for each state. The clock then starts again for each state, too.
 
     Returns
     -------
     DataFrame
-        A row for each recorded state, with step, flops, the columns of `columns`, and seconds, the CPU seconds since
-        the first state.
+        A row for each recorded state, with the columns of `columns` and:
+
+        - step: number of the step.
+        - flops: number of operations so far.
+        - seconds: CPU seconds since the first state.
     """
     for _ in islice(method(), 2):
         pass
@@ -94,7 +97,7 @@ def record(
 
 
 def measure(measurements: Sequence[Measurement], repeats: int, progress: Progress = silent) -> pd.DataFrame:
-    """Take each measurement `repeats` times, in turn, and return a row for each with the columns of `median`."""
+    """Return a row for each measurement with its median seconds. The measurements take turns, `repeats` times each."""
     tick, seconds = ticking(progress, repeats * len(measurements)), np.empty((repeats, len(measurements)))
     for repeat in range(repeats):
         for i, measurement in enumerate(measurements):
@@ -105,7 +108,7 @@ def measure(measurements: Sequence[Measurement], repeats: int, progress: Progres
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """Return the CPU seconds of a call, averaged over as many calls as take 2 ms together."""
+    """Return the CPU seconds of a call, averaged over as many calls as fill 2 ms."""
     calls, start, elapsed = 0, time.process_time(), 0.0
     while elapsed < LEAST_SECONDS or not calls:
         call()
@@ -114,16 +117,17 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 
 def seconds_of_projection(ball: Any, W: np.ndarray, **options: Any) -> float:
-    """Return the CPU seconds of a projection of W. ball: the module of a norm. options: options of its `project`."""
+    """Return the CPU seconds of projecting W. ball: the module of a norm, to whose `project` the options are passed."""
     radius, out = RADIUS_SHARE * ball.norm(W), np.empty_like(W)
     return seconds_of(lambda: ball.project(W, radius, out=out, **options))
 
 
 def median(times: Sequence[float] | np.ndarray) -> dict[str, float]:
-    """Return the columns seconds, low and high of a table: the median of measurements and its 95 % interval.
+    """Return the median of measured times (`seconds`) and the ends of its 95 % interval (`low`, `high`).
 
-    The interval lies between two of the measurements and is valid for any distribution. It is NaN for fewer than six
-    measurements.
+    The ends of the interval are two of the measurements, so it is valid for any distribution. They are NaN for fewer
+    than six measurements.
+
     >>> median([3.0, 1.0, 2.0, 5.0, 4.0, 6.0])
     {'seconds': 3.5, 'low': 1.0, 'high': 6.0}
     """

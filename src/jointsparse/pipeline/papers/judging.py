@@ -1,7 +1,7 @@
-"""Judge a claim: compute its number and the interval of the number from rows of tables, and decide.
+"""Judge a claim: compute an estimate and its interval from the rows of tables, and decide on a verdict.
 
-`verdicts` states the rule of verdicts, `shapes` computes the numbers, and `quattoni.claims` and `duchi.claims` have the
-claims.
+`verdicts` states the rule by which verdicts are reached, `shapes` computes the estimates, and `quattoni.claims` and
+`duchi.claims` define the claims.
 """
 
 import re
@@ -25,12 +25,12 @@ Where = dict[str, Any]  # columns with their values, which select rows; see `row
 VERDICTS = ("holds", "level", "does not hold", "undecided", "not tested", "demonstration")
 HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION = VERDICTS
 
-# Strict limits: "above" and "below" 0, "more" and "less" than a ratio of 1, as the closest numbers that satisfy them.
+# Strict limits, as the closest numbers that satisfy them: "above" and "below" 0, and ratios "more" and "less" than 1.
 ABOVE, BELOW = float(np.nextafter(0.0, 1.0)), float(np.nextafter(0.0, -1.0))
 MORE, LESS = float(np.nextafter(1.0, 2.0)), float(np.nextafter(1.0, 0.0))
 
 CONFIDENCE = 0.95
-MOST_RUNS = 1000  # Choice: it is no use to advise more runs
+MOST_RUNS = 1000  # Choice: nobody would follow advice to use more runs than this
 FAR_BELOW = 0.1  # Choice: "far below" means less than a tenth.
 COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The papers give no number.
 NEARLY_FLAT_SLOPE = 0.15  # Choice: seconds may outgrow the stated cost by this exponent, because caches overflow.
@@ -38,32 +38,35 @@ NEARLY_FLAT_SLOPE = 0.15  # Choice: seconds may outgrow the stated cost by this 
 # Tables whose rows are fits; tables whose rows are the steps of fits; and tables of measured seconds.
 FIT_TABLES = ("chosen", "sparsity", "recovery")
 STEP_TABLES = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
-TIMED_TABLES = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts that rest on them are "timed"
+TIMED_TABLES = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # their verdicts are "timed"
 
 EVERY = "every value"  # all values of a column; see `Claim.each`
 
 
 def at_least(value: float) -> pd.Interval:
-    """Return the interval of all values from this one on."""
+    """Return the interval of all values that are at least `value`."""
     return pd.Interval(value, np.inf, closed="left")
 
 
 class Claim(NamedTuple):
-    """A claim of a paper: its sentence in our words, and the number that decides it, with its limits.
+    """A claim of a paper in our words, with the quantity that decides it and the limits of this quantity.
 
     sentence, paper, place: what is claimed, and where.
-    table: the table that the number is computed from. beside: other tables that are read.
-    shape: a function of `shapes`, or of the paper's claims, that judges the rows of one case.
-    number: a column, or an expression of columns. means: a description with the unit; braces are filled from the rows.
+    table: the table from which the quantity is estimated. beside: other tables that are read.
+    shape: a function in `shapes`, or in the module of the paper's claims, that judges the rows of one case.
+    number: the quantity, as a column or an expression of columns. means: a description of the quantity with its unit;
+    braces are filled from the rows.
     where: selects the rows, see `rows_with`. "against" is the value of the column `by` that the rows are compared with;
-    from a tuple, the first value that occurs in the table.
+    if it is a tuple, the first of its values that occurs in the table is used.
     each: columns with values; every combination of values is a case. EVERY stands for all values in the table.
     by: the column that distinguishes the compared rows.
-    x: the column along which the number grows or is compared. group: points of a slope that share an intercept.
-    least, most: the limits, included. level: the largest difference of two methods that does not matter.
-    exact: True for a count, which needs no interval. on_fits: True for accuracy and sparsity, which have no verdict if
-    too many fits are unfinished, and none on drawn data.
-    more: further numbers of the claim, or further tables that have it. Tables that a study does not have are skipped.
+    x: the column along which the quantity grows or is compared. group: the column whose values each have an intercept
+    of their own in a slope.
+    least, most: the limits, included. level: the largest difference between two methods that does not matter.
+    exact: True for a count, which needs no interval. on_fits: True for accuracy and sparsity, which get no verdict if
+    too many fits are unfinished, or if the data are drawn.
+    more: further quantities that the claim is about, or further tables in which it can be tested. Tables that a study
+    does not have are skipped.
     """
 
     sentence: str
@@ -87,25 +90,26 @@ class Claim(NamedTuple):
     more: "tuple[Claim, ...]" = ()
 
     def and_also(self, **changes: Any) -> "Claim":
-        """Return the claim with one more number, or one more table: a copy of this row with these changes."""
+        """Return the claim with one more quantity or table, given as the changes to a copy of this claim."""
         return self._replace(more=(*self.more, self._replace(more=(), **changes)))
 
     @property
     def fits(self) -> str:
-        """The table of the fits that the claim is about, or an empty string."""
+        """The name of the table of the fits that the claim is about, or an empty string."""
         return self.table if self.table in (*FIT_TABLES, *STEP_TABLES) else "chosen" * self.on_fits
 
     @property
     def tables(self) -> set[str]:
-        """All tables that are read if the study has them."""
+        """The names of all tables that the claim reads if the study has them."""
         return {part.table for part in (self, *self.more)} | {self.fits, *self.beside} - {""}
 
 
 class Estimate(NamedTuple):
-    """A number, its 95 % interval (NaN without one), the origin of both, and the degrees of freedom of its t quantile.
+    """An estimate, its 95 % interval (NaN without one), how both were computed, and the degrees of freedom.
 
-    over_runs: the part of the interval's half width that more runs would reduce, or NaN. wants: what would narrow the
-    interval if over_runs is NaN. of_logs: True if the interval was computed on the log scale.
+    The degrees of freedom are those of the t quantile of the interval. over_runs: the part of the interval's half-width
+    that more runs would reduce, or NaN. wants: what would narrow the interval if over_runs is NaN. of_logs: True if the
+    interval was computed on the log scale.
     """
 
     number: float
@@ -119,10 +123,11 @@ class Estimate(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A number of a claim, and the verdict that follows from it.
+    """An estimate for a claim, and the verdict that follows from it.
 
-    number_means: what the number is, with its unit and the origin of its interval; or the reason, if not tested. where:
-    selects the rows that gave the number. n: the size of their training sets, if there is one.
+    number_means: what was estimated, with its unit, and how the interval was computed; or the reason why the claim was
+    not tested. where: selects the rows from which the estimate was computed. n: the size of their training sets, if
+    there is one.
     """
 
     claim: Claim
@@ -133,22 +138,22 @@ class Judgement(NamedTuple):
     n: int | None = None
 
     def adding(self, note: str, verdict: str = "") -> "Judgement":
-        """Return the judgement with more text about its number, and optionally another verdict."""
+        """Return the judgement with more text about its estimate, and optionally another verdict."""
         return self._replace(number_means=self.number_means + note, verdict=verdict or self.verdict)
 
     def withheld(
         self, verdict: str, why: str = "no number of runs would decide it, because it is a bound"
     ) -> "Judgement":
-        """Turn this verdict into "undecided", for instance because the number is only a bound."""
+        """Turn this verdict into "undecided", for instance because the estimate is only a bound."""
         return self.adding(f"; {why}", verdict=UNDECIDED) if self.verdict == verdict else self
 
 
 class NotTested(Exception):
-    """Raised with a reason if the tables contain no rows to test a claim."""
+    """Raised if the tables contain no rows that test a claim. The message gives the reason."""
 
 
 def judged(claim: Claim, tables: Tables) -> list[Judgement]:
-    """Judge each case of a claim. "Does not hold" becomes undecided or level unless it survives Holm's correction."""
+    """Judge each case of a claim. "Does not hold" must survive Holm's correction, or becomes undecided or level."""
     parts = [part for part in (claim, *claim.more) if part.table in tables] or [claim]
     judgements = [judgement for part in parts for judgement in _judged_cases(part, tables)]
     p_values = holm(np.array([_reversal(judgement) for judgement in judgements]))
@@ -176,7 +181,7 @@ def _not_tested(claim: Claim, reason: NotTested, where: Where) -> Judgement:
 
 
 def cases(claim: Claim, tables: Tables) -> list[Where]:
-    """Return for each case of a claim what selects its rows. Every combination of values in `claim.each` is a case."""
+    """Return the conditions that select the rows of each case: one case per combination of values in `claim.each`."""
     open_columns = [column for column, values in claim.each.items() if EVERY in values]
     rows = rows_with(tables, claim.table, *open_columns, **_without(claim.where, "against"))
     choices = []
@@ -194,16 +199,16 @@ def _with_known(claim: Claim, tables: Tables, where: Where) -> Where:
 
 
 def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judgement:
-    """Judge a number. Raise NotTested if it is NaN.
+    """Judge an estimate. Raise NotTested if it is NaN.
 
     Parameters
     ----------
     claim : Claim
         The claim, whose limits decide.
     estimate : Estimate
-        The number with its interval.
+        The estimate with its interval.
     where : dict
-        Selects the rows that gave the number.
+        Selects the rows from which the estimate was computed.
     **row : Any
         Other values for the braces of `claim.means`.
     """
@@ -221,7 +226,7 @@ def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judg
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
-    """Return the verdict on the claim that a number is in [least, most], from its interval [low, high].
+    """Return the verdict on the claim that a quantity lies in [least, most], from its interval [low, high].
 
     Parameters
     ----------
@@ -245,11 +250,11 @@ def _level_or_undecided(judgement: Judgement) -> str:
 
 
 def _wanted(judgement: Judgement) -> str:
-    """Return how many runs would decide an undecided judgement if its number stays the same."""
+    """Return how many runs would decide an undecided judgement if its estimate stayed the same."""
     estimate, claim = judgement.estimate, judgement.claim
     if np.isnan(estimate.over_runs + estimate.low):
         return estimate.wants
-    # The nearer limit decides, together with the half of the interval on its side.
+    # The nearer limit decides, together with the half of the interval that points towards it.
     to_least, to_most = abs(estimate.number - claim.least), abs(claim.most - estimate.number)
     distance = min(to_least, to_most)
     half = estimate.number - estimate.low if to_least <= to_most else estimate.high - estimate.number
@@ -262,9 +267,9 @@ def _wanted(judgement: Judgement) -> str:
 
 
 def _reversal(judgement: Judgement) -> float:
-    """Return the one-sided p-value of a number outside its limits, from the t distribution of its interval.
+    """Return the one-sided p-value of an estimate outside its limits, from the t distribution of its interval.
 
-    It is 1 for a number inside the limits, and NaN without an interval.
+    The p-value is 1 if the estimate is inside the limits, and NaN if it has no interval.
     """
     estimate, claim = judgement.estimate, judgement.claim
     number, freedom = estimate.number, estimate.freedom
@@ -313,7 +318,7 @@ def _without(where: Where, *columns: str) -> Where:
 
 
 def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.DataFrame:
-    """Return the rows of a table with these values. There must be at least one.
+    """Return the rows of a table that satisfy all conditions. There must be at least one.
 
     Parameters
     ----------
@@ -324,7 +329,7 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     *needed : str
         Further columns, or expressions of columns, that the table must have.
     **where : Any
-        By column or expression: a value, a tuple of accepted values, or a pandas Interval.
+        For a column or expression, the condition on it: a value, a tuple of accepted values, or a pandas Interval.
 
     Raises
     ------
@@ -353,7 +358,7 @@ def columns_of(expression: str) -> list[str]:
 
 
 def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
-    """Return the rows of a table with these values. Columns that the table does not have are ignored."""
+    """Return the rows of a table that satisfy all conditions. Columns that the table does not have are ignored."""
     chosen = np.ones(len(table), dtype=bool)
     for expression, value in where.items():
         if set(columns_of(expression)) <= set(table):
@@ -375,7 +380,7 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
     Parameters
     ----------
     claim : Claim
-        The claim, with its table and the column that distinguishes the two.
+        The claim, with its table and the column that distinguishes the two groups of rows.
     tables : mapping
         Tables by name.
     where : dict
@@ -391,14 +396,14 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
 
 
 def first_known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
-    """Return the first of these names that occurs in the column."""
+    """Return the first of the names that occurs in a column."""
     present = [name for name in names if (rows[column] == name).any()]
     require(present, f"this study has no such result: {describe({column: names})}", NotTested)
     return present[0]
 
 
 def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Return the rows indexed by a column. Raise ValueError if a value of the column occurs in several rows."""
+    """Return the rows indexed by the column `key`. Raise ValueError if a value of this column occurs twice."""
     several_rows = rows[key][rows[key].duplicated()].unique()
     require(not len(several_rows), f"there must be one row for each {key}, got several for {list(several_rows)}")
     return rows.set_index(key)
@@ -408,7 +413,7 @@ def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
-    """Return the mean and t interval of values, one per run (or `of`), without NaN. Few values give no interval."""
+    """Return the mean of values, one per run (or `of`), with a t interval. NaN are ignored; few values give none."""
     numbers = pd.Series(values, dtype=float).dropna().to_numpy()
     n = len(numbers)
     require(n, f"no {of} has all the numbers that are needed", NotTested)
@@ -434,7 +439,7 @@ def geometric_mean_over(ratios: pd.Series) -> Estimate:
 
 
 def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Estimate:
-    """Return the least-squares slope of log y over log x and its t interval. Each group has its own intercept."""
+    """Return the least-squares slope of log `y` over log `x` and its t interval. Each group has its own intercept."""
     points = pd.DataFrame({"u": np.asarray(x, float), "v": np.asarray(y, float)})
     require(
         ((points > 0) & np.isfinite(points)).all(axis=None),

@@ -1,4 +1,4 @@
-"""Pages of the papers' claims and our verdicts on them, in Markdown and in HTML."""
+"""Pages with the papers' claims and our verdicts on them, in Markdown and in HTML."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +23,13 @@ from jointsparse.pipeline.papers.judging import (
 from jointsparse.pipeline.papers.verdicts import CLAIMS, COLUMNS, NOT_JUDGED, SECTION_OF, rule_of
 
 ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides those of `verdicts.judge`
-COMPARED = r"against=(\w+-[\w-]*)"  # only names with a hyphen, as other names may be words of the text, too
+COMPARED = r"against=(\w+-[\w-]*)"  # only names with a hyphen, because other names may be ordinary words of the text
 BAR = 21  # characters
 GLYPHS = {HOLDS: "✓", LEVEL: "≈", DOES_NOT_HOLD: "✗", UNDECIDED: "?", NOT_TESTED: "–", DEMONSTRATION: "◇"}
 STRIP_WIDTH = 120  # pixels, as is the height
 STRIP_HEIGHT = (8, 40)  # least and most
-STRIP_ROW = 3  # height of one number, unless there are too many
-WIDE_SCALE = 10  # positive numbers are drawn on a logarithmic scale if their largest is this many times the smallest
+STRIP_ROW = 3  # height of the row of one estimate, unless there are too many
+WIDE_SCALE = 10  # positive estimates get a logarithmic scale if the largest is this many times the smallest
 
 # Characters that Markdown or HTML would interpret.
 _ESCAPED = str.maketrans(
@@ -42,49 +42,49 @@ Link = Callable[[str, str], str]  # from a dataset and the name of a claim to th
 
 
 def page(table: pd.DataFrame, heading: str = "# The papers' claims") -> str:
-    """Write verdicts as Markdown: each claim with its counts, its numbers, and the files they were read from.
+    """Write verdicts as Markdown: each claim with the counts of its verdicts, its estimates and their source files.
 
-    table: rows of `verdicts.judge`, of one or more studies, with the columns ORIGINS. source is the file of the table
-    that gave the number, config the file of the study's settings. A column note is optional: studies of datasets with
-    a note are marked. heading: the first line. Text is escaped, and the heading of each claim is its name, so that a
-    link can lead to it. Raises ValueError if columns are missing.
+    table: rows of `verdicts.judge` for one or more studies, with the additional columns ORIGINS. `source` is the file
+    of the table from which an estimate was computed, `config` the file with the study's settings. The column `note` is
+    optional: studies of datasets with a note are marked. heading: the first line. Text is escaped, and the heading of
+    each claim is its name, so that a link can lead to it. Raises ValueError if columns are missing.
     """
     values = _outline(table, {}) | {"heading": heading, "tally": _tally(table["verdict"])}
     return _written("page.md.jinja", values, _in_markdown)
 
 
 def overview(table: pd.DataFrame, link: Link) -> markupsafe.Markup:
-    """Write one line of HTML for each claim: its sentence, its counts by dataset, and its intervals.
+    """Write one line of HTML for each claim: its sentence, the counts of its verdicts by dataset, and its intervals.
 
-    table: as in `page`. link: returns the address of the evidence that a claim has on a dataset. The page needs the
-    style sheet `claims.css`. There are no empty lines, so that Markdown can contain it.
+    table: as in `page`. link: returns the address of the evidence for a claim on a dataset. The page needs the style
+    sheet `claims.css`. The HTML has no empty lines, so that it can be embedded in Markdown.
     """
     html = _written("claims.html.jinja", _outline(table, {}, link) | {"style": "", "evidence": False})
     return markupsafe.Markup("\n".join(line.strip() for line in html.splitlines() if line.strip()) + "\n")
 
 
 def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence[str]]) -> markupsafe.Markup:
-    """Write verdicts as a part of a page of HTML: the lines of `overview`, in which the numbers of a claim open.
+    """Write verdicts as a section of an HTML page: the lines of `overview`, which unfold to show the estimates.
 
-    table: as in `page`. figures: by dataset, study and table, the pictures that show it. Text is escaped.
+    table: as in `page`. figures: the pictures that show a table, by dataset, study and table. Text is escaped.
     """
     outline = _outline(table, figures, lambda _, name: f"#claim-{name}")
     return markupsafe.Markup(_written("claims.html.jinja", outline | {"style": _style(), "evidence": True}))
 
 
 def document(table: pd.DataFrame) -> str:
-    """Write verdicts as a complete page of HTML, which opens from disk. table: as in `page`."""
+    """Write verdicts as a complete HTML page, which can be opened from disk. table: as in `page`."""
     return _written("index.html.jinja", {"claims": section(table, {}), "tally": _tally(table["verdict"])})
 
 
 def counts(table: pd.DataFrame) -> dict[str, int]:
-    """Count the numbers that have each verdict. table: as in `page`."""
+    """Count how often each verdict occurs. table: as in `page`."""
     by_verdict = table["verdict"].value_counts()
     return {verdict: int(by_verdict.get(verdict, 0)) for verdict in VERDICTS}
 
 
 def _written(template: str, values: dict[str, Any], finalize: Callable[[Any], Any] = lambda value: value) -> str:
-    """Fill a template of this folder. Every value is escaped, after `finalize` has made text of it."""
+    """Fill a template from this folder. `finalize` turns every value into text, which is then escaped."""
     environment = jinja2.Environment(
         autoescape=True,
         finalize=finalize,
@@ -115,7 +115,7 @@ def _in_markdown(value: Any) -> markupsafe.Markup:
 def _outline(
     table: pd.DataFrame, figures: Mapping[Any, Sequence[str]], link: Link = lambda dataset, name: ""
 ) -> dict[str, Any]:
-    """Return papers, their sections and claims in the order of CLAIMS, and the files that numbers were read from."""
+    """Return the papers with their sections and claims, in the order of CLAIMS, and the files behind the estimates."""
     missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
     require(not missing, f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     notes = pd.Series(table.get("note"), table.index, dtype=object).fillna("").astype(str).str.strip()
@@ -156,10 +156,10 @@ def _groups(table: pd.DataFrame, *columns: str) -> list[tuple[dict[Any, Any], pd
 def _claim(
     first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequence[str]], link: Link
 ) -> dict[str, Any]:
-    """Return a claim with its counts by dataset and by study, and its numbers.
+    """Return a claim with its estimates, and the counts of its verdicts by dataset and by study.
 
-    what and rows are the parts of the texts `number_means` and `rows` that all tested numbers share; own and notes are
-    the remaining parts of each number.
+    In the result, `what` and `rows` are the parts of the texts `number_means` and `rows` that all tested estimates
+    share; `own` and `notes` are the remaining parts of each estimate.
     """
     studies = [head | {"tally": _tally(cases["verdict"])} for head, cases in _groups(rows, "dataset", "study")]
     chips = [_chip(cases) | {"href": link(head["dataset"], first["id"])} for head, cases in _groups(rows, "dataset")]
@@ -193,7 +193,7 @@ def _tally(verdicts: pd.Series) -> str:
 
 
 def _chip(cases: pd.DataFrame) -> dict[str, Any]:
-    """Return the counts of a claim on a dataset, the most frequent verdict first; on ties the least favourable one."""
+    """Count the verdicts of a claim on a dataset, most frequent first; of equal counts, the least favourable first."""
     n_of = cases["verdict"].value_counts()
     ranked = (DOES_NOT_HOLD, UNDECIDED, LEVEL, HOLDS, DEMONSTRATION, NOT_TESTED)
     order = sorted((verdict for verdict in ranked if verdict in n_of), key=lambda verdict: -n_of[verdict])
@@ -209,8 +209,8 @@ def _chip(cases: pd.DataFrame) -> dict[str, Any]:
 def _parts(record: dict[Any, Any], *, rename: bool) -> dict[str, list[str]]:
     """Split the texts `number_means` and `rows` of a record.
 
-    means: what the number means; with `rename`, "the other method" is the name of the method that is compared with.
-    selected: the conditions on the rows that gave the number, except the condition on n.
+    means: what was estimated; with `rename`, the name of the compared method replaces "the other method". selected: the
+    conditions on the rows from which the estimate was computed, except the condition on n.
     """
     selected = [part for part in record["rows"].split(", ") if part and not part.startswith("n=")]
     means = record["number_means"]
@@ -220,7 +220,7 @@ def _parts(record: dict[Any, Any], *, rename: bool) -> dict[str, list[str]]:
 
 
 def _named(text: str) -> str:
-    """Replace the names of methods in tables by the names that people use."""
+    """Replace the names of methods in tables by the names that readers know."""
     names = "|".join(_METHODS)
     return re.sub(rf"(?<![\w=-])(?:{names})(?![\w-])", lambda match: _METHODS[match[0]], text)
 
@@ -229,10 +229,10 @@ def _named(text: str) -> str:
 
 
 def _strip(rows: pd.DataFrame) -> dict[str, Any]:
-    """Draw all numbers of a claim that share their limits, sorted, each with its interval, in pixels.
+    """Return the strip of intervals, in pixels, for all estimates of a claim that share their limits, sorted.
 
-    lines has the place, the ends of the interval, the height and the verdict of each number. limits are the claimed
-    limits, and zone is the part of the strip between them.
+    In the result, `lines` has the place, the ends of the interval, the height and the verdict of each estimate.
+    `limits` are the claimed limits, and `zone` is the part of the strip between them.
     """
     columns = ["low", "number", "high", "least", "most"]
     values = rows[columns].replace("", np.nan).infer_objects().astype(float).to_numpy()
@@ -272,11 +272,11 @@ def _strip(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
-    """Write numbers with their intervals as text and as bars, on one scale for all numbers of a claim.
+    """Write estimates with their intervals as text and as bars, on one scale for all estimates of a claim.
 
-    at has the low end, the number and the high end in hundredths of the scale, or nothing without an interval; limits
-    has the limits of the claim on this scale. bar shows both as text, ``··│··───o───·``: o is the number, ─ its
-    interval, │ a limit.
+    In the result, `at` has the lower end, the estimate and the upper end in hundredths of the scale, or nothing without
+    an interval; `limits` has the limits of the claim on this scale. `bar` shows both as text, ``··│··───o───·``: o is
+    the estimate, ─ its interval, │ a limit.
     """
     values = table[["low", "number", "high", "least", "most"]].astype(float)
     ends = values.drop(columns="number").where(np.isfinite).groupby(table["id"])

@@ -1,7 +1,7 @@
-"""The shapes of claims: functions that compute the number of a claim from the rows of a case.
+"""The shapes of claims: functions that compute the estimate for a claim from the rows of a case, and judge it.
 
-Each takes the claim, the tables, and `where`, which selects the rows of the case (see `judging.cases`). The docstring
-of a shape is printed with the claim, followed by its limits, so it is a noun phrase.
+Each function takes the claim, the tables, and `where`, which selects the rows of the case (see `judging.cases`). The
+docstring of a shape is printed with the claim, followed by the claim's limits, so it is a noun phrase.
 """
 
 import numpy as np
@@ -106,7 +106,7 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     at_largest = (side[side[claim.x] == largest_size].pipe(once, claim.by) for side in sides)
     fastest, against = (rows.nsmallest(1, claim.number).reset_index().to_dict("records")[0] for rows in at_largest)
     middle = np.log(fastest[claim.number] / against[claim.number])
-    # Logarithms of independent numbers: their half widths add up in squares.
+    # The logarithms of the two medians are independent, so the squares of their half-widths add up.
     halves, halves_against = (
         np.log([row.get(end, np.nan) / row[claim.number] for end in ("low", "high")]) for row in (fastest, against)
     )
@@ -116,7 +116,7 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     number, low, high = map(float, np.exp([middle, low, high]))
     estimate = Estimate(number, low, high, origin, wants="more repeats", of_logs=True)
     where = where | {claim.by: fastest[claim.by], claim.x: largest_size}
-    # The values of the slower row fill the braces of `means`, but the name is that of the fastest row. The judgement
+    # The values of the slower row fill the braces of `means`, but `name` comes from the fastest row. The judgement
     # has no n, because `means` says what n counts.
     return [conclude(claim, estimate, where, **against | {claim.by: fastest[claim.by]})._replace(n=None)]
 
@@ -145,10 +145,10 @@ def sooner(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
-    """Return the costs until ACCURACY by run, of the best compared method and of the method it is compared with.
+    """Return for each run the cost of reaching ACCURACY, for the best of the claim's methods and for the other method.
 
-    Columns: the columns of `until`, the same with the suffix _of_other for the other method, and ratio. Runs in which
-    no method reaches the accuracy are left out.
+    The table has the columns of `until`, the same columns with the suffix _of_other for the other method, and `ratio`.
+    Runs in which no method reaches the accuracy are left out.
     """
     sides = []
     for rows in pair(claim, tables, where, "run", "suboptimality", claim.number):
@@ -162,10 +162,10 @@ def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFram
 
 
 def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
-    """Return for each run the least cost at which a method of the rows reaches the accuracy.
+    """Return for each run the least cost at which any method in the rows reaches the accuracy.
 
-    Columns: spent; bound, which is True if no method reaches the accuracy. Then spent is the least total cost, a lower
-    bound.
+    The cost is in the column `spent`. The column `bound` is True if no method reaches the accuracy. The cost is then
+    the least total cost, which is a lower bound.
     """
     reached = rows[rows["suboptimality"] <= accuracy].groupby("run")[spent].min()
     totals = rows.groupby(["run", "method"])[spent].max().groupby("run").min()
@@ -186,7 +186,7 @@ def ratio_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def _side_by_side(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
-    """Return the values of both methods by run, from the last record up to the smaller of their totals of x."""
+    """Return the values of both methods by run, each from its last record within the smaller of their totals of x."""
     sides = pair(claim, tables, where, "run", "schedule", "eta0", claim.x, claim.number)
     for rows in sides:
         several_fits = len(rows.drop_duplicates(["run", "schedule", "eta0"])) > rows["run"].nunique()

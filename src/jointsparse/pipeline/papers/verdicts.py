@@ -1,21 +1,22 @@
-"""The verdicts of our tables on the papers' claims.
+"""Judge the papers' claims by our tables.
 
-A claim is about one number or several, and every number gets a verdict by one rule:
+A claim is about one quantity or several. Each is estimated from the tables, and every estimate gets a verdict by one
+rule:
 
-- It holds if its whole 95 % interval lies on the claimed side of the limit.
-- It does not hold if its whole interval lies on the other side, also after Holm's correction over the numbers of the
+- The claim holds if the whole 95 % interval lies on the claimed side of the limit.
+- It does not hold if the whole interval lies on the other side, also after Holm's correction over all estimates for the
   claim.
-- Otherwise it is level if its whole interval lies within the claim's `level`, a difference that does not matter, and
+- Otherwise it is level if the whole interval lies within the claim's `level`, a difference that does not matter, and
   undecided if not.
-- A number without an interval is undecided. So is a number if more than a fifth of its fits are unfinished or lie at
-  the edge of a grid.
-- A claim is not tested where the tables lack its numbers.
+- An estimate without an interval leaves the claim undecided. So does an estimate if more than a fifth of the fits
+  behind it are unfinished or lie at the edge of a grid.
+- A claim is not tested if the tables lack the rows for it.
 - Accuracy and sparsity on drawn or composed data are a demonstration, without a verdict.
 
-The docstring of a shape states what is special about it, and `rule_of` prints that docstring.
+Some shapes have rules of their own: their docstrings state them, and `rule_of` prints these docstrings.
 
-`quattoni.claims` and `duchi.claims` define the claims; `pd.DataFrame(CLAIMS.values(), CLAIMS)` is their table. `shapes`
-computes the numbers, `judging` judges them.
+`quattoni.claims` and `duchi.claims` define the claims; `pd.DataFrame(CLAIMS.values(), CLAIMS)` shows them as a table.
+`shapes` computes the estimates, `judging` judges them.
 """
 
 from collections.abc import Sequence
@@ -53,7 +54,7 @@ NOT_JUDGED = duchi.NOT_JUDGED
 SECTION_OF = {name: title for title, names in (quattoni.SECTIONS | duchi.SECTIONS).items() for name in names}
 
 _LIMITS = {ABOVE: "above 0", BELOW: "below 0", MORE: "above 1", LESS: "below 1"}
-MOST_UNFINISHED = 0.2  # Choice: fraction of the fits that a verdict rests on.
+MOST_UNFINISHED = 0.2  # Choice: largest fraction of unfinished fits on which a verdict may rest.
 
 # fmt: off
 COLUMNS = (
@@ -64,7 +65,7 @@ COLUMNS = (
 
 
 def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) -> pd.DataFrame:
-    """Judge some claims.
+    """Judge the claims of these names.
 
     Parameters
     ----------
@@ -78,10 +79,19 @@ def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) ->
     Returns
     -------
     DataFrame
-        A row for each number: one for a claim, or one for each size or comparison that the claim covers. Columns: id,
-        paper, place, claim (its sentence in our words), n (the training size, or empty), number, low and high (its
-        interval), least and most (the claimed limits), number_means (the quantity, the source of its interval, and
-        the number of unfinished fits), verdict, table and rows (where the number comes from), timed.
+        A row for each estimate: one for a claim, or one for each size or comparison that the claim covers. Columns:
+
+        - id: name of the claim.
+        - paper, place: where the claim is made.
+        - claim: its sentence in our words.
+        - n: training size, or empty.
+        - number: the estimate.
+        - low, high: ends of its interval.
+        - least, most: the claimed limits.
+        - number_means: what was estimated, how its interval was computed, and how many fits are unfinished.
+        - verdict.
+        - table, rows: the rows from which the estimate was computed.
+        - timed: whether the verdict rests on measured seconds.
 
     Raises
     ------
@@ -121,7 +131,7 @@ def _record(name: str, judgement: Judgement) -> dict[str, Any]:
 
 
 def rule_of(name: str) -> str:
-    """Return the rule of a claim in words: for each of its numbers, what the shape computes, and the limits.
+    """Return in words how a claim is judged: for each of its quantities, what is estimated, and the limits.
 
     >>> rule_of("l1-over-l2")
     'Mean difference, paired by run. It holds if it is below 0, and is level within ±0.01.'
