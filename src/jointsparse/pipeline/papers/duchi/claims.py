@@ -96,15 +96,15 @@ def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 DIMENSION, UPDATES = {"part": "dimension"}, {"part": "touched", "method": "tree"}
 LARGE = {"x": at_least(10_000)}  # Choice: with fewer entries, the fixed cost of a call flattens the slope of seconds.
-MANY = at_least(1_000_000)  # Choice: number of non-zero weights; the paper's bigrams have 1,946,684 dimensions.
+MANY = at_least(1_000_000)  # Choice: count of non-zero weights; the paper's bigrams have 1,946,684 dimensions.
 SPARSE = pd.Interval(
     0, 0.012, closed="both"
 )  # fraction of all features, as for the unigrams of the stochastic runs in sec. 7
 # Choice: about the "on average one-thousand non-zero features" of an example, sec. 1.
 ABOUT_1000 = pd.Interval(300, 3_000, closed="both")
-PROJECTIONS = ("pivot", "newton")  # the paper's Fig. 2, and our default
+PROJECTIONS = ("pivot", "newton")  # the method of the paper's Fig. 2, and our default method
 BATCH, SINGLE_OR_FEW = ("batch 25%", "batch 100%"), ("stochastic 1", "stochastic 100")
-# Paper: its coordinate descent, by Friedman et al. (2007), is for least squares.
+# Paper: the coordinate descent that it uses (Friedman et al. 2007) is for least squares.
 TO_INTERIOR = {"method": ("batch", "stochastic", "line-search"), "against": "interior-point"}
 TO_COORDINATE = TO_INTERIOR | {"against": "coordinate-descent", "problem": "squared"}
 STOCHASTIC = {"method": "stochastic", "against": "interior-point"}
@@ -224,7 +224,7 @@ CLAIMS: dict[str, Claim] = {
         "steps for digit {digit} of the suboptimality (fraction of the objective at w = 0), divided by the mean number "
         "of steps for the digits before", "step",
         where={"method": TO_INTERIOR["method"]},
-        each=EACH_SIZE | {"method": (EVERY,), "digit": (3, 4)},  # Choice: the digits that follow the accuracy 1e-2.
+        each=EACH_SIZE | {"method": (EVERY,), "digit": (3, 4)},  # Choice: the digits after the accuracy 1e-2.
         least=MORE,
     ),
     # Sec. 7, Fig. 6 and 7: against exponentiated gradient

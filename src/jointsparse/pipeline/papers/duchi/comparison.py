@@ -1,4 +1,4 @@
-"""Compare methods on a problem, each with its best step sizes: the loop and the tables of the paper's experiments.
+"""Compare methods on a problem, each with its best step sizes, and tabulate the comparison.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -25,8 +25,8 @@ from jointsparse.pipeline.sweep import at_edge
 class Comparison(NamedTuple):
     """How the methods of a problem are compared.
 
-    columns: returns the columns of a state, among them the objective and bound, a lower bound of the optimum. at_zero:
-    the objective at W = 0, by which suboptimality is divided. bound: a lower bound of the optimum that is known
+    columns: returns the columns of a state, among them `objective` and `bound`, a lower bound of the optimum. at_zero:
+    the objective at W = 0, by which the suboptimality is divided. bound: a lower bound of the optimum that is known
     beforehand.
     """
 
@@ -35,18 +35,18 @@ class Comparison(NamedTuple):
     bound: float
 
     def suboptimality(self, table: pd.DataFrame, objective: str = "objective") -> pd.Series:
-        """Return (objective - bound) / at_zero of each record, with the best bound known from any record."""
+        """Return (objective - bound) / at_zero for each record, with the best bound known from any record."""
         return (table[objective] - max(self.bound, table["bound"].max())) / self.at_zero
 
 
 def certified_columns(
     objective: Any, certify: Callable[[Any], tuple[float, float]], **more: Callable[[Matrix], float]
 ) -> Columns:
-    """Return a function that returns the columns of a state: objective, bound, non_zero, and the columns of `more`.
+    """Return a function that computes the columns of a state: `objective`, `bound`, `non_zero`, and those of `more`.
 
-    objective: has a method `tangent`, which returns a tuple that begins with the weights. certify: returns the
-    objective at a tangent, and a lower bound of the optimum. more: functions of the weights, by column. non_zero is the
-    fraction of non-zero weights.
+    objective: an object with a method `tangent`, which returns a tuple that begins with the weights. certify: returns
+    the objective at a tangent, and a lower bound of the optimum. more: functions of the weights, by column. The column
+    `non_zero` is the fraction of non-zero weights.
     """
 
     def columns(state: State) -> dict[str, float]:
@@ -59,7 +59,7 @@ def certified_columns(
 
 
 def halved(data: Samples, y: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    """Return features and labels of the training half of the samples, and features and labels of the test half."""
+    """Split the samples into halves. Return features and labels for training, then features and labels for testing."""
     learn, test = tasks.halves(data.images)
     return select(data.X, learn), y[learn], select(data.X, test), y[test]
 
@@ -90,17 +90,17 @@ def best_runs(
     at : container of int, optional
         Steps to record; all by default.
     by : str
-        Column that is smallest at the end of the best run.
+        Column whose final value is smallest in the best run.
     repeats : int, at least 1
-        Number of runs with the best step sizes, including the first; their median seconds are reported. The methods are
-        run in turn.
+        Number of runs with the best step sizes, including the first; their median seconds are reported. The methods
+        take turns.
     tick : callable
         Called after each run.
 
     Returns
     -------
     DataFrame
-        The columns of `harness.record`, method, and the columns that `best_of` adds.
+        The columns of `harness.record`, the column `method`, and the columns that `best_of` adds.
 
     Raises
     ------
@@ -144,8 +144,8 @@ def best_of(
     DataFrame
         The records of the best run, with further columns:
         - schedule, eta0: the best schedule and first step size.
-        - lowest: the smallest `by` that any schedule and eta0 has reached up to this step.
-        - warning: an eta0 at the edge of its grid, or an objective that has not decreased.
+        - lowest: the smallest value of the column `by` that any schedule and eta0 has reached up to this step.
+        - warning: says that eta0 lies at the edge of its grid, or that the objective has not decreased.
 
     Raises
     ------

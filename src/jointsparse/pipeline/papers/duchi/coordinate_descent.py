@@ -1,4 +1,4 @@
-"""Coordinate descent for a loss with an l1 penalty, by scikit-learn, for dense X."""
+"""Coordinate descent for a loss with an l1 penalty and dense X, by scikit-learn's solvers."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,14 +11,15 @@ from jointsparse.pipeline.papers.harness import State
 
 
 def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence[int]) -> Iterator[State]:
-    """Minimise f(w) + penalty ||w||_1 by scikit-learn's solvers, and yield a state for each number of iterations.
+    """Minimise f(w) + penalty ||w||_1 by scikit-learn's solvers, and yield a state for each entry of `n_iter`.
 
     - "squared": `Lasso`, cyclic coordinate descent. An iteration is a pass over the coordinates with 4 nnz operations,
       or fewer if it skips coordinates that are known to stay 0.
     - "logistic": liblinear, Newton steps by coordinate descent. It does not report the passes within a step, so flops
       are NaN. Each fit copies X.
 
-    Each state is a separate run from w = 0. penalty: above 0. n_iter: increasing numbers of iterations, from 1 on.
+    Each state is the result of a separate run from w = 0. penalty: above 0. n_iter: increasing numbers of iterations,
+    each at least 1.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Projected and exponentiated gradient in the l1 ball, from w = 0. `objective` says how operations are counted.
+"""Projected and exponentiated gradient in the l1 ball, from w = 0. `objective` explains how operations are counted.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -27,9 +27,9 @@ from jointsparse.pipeline.papers.duchi.steps import (
 )
 from jointsparse.pipeline.papers.harness import State
 
-ENTROPIC_FLOPS = 15  # for two logarithms: step, subtract maximum, exp, sum, scale; then subtract
-LAZY_PROJECTION_FLOPS = 12  # out of a heap or tree and back, six operations per level
-LAZY_ENTROPIC_FLOPS = 22  # for two logarithms: step, exp before and after, compensated sum
+ENTROPIC_FLOPS = 15  # for each of two logarithms: step, subtract maximum, exp, sum, scale; then one subtraction
+LAZY_PROJECTION_FLOPS = 12  # removal from a heap or tree and insertion, six operations per level each
+LAZY_ENTROPIC_FLOPS = 22  # for each of two logarithms: step, exp before and after, compensated sum
 
 
 def descend(
@@ -45,8 +45,8 @@ def descend(
 ) -> Iterator[State]:
     """Minimise f(w) subject to ||w||_1 <= radius by steps along the gradient of all samples, or of a few samples.
 
-    The gradient of a few samples is scaled so that it estimates the full gradient. For samples with k entries it takes
-    4 k + SLOPE_FLOPS batch_size operations, to which those of the method are added.
+    The gradient of a few samples is scaled so that it estimates the full gradient. For samples with k entries in total,
+    computing it takes 4 k + SLOPE_FLOPS batch_size operations, to which the operations of the method are added.
 
     Parameters
     ----------
@@ -62,10 +62,11 @@ def descend(
     schedule : str
         Schedule of the step sizes; see `entropic.step_sizes`.
     batches : sequence of int arrays, optional
-        Row numbers of the samples of each step; see `steps.draw_batches`. Every step uses all samples by default.
+        Row numbers of the samples that each step uses; see `steps.draw_batches`. By default, every step uses all
+        samples.
     lazy : bool
-        Whether a step changes only the features of its samples, if X is sparse. With many samples, dense steps are
-        faster.
+        Whether a step changes only the weights of features that occur in its samples, if X is sparse. With many samples
+        per step, dense steps are faster.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def descend(
 
 
 class LazyProjected(Lazy):
-    """A point in the l1 ball that is moved by projected steps, which touch only the features of their samples."""
+    """A point in the l1 ball, moved by projected steps that touch only the features of each step's samples."""
 
     def __init__(self, n: int, radius: float) -> None:
         super().__init__(n, 1, "l1", radius)
@@ -108,7 +109,7 @@ class LazyProjected(Lazy):
 
 
 class LazyEntropic(SparseEntropic):
-    """A point in the l1 ball that is moved by exponentiated gradient, touching only the features of the samples."""
+    """A point in the l1 ball, moved by steps of exponentiated gradient that touch only the features of its samples."""
 
     entry_flops = LAZY_ENTROPIC_FLOPS
 
@@ -123,7 +124,7 @@ class LazyEntropic(SparseEntropic):
 def lazy_steps(
     objective: Objective, point: LazyProjected | LazyEntropic, etas: Vector, batches: Sequence[RowNumbers]
 ) -> Iterator[State]:
-    """Move the weights of the features of each step's samples, for sparse X.
+    """In each step, move only the weights of features that occur in the step's samples, for sparse X.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@
 
 y is the class of x, and sigma_ij is 1 if support sample i is of class j, and -1 otherwise.
 
-K is stored in single precision. Therefore bounds and objectives are exact only to about 1e-6, and a suboptimality near
+K is stored in single precision. Bounds and objectives are therefore exact only to about 1e-6, and a suboptimality near
 0 can be slightly negative, such as -1e-7.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, eq. 12 and Fig. 7. `exponentiated` does the same for
@@ -47,7 +47,7 @@ STEP_GROWTH = 1.1  # factor by which `near_optimum` increases its step in each i
 
 
 class Tangent(NamedTuple):
-    """f and its gradient at W, of all samples or estimated from some of them."""
+    """The value of f and its gradient at W, over all samples or estimated from some of them."""
 
     W: Matrix
     value: float
@@ -57,8 +57,9 @@ class Tangent(NamedTuple):
 class SimilarityObjective:
     """The objective f(W), as defined in the docstring of this module.
 
-    K: similarities (n_samples, n_support), float32 or float64; products with K have its precision. y: (n_samples,) and
-    support: (n_support,), class numbers from 0 to n_classes - 1. W has shape (n_support, n_classes).
+    K: similarities (n_samples, n_support), float32 or float64; products with K are computed in the same precision.
+    y (n_samples,) and support (n_support,): classes of the samples and of the support set, as integers from 0 to
+    n_classes - 1. W has shape (n_support, n_classes).
     """
 
     def __init__(self, K: Floats, y: RowNumbers, support: RowNumbers, n_classes: int) -> None:
@@ -74,21 +75,21 @@ class SimilarityObjective:
         return _softmax(self.scores(W, self.K), self.y)[0]
 
     def tangent(self, W: Matrix, rows: RowNumbers | None = None) -> Tangent:
-        """Return the mean loss and its gradient, of all samples or of some of them."""
+        """Return the mean loss and its gradient, over all samples or over the samples `rows`."""
         K, y = (self.K, self.y) if rows is None else (self.K[rows], self.y[rows])
         value, shares = _softmax(self.scores(W, K), y)
         shares[np.arange(len(y)), y] -= 1
         return Tangent(W, value, self.signs * (K.T @ (shares / len(y)).astype(K.dtype)))
 
     def error(self, W: Matrix) -> float:
-        """Return the fraction of samples that are misclassified. Classes with equal scores share a sample."""
+        """Return the fraction of misclassified samples. A sample is divided equally among tied classes."""
         scores = self.scores(W, self.K)
         best = scores == scores.max(axis=1, keepdims=True)
         return float(1 - (best[np.arange(len(self.y)), self.y] / best.sum(axis=1)).mean())
 
 
 def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
-    """Return the mean loss, and the share of each class in exp(scores)."""
+    """Return the mean loss, and exp(scores) normalised over the classes."""
     scores -= scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
     totals = shares.sum(axis=1, keepdims=True)
@@ -96,10 +97,10 @@ def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
 
 
 def certify(tangent: Tangent, radius: float) -> tuple[float, float]:
-    """Return f at W, which may be outside of the set, and a lower bound of f on the set.
+    """Return f at W, which may lie outside the feasible set, and a lower bound of f on the set.
 
-    The bound is the minimum over S in the set of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij). It is as exact as the
-    gradient: to about 1e-6 if K is float32.
+    The bound is the minimum of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S in the set. It is as exact as
+    the gradient: to about 1e-6 if K is float32.
 
     Source: Frank, Wolfe: An algorithm for quadratic programming. Naval Research Logistics Quarterly 3, 1956.
     """
@@ -118,7 +119,7 @@ def descend(
     batches: Sequence[RowNumbers] | None = None,
     lazy: bool = False,
 ) -> Iterator[State]:
-    """Minimise f(W) on the set by steps along the gradient of all samples, or of a few samples.
+    """Minimise f(W) on the feasible set by steps along the gradient of all samples, or of a few samples.
 
     Operations are not counted.
 
@@ -126,11 +127,11 @@ def descend(
     ----------
     objective : SimilarityObjective
     radius : float, above 0
-        Radius of each class.
+        Radius for each class.
     eta0, n_iter, method, schedule, batches : as in `descent.descend`
         As in `descent.descend`.
     lazy : bool
-        Ignored. Accepted for the same signature as `descent.descend`.
+        Ignored; present so that the signature is that of `descent.descend`.
     """
     n, n_classes = objective.signs.shape
     etas = scheduled_etas(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
@@ -143,10 +144,10 @@ def descend(
 
 @one_thread()
 def near_optimum(objective: SimilarityObjective, radius: float, *, n_iter: int) -> tuple[Matrix, float]:
-    """Return W near the optimum, and the best lower bound of the optimum found on the way.
+    """Return W near the optimum, and the best lower bound of the optimum that was found on the way.
 
-    The method is projected gradient with momentum, which restarts when it points uphill. Steps are halved until f is
-    below its quadratic model, and increase by the factor STEP_GROWTH in each iteration.
+    The method is projected gradient with momentum, which is reset when it points uphill. The step size is halved until
+    f is below its quadratic model, and grows by the factor STEP_GROWTH in each iteration.
 
     Source: Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for linear inverse problems. SIAM Journal
     on Imaging Sciences 2, 2009; O'Donoghue, Candès: Adaptive restart for accelerated gradient schemes. Foundations of
@@ -190,7 +191,7 @@ def run(
     Parameters
     ----------
     data : Samples
-        Samples with a single label each, their class.
+        Samples, each with a single label, which is its class.
     n_support : int, at least 1
         Size of the support set. If there are fewer samples, all are used.
     n_train : int, at least 1
@@ -209,7 +210,8 @@ def run(
     Returns
     -------
     DataFrame
-        The table of `forms.train_forms`. non_zero refers to all n_support * n_classes weights; flops are NaN.
+        The table of `forms.train_forms`, in which `non_zero` refers to all n_support * n_classes weights, and `flops`
+        are NaN.
 
     Raises
     ------

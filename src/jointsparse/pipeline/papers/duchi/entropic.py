@@ -4,12 +4,12 @@ Kivinen, Warmuth: Exponentiated gradient versus gradient descent for linear pred
 1997. Beck, Teboulle: Mirror descent and nonlinear projected subgradient methods for convex optimization. Operations
 Research Letters 31, 2003. Duchi et al. (2008), sec. 7, eq. 13, compare it with projected gradient.
 
-Each of two sets is written in terms of positive weights u with sum z:
+Each of two sets of w is parametrised by positive weights u with sum z:
 - "nonnegative", {w >= 0, sum w <= z}: w = u, plus a slack weight, whose gradient is 0;
 - "ball", {||w||_1 <= z}: two weights per coordinate, w = u+ - u-, with gradients g and -g (EG+-).
 
-The logarithms of u are stored, up to a constant, so no weight overflows, or becomes 0 for good. All weights start
-equal. Except by rounding, a coordinate never becomes 0.
+The logarithms of u are stored, up to a constant, so that no weight overflows or is stuck at 0. All weights start equal.
+Except by rounding, a coordinate that has left 0 does not return to it.
 """
 
 import math
@@ -40,7 +40,7 @@ SMALLEST_PART = 2.0**-40  # a sum below this fraction of its largest value has l
 
 
 def n_weights(n: int, of_set: Set) -> int:
-    """Return the number of positive weights for n coordinates: n + 1 (nonnegative) or 2 n (ball)."""
+    """Return the number of positive weights for n coordinates: n + 1 for "nonnegative", 2 n for "ball"."""
     return {"ball": 2 * n, "nonnegative": n + 1}[of_set]
 
 
@@ -52,8 +52,8 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set =
     schedule : "constant", "1/sqrt(t)" or "1/t"
         Decay of the step sizes.
     eta0 : float, above 0
-        If the gradients are in [-L, L], the theory suggests "constant" with eta0 = sqrt(2) / L. The mean objective is
-        then at most z L sqrt(2 log N / T) above the optimum.
+        If the entries of the gradients are in [-L, L], the theory suggests "constant" with eta0 = sqrt(2) / L. The mean
+        objective is then at most z L sqrt(2 log N / T) above the optimum.
     n : int, at least 1
         Number of coordinates.
     n_iter : int, at least 1
@@ -80,7 +80,7 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set =
 
 
 def shrinking(schedule: str, n_iter: int) -> Matrix:
-    """Return the factors (n_iter,) of a schedule for T = n_iter steps: 1 / sqrt(T), 1 / sqrt(t) or 1 / t."""
+    """Return the factors (n_iter,) by which a schedule scales T = n_iter steps: 1 / sqrt(T), 1 / sqrt(t) or 1 / t."""
     require(schedule in SCHEDULES, f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     t = np.arange(1, n_iter + 1, dtype=float)
     # Choice: 1/sqrt(t) and 1/t start with the step size for T = 1, because sqrt(log N / T) requires T beforehand.
@@ -88,10 +88,10 @@ def shrinking(schedule: str, n_iter: int) -> Matrix:
 
 
 class Entropic:
-    """A point W whose columns each stay in their own set, and which is moved by multiplicative steps.
+    """A point W that is moved by multiplicative steps. Each of its columns stays in a set of its own.
 
-    W starts at 0 in the ball, and at z / (n + 1) in the nonnegative set. A step takes O(n) per column. Sums and norms
-    may exceed z by rounding.
+    W starts at 0 in the ball, and with all entries z / (n + 1) in the nonnegative set. A step takes O(n) per column.
+    Because of rounding, sums and norms may slightly exceed z.
 
     Parameters
     ----------
@@ -132,8 +132,8 @@ class Entropic:
     def step(self, G: ArrayLike, eta: float) -> None:
         """Set u_i <- z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
 
-        G: the (sub)gradient, of the shape of W. eta: at least 0. Raises ValueError, and leaves W unchanged, if the
-        shape is wrong, if there is NaN or infinity, or if the step exceeds double precision.
+        G: the (sub)gradient, with the same shape as W. eta: at least 0. Raises ValueError and leaves W unchanged if the
+        shape is wrong, if G or eta is NaN or infinite, or if the step exceeds the range of double precision.
         """
         gradient, eta = real_array(G, "G"), as_finite(eta, "eta")
         require(gradient.shape == self.shape, f"G must have shape {self.shape}, got {gradient.shape}")
@@ -156,8 +156,8 @@ class Entropic:
 
 @njit
 def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
-    """Add `by` to a logarithm; return False if it gets too large. totals: sum of exp(logs), its lost part, its peak."""
-    # Each weight is subtracted bit for bit as it was added, and the sum keeps what rounding loses, so it stays exact.
+    """Add `by` to logarithm i; return False if it gets too large. totals: sum of exp(logs), its error, its peak."""
+    # The sum stays exact: a weight is subtracted bit for bit as it was added, and the rounding error is kept.
     before = math.exp(logs[i])
     logs[i] += by
     if logs[i] > LARGEST_LOG:
@@ -193,15 +193,15 @@ def step_sparse(logs, totals, indices, values, eta):  # type: ignore[no-untyped-
 
 
 class SparseEntropic:
-    """A vector w in the ball ||w||_1 <= z that is moved by multiplicative steps of a few coordinates.
+    """A vector w in the ball ||w||_1 <= z that is moved by multiplicative steps in a few coordinates.
 
-    This is the lazy form of `Entropic`. A step changes only the logarithms of its weights, and updates the sum of all
-    weights, by which they are normalised. A step with k entries therefore takes O(k); returning the whole array takes
-    O(n).
+    This is the lazy form of `Entropic`. A step with k entries changes only the logarithms of its own weights, and
+    updates the sum of all weights, by which they are normalised. It therefore takes O(k); returning the whole array
+    takes O(n).
 
     Sometimes the sum cannot be updated precisely, because the weights that dominated it have almost vanished, or
-    because a weight would overflow. The sum is then recomputed in O(n), and `refreshed` counts how often. This cannot
-    happen before all dominant weights have moved.
+    because a weight would overflow. The sum is then recomputed in O(n), and `refreshed` counts how often this happens.
+    It cannot happen before all dominant weights have moved.
 
     Parameters
     ----------
@@ -229,9 +229,9 @@ class SparseEntropic:
     def step(self, indices: ArrayLike, values: ArrayLike, eta: float) -> None:
         """Take the step of `Entropic` with the gradient sum_k values_k e_indices_k.
 
-        indices: (k,) integers in 0..n-1; repeated indices add up. values: (k,). eta: at least 0. Raises ValueError, and
-        leaves w unchanged, for other indices, different lengths, NaN, infinity, and values whose magnitudes sum to more
-        than 1e200 / eta.
+        indices: (k,) integers in 0..n-1; the values of repeated indices are added up. values: (k,). eta: at least 0.
+        Raises ValueError and leaves w unchanged if an index is out of range, if the lengths differ, if there is NaN or
+        infinity, or if the magnitudes of the values sum to more than 1e200 / eta.
         """
         where, numbers = as_places(indices, self.n), real_array(values, "values").astype(np.float64)
         eta, got = as_finite(eta, "eta"), f"got {where.shape}, {numbers.shape}"
@@ -241,7 +241,7 @@ class SparseEntropic:
         self.refreshed += step_sparse(self._logs, self._totals, where, numbers, eta)
 
     def take(self, indices: ArrayLike) -> Matrix:
-        """Return the coordinates (k,) of w at k indices in 0..n-1, in O(k)."""
+        """Return the coordinates (k,) of w at k indices from 0 to n - 1. This takes O(k)."""
         where = as_places(indices, self.n)
         u = np.exp(self._logs[where]) - np.exp(self._logs[where + self.n])
         return u * float(self.z / (self._totals[0] + self._totals[1]))
@@ -257,7 +257,7 @@ class SparseEntropic:
 
 
 def _require_short(is_short: object, eta: float, gradient: Matrix, name: str) -> None:
-    """Raise ValueError unless a step is short enough. The message says so if the gradient is the cause."""
+    """Raise ValueError unless a step is short enough. If the gradient is the cause, the message says so."""
     if not is_short:
         require_finite(gradient, name)
         raise ValueError(f"the step is too long for double precision: choose an eta below {eta:g}, or scale {name}")

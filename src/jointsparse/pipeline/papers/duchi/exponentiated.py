@@ -53,7 +53,7 @@ def run(
     Returns
     -------
     DataFrame
-        The table of `forms.train_forms`, with the column label.
+        The table of `forms.train_forms`, with an additional column `label`.
     """
     label, signs = tasks.one_label(data.images, data.captions, label)
     X, y, X_test, y_test = halved(data, signs)

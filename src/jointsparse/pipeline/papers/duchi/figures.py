@@ -1,4 +1,6 @@
-"""The figures of Duchi et al. (2008), sec. 7, and of the costs that the paper states; `catalogue.draw` draws them.
+"""The figures of Duchi et al. (2008), sec. 7, and figures of the costs that the paper states.
+
+`catalogue.draw` draws them.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008.
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 REACHED = 1e-2  # the suboptimality that the paper's methods reach quickly
-THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}  # the lines of all runs but the first
-DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # for a second variable, beside the colours of methods
+THIN: dict[str, Any] = {"linewidth": 0.7, "alpha": 0.6}  # for the lines of all runs except the first
+DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))  # for a second variable; the colours show the methods
 
 
 def _dashes(values: Iterable[float]) -> dict[Any, Any]:
@@ -53,7 +55,7 @@ def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
 
 
 def _labels(table: pd.DataFrame) -> dict[str, str]:
-    """Return the label of each method in the legend, with a star if any of its fits has a warning."""
+    """Return the legend label of each method, with a star if any of its fits has a warning."""
     warned = set(table["method"][table["warning"].fillna("") != ""])
     return {method: label(method) + "*" * (method in warned) for method in table["method"].unique()}
 
@@ -65,7 +67,7 @@ def _warnings(table: pd.DataFrame) -> list[Line2D]:
 
 
 def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, Any]], labels: dict[str, str]) -> None:
-    """Draw suboptimality against x: the first run of each method in its look, further runs as thin lines."""
+    """Draw the suboptimality against x: the first run of each method in the method's look, other runs as thin lines."""
     first_run = rows["run"].min()
     rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
     for method, look in looks.items():
@@ -158,7 +160,7 @@ def exponentiated_gradients(table: pd.DataFrame) -> Figure:
 
 
 def _exponentiated(table: pd.DataFrame, x: str, x_label: str, note: str = "") -> Figure:
-    """Draw a panel for each form of the steps and each radius, whose title has the means over runs at the last step."""
+    """Draw a panel for each form of gradient and each radius. Its title has the means over runs at the last step."""
     runs = list(table.groupby(["form", "radius"], sort=False))
     figure, panels = grid(len(runs), 4, max(5.0, 3.0 * min(4, len(runs))), 2.6)
     looks = in_order(table)
@@ -177,7 +179,7 @@ def _exponentiated(table: pd.DataFrame, x: str, x_label: str, note: str = "") ->
 
 
 def _end(rows: pd.DataFrame) -> str:
-    """Say which share of the weights is non-zero at the last step, and the test error, as means over runs."""
+    """Describe the last step: the fraction of non-zero weights, and the test error, as means over runs."""
     last = rows.sort_values("step", kind="stable").groupby("run").tail(1)
     return f"{percent(last['non_zero'].mean())} non-zero, error {percent(last['test_error'].mean())}"
 

@@ -1,4 +1,4 @@
-"""Train by projected and exponentiated gradient with the kinds of gradient that the paper compares: full or stochastic.
+"""Train by projected and exponentiated gradient, with the full and the stochastic gradients that the paper compares.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, Fig. 6 and 7.
 """
@@ -15,7 +15,7 @@ from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES
 from jointsparse.pipeline.papers.duchi.steps import RowNumbers, draw_batches
 from jointsparse.pipeline.papers.harness import Progress, State, silent, ticking
 
-# The forms of an experiment: the samples from which the gradient of a step is computed.
+# The forms of gradient, which differ in the samples from which the gradient of a step is computed.
 BATCH_SHARES = {"batch 25%": 0.25, "batch 100%": 1.0}
 BATCH_COUNTS = {"stochastic 1": 1, "stochastic 100": 100}
 FORMS = (*BATCH_SHARES, *BATCH_COUNTS)
@@ -27,10 +27,11 @@ COLUMNS = (
 
 
 class Form(NamedTuple):
-    """The steps of a form.
+    """The steps that are taken with a form of gradient.
 
-    n_iter: number of steps. batch_size: samples per step. batches: row numbers of these samples, or None for all
-    samples. lazy: whether a step changes only the features of its samples. at: steps to record.
+    n_iter: number of steps. batch_size: samples per step. batches: row numbers of the samples of each step, or None if
+    each step uses all samples. lazy: whether a step changes only the weights of features that occur in its samples.
+    at: steps to record.
     """
 
     n_iter: int
@@ -65,9 +66,9 @@ def train_forms(
     Parameters
     ----------
     begin : callable
-        Starts a method in the set of a radius, such as `descent.descend` with its objective given.
+        Starts a method in the feasible set of a radius, such as `descent.descend` with its objective bound.
     comparisons : mapping from float to Comparison
-        The comparison for each radius. Its columns include test_error.
+        The comparison for each radius. Its columns include `test_error`.
     n_samples : int
         Number of samples from which the samples of a step are drawn.
     n_iter : mapping from form to int
@@ -84,7 +85,7 @@ def train_forms(
     repeats : int, at least 1
         Number of runs with the best step sizes, including the first; their median seconds are reported.
     records_each : str
-        A form of which every step is recorded.
+        The form for which every step is recorded.
     rng : numpy.random.Generator
         Draws the samples of the steps, which are the same for all step sizes.
     progress : callable
@@ -99,14 +100,15 @@ def train_forms(
         - step.
         - gradients: number of single-sample gradients computed so far.
         - objective.
-        - suboptimality: see `Comparison`, with the best bound of all records for the radius.
-        - best_suboptimality: of the lowest objective that any schedule and eta0 has reached up to this step.
+        - suboptimality: see `Comparison`, with the best bound from all records for the radius.
+        - best_suboptimality: suboptimality of the lowest objective that any schedule and eta0 has reached up to this
+          step.
         - test_error.
         - non_zero: fraction of non-zero weights.
         - flops.
         - seconds: median over the repeats.
         - radius.
-        - warning: an eta0 at the edge of its grid, or an objective that has not decreased.
+        - warning: says that eta0 lies at the edge of its grid, or that the objective has not decreased.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""An interior-point method for a loss with an l1 penalty, for dense X. `objective` says how operations are counted.
+"""An interior-point method for a loss with an l1 penalty and dense X. `objective` explains how operations are counted.
 
 Source: Koh, Kim, Boyd: An interior-point method for large-scale l1-regularized logistic regression. JMLR 8, 2007.
 """
@@ -21,18 +21,21 @@ DECREASE = 0.01  # required decrease of the barrier function, as a fraction of t
 def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n_iter: int = 200) -> Iterator[State]:
     """Minimise f(w) + penalty ||w||_1 by Newton's method on a barrier function.
 
-    The function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for increasing t. With p = 1 / (u + w) and
-    q = 1 / (u - w), the changes of u are eliminated from the Newton system. The remaining n equations
+    The barrier function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for increasing t. With
+    p = 1 / (u + w) and q = 1 / (u - w), the changes of u are eliminated from the Newton system. The remaining n
+    equations
         (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u,
 
     are solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q and
     g_u = t penalty - p - q.
 
-    Operations of a step:
+    Operations in a step:
 
-    - (2 LOSS_FLOPS + SLOPE_FLOPS + CURVATURE_FLOPS) m + 4 m n for gradient, curvatures, gap and margins of dw;
-    - m n^2 + m n for X^T H X, half of the count without symmetry (for "squared" only once);
-    - n^3 / 3 + 2 n^2 for the solution, and 20 n for the rest;
+    - (2 LOSS_FLOPS + SLOPE_FLOPS + CURVATURE_FLOPS) m + 4 m n for the gradient, the curvatures, the gap and the margins
+      of dw;
+    - m n^2 + m n for X^T H X, which is half of the full product because of symmetry (for "squared" only in the first
+      step);
+    - n^3 / 3 + 2 n^2 for solving the equations, and 20 n for the rest;
     - (LOSS_FLOPS + 2) m + 10 n for each trial step length.
 
     Parameters
@@ -108,7 +111,7 @@ def _step_length(
     along: tuple[Vector, Vector, Vector],
     slope: float,
 ) -> tuple[float, int]:
-    """Return the first of 1, 1/2, 1/4, ... with |w| < u and enough descent, or 0 if there is none; and the trials."""
+    """Return the first of 1, 1/2, 1/4, ... with |w| < u and enough descent (0 if none has it), and the trial count."""
 
     def barrier(length: float) -> float:
         w, u, margins = (here + length * change for here, change in zip(at, along, strict=True))

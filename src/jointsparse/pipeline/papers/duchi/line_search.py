@@ -1,4 +1,4 @@
-"""Projected gradient with a line search in the l1 ball. `objective` says how operations are counted.
+"""Projected gradient with a line search in the l1 ball. `objective` explains how operations are counted.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -22,9 +22,9 @@ SHORTEST_STEP = 2.0**-60  # relative to w; shorter steps are lost in rounding
 def line_search(objective: Objective, radius: float, *, n_iter: int) -> Iterator[State]:
     """Minimise f(w) subject to ||w||_1 <= radius by projected gradient with backtracking along the projection arc.
 
-    A step goes to w(s) = P(w - s gradient) with f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first step tries
-    s = 1, later steps try twice the last accepted s, and s is halved until the step is accepted. The method stops early
-    at an exact optimum, w(s) = w, and when further descent is lost in rounding.
+    A step to w(s) = P(w - s gradient) is accepted if f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first step
+    tries s = 1, later steps begin with twice the last accepted s, and s is halved until the step is accepted. The
+    method stops early at an exact optimum, where w(s) = w, and when further descent is lost in rounding.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def line_search(objective: Objective, radius: float, *, n_iter: int) -> Iterator
 
 
 class Accepted(NamedTuple):
-    """An accepted step: w(s), its margins, s, and the number of trials."""
+    """An accepted step: the point w(s), its margins, the step size s, and the number of trials."""
 
     w: Vector
     margins: Vector
@@ -62,7 +62,7 @@ class Accepted(NamedTuple):
 
 
 def _backtrack(objective: Objective, radius: float, tangent: Tangent, s: float) -> Accepted | None:
-    """Return the first of s, s/2, ... that is accepted, or None if there is none or it does not move w."""
+    """Return the step for the first of s, s/2, ... that is accepted, or None if none is or if it does not move w."""
     longest, size = (float(np.abs(numbers).max()) for numbers in (tangent.gradient, tangent.w))
     value, trials = objective.value(tangent.margins), 0
     while s * longest > SHORTEST_STEP * size:

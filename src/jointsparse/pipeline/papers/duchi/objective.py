@@ -1,11 +1,11 @@
-"""The mean loss of one task with lower bounds of its optimum, for least squares and logistic regression.
+"""The mean loss of a single task, for least squares and logistic regression, with lower bounds of the optimum.
 
     minimise f(w)  subject to ||w||_1 <= radius,   or   minimise f(w) + penalty ||w||_1,
     f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
 
 `descent` and `line_search` solve the first problem, `interior_point` and `coordinate_descent` the second. If radius =
 ||w*||_1 for a solution w* of the second problem, both problems have the same solutions. All methods start at w = 0.
-Each is a generator of states; see `harness`.
+Each method is a generator of states; see `harness`.
 
 Operations are counted as follows, for n features and m samples. Each +, -, `*`, /, exp, log, max and |.| counts as one.
 
@@ -14,7 +14,8 @@ Operations are counted as follows, for n features and m samples. Each +, -, `*`,
 - Projected step: 2 n, and PROJECTION_FLOPS n for the projection. Step of exponentiated gradient: ENTROPIC_FLOPS n.
 - Lazy step that touches k entries: LAZY_PROJECTION_FLOPS k log2(n + 1), or LAZY_ENTROPIC_FLOPS k.
 - Trial step of the line search: a projected step, a product, losses, and 3 n for Armijo's condition.
-- Pass of coordinate descent: 4 nnz, a product and an update per coordinate. Interior-point step: see `interior_point`.
+- Pass of coordinate descent: 4 nnz, because each coordinate needs a product and an update.
+- Interior-point step: see `interior_point`.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -33,19 +34,19 @@ LOSSES = {"squared": squared, "logistic": logistic}
 LOSS_FLOPS = {"squared": 4, "logistic": 7}
 SLOPE_FLOPS = {"squared": 2, "logistic": 6}
 CURVATURE_FLOPS = {"squared": 0, "logistic": 3}
-# Choice: linear, as measured. A projection takes about three times as long as summing magnitudes and soft thresholding,
-# which together are six operations per entry.
+# Choice: the count is linear in n, as measured. A projection takes about three times as long as summing magnitudes and
+# soft thresholding, which together are six operations per entry.
 PROJECTION_FLOPS = 18
 
 
 class Tangent(NamedTuple):
-    """Derivatives of f at w, of all samples or estimated from some of them."""
+    """The derivatives of f at w, over all samples or estimated from some of them."""
 
     w: Vector
     margins: Vector
     slopes: Vector  # derivatives of the losses; the gradient is X^T slopes
     gradient: Vector
-    n_entries: int  # number of stored entries of the samples
+    n_entries: int  # number of stored entries in the rows of the samples
 
 
 class Objective:
@@ -78,20 +79,20 @@ class Objective:
         return np.asarray(LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0])
 
     def tangent(self, w: Vector, rows: RowNumbers | None = None, margins: Vector | None = None) -> Tangent:
-        """Return the derivatives at w, of all samples or of some of them. margins: X w, if known."""
+        """Return the derivatives at w, over all samples or over the samples `rows`. margins: X w, if known."""
         X = self.X if rows is None else self.X[rows]
         margins = np.asarray(X @ w) if margins is None else margins
         slopes = self.slopes(margins, rows)
         return Tangent(w, margins, slopes, np.asarray(X.T @ slopes), X.size)
 
     def dual_value(self, dual: Vector) -> float:
-        """Return the dual value, with f(w) >= dual_value(dual) - dual . X w for all w; see `losses`."""
+        """Return the dual value, which satisfies f(w) >= dual_value(dual) - dual . X w for all w; see `losses`."""
         return float(LOSSES[self.loss].dual_value(dual[:, None], self.y[:, None], self.weights)[0])
 
     def certify_in_ball(self, tangent: Tangent, radius: float) -> tuple[float, float]:
         """Return f at w, and a lower bound of its optimum in the ball: dual_value - radius max_i |gradient_i|.
 
-        Source: Fenchel's duality; see docs/training.md.
+        Source: Fenchel duality; see docs/training.md.
         """
         steepest = float(np.abs(tangent.gradient).max())
         return self.value(tangent.margins), self.dual_value(-tangent.slopes) - radius * steepest
@@ -99,7 +100,8 @@ class Objective:
     def certify_penalised(self, tangent: Tangent, penalty: float) -> tuple[float, float]:
         """Return f(w) + penalty ||w||_1, and a lower bound of its optimum.
 
-        The bound is the dual value of the slopes, scaled down so that no entry of the gradient exceeds the penalty.
+        The bound is the dual value of the slopes after they are scaled down so that no entry of the gradient exceeds
+        the penalty.
         """
         steepest = float(np.abs(tangent.gradient).max())
         dual = -tangent.slopes * min(1.0, penalty / steepest) if steepest > 0 else -tangent.slopes

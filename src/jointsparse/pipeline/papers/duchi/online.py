@@ -2,8 +2,8 @@
 
     minimise sum_t log(1 + exp(-y_t x_t . w))  subject to ||w||_1 <= radius,  one step per example.
 
-A step changes the weights of the k features of its example, and returns to the ball. A projected step takes O(k log n),
-a lazy step of exponentiated gradient O(k).
+A step changes the weights of the k features that its example has, and returns to the ball. A projected step takes
+O(k log n), a lazy step of exponentiated gradient O(k).
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 """
@@ -42,13 +42,13 @@ class SparseProjected(SparseL1Ball):
 
 
 class Pass(NamedTuple):
-    """A pass so far: the margins y_t x_t . w of its examples, each before its step, and the current point."""
+    """An unfinished pass: the current point, and the margins y_t x_t . w of the examples so far, before their steps."""
 
     margins: Vector
     point: SparseProjected | SparseEntropic
 
 
-POINTS: dict[str, tuple[type[SparseProjected | SparseEntropic], Method]] = {  # with the method of their step sizes
+POINTS: dict[str, tuple[type[SparseProjected | SparseEntropic], Method]] = {  # Method: sets the step sizes
     "tree": (SparseProjected, "projection"),
     "entropic": (SparseEntropic, "entropic"),
 }
@@ -85,7 +85,7 @@ def run(
         Schedules of the step sizes; see `entropic.step_sizes`. Both methods try every schedule. The paper uses only
         1/sqrt(t) for projected gradient.
     n_examples : int, at least 1, optional
-        Number of examples in a pass, if there are more. All examples by default.
+        Number of examples in a pass, unless there are fewer. All examples by default.
     n_records : int, at least 1
         Number of records in a pass.
     rng : numpy.random.Generator
@@ -97,15 +97,15 @@ def run(
     -------
     DataFrame
         For each method and radius, a row per record; records are evenly spaced. Columns:
-        - method: "tree", projected by `SparseL1Ball`, or "entropic", by `SparseEntropic`.
+        - method: "tree" for projections by `SparseL1Ball`, "entropic" for steps of `SparseEntropic`.
         - radius.
-        - schedule, eta0: the ones with the smallest final loss.
+        - schedule, eta0: the schedule and first step size with the smallest final loss.
         - examples: number of examples seen so far.
         - loss: mean logistic loss so far, with each example scored before its step.
         - error: fraction of examples misclassified so far, scored in the same way.
         - non_zero: fraction of features with a non-zero weight.
         - seconds: CPU seconds so far.
-        - warning: an eta0 at the edge of its grid.
+        - warning: says that eta0 lies at the edge of its grid.
         - label.
 
     Raises
@@ -136,7 +136,7 @@ def run(
 
 
 def pass_over(examples: Objective, point: SparseProjected | SparseEntropic, etas: Vector) -> Iterator[State]:
-    """Take a step for each example, and yield a state whose details are a `Pass`."""
+    """Take a step for each example, and yield states whose details are a `Pass`."""
     (indptr, indices, data), y, margins = csr(examples.X), examples.y, np.empty(len(etas))
     for t, eta in enumerate(etas):
         entries = slice(indptr[t], indptr[t + 1])
@@ -151,6 +151,6 @@ def columns(state: State) -> dict[str, float]:
     margins, point = state.details
     losses = np.logaddexp(0.0, -margins)
     errors = np.where(margins == 0, 0.5, margins < 0)  # Choice: a margin of 0 counts as half an error.
-    # cumsum adds in the order of the examples, whatever their number.
+    # cumsum adds in the order of the examples, so the result does not depend on how many follow.
     loss, error = (values.cumsum()[-1] / state.step for values in (losses, errors))
     return {"loss": loss, "error": error, "non_zero": point.count_nonzero() / point.n}

@@ -22,7 +22,7 @@ SERVES = "drawn"
 TABLES = {"operations": "tables"}
 
 Vector = NDArray[np.float64]
-N_PROJECTIONS = 20  # projections per vector, because the operations depend on the random pivots
+N_PROJECTIONS = 20  # projections per vector, because the number of operations depends on the random pivots
 
 
 def run(
@@ -34,19 +34,19 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Count the entries that are compared with a pivot, and the nodes that are visited in a tree.
+    """Count the entries that projections compare with a pivot, and the tree nodes that sparse updates visit.
 
     Parameters
     ----------
     data : None
     sizes : sequence of int, at least 1
-        Numbers of entries of dense normal vectors.
+        Lengths n of dense normal vectors.
     touched : sequence of int, at least 1
         Numbers k of coordinates that an update changes.
     non_zeros : sequence of int, at least max(touched)
         Numbers of non-zero entries before the update.
     rng : numpy.random.Generator
-        Draws vectors, pivots and the shape of trees.
+        Draws the vectors, the pivots and the shapes of trees.
     progress : callable
         Called with (rows done, all rows).
 
@@ -102,10 +102,10 @@ def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
 
 
 class Node(NamedTuple):
-    """An entry in a tree, keyed by its magnitude before theta is subtracted; number and sum of the subtree's keys."""
+    """A tree's entry, keyed by its magnitude before theta is subtracted, with count and sum of the subtree's keys."""
 
     left: Any
-    key: tuple[float, int]  # and the entry's index
+    key: tuple[float, int]  # the magnitude, and the entry's index
     right: Any
     size: int
     total: float
@@ -122,9 +122,9 @@ def join(left: Node, key: tuple[float, int], right: Node) -> Node:
 class Tree:
     """A point on the boundary of an l1 ball that is moved by sparse updates, with the number of nodes visited so far.
 
-    `visits` counts every read of a node in an update: when entries are removed and inserted, when the pivot is
-    searched, and when zeros are split off. The paper uses a red-black tree. Here the tree is random, so its depth is
-    logarithmic in expectation.
+    `visits` counts every time that an update reads a node: while removing and inserting entries, searching the pivot
+    and splitting off zeros. The paper uses a red-black tree. Here the tree is random, so its expected depth is
+    logarithmic.
 
     Source: Duchi et al. (2008), sec. 6 and Fig. 3; Martínez, Roura: Randomized binary search trees. Journal of the ACM
     45, 1998.
@@ -136,7 +136,7 @@ class Tree:
         self.root = self._built(np.argsort(self.keys).tolist())
 
     def _built(self, entries: list[int]) -> Node:
-        """Return a random tree of ordered entries."""
+        """Build a random tree from ordered entries."""
         if not entries:
             return EMPTY
         middle = int(self.rng.integers(len(entries)))
@@ -144,7 +144,7 @@ class Tree:
         return join(left, (float(self.keys[entries[middle]]), entries[middle]), right)
 
     def _split(self, tree: Node, *at: float) -> tuple[Node, Node]:
-        """Split a tree into the nodes before a key and the other nodes."""
+        """Split a tree into the nodes before the key `at` and all other nodes."""
         if tree is EMPTY:
             return EMPTY, EMPTY
         self.visits += 1
@@ -155,7 +155,7 @@ class Tree:
         return before, join(inner, tree.key, tree.right)
 
     def _merged(self, before: Node, after: Node) -> Node:
-        """Merge two trees, the first of which comes before the second."""
+        """Merge two trees. All keys of the first come before the keys of the second."""
         if before is EMPTY or after is EMPTY:
             return before if after is EMPTY else after
         self.visits += 1
@@ -176,7 +176,7 @@ class Tree:
         return (s - self.radius) / rho
 
     def add(self, indices: NDArray[np.int64], values: Vector) -> None:
-        """Add values (k,) to the coordinates indices (k,), which must not repeat, and project."""
+        """Add `values` (k,) to the coordinates `indices` (k,), which must not repeat, and project."""
         for i, change in zip(indices.tolist(), values.tolist(), strict=True):
             value = self.signs[i] * max(self.keys[i] - self.theta, 0.0) + change
             before, others = self._split(self.root, self.keys[i], i)

@@ -1,4 +1,4 @@
-"""Measure the seconds of projections onto the l1 ball, and how they grow.
+"""Measure the seconds that projections onto the l1 ball take, and how they grow with the size.
 
 Source: Duchi et al. 2008. The paper claims expected O(n) for a projection (sec. 5, Fig. 2), and O(k log n) for an
 update of k coordinates followed by a projection (sec. 6, Fig. 3).
@@ -34,20 +34,20 @@ TABLES = {"projection": "timings"}
 Vector = NDArray[np.float64]
 Update = Callable[[NDArray[np.int64], Vector], object]  # adds values to coordinates and projects
 
-BALLS: dict[str, tuple[Any, dict[str, Any]]] = {  # two methods of the paper, ours, and the l2 ball
+BALLS: dict[str, tuple[Any, dict[str, Any]]] = {  # two of the paper's methods, our method, and the l2 ball
     **{method: (l1, {"method": method}) for method in ("sort", "pivot", "newton")},
     "l2": (l2, {}),
 }
 METHODS: dict[str, Callable[[Vector], float]] = {
     method: partial(seconds_of_projection, ball, **options) for method, (ball, options) in BALLS.items()
 }
-GRADIENT_SIZES = (800, 4000)  # features of the paper's random problems, and samples; sec. 7
+GRADIENT_SIZES = (800, 4000)  # numbers of features, and of samples, in the paper's random problems; sec. 7
 # Choice: standard deviation of updates / standard deviation of the entries. Most updates then leave the ball, so that a
 # projection takes place, and the number of zeros hardly changes, because other entries become non-zero.
 UPDATE_SHARE = 0.3
 N_UPDATES = 10  # updates per measurement
 VERBATIM = "verbatim"  # the paper's Fig. 2 on the whole vector, which sec. 6 improves upon
-MOST_VERBATIM = 1_000_000  # Choice: largest number of entries; more take minutes
+MOST_VERBATIM = 1_000_000  # Choice: largest number of entries for "verbatim"; more would take minutes
 
 
 def run(
@@ -66,7 +66,7 @@ def run(
     ----------
     data : None
     sizes : sequence of int, at least 1
-        Numbers of entries of dense normal vectors.
+        Lengths n of dense normal vectors.
     touched : sequence of int, at least 1
         Numbers k of coordinates that an update changes.
     non_zeros : sequence of int, at least max(touched)
@@ -81,17 +81,17 @@ def run(
     Returns
     -------
     DataFrame
-        A row per measurement, with columns part, x, n, k, method, repeats, seconds, and low and high, the 95 % interval
-        of the median (NaN for fewer than six repeats):
+        A row per measurement, with columns part, x, n, k, method, repeats, seconds (the median over the repeats), and
+        low and high, the 95 % interval of the median (NaN for fewer than six repeats). Parts:
 
-        - "dimension": `l1.project` of a vector of n entries by "sort" and "pivot" (the paper's methods) and "newton",
-          and `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
+        - "dimension": projections of a vector of n entries, by `l1.project` with the methods "sort" and "pivot" (the
+          paper's) and "newton", and by `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
         - "gradient step": a gradient step of least squares with n features and n samples, followed by a projection by
           "pivot", "newton" or "l2"; x = k = n.
         - "touched": k distinct random coordinates change by normal values, and the point is projected; x = k. Each
           measurement is the mean of 10 updates. The point starts as a normal vector on the boundary of the ball. After
           any number of updates, about nine tenths or more of its n entries are non-zero. The method "tree" is
-          `SparseL1Ball.add`, which uses a heap; the paper uses a search tree. "full" adds to and projects the whole
+          `SparseL1Ball.add`, which uses a heap; the paper uses a search tree. "full" updates and projects the whole
           vector. "verbatim" does the same by "pivot", only for the largest k and for at most 1,000,000 entries.
           "entropic" is a step of `SparseEntropic`. It starts at 0, because it cannot reach most points of the boundary,
           so only its cost is meaningful.
@@ -161,7 +161,7 @@ def _in_full(point: Vector, radius: float, method: l1.Method = "newton") -> Upda
 
 def _by_factors(point: Vector, radius: float) -> Update:
     entropic = SparseEntropic(len(point), radius)
-    entropic.step(np.arange(len(point)), np.zeros(len(point)), 0.0)  # leaves w unchanged, but touches all of its memory
+    entropic.step(np.arange(len(point)), np.zeros(len(point)), 0.0)  # leaves w unchanged, but touches all its memory
     return lambda indices, values: entropic.step(indices, -values, 1.0)
 
 

@@ -26,12 +26,12 @@ from jointsparse.pipeline.papers.harness import Progress, State, record, silent,
 SERVES = "drawn"
 TABLES = {"race": "tables", "race_seconds": "timings"}
 
-NOISY = 0.1  # Paper: sec. 7, fraction of the labels that are flipped
+NOISY = 0.1  # fraction of the labels that are flipped. Paper: sec. 7
 PASSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)
 # Choice: the paper does not say how many samples a stochastic step uses. If it is a fixed fraction of all samples, the
 # same step sizes and numbers of steps suit every n.
 BATCH_SHARE = 0.05
-N_RECORDS = 100  # records of the stochastic method, because a record takes as long as a batch step
+N_RECORDS = 100  # records of the stochastic method; only so many, because a record takes as long as a batch step
 COLUMNS = (
     *("problem", "n", "method", "eta0", "step", "suboptimality", "flops", "seconds", "non_zero"),
     *("radius", "penalty", "warning"),
@@ -74,7 +74,7 @@ def run(
     sizes : sequence of int, at least 1
         Number of features, which is also the number of samples.
     rng : numpy.random.Generator
-        A generator with a known seed. Each size has its own generator, which is made from this seed.
+        A generator whose seed is known. Each size gets a generator of its own, made from this seed.
     progress : callable
         Called with (problems solved, all problems).
     **options : Any
@@ -113,7 +113,8 @@ def solve_by_each(
     minimise f(w)  subject to ||w||_1 <= radius   (batch, stochastic, line-search), or
     minimise f(w) + penalty ||w||_1               (coordinate-descent, interior-point),   f the mean loss.
 
-    radius is the l1 norm of the solution of the interior-point method, so that both problems have this solution.
+    radius is the l1 norm of the solution that the interior-point method finds, so that both problems have this
+    solution.
 
     Parameters
     ----------
@@ -122,15 +123,16 @@ def solve_by_each(
     n : int, at least 1
         Number of features, and of samples.
     penalty : float, between 0 and 1
-        As a fraction of the smallest penalty whose solution is 0. Choice: the paper gives none. With 0.03, about half
-        of the solution is 0, like the true weights.
+        The penalty, as a fraction of the smallest penalty for which the solution is 0. Choice: the paper gives no
+        penalty. With 0.03, about half of the solution is 0, like the true weights.
     eta0 : sequence of float, above 0
-        First step sizes of batch and stochastic. The one with the smallest final objective is kept. Choice: the paper
-        chooses eta0 "to give reasonable performance". The two problems need very different values.
+        First step sizes for the methods "batch" and "stochastic". The step size with the smallest final objective is
+        kept. Choice: the paper chooses eta0 "to give reasonable performance". The two problems need very different
+        values.
     n_iter : int, at least 1
-        Number of steps of batch and line-search.
+        Number of steps for the methods "batch" and "line-search".
     stochastic_n_iter : int, at least 1
-        Number of steps of stochastic, each with 5 % of the samples.
+        Number of steps for the method "stochastic", each with 5 % of the samples.
     passes : sequence of int
         Numbers of passes of coordinate descent to record.
     tol : float, above 0
@@ -152,8 +154,8 @@ def solve_by_each(
         - non_zero: fraction of features with a non-zero weight in the last iterate.
         - radius.
         - penalty.
-        - warning: an eta0 at the edge of its grid, an objective that has not decreased, or an optimum that is not
-          certified to tol.
+        - warning: says that eta0 lies at the edge of its grid, that the objective has not decreased, or that the
+          optimum is not certified to `tol`.
 
     Raises
     ------
@@ -162,13 +164,13 @@ def solve_by_each(
 
     Notes
     -----
-    suboptimality is (objective - bound) / objective at w = 0, for the problem that the method solves. Because bound is
-    a certified lower bound of the optimum, suboptimality is rather over- than underestimated. For the penalised
-    problem, bound is the better bound of its two methods. For the constrained problem, it is the best bound of its
-    three methods and of penalised bound - penalty * radius. The latter is a lower bound because f(w) + penalty ||w||_1
-    is at most f(w) + penalty * radius for w in the ball. It is the tightest of all, by default to 1e-8. The methods'
-    own bounds converge more slowly than their objectives: after 100 steps of the line search with n = 800, they are
-    lower by 3e-5 (squared) and 1e-2 (logistic).
+    The suboptimality is (objective - bound) / objective at w = 0, for the problem that the method solves. Because
+    `bound` is a certified lower bound of the optimum, the suboptimality is never underestimated. For the penalised
+    problem, `bound` is the better of the bounds that its two methods find. For the constrained problem, it is the best
+    of the bounds that its three methods find, and of the penalised problem's bound minus penalty * radius. The latter
+    is a lower bound because f(w) + penalty ||w||_1 is at most f(w) + penalty * radius for w in the ball. It is the
+    tightest of all bounds, by default to 1e-8. The methods' own bounds converge more slowly than their objectives:
+    after 100 steps of the line search with n = 800, they are lower by 3e-5 (squared) and 1e-2 (logistic).
 
     References
     ----------
@@ -197,7 +199,7 @@ def solve_by_each(
     constrained = Comparison(certified_columns(objective, certify), at_zero, bound - penalty * radius)
 
     def descended(n_iter: int, every: int = 1, batches: Sequence[RowNumbers] | None = None) -> pd.DataFrame:
-        """Return the records with the best eta0."""
+        """Return the records of the run with the best eta0."""
 
         def begin(_: str, schedule: str, eta0: float) -> Iterator[State]:
             return descend(objective, radius, schedule=schedule, eta0=eta0, n_iter=n_iter, batches=batches)
@@ -216,7 +218,7 @@ def solve_by_each(
 
 
 def _joined(comparison: Comparison, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the records of all methods of a problem, with their suboptimality and the non_zero of the last iterate."""
+    """Join the records of all methods for a problem, with the suboptimality, and `non_zero` from the last iterate."""
     named = (table.assign(method=method, non_zero=table["non_zero"].iloc[-1]) for method, table in tables.items())
     table = pd.concat(named, ignore_index=True)
     return table.assign(suboptimality=comparison.suboptimality(table))

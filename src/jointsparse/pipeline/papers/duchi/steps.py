@@ -1,4 +1,4 @@
-"""Steps along the gradient of any objective, of all samples or of samples drawn for each step, and step sizes.
+"""Steps along the gradient of any objective, over all samples or over samples drawn for each step, and step sizes.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -66,7 +66,7 @@ def dense_steps(
     batches : sequence of int arrays, or None
         Row numbers of the samples of each step, or None for all samples.
     step_flops : callable, optional
-        Returns the operations of a step along a tangent. They are not counted by default.
+        Returns the number of operations in a step along a tangent. Operations are not counted by default.
     """
     flops = 0.0 if step_flops else np.nan
     for t, eta in enumerate(etas):
@@ -95,7 +95,7 @@ def draw_batches(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Ge
 
 
 def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: Set = "ball") -> Vector:
-    """Return the step sizes (n_iter,) of projected gradient, eta0 times the schedule, or of exponentiated gradient.
+    """Return step sizes (n_iter,): eta0 times the schedule for projected gradient, else see `entropic.step_sizes`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter
         Number of coordinates.
     n_iter : int, at least 1
     of_set : str
-        Set of exponentiated gradient.
+        The set in which exponentiated gradient moves.
     """
     if method == "entropic":
         return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
