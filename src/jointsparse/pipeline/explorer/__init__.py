@@ -1,7 +1,7 @@
 """The page that a run ends with: which words are recognised, on which pictures, and which features the words share.
 
-The page only shows what earlier stages have computed. `page.page` makes the page of a dataset, and `frame.index` the
-list of all pages of a run. `words` and `sharing` gather the numbers that the page's script draws.
+The page only shows what earlier stages have computed. `page.page` makes the page of a dataset, and `frame.index` makes
+the list of all pages of a run. `words` and `sharing` gather the data that the page's script draws.
 """
 
 from jointsparse.checks import require_extra

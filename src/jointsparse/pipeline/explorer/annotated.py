@@ -1,4 +1,4 @@
-"""The page of pictures that a kept model has annotated, with maps of what speaks for and against each word."""
+"""The page of pictures that a saved model has annotated, with maps of what speaks for and against each word."""
 
 from pathlib import Path
 
@@ -29,14 +29,14 @@ def write(
     annotations : Annotations
         The result of `models.annotator.annotate`.
     known : path or None
-        Folder of the pictures that the model has learnt from. If None, the page names similar pictures without showing
-        them.
+        Folder of the pictures that the model has learnt from. If None, the page gives the names of similar pictures
+        without showing them.
 
     Returns
     -------
     not_shown : dict
-        For each picture that lies outside of `known`, or does not open, the reason by name. The names come from the
-        model, which may not be trusted.
+        The reason, by name, for each picture that is not shown because it lies outside of `known` or cannot be opened.
+        The names come from the model, which cannot be trusted.
     """
     explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
     with_maps = has_maps(model)

@@ -1,4 +1,4 @@
-"""What the fits of a study, or a kept model, say about the test images. The page shows both in the same way."""
+"""The answers that the fits of a study, or a saved model, give for the test images. The page shows both alike."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ class Feature(NamedTuple):
     name : str
         Its name.
     high, low : list of int
-        The test images with its largest, and with its smallest values.
+        The test images with the largest values of the feature, and with the smallest.
     """
 
     place: int
@@ -27,7 +27,7 @@ class Feature(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The fits of a method, ordered by increasing radius. A kept model is a path of a single fit.
+    """The fits of a method, ordered by increasing radius. For a saved model, the path has a single fit.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Path(NamedTuple):
     radius, auc : lists of float or None, (n_radii,)
         The radii and the mean test AUCs, rounded as the page shows them.
     n_features : int
-        Number of all features. W may leave out features that no fit uses.
+        Total number of features. W may leave out features that no fit uses.
     features : list of Feature
         The features with the largest weights at the chosen radius, largest first.
     """
@@ -58,18 +58,18 @@ class Path(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What some fits say about the test images.
+    """The answers that some fits give for the test images.
 
     Attributes
     ----------
     about : mapping
-        For JSON, what the page's sentences say about the fits: the study and its run, or the kept model.
+        For JSON: facts about the fits for the page's sentences, such as the study and its run, or the saved model.
     best : str
         The method that the page shows first.
     words : list of str, (n_words,)
         Names of the words, in the order of the columns of all matrices.
     validation_words : bool array, (n_words,)
-        Marks the words that chose the radii.
+        True for the validation words, which have chosen the radii.
     X : matrix, (n_test_images, n_features)
         The features of the test images, dense or CSR.
     names : list of str
@@ -81,11 +81,11 @@ class Answers(NamedTuple):
     scores : dict of arrays, (n_test_images, n_words)
         The scores of the chosen fit, by method.
     learnt : DataFrame
-        A row for each word and method, words in the order in which they are shown. It has the columns of
-        `scores.learnt.words_learnt`, the numbers first and precision of `metrics.by_rank`, and the weight of the word
-        in averages.
+        A row for each word and method, with the words in the order in which they are shown. The columns are those of
+        `scores.learnt.words_learnt`, `first` and `precision` of `metrics.by_rank`, and the weight of the word in
+        averages.
     by_size : DataFrame
-        See `scores.learnt.by_size`; empty for a kept model, which has a single size.
+        See `scores.learnt.by_size`; empty for a saved model, which has a single size.
     paths : dict of Path
         The fits by method.
     """

@@ -59,14 +59,14 @@ SMALL_SAMPLES = 20_000  # Quattoni et al. 2009, sec. 6.2
 SIGNIFICANT = 0.05  # Choice: significance level of the tests, after Holm's correction
 FEW_FEATURES = 0.3  # fraction of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
 N_ITER = 200  # Quattoni et al. 2009, Fig. 2
-LEAST_OBJECTIVE = 1e-3  # smallest divisor of relative distances from the optimum, as of the relative gap
+LEAST_OBJECTIVE = 1e-3  # smallest divisor of relative distances from the optimum, the same as for the relative gap
 
 JOINT, L1, L2 = "hinge-l1inf", "hinge-l1", "hinge-l2"
-# Both methods stand for the paper's l2, the closer one first: the ICML paper trained l2 with SVM-Light, the report with
-# the same projected subgradient method as the other norms.
+# Two of our methods stand for the papers' l2. The closer one comes first: the ICML paper trained l2 with SVM-Light, the
+# report with the same projected subgradient method as the other norms.
 L2_OF_ICML, L2_OF_REPORT = ("svm-l2", L2), (L2, "svm-l2")
 
-# Shapes that only one claim needs, or a few
+# Shapes that only a few claims need
 
 
 def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
@@ -190,7 +190,7 @@ def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def _chosen_with_few(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each run the fit with few features that has the best validation AUC, the first one on ties."""
+    """Return for each run the fit with the best validation AUC among those with few features; the first one on ties."""
     few = rows[(rows["features"] <= FEW_FEATURES) & rows["validation"].notna()]
     return few.sort_values("validation", ascending=False, kind="stable").drop_duplicates("run").set_index("run")
 

@@ -41,7 +41,7 @@ TRACED_ROWS = 10_000  # the largest matrix for which the memory of a projection 
 SHAPED_ROWS, SHAPED_TASKS = 8_000, (10, 20, 40, 80, 160, 320)
 MATRIX_ROWS = 100_000  # rows of the matrix with few non-zero rows
 N_FEATURES = 200  # features of the samples, as in sec. 5
-N_ITER, ETA0 = 20, 100.0  # of the fits whose iterations are measured
+N_ITER, ETA0 = 20, 100.0  # for the fits whose iterations are timed
 # The tasks that are also learnt by a linear program (as in sec. 5), and the iterations of the fit compared with it.
 PROGRAM_FEATURES, PROGRAM_SAMPLES, PROGRAM_N_ITER = 50, 40, 200
 
@@ -57,7 +57,7 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Measure CPU seconds of projections and of training, as medians of interleaved repeats.
+    """Measure the CPU seconds that projections and training take, as medians of interleaved repeats.
 
     Parameters
     ----------
@@ -80,23 +80,33 @@ def run(
     Returns
     -------
     DataFrame
-        A row per measurement, with columns part, x, seconds, low, high, repeats, d, m (the number of tasks, 40 unless
-        stated), method, bytes, objective, difference. With six repeats or more, low and high are the 95 % interval of
-        the median. Parts:
+        A row per measurement. Columns:
+
+        - part: see below.
+        - x: the size that varies within the part.
+        - seconds: median over the repeats.
+        - low, high: the 95 % interval of the median, with six repeats or more.
+        - repeats.
+        - d: number of rows.
+        - m: number of tasks, 40 unless stated.
+        - method.
+        - bytes: largest memory that a projection by "sort" uses in addition to the matrix and the result. NaN above
+          10,000 rows, and for "newton", because only NumPy's memory can be traced, not the memory of compiled code.
+        - objective: only for the part "tasks".
+        - difference: largest difference between the projection of a single column and `l1.project`, divided by the
+          radius.
+
+        Parts:
 
         - "projection size": `l1inf.project` by the paper's method "sort" and by "newton", with radius 0.1 of the norm;
           x = d m. "l1 pivot" is `l1.project` of the same entries as one vector, with radius 0.1 of its norm.
         - "projection tasks": method "sort" on matrices with 320,000 entries; x = m.
-        - "projection rows": the same methods on a matrix with x non-zero rows, and "scan", a scan of all entries for
-          row maxima and a copy, the least that any function from dense matrix to dense matrix has to do.
+        - "projection rows": the same methods on a matrix with x non-zero rows. "scan" finds the row maxima and copies
+          the matrix, which is the least that any function from a dense matrix to a dense matrix has to do.
         - "one task": method "sort" on matrices with one column; x = d.
         - "training samples": an iteration of the solver "subgradient" with l1inf; x = samples per task.
-        - "tasks": training of m = x tasks with the l1,inf norm, solved as a "linear program" by the interior-point
-          method of HiGHS, or by 200 iterations of "subgradient". Only these rows have an objective.
-
-        difference: the largest difference between a projection of one column and `l1.project`, divided by the radius.
-        bytes: the largest memory that a projection by "sort" uses in addition to matrix and result; NaN above 10,000
-        rows. Only memory of NumPy can be traced, not memory of compiled code, so "newton" has NaN.
+        - "tasks": training of m = x tasks with the l1,inf norm, solved as a "linear program" by HiGHS's interior-point
+          method, or by 200 iterations of "subgradient".
 
     Raises
     ------
@@ -145,7 +155,7 @@ def _columns(part: str, x: int, d: int, method: str, **more: float) -> dict[str,
 
 
 def _from_l1(column: np.ndarray) -> float:
-    """Return the largest difference between projecting a column as a matrix and as a vector, over the radius."""
+    """Return the largest difference between projecting a column as a matrix and as a vector, divided by the radius."""
     radius = RADIUS_SHARE * l1.norm(column[:, 0])
     as_vector = l1.project(column[:, 0], radius, method="sort")
     return float(np.abs(l1inf.project(column, radius, method="sort")[:, 0] - as_vector).max() / radius)
@@ -163,7 +173,7 @@ def _peak_bytes(A: np.ndarray) -> int:
 
 
 def _scan(A: np.ndarray) -> float:
-    """Return the CPU seconds of a scan of A."""
+    """Return the CPU seconds of finding the row maxima of A and copying A."""
     B = np.empty_like(A)
 
     def scan() -> None:
@@ -201,7 +211,7 @@ def _iteration(data: Synthetic, n: int) -> float:
 
 
 def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | None = None) -> Fit:
-    """Train tasks by the paper's method in the ball that has the true weights W on its boundary."""
+    """Train tasks by the paper's method, in the ball whose boundary contains the true weights W."""
     problem, radius = Problem(X, y, normalisation="mean"), np.array([l1inf.norm(W)])
     return subgradient.fit(
         problem, loss=hinge, norm=l1inf, radius=radius, eta0=np.array([ETA0]), n_iter=n_iter, watch=watch
@@ -209,17 +219,17 @@ def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | 
 
 
 def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
-    """Return the CPU seconds of training the first m tasks, and write the objective into the columns."""
+    """Return the CPU seconds of training the first m tasks, and add the objective to `columns`."""
     start = time.process_time()
     columns["objective"] = TRAINERS[method]([*data.X_train[:m]], [*data.y_train[:m]], data.W[:, :m])
     return time.process_time() - start
 
 
 def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
-    """Return the objective of tasks trained by a linear program, in the ball with the true weights W on its boundary.
+    """Return the objective of tasks trained by a linear program, in the ball whose boundary contains the true W.
 
-    The variables are W by tasks, the row maxima t, and the hinge losses s. The program minimises the sum of s / n,
-    subject to y x . w + s >= 1, |W| <= t in each row, and the sum of t <= radius.
+    The variables are W task by task, the row maxima t, and the hinge losses s. The program minimises the sum of s / n,
+    subject to y x . w + s >= 1, |W| <= t in each row, and sum t <= radius.
     """
     from scipy.optimize import linprog  # imported here because it takes a fifth of a second
 

@@ -1,4 +1,4 @@
-"""The figures of Quattoni et al. (2009, and the report of 2008), with the numbers that the papers print."""
+"""The figures of Quattoni et al. (2009, and the report of 2008), with the values that the papers state."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
 
 
 def _drawn_p(values: Iterable[float]) -> np.ndarray:
-    """Return p-values as they are drawn, none below LOWEST_P."""
+    """Return p-values as they are drawn: values below LOWEST_P are raised to it."""
     return np.maximum(np.asarray(list(values), dtype=float), LOWEST_P)
 
 
@@ -193,7 +193,7 @@ def selection_by_validation(table: pd.DataFrame) -> Figure:
 
 
 def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
-    """Draw precision and recall at the radii that a rule chooses. which: the end of the title."""
+    """Draw precision and recall at the radii that a rule chooses. which: the last words of the title."""
     rows = table[(table["solver"] == "working_set") & (table["radius_rule"] == radius_rule)]
     figure, (axes,) = canvas()
     for method, look, method_rows in by_method(rows[~rows["method"].str.endswith("-l2")]):
@@ -208,7 +208,7 @@ def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
 # Cost
 
 
-# For each part of the cost table the labels of both axes, and the cost that the papers state, up to a constant factor.
+# For each part of the cost table, the labels of both axes, and the cost that the papers state, up to a constant factor.
 PARTS = {
     "projection size": ("entries of the matrix", "seconds per projection", "x * log(x)"),
     "projection rows": ("non-zero rows of the matrix", "seconds per projection", "x * m * log(x * m)"),

@@ -1,4 +1,4 @@
-"""Numbers that the papers report, to be shown beside ours."""
+"""Results that the papers report, to be shown next to ours."""
 
 from collections.abc import Iterable
 
@@ -17,11 +17,11 @@ TABLE_1 = pd.DataFrame(
 # Quattoni et al. 2009, sec. 6.2 on Fig. 4: method, fraction of features used, average AUC, Reuters photographs.
 FIGURE_4 = [("hinge-l1inf", 0.30, 0.66), ("hinge-l1", 0.95, 0.65)]
 
-REPORT_SIZE = 30  # positives per task in figures for a single size, as in the report, Fig. 3 right
+REPORT_SIZE = 30  # positives per task in figures that show a single size, as in Fig. 3 right of the report
 
 
 def report_size(sizes: Iterable[int]) -> int:
-    """Return the first size of at least 30, or the largest size: the training sets in figures for a single size.
+    """Return the size that figures for a single size show: the first size of at least 30, or else the largest size.
 
     >>> report_size([15, 40, 80]), report_size([10, 20])
     (40, 20)

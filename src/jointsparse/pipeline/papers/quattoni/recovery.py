@@ -26,9 +26,9 @@ SERVES = "drawn"
 TABLES = {"recovery": "tables"}
 
 COMPARED = {"l1inf": l1inf, "l1": l1, "l2": l2}
-# Choice: larger radii are tried until this many in a row have no smaller validation error than the best so far.
+# Choice: larger radii are tried until this many in a row do not improve on the smallest validation error so far.
 PATIENCE = 2
-# Fractions of the optimum; each column has the first iteration that is this close to it.
+# Each column has the first iteration whose objective is within this fraction of the optimum.
 NEAR_OPTIMUM = {"iterations": 0.01, "iterations_3": 0.03, "iterations_10": 0.1}
 
 
@@ -51,13 +51,14 @@ def run(
     tasks : mapping
         Options of `synthetic.draw`.
     weights, support : sequences of str
-        Options of `synthetic.draw`. Tasks are drawn for every pair; the paper has only the first of each.
+        Options of `synthetic.draw`. Tasks are drawn for every combination of weights and support; the paper has only
+        normal weights on random supports.
     sizes : sequence of int, at least 1
         Numbers of training samples per task.
     rng : numpy.random.Generator
         Draws the tasks.
     progress : callable
-        Called with (fits done, fits of all norms and sizes), for each pair of weights and support.
+        Called with (fits done, fits of all norms and sizes), separately for each combination of weights and support.
     **options : Any
         Options of `learn`.
 
@@ -102,8 +103,9 @@ def learn(
     DataFrame
         Three rows for each size and method (hinge-l1inf, hinge-l1, hinge-l2):
 
-        - radius_rule "true", solver "subgradient": the radius is the norm of the true weights, of W or of each w_k.
-        - radius_rule "true", solver "working_set": the optimum that the first row approaches.
+        - radius_rule "true", solver "subgradient": the radius is the norm of the true weights, either of W or of each
+          w_k.
+        - radius_rule "true", solver "working_set": the optimum that the fit in the first row approaches.
         - radius_rule "validated", solver "working_set": the optimum for the radius with the smallest validation error.
           This radius is the same for all tasks.
 
@@ -113,17 +115,18 @@ def learn(
         - method.
         - radius_rule.
         - solver.
-        - radius: the mean over tasks if it differs by task.
+        - radius: if tasks have different radii, their mean.
         - eta0: NaN for the solver without step sizes.
         - test_error: fraction of test samples that are misclassified.
-        - precision, recall: of the selected features, which have a non-zero weight for any task. Precision is NaN if no
-          feature is selected.
+        - precision, recall: precision and recall of the selected features, which are those with a non-zero weight for
+          any task. Precision is NaN if no feature is selected.
         - features: fraction of the features that are selected.
         - objective: relative to the objective at W = 0.
         - gap: certified relative duality gap. Rows with "true" use the better lower bound of the two solvers.
-        - iterations: first iterate within 1 % of the optimum; missing if there is none or the optimum is unknown.
+        - iterations: index of the first iterate within 1 % of the optimum; missing if there is no such iterate or if
+          the optimum is unknown.
         - iterations_3, iterations_10: the same within 3 % and 10 %.
-        - warning: a value at the edge of its grid, or an optimum that is not certified to tol.
+        - warning: says that a value lies at the edge of its grid, or that an optimum is not certified to `tol`.
 
     References
     ----------
@@ -166,14 +169,14 @@ def rows_of(
     n_iter : int, at least 1
         Number of iterations of the subgradient method.
     tol : float, at least 0
-        Relative duality gap at which the solver of optima stops.
+        Relative duality gap at which the solver that computes the optima stops.
     optimum_n_iter : int, at least 1
-        Largest number of iterations of the solver of optima.
+        Largest number of iterations of this solver.
     """
-    true = np.asarray(norm.norm(data.W))  # a number, or an array with a number per task
+    true = np.asarray(norm.norm(data.W))  # a scalar, or an array with an entry per task
     # Choice: validation chooses from the same radii for every task and norm; the paper gives no grid. Multiples of the
-    # true norms would anticipate what validation has to find. In the paper's problem, the true norms are about 49, 12,
-    # 4.
+    # true norms would anticipate what validation has to find. In the paper's problem, the true l1inf, l1 and l2 norms
+    # are about 49, 12 and 4.
     radii = np.stack([true, *(np.full(true.shape, value) for value in sorted(radius))])
     steps = np.asarray(eta0, dtype=float)
     fit = subgradient.fit(
@@ -220,9 +223,9 @@ def rows_of(
 def _optima(
     problem: Problem, data: synthetic.Synthetic, norm: Any, radii: np.ndarray, **options: Any
 ) -> tuple[Fit, int]:
-    """Return the optima at the true radii, then at the other radii until validation stops, and the validated choice.
+    """Return the optima at the true radii, then at the other radii until validation stops, and which one it chooses.
 
-    options: options of `working_set.fit`.
+    options: passed to `working_set.fit`.
     """
     fits: list[Fit] = []
     errors: list[float] = []
@@ -246,7 +249,7 @@ def error(W: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
-    """Return precision and recall of the features that W uses for any task, and their fraction, as columns of a row.
+    """Return the precision, the recall and the fraction of the features that W uses for any task, by column name.
 
     W: (n_features, n_tasks). relevant: (n_features,) bool. Precision is NaN if no feature is used.
     """
