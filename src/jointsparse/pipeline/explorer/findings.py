@@ -1,4 +1,4 @@
-"""What a run has found, for readers of a single screen: a few sentences, a table of methods, and plain warnings."""
+"""The findings of a run on a single screen: a few sentences, a table of methods, and plain warnings."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from jointsparse.pipeline.scores.flags import GAP
 if TYPE_CHECKING:
     from jointsparse.pipeline.explorer.study import Study
 
-SHOWN_WORDS = 3  # how many of the best, and of the unrecognised words a sentence names
+SHOWN_WORDS = 3  # how many of the best words, and of the unrecognised words, a sentence names
 RARE = 0.75  # Choice: a word is rarer than others if it has less than this fraction of their test images
 CHANCE = 0.05  # Choice: the level of significance, after Holm's correction
 ALL_FEATURES = "l2"  # the norm that uses every feature
 LEVEL = 0.01  # Choice: mean AUCs that differ by at most this much count as level
-WRONG, NOTE = "wrong", "note"  # severities: a number on the page is not what it says, or a mere remark
-# What the page says of numbers with a verdict; any other verdict is written as it stands.
+WRONG, NOTE = "wrong", "note"  # severities: a result on the page is wrong, or there is merely something to note
+# How the page words each verdict on claims; any other verdict is written as it is.
 ANSWERS = {"holds": "as claimed", "does not hold": "not as claimed", "demonstration": "not judged on such data"}
 
 
 class Meaning(NamedTuple):
-    """What some kinds of flags mean to a reader, and what to do about them. severity: `WRONG` or `NOTE`."""
+    """The meaning of some kinds of flags for a reader, and what to do about them. severity: `WRONG` or `NOTE`."""
 
     severity: str
     text: str
     kinds: Collection[str]
 
 
-# The most severe come first.
+# Ordered by decreasing severity.
 MEANINGS = (
     Meaning(
         WRONG,
@@ -140,17 +140,17 @@ def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) 
     Parameters
     ----------
     means : DataFrame
-        See `scores.runs.means`. The mean AUC weights each positive equally, over the words that did not choose the
-        radius.
+        See `scores.runs.means`. The mean AUC leaves out the words that chose the radius, and weights each positive
+        equally.
     differences : DataFrame, optional
         The leads of the first method over the others.
 
     Returns
     -------
     list of dict
-        A row has the name and the label of the method, and its cells: the mean AUC, half the width of its interval over
-        runs, and the share of the features in use. `lead` is a text: by how much the first method leads over this one
-        with the largest training sets.
+        A row has the name and the label of the method, and its cells. A cell has the mean AUC, the half-width of its
+        interval over runs, and the fraction of the features in use. The text `lead` says by how much the first method
+        is ahead of the row's method with the largest training sets.
     """
     auc, features = means["auc_weighted"], means["features"].map(percent)
     best = auc == means.groupby("n")["auc_weighted"].transform("max")
@@ -168,7 +168,7 @@ def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) 
 
 
 def _leads(differences: pd.DataFrame) -> dict[Any, str]:
-    """Format the lead over each other method with the largest training sets, and its interval."""
+    """Format the first method's lead over each other method with the largest training sets, with its interval."""
     wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == n.max()"
     said = {}
     for row in differences.query(wanted).to_dict("records"):
@@ -184,12 +184,12 @@ def sentence(learnt: pd.DataFrame, labels: str = "words", *, by: str = "the kept
     Parameters
     ----------
     learnt : DataFrame
-        The rows of the method, see `answers.Answers`, with a column `right`: how many of the images ranked highest
-        have the word.
+        The rows of `answers.Answers.learnt` for the method, with an additional column `right`: how many of the images
+        ranked highest have the word.
     labels : str
-        The plural of what is learnt.
+        The plural noun for what is learnt.
     by : str
-        Who recognises the words, as the subject of the sentence.
+        The subject of the sentence: who recognises the words.
     n_test : int
         Number of test images.
     """
@@ -209,7 +209,7 @@ def sentence(learnt: pd.DataFrame, labels: str = "words", *, by: str = "the kept
 
 
 def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str:
-    """Say how many of the words that could be learnt the model has; return an empty text if it has all of them.
+    """Say how many of the words that could be learnt the model learns; return an empty text if it learns all of them.
 
     >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
     ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 374.', '')
@@ -221,7 +221,7 @@ def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str
 
 
 def against_all_features(norms: pd.DataFrame) -> str:
-    """Compare the features and the mean AUC of the kept norm with those of l2, which uses every feature.
+    """Compare the saved model's norm with l2, which uses every feature, by features in use and mean AUC.
 
     norms: see `models.final.norms`.
     """
@@ -249,9 +249,9 @@ def demonstrates(studies: Sequence[Study], labels: str, things: str, *, shown: b
     studies : list of Study
         The studies.
     labels, things : str
-        The plurals of what is learnt and of what has labels.
+        The plural nouns for what is learnt and for what has labels.
     shown : bool
-        Whether the page shows words. Otherwise the caption of the first figure describes the studies.
+        Whether the page shows words. If not, the caption of the first figure describes the studies.
     """
     if shown:
         return f"It demonstrates how {labels} are learnt from {things}."
@@ -260,13 +260,13 @@ def demonstrates(studies: Sequence[Study], labels: str, things: str, *, shown: b
 
 
 def share_of_features(norms: pd.DataFrame) -> str:
-    """Return the share of the features that the kept norm uses, as text. norms: see `models.final.norms`."""
+    """Return the percentage of the features that the saved model uses, as text. norms: see `models.final.norms`."""
     (kept,) = norms[norms["kept"]].to_dict("records")
     return percent(kept["features"] / kept["of"])
 
 
 def norms_table(norms: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Make a row for each norm of the final fits, with its label and half the width of its interval.
+    """Make a row for each norm of the final fits, with the norm's label and the half-width of its interval.
 
     norms: see `models.final.norms`.
     """
@@ -290,15 +290,15 @@ def how_sure(
     learnt : DataFrame
         See `sentence`.
     method : str
-        The method of `learnt`. If `means` does not have it, the first method of `means` is compared instead.
+        The method that `learnt` is about. If `means` does not have it, the first method in `means` is compared instead.
     means : DataFrame or None
         See `scores.runs.means`. None if no study compares methods.
     auc : float
-        The mean AUC of the method, as the tables of the page show it.
+        The mean AUC of the method, as the tables on the page show it.
     n_test : int
         Number of test images.
     things : str
-        The plural of what has labels.
+        The plural noun for what has labels.
     """
     said = (
         f"On average {one_digit(average(learnt, 'right'))} of the {min(FIRST, n_test)} highest-ranked {things} are "
@@ -327,15 +327,15 @@ def one_digit(value: float) -> str:
 
 
 def average(learnt: pd.DataFrame, column: str) -> float:
-    """Average a column over the words, by their weights. learnt: see `sentence`."""
+    """Return the weighted average of a column over the words. learnt: see `sentence`."""
     counted = _counted(learnt).dropna(subset=[column])
     return float((counted[column] * counted["weight"]).sum() / max(counted["weight"].sum(), 1))
 
 
 def hold(verdicts: Mapping[str, int]) -> str:
-    """Say how many of the numbers that the papers' claims are about have each verdict.
+    """Say how often each verdict on the papers' claims occurs.
 
-    verdicts: the number of numbers by verdict, see `papers.page.counts`.
+    verdicts: the counts by verdict, see `papers.page.counts`.
 
     >>> hold({"holds": 1, "level": 0, "undecided": 5, "demonstration": 2})
     "Of 8 numbers that the papers' claims are about, 1 is as claimed, 5 are undecided, 2 are not judged on such data."
@@ -355,9 +355,9 @@ def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words")
     learnt : DataFrame
         See `sentence`.
     things : str
-        The plural of what has labels.
+        The plural noun for what has labels.
     labels : str
-        The plural of what is learnt.
+        The plural noun for what is learnt.
     """
     counted = _counted(learnt)
     recognised = counted["p_holm"] <= CHANCE
@@ -372,7 +372,7 @@ def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words")
 
 
 def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
-    """Return the words, best first, without the words that chose the radius unless all words did."""
+    """Return the words, best first. Words that chose the radius are left out, unless all words did."""
     rows = learnt.sort_values(["right", "auc"], ascending=False, kind="stable")
     chose = rows["validation_word"]
     return rows if chose.all() else rows[~chose]
@@ -381,23 +381,23 @@ def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
 def warnings_of(
     gathered: Mapping[str, pd.DataFrame], things: str = "images", labels: str = "words"
 ) -> list[dict[str, Any]]:
-    """Put the warnings of all studies into plain words, those first that make a number wrong.
+    """Put the warnings of all studies into plain words, beginning with warnings that a result is wrong.
 
-    Data that are left out are not among them, because the page lists them elsewhere.
+    Warnings about data that are left out are omitted, because the page lists these data elsewhere.
 
     Parameters
     ----------
     gathered : mapping
         The table of `scores.warning_table.gather`, by study.
     things : str
-        The plural of what has labels.
+        The plural noun for what has labels.
     labels : str
-        The plural of what is learnt.
+        The plural noun for what is learnt.
 
     Returns
     -------
     list of dict
-        Of each warning its severity, its text, and details: where the tables have it.
+        For each warning its severity, its text, and its details: the rows of the tables that it is about.
     """
     details: dict[str, list[str]] = {}
     for study, table in gathered.items():
@@ -420,7 +420,7 @@ def warnings_of(
 
 
 def _in_words(keys: str) -> str:
-    """Put the keys of a row, see `scores.warning_table.gather`, into words.
+    """Put the keys of a row into words; see `scores.warning_table.gather`.
 
     >>> _in_words("run=1, n=10, method=hinge-l1inf, radius=30.0")
     'run 1, n 10, l1,∞, radius 30'
@@ -430,6 +430,6 @@ def _in_words(keys: str) -> str:
 
 
 def left_out(table: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Count the data that are not used: return each reason, its count and its first item."""
+    """Return each reason why data are left out, with the number of items and the first item."""
     reasons = table.groupby("reason", sort=False)["item"].agg(count="size", first="first").reset_index()
     return list(reasons.sort_values("count", ascending=False, kind="stable").to_dict("records"))

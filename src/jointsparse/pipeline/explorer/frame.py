@@ -1,7 +1,8 @@
-"""Pages of HTML that open from disk, and the page that lists all others.
+"""HTML pages that can be opened from disk, and the page that lists all others.
 
-Every text is escaped where it enters a page. A page runs no other script than its own, which its policy names by hash,
-so that nothing in a caption or file name can run or load. Characters that reorder letters are shown as their numbers.
+Every text is escaped where it enters a page. A page's security policy allows only its own script, identified by its
+hash, so that nothing in a caption or file name can run or be loaded. Characters that reorder letters are shown as their
+code points.
 """
 
 import base64
@@ -18,31 +19,31 @@ import numpy as np
 
 from jointsparse.pipeline.figures.style import PALETTE
 
-# Characters that would end a script of data, or in old browsers a line of it.
+# Characters that would end the script element that holds the data, or, in old browsers, end a line in it.
 _ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-# Characters that change the order of letters, also beyond the text that they stand in.
+# Characters that change the order of letters, even beyond the text that contains them.
 _ORDERS = {place: f"\\u{place:04x}" for place in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 _ORDERS_IN_JSON = {place: f"\\{shown}" for place, shown in _ORDERS.items()}
 
 
 def index(found: Sequence[Mapping[str, Any]]) -> str:
-    """Make the list of pages. found: the findings of each page, see `page.Page`."""
+    """Make the page that lists all other pages. found: the findings of each page, see `page.Page`."""
     demonstrations = [card for card in found if card["demonstration"]]
     own = [card for card in found if not card["demonstration"]]
     return render("index.html.jinja", own=own, demonstrations=demonstrations, data=None)
 
 
 def render(template: str, *, data: Any, **values: Any) -> str:
-    """Make a page of a template, with the style, the script and the data of the script inside.
+    """Make a page from a template, with the style sheet, the script and the script's data embedded.
 
     Parameters
     ----------
     template : str
-        Name of a file of this folder.
+        Name of a file in this folder.
     data : object
-        What the script reads, as JSON.
+        The data that the script reads; they are written as JSON.
     **values : Any
-        What the template reads.
+        The values that the template reads.
     """
     folder = files("jointsparse.pipeline.explorer")
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", "explorer.js"))

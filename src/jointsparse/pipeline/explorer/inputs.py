@@ -1,4 +1,4 @@
-"""What the page of a dataset is made from: its images, the files of its studies, and its kept model."""
+"""Read what the page of a dataset is made from: its images, the files of its studies, and its saved model."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -22,28 +22,28 @@ from jointsparse.pipeline.tasks import n_learnable, names_of
 
 
 class Images:
-    """The images of a dataset, and what its page shows of them.
+    """The images of a dataset, with their files and thumbnails.
 
     Parameters
     ----------
     loader : module
         The plug-in that reads the dataset, see `datasets`.
     options : mapping
-        The options of the loader.
+        The loader's options.
     table : DataFrame or None
-        The table of images, with a column picture if samples have pictures beside their features. None if the studies
-        draw their own samples.
+        The table of images, with a column `picture` if samples have pictures in addition to their features. None if the
+        studies draw their own samples.
     features : path or None
-        File of the features that the samples come with.
+        File of the features that the samples come with, if they do.
 
     Attributes
     ----------
     names : list of str
         Names of these features; empty if they have none.
     are_files : bool
-        Whether the loader has a picture of each image, as a file or painted by itself.
+        Whether the loader has a picture of each image, either as a file or painted by the loader.
     are_pictures : bool
-        Whether images have thumbnails, which show their pictures or their features as pixels.
+        Whether images have thumbnails, which show either their pictures or their features as pixels.
     """
 
     def __init__(
@@ -64,17 +64,17 @@ class Images:
         return {**self.options, "image": self.pictures[row], "longest_side": longest_side}
 
     def file(self, row: int, place: int | None = None) -> str | None:
-        """Return the file of the thumbnail of an image, or of its map of a word or feature; None without a picture."""
+        """Return the file of an image's thumbnail, or of its map for a word or feature; None without a picture."""
         return thumbnails.file_of(row, place) if self._picture(row, 0)["image"] else None
 
     def thumbnail(self, row: int) -> Any:
-        """Return the thumbnail of an image, uint8 (height, width, 3); None if its features fill no square of pixels."""
+        """Return an image's thumbnail, uint8 (height, width, 3); None if its features fill no square of pixels."""
         if self.pixels is not None:
             return thumbnails.of_features(self.pixels[row].toarray()[0])
         return self.loader.thumbnail(**self._picture(row, thumbnails.LONGEST_SIDE))
 
     def grey(self, row: int, longest_side: int) -> Any:
-        """Return the grey picture that features are computed from, (height, width)."""
+        """Return the grey picture (height, width) from which an image's features are computed."""
         return self.loader.picture(**self._picture(row, longest_side))
 
     def colours(self, row: int, longest_side: int) -> Any:
@@ -96,20 +96,20 @@ def read_study(
     words: str | None,
     names: Sequence[str],
 ) -> Study:
-    """Read what the page shows of a study.
+    """Read the results of a study that the page shows.
 
     Parameters
     ----------
     name : str
         Name of the study.
     files : mapping
-        Its files by content: tables, and if the study learns words also scores, images, labels and sweeps.
+        The study's files, by content: tables and, if the study learns words, scores, images, labels and sweeps.
     figures : mapping
-        Captions of its figures, by file relative to the page.
+        Captions of the study's figures. The keys are their files, relative to the page.
     features : path or list of paths
         Files of the features that the study learns from, see `tables.read_features`.
     words : str or None
-        The visual vocabulary of these features.
+        Name of the visual vocabulary of these features.
     names : list of str
         Names of these features; empty if they have none.
     """
@@ -147,7 +147,7 @@ def read_kept(
     names: Sequence[str],
     fits: Fits,
 ) -> Kept:
-    """Read a kept model and its test images.
+    """Read a saved model and its test images.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def read_kept(
     features : path or list of paths
         Files of the features that the model learns from, see `tables.read_features`.
     vocabulary : str or None
-        The visual vocabulary of these features.
+        Name of the visual vocabulary of these features.
     names : list of str
         Names of these features; empty if they have none.
     fits : Fits
@@ -186,16 +186,16 @@ def read_fits(
     warned: Mapping[str, str],
     words: Mapping[str, Any],
 ) -> Fits:
-    """Read how the final fits of a dataset compare, and gather the warnings about their data.
+    """Read the comparison of a dataset's final fits, and gather the warnings about their data.
 
     Parameters
     ----------
     norms, thresholds, images : path
-        Files of these tables.
+        Files of the tables of these names.
     captions : DataFrame
         The captions of the dataset.
     warned : mapping
-        Files, by name, of the tables whose warnings no study gathers.
+        Files, by name, of the tables from which no study gathers warnings.
     words : mapping
         The options that decide which words could be learnt, see `tasks.n_learnable`.
     """
@@ -227,9 +227,9 @@ def write_thumbnails(
     images : Images
         The images of the dataset.
     kept : Kept or None
-        The kept model, whose maps are drawn, if there is one.
+        The saved model whose maps are drawn, if there is one.
     longest_side : int, pixels
-        Longest side of the pictures that features are computed from.
+        Longest side of the pictures from which features are computed.
     progress : function
         Called as `progress(done, total)` after each image.
     """

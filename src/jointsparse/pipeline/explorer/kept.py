@@ -1,4 +1,4 @@
-"""The kept model on the page: its numbers on the test images, and the images it ranks right and wrong."""
+"""The saved model on the page: its scores on the test images, and the images that it ranks right and wrong."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,14 +13,14 @@ from jointsparse.pipeline.explorer.words import number
 
 FEATURES = 12  # features that are shown, chosen by the length of their weights
 RESPONDERS = 4  # images that are shown for a feature
-# The numbers of a word: from their names in the model's card to their names on the page.
+# The results for a word: the page's name for each name in the model card.
 IN_CARD = {"auc": "auc", "auc_low": "low", "auc_high": "high", "precision_of_first": "first"}
 IN_CARD |= {"average_precision": "precision", "features": "n_features"}
-ALIKE = 3  # images with similar scores that are shown beside an image
+ALIKE = 3  # images with similar scores that are shown next to an image
 
 
 class Fits(NamedTuple):
-    """What is known about the final fits of a dataset, one of which is kept.
+    """The final fits of a dataset, one of which is saved: how they compare, and their warnings.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Fits(NamedTuple):
     thresholds : DataFrame
         See `models.annotator.at_precisions`.
     n_learnable : int
-        Number of words that could be learnt; the model may have fewer.
+        Number of words that could be learnt; the model may learn fewer.
     warnings : DataFrame
         See `scores.warning_table.gather`; empty if a study has gathered the warnings.
     """
@@ -41,18 +41,18 @@ class Fits(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """A kept model and its test images.
+    """A saved model and its test images.
 
     Attributes
     ----------
     model : Pipeline
         The model.
     answers : Answers
-        What the model says about the test images.
+        The model's answers for the test images.
     spread : array, (n_words + n_features_shown,)
-        Standard deviation of the scores of each word, and of the values of each feature that is shown.
+        Standard deviation of the scores of each word, then of the values of each feature that is shown.
     known_scores : array, (n_known, n_words)
-        Its scores of the images it has learnt from.
+        The model's scores for the images that it has learnt from.
     known_images : list of int, (n_known,)
         The rows of these images in the table of images.
     fits : Fits
@@ -68,7 +68,7 @@ class Kept(NamedTuple):
 
     @property
     def features(self) -> list[int]:
-        """The places of the features that are shown, in the order of their maps."""
+        """The indices of the features that are shown, in the order of their maps."""
         (path,) = self.answers.paths.values()
         return [feature.place for feature in path.features]
 
@@ -84,14 +84,14 @@ def kept_model(
     names: Sequence[str],
     fits: Fits,
 ) -> Kept:
-    """Gather what a kept model says about the test images.
+    """Compute a saved model's answers for the test images, and what the page needs to explain them.
 
     Parameters
     ----------
     model : Pipeline
         See `models.annotator.annotator`.
     X : matrix, (n_test, n_features)
-        The test images, as they enter the first step of the model that takes a matrix.
+        The test images, in the form that the first step of the model that takes a matrix expects.
     labels : array, (n_test, n_words)
         The labels of the test images, see `tasks.choose_words`.
     test_images : list of int
@@ -149,7 +149,7 @@ def model_answers(
     scores: np.ndarray,
     has_maps: bool,
 ) -> Answers:
-    """Gather what a model says about the test images, with the numbers of its card.
+    """Return a model's answers for the test images, with the results in its model card.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def model_answers(
     scores : array, (n_test_images, n_words)
         The scores of the model.
     has_maps : bool
-        Whether the page shows maps of what speaks for a word.
+        Whether the page shows maps of the evidence for a word.
     """
     method, words = f"{card['loss']}-{card['norm']}", list(card["words"])
     numbers = pd.DataFrame(card["numbers"])[[*IN_CARD]].rename(columns=IN_CARD).astype(float)
@@ -210,9 +210,9 @@ def model_answers(
 
 
 def alike(kept: Kept, images: Iterable[int]) -> dict[int, list[int]]:
-    """Find for each test image the images the model has learnt from whose scores are most similar.
+    """Find for each test image the images with the most similar scores among those that the model has learnt from.
 
-    Images the model has learnt from are returned as their rows in the table of images.
+    These images are returned as their rows in the table of images.
     """
     (scores,) = kept.answers.scores.values()
     return {i: [int(kept.known_images[j]) for j in nearest(kept.known_scores, scores[i], ALIKE)] for i in images}

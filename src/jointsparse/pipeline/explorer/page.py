@@ -1,4 +1,4 @@
-"""The page of a dataset: what its studies have found, and the numbers that the page's script draws."""
+"""The page of a dataset: the findings of its studies, and the data that the page's script draws."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
 
 
 class Page(NamedTuple):
-    """The page of a dataset, and what has to be written beside it.
+    """The page of a dataset, and what has to be written next to it.
 
     Attributes
     ----------
@@ -32,11 +32,11 @@ class Page(NamedTuple):
     images : list of int
         Rows of the images whose thumbnails the page shows.
     maps : dict of sets
-        For each of these images the places of the words and features whose maps the page shows.
+        For each of these images, the indices of the words and features whose maps the page shows.
     suspects : DataFrame
         The table of labels that may be wrong, see `words.suspects_of`.
     findings : dict
-        What the list of pages says about this page.
+        The facts about this page that the list of pages shows.
     """
 
     html: str
@@ -68,27 +68,28 @@ def page(
     dataset : str
         Name of the dataset.
     studies : list of Study
-        Its studies. Without a kept model the page begins with the first study that learns words.
+        Its studies. Without a saved model, the page begins with the first study that learns words.
     images, captions, left_out : DataFrame or None
         The tables of the dataset, see `datasets`; None if its studies draw their own samples.
     claims : Markup
         The claims with their verdicts, see `papers.page.section`.
     verdicts : dict
-        The number of claims with each verdict, see `papers.page.counts`.
+        How often each verdict occurs, see `papers.page.counts`.
     note : str
-        What the reader should know about the dataset.
+        A note about the dataset for the reader.
     labels : str
-        The plural of what is learnt, as the loader of the dataset calls it.
+        The plural noun for what is learnt, as given by the dataset's loader.
     thumbnail : function, optional
-        Returns the file of the thumbnail of an image, given its row, or of its map of a word. None if the samples have
-        no pictures.
+        Takes the row of an image, and returns the file of its thumbnail or of its map for a word. None if the samples
+        have no pictures.
     original : function, optional
-        Returns the address of an image's own file relative to the page, given its row. None if there are no such files.
+        Takes the row of an image, and returns the address of the image's own file, relative to the page. None if there
+        are no such files.
     kept : Kept, optional
-        The model that the run has kept.
+        The model that the run has saved.
     """
     word_studies = [(study, study.answers) for study in studies if study.answers is not None]
-    shown = [kept.answers] if kept else []  # a kept model comes before all studies
+    shown = [kept.answers] if kept else []  # a saved model comes before all studies
     shown += [answers for _, answers in word_studies]
     drawn = [_drawn(answers) for answers in shown]
     curves = [norms_curve(kept.fits.norms)] if kept else []
@@ -175,7 +176,7 @@ def page(
 
 
 def _drawn(answers: Answers) -> dict[str, Any]:
-    """Return what the page's script draws of a study, or of the kept model: only numbers and text, for JSON.
+    """Return the data that the page's script draws for a study or the saved model: only numbers and text, for JSON.
 
     An image is its row among the test images; `rows` has the row of each image in the table of images.
     """
@@ -205,7 +206,7 @@ def _drawn(answers: Answers) -> dict[str, Any]:
 
 
 def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
-    """Return for each image, by its row in the table of images, the places of the words and features with a map."""
+    """Return for each image, by its row in the table of images, the indices of the words and features with a map."""
     maps: dict[int, set[int]] = {}
     if not model["with_maps"]:
         return maps
@@ -226,16 +227,16 @@ def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
 
 
 def _best_method(answers: Answers, n_test: int) -> pd.DataFrame:
-    """Return the rows of `Answers.learnt` of the best method, with the number of highest-ranked images that are right.
+    """Return the rows of `Answers.learnt` for the best method, with the number of highest-ranked images that are right.
 
-    This number is the one of the tables, a mean over runs.
+    This number is a mean over runs, as in the tables.
     """
     learnt = answers.learnt[answers.learnt["method"] == answers.best]
     return learnt.assign(right=min(FIRST, n_test) * learnt["first"])
 
 
 def _mean_precision(learnt: pd.DataFrame) -> dict[Any, np.ndarray]:
-    """Average `first` and `precision` over the words of each method as the AUC is averaged. learnt: see `Answers`."""
+    """Average `first` and `precision` over words in the same way as the AUC, for each method. learnt: see `Answers`."""
     chose = learnt["validation_word"].to_numpy(bool)
     weights = learnt["positives"] * (~chose | chose.all())
     return {
@@ -250,9 +251,10 @@ def _first_screen(
     images: pd.DataFrame | None,
     image_rows: Mapping[int, Mapping[str, Any]],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Return what the template shows of the first study on top of the page, and the table of suspects.
+    """Return the values that the template shows at the top of the page, and the table of suspects.
 
-    why: the photograph that opens the page, with the file of its map; None if there are no maps.
+    The values are about the first study. `why` is the photograph that opens the page, with the file of its map, or None
+    if there are no maps.
     """
     if not shown or images is None:
         nothing: dict[str, Any] = {"wall": [], "not_recognised": [], "model": None, "why": None}
@@ -272,7 +274,7 @@ def _first_screen(
 def _why(
     tile: Mapping[str, Any], study: Mapping[str, Any], image_rows: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the highest-ranked photograph that has the word of a tile, with its rank and map; None without a map."""
+    """Return the highest-ranked photograph that has a tile's word, with its rank and map; None if it has no map."""
     (word,) = (word for word in study["words"] if word["word"] == tile["word"])
     (position, rank), place = word["methods"][study["best"]]["highest"][0], study["names"].index(tile["word"])
     image = image_rows[study["rows"][position]]
@@ -286,7 +288,7 @@ def _card_pictures(
 ) -> list[tuple[str, str]]:
     """Return captions and files of the pictures on the card of the dataset.
 
-    They are the best pictures of the first words on the wall, or without a wall the first samples.
+    The pictures are the best ones of the first words on the wall or, if there is no wall, the first samples.
     """
     if wall is None:
         return [(", ".join(image["captions"]), image["file"]) for image in list(image_rows.values())[:CARD_PICTURES]]
@@ -294,7 +296,7 @@ def _card_pictures(
     for tile in wall:
         right = [image for image, is_right in tile["images"] if is_right]
         first = right[0] if right else tile["images"][0][0]
-        words.setdefault(first["file"], tile["word"])  # a picture stands on the card once
+        words.setdefault(first["file"], tile["word"])  # a picture appears on the card only once
     return [(word, file) for file, word in words.items()][:CARD_PICTURES]
 
 
@@ -305,7 +307,7 @@ def _images(
     thumbnail: Callable[..., str | None] | None,
     original: Callable[[int], str] | None,
 ) -> dict[int, dict[str, Any]]:
-    """Return name, captions, thumbnail and own file of each image that is shown. The parameters are those of `page`."""
+    """Return the name, captions, thumbnail and own file of each image that is shown. Parameters: see `page`."""
     if images is None or captions is None:
         return {}
     row_of_name = {str(images["image"].iloc[row]): row for row in sorted(rows)}

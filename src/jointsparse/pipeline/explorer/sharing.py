@@ -1,4 +1,4 @@
-"""The features that words share: the largest weights at each radius, and what fewer features cost."""
+"""The features that words share: the largest weights at each radius, and the AUC that fewer features cost."""
 
 from typing import Any
 
@@ -13,15 +13,18 @@ APART = ("l1",)  # norms under which a word may leave out a feature that other w
 
 
 def sharing_of(path: Path, norm: str) -> dict[str, Any]:
-    """Return the map of the weights of a method, with rows and columns ordered so that blocks become visible.
+    """Return the map of a method's weights, with rows and columns ordered so that blocks become visible.
 
     Returns
     -------
     dict
-        Only numbers and text, for JSON. features: the name of each feature, the test images with its largest and
-        smallest values, and its place among the maps of an image, behind the words. path: for each radius the number
-        of features in use, the mean AUC of this run, and the weights, see `packed_weights`. apart: whether words may
-        use different features.
+        Only numbers and text, for JSON:
+
+        - features: for each feature its name, the test images with its largest and smallest values, and its index among
+          the maps of an image, where features come after the words.
+        - path: for each radius the number of features in use, the mean AUC in this run, and the weights, see
+          `packed_weights`.
+        - apart: whether words may use different features.
     """
     n_words = path.W.shape[2]
     places = [feature.place for feature in path.features]
@@ -50,7 +53,7 @@ def sharing_of(path: Path, norm: str) -> dict[str, Any]:
 
 
 def order_of(rows: np.ndarray) -> np.ndarray:
-    """Return an order of the rows in which rows of similar direction are neighbours."""
+    """Return an order of the rows in which rows with similar directions are neighbours."""
     if len(rows) < 3:
         return np.arange(len(rows))
     from scipy.cluster import hierarchy  # takes a fifth of a second to import
@@ -61,20 +64,23 @@ def order_of(rows: np.ndarray) -> np.ndarray:
 
 
 def study_curve(sparsity: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the mean test AUC of each method of a study against the share of the features in use.
+    """Return the mean test AUC of each method of a study against the fraction of the features in use.
 
     Parameters
     ----------
     sparsity : DataFrame
         The fits at all radii, see `scores.evaluation.Evaluation`. Only the largest training sets are shown.
     means : DataFrame
-        See `scores.runs.means`. It gives the chosen point of each method, as the table of methods has it.
+        See `scores.runs.means`. It gives the chosen point of each method, as shown in the table of methods.
 
     Returns
     -------
     list of dict
-        For JSON: method, label, chosen: (share, AUC), path: a list of (share, AUC) by radius, which only has the radii
-        that all runs have.
+        For JSON, an entry for each method:
+
+        - method, label: name and label of the method.
+        - chosen: the chosen point, (fraction of features, AUC).
+        - path: a list of such points, one for each radius that all runs have.
     """
     chosen = means[means["n"] == means["n"].max()].set_index("method")
     largest = sparsity[sparsity["n"] == sparsity["n"].max()]
@@ -93,7 +99,7 @@ def study_curve(sparsity: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, A
 
 
 def norms_curve(norms: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return what `study_curve` returns for the final fits, which have one radius each. norms: `models.final.norms`."""
+    """Do the same as `study_curve` for the final fits, which have one radius each. norms: see `models.final.norms`."""
     return [
         {
             "method": row["norm"],

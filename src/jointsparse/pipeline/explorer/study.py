@@ -18,7 +18,7 @@ from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 
 MOST_FEATURES = 48  # rows of the map of weights
-RESPONDERS = 6  # test images that are shown with the largest, and with the smallest values of a feature
+RESPONDERS = 6  # test images that are shown for the largest values of a feature, and for the smallest
 
 
 class Study(NamedTuple):
@@ -31,9 +31,9 @@ class Study(NamedTuple):
     tables : mapping
         Its tables by name. The page reads means, differences, sparsity and warnings.
     figures : mapping
-        Captions of its figures, by file relative to the page.
+        Captions of its figures. The keys are their files, relative to the page.
     answers : Answers or None
-        What its fits say about the test images; None for a study that learns no words.
+        The answers of its fits for the test images; None for a study that learns no words.
     """
 
     name: str
@@ -53,7 +53,7 @@ def study_answers(
     *,
     names: Sequence[str] = (),
 ) -> Answers:
-    """Gather what the fits of a study say about the test images.
+    """Gather the answers that the fits of a study give for the test images.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def study_answers(
     scores : ScoredFits
         The scores of all chosen fits.
     tables : mapping
-        The tables chosen, means, by_word, words_learnt and sparsity.
+        The tables `chosen`, `means`, `by_word`, `words_learnt` and `sparsity`.
     sweeps : mapping
         The fits of the median run with the largest training sets, by method.
     names : list of str
@@ -125,7 +125,8 @@ def study_answers(
 def median_run(chosen: pd.DataFrame) -> int:
     """Return the run in which the first method uses the median number of features with the largest training sets.
 
-    chosen: see `scores.evaluation.Evaluation`. With an even number of runs it is the lower of the two in the middle.
+    If the number of runs is even, the lower of the two middle runs is returned. chosen: see
+    `scores.evaluation.Evaluation`.
 
     >>> chosen = pd.DataFrame({"run": [1, 2, 3, 4, 1], "features": [1, 5, 2, 9, 0], "n": 9})
     >>> median_run(chosen.assign(method=[*4 * ["hinge-l1inf"], "svm-l2"]))
@@ -136,9 +137,9 @@ def median_run(chosen: pd.DataFrame) -> int:
 
 
 def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]) -> pd.DataFrame:
-    """Average the numbers of `metrics.by_rank` of each word over the runs in which the word did not choose the radius.
+    """Average the results of `metrics.by_rank` for each word over the runs in which the word did not choose the radius.
 
-    If it chose the radius in all runs, average over all runs.
+    If the word chose the radius in all runs, the average is over all runs.
     """
     fits = (scores.n == n) & (scores.method == method)
     chose, once = scores.validation_words[fits], np.ones((1, len(scores.labels)), np.int32)
@@ -149,7 +150,7 @@ def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]
 
 
 def _path(fits: Sweep, rows: pd.DataFrame, chosen: pd.DataFrame, X: Any, names: Sequence[str]) -> Path:
-    """Return the fits with the power of the singular values that validation has chosen."""
+    """Return the fits for the power of the singular values that validation has chosen."""
     pairs = sweep.best_pairs(fits)
     require(
         len(rows) == len(pairs) and np.allclose(rows["radius"], fits.radius[pairs]),

@@ -1,4 +1,4 @@
-"""How well each word is recognised, and the test images that are ranked highest, missed and mistaken for it."""
+"""How well each word is recognised, and which test images are ranked highest, missed or mistaken for it."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,27 +13,28 @@ from jointsparse.pipeline.explorer.answers import Answers
 from jointsparse.pipeline.explorer.findings import CHANCE
 
 HIGHEST = 8  # images with the word that are shown, from the highest rank down
-WORST = 6  # misses, and errors, that are shown
+WORST = 6  # number of misses, and of errors, that are shown
 ROC_POINTS = 32
-NUMBERS = ("auc", "low", "high", "p_holm", "n_features", "first", "precision")  # what is known of a word and a method
-TELLING = 8  # features of a document, or of a word, that are named
-WALL_IMAGES, WALL_TELLING = 3, 5  # images, and telling features, of a word on the wall
+NUMBERS = ("auc", "low", "high", "p_holm", "n_features", "first", "precision")  # the results for a word and a method
+TELLING = 8  # number of features that are named for a document or a word
+WALL_IMAGES, WALL_TELLING = 3, 5  # number of images, and of telling features, for a word on the wall
 SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
-LISTED = 20  # labels of each kind that this table has for a word
-LEVELS = 20  # steps of a packed score in a standard deviation
+LISTED = 20  # most labels of each kind that this table lists for a word
+LEVELS = 20  # steps of a packed score per standard deviation
 LEVELS_OF_WEIGHTS = 127  # the packed value of the largest weight
-TOP = 20  # images ranked highest among which other words may be far more frequent than elsewhere
-MOST_BESIDE = 3  # other words that are named
+TOP = 20  # number of highest-ranked images, among which other words may be far more frequent than elsewhere
+MOST_BESIDE = 3  # most other words that are named
 
 
 def words_of(answers: Answers) -> list[dict[str, Any]]:
-    """Gather what the page shows of each word, in the order of `answers.learnt`.
+    """Gather the data that the page shows for each word, in the order of `answers.learnt`.
 
     Returns
     -------
     list of dict
-        Only numbers and text, for JSON. An image is its row among the test images. `right` counts the images ranked
-        highest in the run that is shown; `first` is the fraction of them that is right, a mean over runs.
+        Only numbers and text, for JSON. An image is given by its row among the test images. `right` says how many of
+        the highest-ranked images have the word, in the run that is shown; `first` is the fraction that has the word, as
+        a mean over runs.
     """
     by_size: dict[Any, list[list[Any]]] = {}
     for row in answers.by_size.to_dict("records"):
@@ -88,11 +89,14 @@ def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]
     Returns
     -------
     dict
-        For JSON. Each image comes with its rank, counted from 1. highest: the images with the word, from the highest
-        rank down. errors: the images without the word that are ranked among the first, which are as many as have the
-        word, or `FIRST`. misses: the images with the word that are ranked behind these, from the lowest rank up.
-        beside: other words that are far more frequent among the highest-ranked images than among all images, with the
-        number of highest-ranked images that have them.
+        For JSON. Each image comes with its rank, counted from 1. The first images are as many as have the word, or
+        `FIRST`.
+
+        - highest: the images with the word, from the highest rank down.
+        - errors: the images without the word that are ranked among the first.
+        - misses: the images with the word that are not ranked among the first, from the lowest rank up.
+        - beside: other words that are far more frequent among the highest-ranked images than among all images, each
+          with the number of highest-ranked images that have it.
     """
     order = np.argsort(-scores[:, k], kind="stable")
     order = order[labels[order, k] >= 0]
@@ -130,8 +134,8 @@ def telling(w: np.ndarray, names: Sequence[str]) -> list[str]:
 def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a tile for each word that a method recognises better than chance, and the names of the other words.
 
-    words: see `words_of`. Tiles are ordered by the number of highest-ranked images that are right. The images of a tile
-    are pairs of a test image and whether it has the word.
+    words: see `words_of`. Tiles are ordered by the number of highest-ranked images that have the word. Each image of a
+    tile is a pair: the row of the test image, and whether it has the word.
     """
     by_word = {word["word"]: word["methods"][method] for word in words}
     recognised = [word for word, numbers in by_word.items() if numbers["recognised"]]
@@ -153,10 +157,11 @@ def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[
 
 
 def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]) -> pd.DataFrame:
-    """List labels that may be wrong: a word that may be missing on an image, or should not be there.
+    """List labels that may be wrong: an image may lack a word that it should have, or have a word by mistake.
 
-    If m images have the word, it may be missing on the images without it that are ranked among the first m, and wrong
-    on the images with it that are ranked behind these. The worst `LISTED` of each kind are listed for each word.
+    If m images have a word, then images without the word that are ranked among the first m may lack it, and images with
+    the word that are ranked lower may have it by mistake. For each word, the worst `LISTED` labels of each kind are
+    listed.
 
     Parameters
     ----------
@@ -185,7 +190,7 @@ def packed(numbers: np.ndarray) -> str:
 
 
 def packed_weights(weights: np.ndarray) -> str:
-    """Pack weights as signed bytes relative to the largest weight; a weight that is not zero does not become zero."""
+    """Pack weights as signed bytes relative to the largest weight. Non-zero weights do not become zero."""
     largest = np.abs(weights).max(initial=0.0)
     levels = np.rint(LEVELS_OF_WEIGHTS * weights / (largest or 1.0))
     return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
@@ -194,8 +199,8 @@ def packed_weights(weights: np.ndarray) -> str:
 def packed_scores(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
     """Pack the scores of some test images for every word, and their ranks among all test images, image by image.
 
-    scores: (n_test_images, n_words). A packed score counts standard deviations from the mean of its word, in steps of
-    1 / LEVELS, as a signed byte. A rank takes two bytes, or four if there are 2¹⁶ images or more.
+    scores: (n_test_images, n_words). A packed score is a signed byte: the distance from the word's mean, in steps of
+    1 / LEVELS of a standard deviation. A rank takes two bytes, or four if there are 2¹⁶ images or more.
     """
     spread = scores.std(axis=0)
     levels = LEVELS * (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1)
@@ -223,10 +228,13 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
     Returns
     -------
     dict
-        For JSON. brief: whether naming its features describes a document, which is so if X is sparse. features: names
-        of the features that any document shows. values: for each document, pairs of a place in `features` and the
-        value there, ordered by the value times the length of the feature's row of W. weights: the rows of W of these
-        features, see `packed_weights`.
+        For JSON:
+
+        - brief: True if X is sparse, so that a few names of features describe a document.
+        - features: names of the features that any document shows.
+        - values: for each document, pairs of an index into `features` and the feature's value, ordered by the value
+          times the length of the feature's row in W.
+        - weights: the rows of W for these features, see `packed_weights`.
     """
     size = np.linalg.norm(W, axis=1)
     largest: dict[int, list[tuple[int, float]]] = {}

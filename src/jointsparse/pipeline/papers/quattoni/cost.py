@@ -1,4 +1,4 @@
-"""Measure the seconds of projections and of training, and how they grow with the size of the problem.
+"""Measure the seconds that projections and training take, and how they grow with the size of the problem.
 
 Source: Quattoni et al. 2009, sec. 4.2. The paper claims O(dm log dm) for a projection with dm non-zero entries.
 """
