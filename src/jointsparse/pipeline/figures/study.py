@@ -1,6 +1,6 @@
 """Figures of a study's scores, each drawn from a table.
 
-No figure here belongs to a paper. Values that a paper states are passed as arguments, see `papers`.
+None of these figures belongs to a particular paper. Values that a paper states are passed as arguments; see `papers`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-APART = 10  # per cent of the axis between radii that are written beside a path
-MOST_ROWS = 400  # rows of a picture of weights, so that each row is at least a line of pixels
+APART = 10  # least distance between radii that are written next to a path, in per cent of the axis
+MOST_ROWS = 400  # most rows in a picture of weights, so that each row is at least one pixel high
 
 
 class Star(NamedTuple):
-    """A point that a paper states: its method, share of features, AUC, and label in the legend."""
+    """A result that a paper states: its method, fraction of features, AUC, and label in the legend."""
 
     method: str
     features: float
@@ -84,7 +84,7 @@ X_LABELS = {
 def _curves_and_lead(
     table: pd.DataFrame, beside: pd.DataFrame | None, x: str, y: str, metric: str, average: str, title: str
 ) -> Figure:
-    """Draw a curve of every method, and beside the curves the lead of the first method.
+    """Draw a curve for every method and, in a second panel, the first method's lead over the others.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _curves_and_lead(
     y : str
         Column of the curves.
     metric, average : str
-        The metric and the average of the differences that are drawn.
+        The metric, and the kind of average, of the differences that are drawn.
     title : str
         Title of the figure.
     """
@@ -124,7 +124,7 @@ def _curves_and_lead(
 
 
 def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
-    """Draw differences with their 95 % intervals; differences from several methods stand side by side."""
+    """Draw differences with their 95 % intervals; the markers of several other methods are drawn side by side."""
     others = list(rows["against"].unique())
     look = looks([*rows["method"], *others])
     axes.axhline(0, color="0.35", linewidth=1)
@@ -209,7 +209,7 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
         points = points[points["features"] > 0] if lowest < 1 else points
         share = points["features"].to_numpy()
         if share.size == 0 or (share.min() > 90 and np.ptp(share) < 1):
-            continue  # this method is not sparse, even if a few features of text have no weight by chance
+            continue  # this method is not sparse, even if a few text features happen to have no weight
         marked = apart(100 * np.log(share / lowest) / np.log(100 / lowest) if lowest < 1 else share, APART)
         offset = 6 if not sparse else -11  # radii of the first method stand above its markers, all others below
         _draw_path(axes, points, marked, offset, look[method] | {"label": label(method)})
@@ -243,7 +243,7 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
 
 
 def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs by method and radius: features in per cent, auc_weighted, half its interval, and the gap."""
+    """Average over runs for each method and radius: features in per cent, AUC with interval half-width, and gap."""
     by_radius = table.groupby(["method", "radius"])
     fits = by_radius[["features", "auc_weighted", "gap"]]
     # Runs may end their paths at different radii. A mean over fewer runs would make a step in the line.
@@ -258,7 +258,8 @@ def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
 def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float, look: dict[str, Any]) -> None:
     """Draw a path of radii with intervals.
 
-    marked: places whose radius is written. above: how many points above the marker it stands.
+    marked: indices of the points whose radius is written. above: how far above the marker the radius is written, in
+    typographic points.
     """
     axes.plot(points["features"], points["auc_weighted"], markersize=4, **look)
     low, high = points["auc_weighted"] - points["half"], points["auc_weighted"] + points["half"]

@@ -1,6 +1,6 @@
 """Panels, legends, axes and curves that all figures share, and the look of each method in figures and on pages.
 
-Figures import matplotlib inside the functions that draw, because the workflow asks for their tables and captions
+matplotlib is imported inside the functions that draw, because the workflow reads the tables and captions of figures
 whenever it starts.
 """
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-# The colours on white paper and on a dark page. Under simulated protanopia, deuteranopia and tritanopia the five of the
-# norms and the SVM stay at least 25 apart in CIELAB, they differ in grey, and have a contrast of 3 with the background.
-# The style sheet repeats the first of each pair as C0 to C7.
+# The colours on white paper and on a dark page. The five colours for the norms and the SVM stay at least 25 apart in
+# CIELAB under simulated protanopia, deuteranopia and tritanopia, differ in grey, and have a contrast of at least 3 with
+# the background. The style sheet repeats the first of each pair as C0 to C7.
 PALETTE = {
     "l1inf": ("#16347f", "#a9c1ff"),
     "l1": ("#c94200", "#e8743b"),
@@ -51,12 +51,12 @@ OTHERS = (
     (_C[5], ">", "--"),
     (_C[6], "p", ":"),
 )
-NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # further norms take turns in OTHERS
-NORM_NAMES = {"l1inf": "l1,∞", "l12": "l1,2"}  # what people call a norm; other norms go by their own names
-# How much lighter than the norm's colour a loss is, and which part of its marker is filled, in the order of the losses.
+NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # further norms share the looks in OTHERS
+NORM_NAMES = {"l1inf": "l1,∞", "l12": "l1,2"}  # names for readers; other norms go by their names in the code
+# For each loss, in order: how much lighter than the norm's colour it is drawn, and which part of its marker is filled.
 SHADES = ((0.0, "full"), (0.3, "bottom"), (0.5, "none"), (0.3, "left"), (0.5, "top"))
-# Algorithms in a row share a look, because no figure shows two of them. "tree" stands beside "projection" and
-# "stochastic" because it computes their projections.
+# Algorithms in the same row share a look, because no figure shows two of them. "tree" shares the row of "projection"
+# and "stochastic" because it computes their projections.
 SHARING = (
     ("newton", "batch"),
     ("sort", "entropic", "coordinate-descent"),
@@ -71,7 +71,7 @@ STATED: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}  #
 
 
 def label(method: str) -> str:
-    """Return what people call a method of a study, a norm or an algorithm.
+    """Return the label that readers see for a method of a study, a norm or an algorithm.
 
     >>> label("hinge-l1inf"), label("logistic-l12"), label("l12"), label("svm-l2"), label("line-search")
     ('l1,∞', 'l1,2 (logistic)', 'l1,2', 'linear SVM', 'line-search')
@@ -88,8 +88,8 @@ def label(method: str) -> str:
 def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the colour, marker and dashes of each method, as keywords of `Axes.plot`.
 
-    A method `loss-norm` has the look of its norm, made lighter by its loss. Algorithms in `NAMED` have a look of their
-    own. All other methods take turns in `OTHERS`, in the order of their names.
+    A method named `loss-norm` has the look of its norm, in a lighter colour that depends on its loss. Algorithms in
+    `NAMED` have looks of their own. All other methods take turns with the looks in `OTHERS`, sorted by name.
     """
     from matplotlib.colors import to_hex, to_rgb
 
@@ -117,7 +117,7 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the looks of the methods of a table, in its order. The first method is drawn on top."""
+    """Return the looks of the methods in a table, in the order of the table. The first method is drawn on top."""
     look = looks(table["method"])
     return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
 
@@ -135,7 +135,7 @@ class Drawing(NamedTuple):
     table : str
         Name of the table that the figure shows.
     function : function
-        Draws the figure of its table.
+        Draws the figure from its table.
     beside : str
         Name of a second table, which the figure shows if a study has it; empty for none.
     place : str
@@ -152,7 +152,7 @@ class Drawing(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """The first paragraph of the function's docstring, and the place."""
+        """The first paragraph of the function's docstring, followed by the place."""
         text = " ".join(str(self.function.__doc__).split("\n\n")[0].split())
         return f"{text[:-1]} ({self.place})." if self.place else text
 
@@ -167,7 +167,7 @@ def canvas(
     width : float
         Width in inches.
     height : float
-        Height in inches, without that of the legend, which `legend` adds.
+        Height in inches, without the legend; `legend` adds the height of the legend.
     panels : int
         Number of panels in each row.
     rows : int
@@ -193,7 +193,7 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
     width : float
         Width of the figure in inches.
     height : float
-        Height of each row in inches, without that of the legend, which `legend` adds.
+        Height of each row in inches, without the legend; `legend` adds the height of the legend.
     """
     columns, rows = min(columns, n), ceil(n / columns)
     figure, panels = canvas(width, 0.4 + height * rows, columns, rows)
@@ -203,7 +203,7 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
 
 
 def entry(label: str, **look: Any) -> Line2D:
-    """Return a legend entry for the lines of all methods, grey unless the look says otherwise."""
+    """Return a legend entry that stands for the lines of all methods. It is grey unless `look` has another colour."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **{"color": "0.35", "label": label} | look)
@@ -217,7 +217,7 @@ def heading(figure: Figure, text: str) -> None:
 
 
 def legend(figure: Figure, *more: Any) -> None:
-    """Draw a legend below the axes, with each labelled line once and the additional entries.
+    """Draw a legend below the axes, with one entry per label, and with the additional entries `more`.
 
     The figure grows by the height of the legend.
     """
@@ -229,9 +229,9 @@ def legend(figure: Figure, *more: Any) -> None:
 
 
 def _columns(lengths: list[int], width: float) -> int:
-    """Return how many columns of a legend fit side by side. lengths, width: in letters; columns fill one by one."""
+    """Return how many columns of a legend, filled one by one, fit side by side. lengths, width: in letters."""
     for columns in range(min(4, len(lengths)), 1, -1):
-        # The line beside the labels of a column and the gaps around it are as wide as 9 letters.
+        # The line next to the labels of a column and the gaps around it are as wide as 9 letters.
         if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
             return columns
     return 1
@@ -252,7 +252,7 @@ def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> 
         Largest number of tick labels.
     """
     sizes = sorted(set(sizes))
-    ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # against rounding
+    ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # less, against rounding
     axes.set(xscale="log", xlabel=label)
     axes.set_xticks([sizes[i] for i in ticks], [short(sizes[i]) for i in ticks])
     axes.set_xticks([], minor=True)
@@ -271,10 +271,10 @@ def short(number: float) -> str:
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic if any value is positive; other values are left out.
+    """Make an axis logarithmic if any value is positive; values that are not positive are left out.
 
-    An axis of less than two decades has ticks at 1, 2 and 5 times powers of ten: powers of ten alone would be too few,
-    and the default labels of all ticks between them overlap.
+    An axis of less than two decades has ticks at 1, 2 and 5 times powers of ten. Powers of ten alone would be too few,
+    and matplotlib's default labels for the ticks between them would overlap.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -291,7 +291,7 @@ def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
 
 
 def few_ticks(axes: Axes, most: int = 4) -> None:
-    """Draw at most this many intervals on a linear x axis from 0, with short labels."""
+    """Divide a linear x axis that starts at 0 into at most `most` intervals, with short tick labels."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axes.xaxis.set_major_locator(MaxNLocator(most))
@@ -299,7 +299,7 @@ def few_ticks(axes: Axes, most: int = 4) -> None:
 
 
 def apart(values: Sequence[float] | np.ndarray, distance: float) -> list[int]:
-    """Return the places of the first value and of each value at least this far from the last one that was kept."""
+    """Return the indices of the first value, and of each value at least `distance` from the last one that was kept."""
     kept = [0]
     for i, value in enumerate(values):
         if i and abs(value - values[kept[-1]]) >= distance:
@@ -327,11 +327,11 @@ def curve(
     rows : DataFrame
         The rows of one method.
     x : str
-        Column of the x axis; its mean over the rows of a point is drawn.
+        Column of the x axis. Its mean over the rows of a point is drawn.
     y : str
         Column of the y axis.
     by : str
-        Column with one value for each point.
+        Column whose values distinguish the points.
     scale : float
         Factor of y, such as 100 for per cent.
     band : bool
@@ -347,7 +347,7 @@ def curve(
 
 
 def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
-    """Return the legend entry for the bands of `curve`; a single run has none."""
+    """Return the legend entry for the bands of `curve`, or no entry for a single run."""
     from matplotlib.patches import Patch
 
     runs = table["run"].nunique()
@@ -372,22 +372,22 @@ def growth_line(axes: Axes, x: pd.Series, seconds: pd.Series, growth: pd.Series)
 
 
 def median_of(table: pd.DataFrame) -> str:
-    """Say how many repeats the seconds are the median of."""
+    """Say over how many repeats the median of the seconds was taken."""
     return "a median of " + " to ".join(f"{n:g}" for n in sorted({table["repeats"].min(), table["repeats"].max()}))
 
 
 def percent(part: float) -> str:
-    """Format a fraction in per cent with two digits, or with all digits before the point."""
+    """Format a fraction in per cent, with two significant digits or all digits before the decimal point."""
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 
 def plain(text: Any, longest: int = 40) -> str:
-    """Return a word or name as matplotlib can draw it: on one line, shortened, and with its dollar signs escaped."""
+    """Return a word or name in a form that matplotlib can draw: on one line, shortened, with dollar signs escaped."""
     line = " ".join(str(text).split())
     line = line if len(line) <= longest else line[: longest - 1] + "…"
     return line.replace("$", r"\$")
 
 
 def nothing(axes: Axes, why: str) -> None:
-    """Write into the middle of empty axes why they are empty."""
+    """Write the reason why axes are empty into their middle."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")
