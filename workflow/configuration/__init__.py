@@ -1,1 +1,1 @@
-"""config.yaml: read safely, checked with one clear line per mistake, and turned into studies, tables and files."""
+"""Read config.yaml safely, report each mistake in one clear line, and derive the studies, tables and files of a run."""

@@ -34,7 +34,7 @@ TYPES = {
     "array": "a list",
     "object": "a block of keys",
 }
-EXPECTED = {  # by keyword of the schema; {} is replaced by the keyword's value
+EXPECTED = {  # by schema keyword; {} is replaced by the keyword's value
     "minLength": "a text that is not empty",
     "minimum": "at least {}",
     "maximum": "at most {}",
@@ -88,7 +88,7 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
 
 
 def _check_final(own: dict[str, Any], where: str) -> None:
-    """Raise ConfigError if a block `final` has keys that have no effect beside `study`."""
+    """Raise ConfigError if a block `final` has keys that have no effect when `study` is given, too."""
     final = own.get("final", {})
     idle = [key for key in final if key not in ("study", "norm")] if "study" in final else []
     advice = "write it into the study, or replace study by like, which takes the settings without running the study"
@@ -96,7 +96,7 @@ def _check_final(own: dict[str, Any], where: str) -> None:
 
 
 def _check_learns(entry: dict[str, Any], own: dict[str, Any], where: str) -> None:
-    """Raise ConfigError unless a final fit can learn from the study that the block `final` names."""
+    """Raise ConfigError unless a final fit can use the study that is named in the block `final`."""
     study = entry["final"]["study"]
     able = [
         name
@@ -111,7 +111,7 @@ def _check_learns(entry: dict[str, Any], own: dict[str, Any], where: str) -> Non
 
 
 def _check_compare(config: dict[str, Any]) -> None:
-    """Raise ConfigError if `compare` adds no study to the studies of the chosen datasets."""
+    """Raise ConfigError if `compare` does not add any study to the studies of the chosen datasets."""
     more, run = datasets_of(config | {"compare": False}), chosen_datasets(config)
     require(
         not config.get("compare") or any(more[name]["settings"] for name in run),
@@ -143,7 +143,7 @@ def _check_folders(names: Iterable[str], where: str) -> None:
 
 
 def _check_extractor(own: dict[str, Any], extractor: str, where: str) -> None:
-    """Raise ConfigError if a block `features`, or a dataset's own part of it, has options of another extractor."""
+    """Raise ConfigError if a block `features`, also within a dataset's entry, has options of another extractor."""
     takes = pick("features", extractor).TAKES
     for option in own.get("options", {}):
         require(
@@ -154,9 +154,9 @@ def _check_extractor(own: dict[str, Any], extractor: str, where: str) -> None:
 
 
 def _check_idle(own: dict[str, Any], idle: Iterable[tuple[str, str]], where: str) -> None:
-    """Raise ConfigError if a block itself has a setting that has no effect. Inherited settings are accepted.
+    """Raise ConfigError if a block itself contains a setting without effect. Inherited settings are accepted.
 
-    idle: the path of each setting without effect, and what would give it an effect.
+    idle: the path of each setting without effect, and the change that would give it an effect.
     """
     for path, advice in idle:
         value: Any = own
@@ -166,7 +166,7 @@ def _check_idle(own: dict[str, Any], idle: Iterable[tuple[str, str]], where: str
 
 
 def _idle_in_dataset(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the settings of a dataset's entry that have no effect, and what would give them an effect."""
+    """Yield the settings without effect in a dataset's entry, each with the change that would give it an effect."""
     offered = pick("datasets", entry["loader"]).OFFERS
     if offered != "pictures":
         for_pictures = f"it is for datasets of pictures, and the loader {entry['loader']} reads none"
@@ -193,7 +193,7 @@ def _idle_in_dataset(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _idle_in_study(block: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the optional settings of a study that have no effect, and what would give them an effect."""
+    """Yield the optional settings without effect in a study, each with the change that would give it an effect."""
     if block["kind"] == WORDS:
         norms = [norm for norm in names_of("norms") if pick("norms", norm).SPARSE]
         on_paths = {
@@ -329,7 +329,7 @@ def _check_methods(block: dict[str, Any], where: str) -> None:
 
 
 def _known(_: Any, what: str, got: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
-    """Implement the keyword `known` of the schema: the value is the name of a plug-in, kind, figure or claim."""
+    """Implement the schema keyword `known`: the value must be the name of a plug-in, kind, figure or claim."""
     others = {"kinds": [WORDS, *names_of("experiments")], "figures": [*FIGURES], "claims": [*CLAIMS]}
     names = others[what] if what in others else names_of(what)
     if removal := removal_of(what, got):
@@ -339,7 +339,7 @@ def _known(_: Any, what: str, got: Any, __: Any) -> Iterator[jsonschema.Validati
 
 
 def _type(validator: Any, types: Any, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
-    """Implement the keyword `type`, and refuse markup in every text."""
+    """Implement the schema keyword `type`, and refuse markup in every text."""
     if isinstance(value, str) and MARKUP.search(value):
         yield jsonschema.ValidationError("", validator="markup", validator_value=None)
     yield from jsonschema.Draft202012Validator.VALIDATORS["type"](validator, types, value, schema)
@@ -347,7 +347,7 @@ def _type(validator: Any, types: Any, value: Any, schema: Any) -> Iterator[jsons
 
 TYPE_CHECKER = jsonschema.Draft202012Validator.TYPE_CHECKER.redefine_many(
     {
-        # 10.0 is refused as a whole number: file names and array sizes are made from the value.
+        # 10.0 is not accepted as an integer, because file names and array sizes are made from the value.
         "integer": lambda _, value: isinstance(value, int) and not isinstance(value, bool),
         "number": lambda _, value: (
             isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
@@ -361,7 +361,7 @@ Validator = jsonschema.validators.extend(
 
 @cache
 def _schema(file: Path) -> Any:
-    """Return the validator of the schema in a file."""
+    """Return a validator for the schema in a file."""
     # PyYAML's compiled loader, if there is one.
     keys = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(file.read_text(encoding="utf-8")).get_single_data()
     return Validator(keys | {"$schema": None})  # without the name, for which jsonschema would use its own keywords
@@ -375,7 +375,7 @@ def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:
 
 
 def _sentence(error: Any) -> str:
-    """Return a sentence that says what is wrong. error: a ValidationError, each of whose attributes may be unset."""
+    """Return a sentence that says what is wrong. error: a ValidationError, any attribute of which may be unset."""
     if error.validator == "additionalProperties":
         known = sorted(error.schema.get("properties", {}))
         unknown = next(key for key in error.instance if key not in known)

@@ -1,4 +1,4 @@
-"""The library files that decide the numbers of a stage, each with a hash of its content."""
+"""The library files that determine the results of a stage, each with a hash of its content."""
 
 import ast
 import hashlib
@@ -14,13 +14,13 @@ from jointsparse.pipeline.provenance import records
 from jointsparse.registry import ROOMS, room
 
 PACKAGE = Path(jointsparse.__file__).parent  # the folder of the library
-# The hash and the imported names of each file, by the file's look (size and dates): from this process, and from an
-# earlier one.
+# The hash and the imported names of each file. The key has the file's size and dates. Entries come from this process or
+# from an earlier one.
 _seen, _before = dict[str, list[Any]](), dict[str, list[Any]]()
 
 
 def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
-    """Return lines such as "norms/l1inf.py 3f9a…", one per file and per library file that it imports, directly or not.
+    """Return lines such as "norms/l1inf.py 3f9a…", one per file and per library file that it imports, even indirectly.
 
     files: names of library files in the package ("norms/l1inf.py"), or paths of scripts. Imports are not followed into
     the dictionaries of plug-ins, because the rules name the plug-ins that a stage uses.
@@ -46,25 +46,26 @@ def params_of(
     *files: str | Path,
     **picked: str | Callable[[Any], str],
 ) -> list[str | Callable[[Any], str]]:
-    """Return the params of a rule that change with its code: one line per file that can change its results.
+    """Return the rule params that change with the rule's code: one line per file that can change its results.
 
     Parameters
     ----------
     scripts : path
         The folder of scripts.
     plug_in_files : mapping
-        The library file of each plug-in, by room.
+        The library file of each plug-in, by room (such as "norms").
     script : str
         The name of the rule's script.
     *files : str or path
-        Further library files that the script does not import, or paths of modules beside the script.
+        Further library files that the script does not import, or paths of modules in the script's folder.
     **picked : str or function
-        By room: the plug-in that the script picks, or a function that returns its name for the wildcards of a job.
+        For a room: the name of the plug-in that the script uses, or a function that returns this name for the wildcards
+        of a job.
 
     Returns
     -------
     list of str or function
-        Each file that only some plug-ins need is a param of its own. This param is empty for jobs that pick another
+        A file that only some plug-ins need is a param of its own. This param is empty for jobs that use another
         plug-in, so that a dry run names only the edited file.
     """
     params: list[str | Callable[[Any], str]] = [*code_of(scripts / f"{script}.py", *files)]
@@ -79,7 +80,7 @@ def params_of(
 
 
 def _if_needed(line: str, lines_of: Mapping[str, list[str]], name: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a param that is the line for jobs whose plug-in needs the file, and empty for other jobs."""
+    """Return a param whose value is the line for jobs whose plug-in needs the file, and empty for all other jobs."""
     return lambda w: line if line in lines_of[name(w)] else ""
 
 
@@ -108,12 +109,12 @@ def _read(path: Path) -> list[Any]:
 
 
 def recall(file: str | Path) -> None:
-    """Load what an earlier process found in the files of the library; see `keep`."""
+    """Load the hashes and imports of library files that an earlier process has saved; see `keep`."""
     _before.update(records.read_json(file))
 
 
 def keep(file: str | Path) -> None:
-    """Save what was found in the files of the library for later processes, if the file can be written."""
+    """Save the hashes and imports of library files for later processes, if the file can be written."""
     if _seen != _before:
         with suppress(OSError):
             records.write_json(file, _seen)
@@ -124,7 +125,7 @@ def _modules(path: Path) -> Iterator[str]:
     todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))] if path.suffix == ".py" else []
     while todo:
         node = todo.pop()
-        # ast.walk would also enter expressions, which takes most of its time.
+        # ast.walk would also enter expressions, which would take most of the time.
         todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.excepthandler)]
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
@@ -134,7 +135,7 @@ def _modules(path: Path) -> Iterator[str]:
 
 @cache
 def _file_of(package: Path, module: str) -> tuple[str, ...]:
-    """Return the file of a module, or nothing for names from elsewhere, dictionaries of plug-ins and empty packages."""
+    """Return the file of a module; nothing for foreign modules, dictionaries of plug-ins and empty packages."""
     library, _, inside = module.partition(".")
     file = inside.replace(".", "/")
     own = package / file / "__init__.py"

@@ -1,4 +1,4 @@
-"""config.yaml as a file: it must be plain YAML without surprises, which is checked before Snakemake reads it."""
+"""Check that the file config.yaml is plain YAML without surprises, before Snakemake reads it."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ import yaml
 # Limits that no file written by hand reaches, and beyond which Snakemake needs hours or all memory.
 MOST_BYTES = 1_000_000
 DEEPEST_NESTING = 50
-# For each YAML type, the form of a value that means what it looks like. Refused are numbers that YAML reads as octal,
-# hexadecimal or minutes, or that are too long, dates, signs with a special meaning, and lone surrogates.
+# For each YAML type, a pattern for values that mean what they look like. It excludes numbers that YAML reads as octal,
+# hexadecimal or minutes, numbers that are too long, dates, characters with a special meaning, and lone surrogates.
 PLAIN = {"int": "[-+]?(0|[1-9][0-9_]{,18})", "float": "[^:]*", "str": "[^\ud800-\udfff]*", "null": ".*", "bool": ".*"}
 
 
@@ -26,10 +26,10 @@ class Surprise(yaml.MarkedYAMLError):
 def check_file(path: Path) -> None:
     """Raise ConfigError with one line if a file is not plain YAML, or if YAML would misread it.
 
-    Refused are
+    These are refused:
 
-    - a repeated key, of which YAML would keep the last;
-    - values that are not what they look like (see `PLAIN`);
+    - repeated keys, for which YAML would keep only the last value;
+    - values that do not mean what they look like (see `PLAIN`);
     - aliases and deep nesting, which can expand beyond any memory;
     - tags and templates (`__use_yte__`), which run code.
     """
@@ -57,7 +57,7 @@ def check_file(path: Path) -> None:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """A loader of the nodes of one document, which raises Surprise at the first node that is not plain."""
+    """A loader for the nodes of a single document, which raises Surprise at the first node that is not plain."""
 
     depth = 0  # open blocks and lists
 

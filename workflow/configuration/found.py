@@ -1,9 +1,9 @@
 """Values that the user's process computes once for the processes of its jobs.
 
 Snakemake reads the rules again in the process of every job. A few values that the rules need take long to compute: the
-declarations of plug-ins (a second, because plug-ins import all their dependencies), and checksums of raw files (minutes
-for large files). The user's process stores these values in an environment variable, which the processes of its jobs
-inherit. A job that inherits no value computes it.
+declarations of plug-ins (a second, because plug-ins import all their dependencies), and the checksums of raw files
+(minutes for large files). The user's process stores these values in an environment variable, which the processes of its
+jobs inherit. A job that does not inherit a value computes it.
 """
 
 import json
@@ -31,7 +31,7 @@ class Found:
         self._values = {} if fresh else json.loads(environment.get(VARIABLE, "{}"))
 
     def value(self, name: str, find: Callable[[], T]) -> T:
-        """Return the value of this name, and compute it by `find` if no process has done so."""
+        """Return the value with this name. If no process has computed it yet, compute it by `find`."""
         if name not in self._values:
             self._values[name] = find()
             self._environment[VARIABLE] = json.dumps(self._values)

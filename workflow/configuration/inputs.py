@@ -30,7 +30,7 @@ class Inputs:
         return self.shards(w.dataset, "histograms" if self.run.counts_words(w.dataset) else "embeddings", "npz")
 
     def features(self, w: StudyWildcards) -> Features:
-        """Return the features that a study learns from: those in its basis, its similarities, or the given ones."""
+        """Return the features that a study learns from: features in a basis, similarities, or the given features."""
         for kind, ending in (("basis", "npy"), ("similarities", "npz")):
             if self.run.study(w).get(kind):
                 return f"results/{w.dataset}/{w.study}/{kind}/features.{ending}"
@@ -45,7 +45,7 @@ class Inputs:
         return [f"results/{w.dataset}/{w.study}/tasks/run{run}.npz" for run in self.run.runs(w)]
 
     def tables_of_tasks(self, w: StudyWildcards) -> list[str]:
-        """Return the tables with the sizes of the training sets in each run."""
+        """Return the tables of training set sizes, one for each run."""
         return [f"results/{w.dataset}/{w.study}/tables/tasks_run{run}.csv" for run in self.run.runs(w)]
 
     def sweeps(self, w: StudyWildcards) -> list[str]:
@@ -72,7 +72,7 @@ class Inputs:
         return [self.run.table_file(w, name) for name in sorted(shown & set(tables_of(block)))]
 
     def left_out(self, w: DatasetWildcards) -> list[str]:
-        """Return the table of what a dataset leaves out, or nothing if its experiments draw their samples."""
+        """Return the table of the data that a dataset leaves out, or nothing if its experiments draw their samples."""
         return [] if self.run.offers[w.dataset] == "drawn" else [f"results/{w.dataset}/left_out.csv"]
 
     def final(self, w: DatasetWildcards) -> dict[str, Features]:
@@ -87,7 +87,7 @@ class Inputs:
         return files | ({"basis": f"{study.folder}/basis/basis.npz"} if self.run.study(study).get("basis") else {})
 
     def model(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return the files that the saved model of a dataset is made of: all final fits, one of which is saved."""
+        """Return the files from which a dataset's saved model is made, including all final fits; one fit is saved."""
         fits = [f"results/{w.dataset}/final/{norm}" for norm in final_norms(self.run.dataset(w))]
         endings = {"models": "skops", "scores": "npz", "tables": "csv"}
         files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in endings.items()}

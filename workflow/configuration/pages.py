@@ -1,4 +1,4 @@
-"""The files and values that the pages of a run are made of: a page for each dataset, and one with the verdicts."""
+"""The files and values from which a run's pages are made: a page for each dataset, and a page with the verdicts."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class Pages:
         self.run, self.inputs = run, inputs
 
     def judged(self, w: DatasetsWildcards) -> list[dict[str, Any]]:
-        """Return the studies with claims, each with the tables that decide its claims and their origin."""
+        """Return the studies with claims, each with the tables that decide its claims and these tables' origin."""
         from jointsparse.pipeline.papers.verdicts import CLAIMS  # imported here to save time in jobs that judge nothing
 
         judged = []
@@ -43,13 +43,13 @@ class Pages:
         return [file for study in self.judged(w) for file in study["tables"]]
 
     def claims(self, w: DatasetWildcards) -> list[str]:
-        """Return the verdicts of this run, or of the page's dataset alone if the dataset is not part of this run."""
+        """Return the files of this run's verdicts, or of the dataset's own verdicts if the run does not include it."""
         datasets = self.run.chosen if w.dataset in self.run.chosen else [w.dataset]
         folder = f"results/claims/{joined(datasets)}"
         return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.run.has_claims(datasets) else []
 
     def studies(self, w: DatasetWildcards) -> list[dict[str, Any]]:
-        """Return what a page shows of each study: its files, by their content, and its figures with captions."""
+        """Return for each study on a dataset's page its files, by their content, and its figures with captions."""
         return [self._study(study) for study in self.run.studies_of([w.dataset])]
 
     def _study(self, study: Study) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Pages:
         }
 
     def pictures(self, w: DatasetWildcards) -> dict[str, dict[str, list[str]]]:
-        """Return for each study the pictures that show each of its tables."""
+        """Return for each table of each study the pictures that show it."""
         return {study.study: self._pictures(study) for study in self.run.studies_of([w.dataset])}
 
     def _pictures(self, study: Study) -> dict[str, list[str]]:
@@ -94,12 +94,12 @@ class Pages:
         files |= only(self.inputs.final(w), "labels", "words") | only(self.inputs.model(w), "images", "features")
         files |= {name: f"results/{w.dataset}/{name}.csv" for name in ("norms", "thresholds")}
         study = self.run.final_study(w)
-        if study.study in self.run.dataset(w)["settings"]:  # no other job gathers the warnings of such a study
+        if study.study in self.run.dataset(w)["settings"]:  # no other job gathers the warnings of this study
             files["odd_features"] = f"{study.folder}/tables/odd_features.csv"
         return files
 
     def files(self, w: DatasetWildcards) -> list[str]:
-        """Return all files that the page of a dataset is made of, except for the verdicts."""
+        """Return all files from which the page of a dataset is made, except for the verdicts."""
         files = [file for study in self.studies(w) for several in study["files"].values() for file in several]
         offer = self.run.offers[w.dataset]
         names = [] if offer == "drawn" else ["images.parquet", "captions.parquet", "left_out.csv"]

@@ -18,7 +18,7 @@ def in_report(file: str, category: str, shows: str, caption: str = "", **labels:
     category : str
         The part of the report.
     shows : str
-        What the output is. The report shows this text in the row of the output, beside its dataset and study.
+        What the output is. The report shows this text in the output's row, next to its dataset and study.
     caption : str
         A file in `workflow/report` without its suffix; by default the name of the output.
     **labels : str

@@ -1,7 +1,8 @@
 """The memory and the minutes that a job requests from a cluster, by its rule and the largest file that it reads.
 
-Both are straight lines just above the measurements (`benchmarks/resources.csv`, by `benchmarks/resources.py`), and
-grow with each attempt. `tests/pipeline/test_resources.py` states how far above.
+Both are linear functions of the file's size that lie just above the measurements in `benchmarks/resources.csv`, which
+`benchmarks/resources.py` has collected. They grow with each attempt. `tests/pipeline/test_resources.py` checks how far
+above the measurements they are.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from configuration.file import ConfigError
 
 SNAKEMAKE = 350  # MB of the two Snakemake processes that start a job on its node
 LARGE_MB = 300  # larger than any measured file; from here on minutes grow with the size
-# By rule, or rule and norm: MB, MB per MB of the largest file, and minutes (at least twice the measured time).
+# For each rule, or rule and norm: MB, MB per MB of the largest file, and minutes (at least twice the measured time).
 # fmt: off
 NEEDS = {
     "read_images": (3500, 0, 30),  # a single odd picture may take 3 GiB, and with less memory it would be left out
@@ -37,7 +38,7 @@ BY_SHARD = ("fit_basis", "inspect_features")  # rules that hold only one shard i
 
 
 def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:
-    """Return the MB of the largest file. Files that do not exist yet count as empty. joined: add up all shards."""
+    """Return the size of the largest file in MB. Missing files count as empty. joined: count all shards as one file."""
     sizes = Counter[Path]()
     for file in filter(Path.is_file, map(Path, files)):
         sizes[file.parent if joined and file.parent.name == "histograms" else file] += file.stat().st_size
@@ -45,20 +46,20 @@ def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:
 
 
 def megabytes(rule: str, norm: str, read_mb: float) -> int:
-    """Return the MB that a job uses at most, including Snakemake."""
+    """Return the most memory in MB that a job may use, including Snakemake's processes."""
     base, for_each, _ = _needs(rule, norm)
     return round(SNAKEMAKE + base + for_each * read_mb)
 
 
 def minutes(rule: str, norm: str, read_mb: float) -> int:
-    """Return the minutes that a job takes at most, on a node half as fast as the machine of the measurements."""
+    """Return the most minutes that a job may take on a node half as fast as the machine of the measurements."""
     return round(_needs(rule, norm)[2] * max(1.0, read_mb / LARGE_MB))
 
 
 def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., int]]:
     """Return the resources of every rule, as functions that Snakemake calls with the wildcards and inputs of a job.
 
-    raw_files: returns the raw files of the dataset of a job. They are used for jobs without inputs.
+    raw_files: returns the raw files of a job's dataset, whose sizes are used for jobs without inputs.
     """
 
     def times_attempt(number: Callable[[str, str, float], int], by_shard: Sequence[str]) -> Callable[..., int]:
@@ -73,7 +74,7 @@ def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., 
 
 
 def require_cores(settings: Any) -> None:
-    """Raise ConfigError if a number of parallel processes is below 1, because Snakemake would wait forever.
+    """Raise ConfigError if the number of cores or jobs is below 1, because Snakemake would wait forever.
 
     settings: Snakemake's resource settings.
     """
@@ -84,7 +85,7 @@ def require_cores(settings: Any) -> None:
 
 
 def _needs(rule: str, norm: str) -> tuple[float, float, int]:
-    """Return the measured needs of a rule and norm. A norm that was not measured gets the largest needs of any norm.
+    """Return the measured needs of a rule and norm. A norm without measurements gets the largest needs of any norm.
 
     All rules that repeat an experiment share one entry.
     """

@@ -33,7 +33,7 @@ Block = dict[str, Any]
 
 
 class Run:
-    """The datasets and studies of a run, and everything that its rules look up by the wildcards `w` of a job.
+    """The datasets and studies of a run, and everything that the rules look up by the wildcards `w` of a job.
 
     Parameters
     ----------
@@ -47,17 +47,18 @@ class Run:
     config : dict
         The configuration. For a quick run (`quick`), it also contains the entries of the reduced datasets.
     chosen : list of str
-        The datasets that the run is about.
+        Names of the datasets to run.
     datasets : dict
-        Every dataset's entry in full.
+        The full entry of every dataset, by name.
     offers : dict
-        What each dataset offers: "pictures", "samples", or "drawn" if its experiments draw their samples themselves.
+        For each dataset, the kind of its data: "pictures", "samples", or "drawn" if its experiments draw their own
+        samples.
     files : dict
-        The library file of each plug-in, by room.
+        The library file of each plug-in, by room (such as "norms").
     tables : dict
         The tables of each experiment, and the folder of each table.
     repeated, measured : lists of str
-        The experiments that are repeated with new draws, and the experiments that measure seconds once.
+        The experiments that are repeated with new draws, and the experiments that are run once to measure seconds.
     """
 
     def __init__(self, config: Block, found: Found) -> None:
@@ -95,7 +96,7 @@ class Run:
                 require(file and os.path.isfile(file), said, f"datasets.{name}.features.options")
 
     def offering(self, offer: str) -> list[str]:
-        """Return the datasets with this offer: "pictures", "samples", or "drawn"."""
+        """Return the datasets whose data are of this kind: "pictures", "samples", or "drawn"."""
         return [name for name, offered in self.offers.items() if offered == offer]
 
     def studies_of(self, datasets: Iterable[str]) -> list[Study]:
@@ -111,7 +112,7 @@ class Run:
         return any(self.study(study)["claims"] for study in self.studies_of(datasets))
 
     def settings(self, w: DatasetsWildcards) -> Block:
-        """Return the part of the configuration that a run on the datasets of a job uses."""
+        """Return the part of the configuration that is used by a run on a job's datasets."""
         return settings_of(self.config, self.datasets, split(w))
 
     # Datasets
@@ -129,7 +130,7 @@ class Run:
         return self.dataset(w)["options"]
 
     def features(self, w: DatasetWildcards) -> Block:
-        """Return the block `features` of a dataset, with the dataset's own values."""
+        """Return the block `features` with the values that a dataset overrides."""
         return self.dataset(w)["features"]
 
     def features_of_pictures(self, w: DatasetWildcards) -> Block | None:
@@ -141,11 +142,11 @@ class Run:
         return self.features(w)["extractor"]
 
     def named(self, w: DatasetWildcards) -> str:
-        """Return the name of a dataset in the settings, which have no entry for the reduced dataset of a quick run."""
+        """Return the name of a dataset in config.yaml, which has no entries for the reduced datasets of quick runs."""
         return w.dataset.removesuffix("-quick") if self.quick else w.dataset
 
     def drawn(self, w: DatasetWildcards) -> list[int | None]:
-        """Return how many samples of a dataset to draw and the seed, or None twice if all samples are used."""
+        """Return how many samples of a dataset to draw, and the seed; both are None if all samples are used."""
         entry = self.dataset(w)
         return [entry["most_samples"], self.config["seed"]] if "most_samples" in entry else [None, None]
 
@@ -154,9 +155,9 @@ class Run:
         return self.raw_of(w.dataset)
 
     def raw_of(self, name: str) -> Block:
-        """Return the raw files of a dataset by name, and a digest of their contents; see `records.checksums`.
+        """Return the raw files of the dataset with this name, and a digest of their contents; see `records.checksums`.
 
-        A job that has these values as a param reruns if the contents change, and not if only dates change.
+        A job that has these values as a param is run again if the contents change, but not if only the dates change.
         """
         paths, cache = raw_files(name, self.datasets[name]), f"results/{name}/records/raw_files.json"
 
@@ -190,7 +191,7 @@ class Run:
         return {"path": file, "digest": self._found.value(f"network {file}", digest)}
 
     def vocabularies(self, w: DatasetWildcards, *keys: str) -> dict[str, Block]:
-        """Return the vocabularies that the studies of a dataset use, with only these of their keys."""
+        """Return the vocabularies that the studies of a dataset use, each reduced to the given keys."""
         entry = self.dataset(w)
         studies = [*entry["studies"].values(), *entry["settings"].values()]
         used = {block["vocabulary"] for block in studies if "vocabulary" in block}
@@ -216,7 +217,7 @@ class Run:
         return without(self.study(w), "kind", "runs", "figures", "claims")
 
     def runs(self, w: StudyWildcards) -> list[int]:
-        """Return the numbers of the runs of a study, from 1."""
+        """Return the run numbers of a study, which start at 1."""
         return list(range(1, self.study(w)["runs"] + 1))
 
     def vocabulary(self, w: StudyWildcards) -> str | None:
@@ -238,7 +239,7 @@ class Run:
         return sizes_of(self.study(w))
 
     def at_size(self, w: StudyWildcards) -> int:
-        """Return the size of the training sets that figures for a single size show.
+        """Return the training set size that figures for a single size show.
 
         If there are no training sets of this size, the figures show the next smaller size.
         """
@@ -257,7 +258,7 @@ class Run:
         return self.study(w)["methods"][f"{w.loss}-{w.norm}"]
 
     def table_file(self, w: StudyWildcards, name: str) -> str:
-        """Return the file of a table of a study. Measured seconds are in a folder of their own."""
+        """Return the file of a study's table. Tables of measured seconds have a folder of their own."""
         return f"results/{w.dataset}/{w.study}/{tables_of(self.study(w))[name]}/{name}.csv"
 
     def captions(self, w: StudyWildcards) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Datasets and studies of the configuration: their blocks, their tables and the files that they are read from."""
+"""The datasets and studies in the configuration: their blocks, their tables and the files from which they are read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from jointsparse.registry import pick, room
 if TYPE_CHECKING:
     from jointsparse.pipeline.figures.style import Drawing
 
-AUTO = "auto"  # as radius, sizes, rank or a number of words: the value is chosen from the data
-WORDS = "words"  # the kind of studies whose tasks are words, classes or topics; every other kind is an experiment
-MOST_OF_SHARD = 2000  # pictures at most in a shard, if their number decides the number of shards
-FEW_SAMPLES = 500  # Choice: samples of a quick run, which takes a minute; more take longer
+AUTO = "auto"  # as the value of radius, sizes, rank or a number of words: chosen from the data
+WORDS = "words"  # the kind of the studies whose tasks are words, classes or topics; every other kind is an experiment
+MOST_OF_SHARD = 2000  # most pictures in a shard, if the number of shards is chosen automatically
+FEW_SAMPLES = 500  # Choice: number of samples in a quick run, which then takes a minute
 
 
 def chosen_datasets(config: dict[str, Any]) -> list[str]:
@@ -31,9 +31,9 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
 def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return every dataset's full entry: with defaults, its own `features`, and the complete blocks of its studies.
 
-    `settings` has the block of a study that does not run and only gives the final fits their settings. With
-    `compare: true`, this study runs, too. An entry with neither `studies` nor `final` has the final fits described in
-    `own_study`.
+    The key `settings` of an entry has the block of a study that is not run and only gives the final fits their
+    settings. With `compare: true`, this study is run, too. A dataset whose entry has neither `studies` nor `final` gets
+    the final fits described in `own_study`.
     """
     datasets = {}
     for name, entry in config["datasets"].items():
@@ -62,7 +62,7 @@ def final_of(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def own_study(name: str, loader: str) -> str:
-    """Return the study that gives the final fits of a user's own data their settings, depending on the loader."""
+    """Return the study from which final fits on a user's own data take their settings, depending on the loader."""
     plug_in = pick("datasets", loader)
     require(
         plug_in.OFFERS != "drawn",
@@ -101,10 +101,10 @@ def sizes_of(block: dict[str, Any]) -> list[int]:
 def full_block(
     config: dict[str, Any], study: str, replacing: Mapping[str, Any] | None = None, dataset: str = ""
 ) -> dict[str, Any]:
-    """Return a study's block, complete with the values of the study that it is like.
+    """Return a study's complete block, including the values inherited from the study named by its key `like`.
 
-    replacing: for each study, values that override its own or inherited values. dataset: the dataset that overrides
-    them.
+    replacing: for each study, values that override its own or inherited values. dataset: the dataset in which these
+    values are given.
     """
     require_known("a study", config["studies"], study, f"datasets.{dataset}.studies")
     names = [study]
@@ -143,13 +143,14 @@ def without(block: dict[str, Any], *keys: str) -> dict[str, Any]:
 def with_own_options(features: dict[str, Any], takes: Sequence[str]) -> dict[str, Any]:
     """Return a block `features` with only the options that its extractor takes.
 
-    Otherwise, a dataset that names another extractor would inherit options of the extractor at the top level.
+    Otherwise, a dataset with another extractor would inherit options that are meant for the extractor named at the top
+    level.
     """
     return features | {"options": {key: value for key, value in features["options"].items() if key in takes}}
 
 
 def settings_of(config: dict[str, Any], full: Mapping[str, dict[str, Any]], datasets: list[str]) -> dict[str, Any]:
-    """Return the part of the configuration that a run on these datasets uses. full: their full entries."""
+    """Return the part of the configuration that is used by a run on these datasets. full: their full entries."""
     entries = {name: config["datasets"][name] for name in datasets}
     used = {study for name in datasets for kind in ("studies", "settings") for study in full[name][kind]}
     studies = {name: full_block(config, name) for name in config["studies"] if name in used}
@@ -158,7 +159,7 @@ def settings_of(config: dict[str, Any], full: Mapping[str, dict[str, Any]], data
 
 
 def names_of(room_name: str) -> list[str]:
-    """Return the sorted names of the plug-ins of a room."""
+    """Return the sorted names of the plug-ins in a room."""
     return sorted(room(room_name))
 
 
@@ -176,14 +177,14 @@ def tables_of(block: dict[str, Any]) -> dict[str, str]:
 
 
 def drawing(figure: str) -> Drawing:
-    """Return how a figure is drawn, and from which tables."""
+    """Return the entry that says how a figure is drawn, and from which tables."""
     from jointsparse.pipeline.papers.catalogue import FIGURES  # imported here because it loads pandas
 
     return FIGURES[figure]
 
 
 def final_norms(entry: dict[str, Any]) -> list[str]:
-    """Return the norms of a dataset's final fits. Saved is the first, or for `auto` the one that folds choose."""
+    """Return the norms of a dataset's final fits. The first is saved or, for `auto`, the one that folds choose."""
     norms = entry.get("final", {"norm": []})["norm"]
     if norms == AUTO:
         return names_of("norms")
@@ -191,7 +192,7 @@ def final_norms(entry: dict[str, Any]) -> list[str]:
 
 
 def n_shards(name: str, entry: dict[str, Any]) -> int:
-    """Return the number of shards of a dataset of pictures. For `auto`, it is a power of two, which rarely changes."""
+    """Return the number of shards of a dataset of pictures. For `auto`, it is a power of two, so it rarely changes."""
     if entry["shards"] != AUTO:
         return int(entry["shards"])
     options, folders = entry["options"], raw_files(name, entry)[:1]
@@ -200,14 +201,14 @@ def n_shards(name: str, entry: dict[str, Any]) -> int:
 
 
 def _files(option: Any) -> list[str]:
-    """Return the files that an option names, for one or for several splits."""
+    """Return the files that are given by an option, which may be a single file or a mapping from splits to files."""
     return [file for _, file in files_of(option)]
 
 
 def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
-    """Return the files that a dataset is read from, and the folder of its pictures; empty for composed datasets.
+    """Return the files from which a dataset is read, and the folder of its pictures; no paths for composed datasets.
 
-    Optional files are listed even if they do not exist, so that a new one is noticed.
+    Optional files are listed even if they do not exist, so that a new file is noticed.
     """
     options, plug_in, where = entry["options"], pick("datasets", entry["loader"]), f"datasets.{name}.options.root"
     if "root" not in options:
@@ -219,7 +220,7 @@ def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
         files, required = [images, *captions, "splits.csv"], {f"a folder {images!r}": os.path.isdir(root / images)}
     else:
         files = [file for key in plug_in.FILES for file in _files(options.get(key, []))]
-        required = {repr(file): os.path.isfile(root / file) for file in files}  # Path's own fails on too long names
+        required = {repr(file): os.path.isfile(root / file) for file in files}  # Path.is_file raises for long names
     for file, is_there in required.items():
         said = f"root must be a folder with {file}, got {str(root)!r}: put the data there, link it, or change root"
         require(is_there, said, where)

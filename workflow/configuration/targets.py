@@ -10,7 +10,7 @@ from configuration.run import Run
 from configuration.studies import final_norms, tables_of, without
 from configuration.wildcards import DatasetsWildcards, Study, joined, split
 
-# The tables of a study that does not run and only gives the final fits their settings.
+# The tables of a study that is not run and only gives the final fits their settings.
 TABLES_OF_SETTINGS = [f"tables/{name}.csv" for name in ("words", "odd_features", "repeated")]
 
 
@@ -55,13 +55,13 @@ class Targets:
         return [*results, *finals, *setting_files]
 
     def tables(self, w: DatasetsWildcards) -> list[str]:
-        """Return every table of these datasets except for measured seconds, which differ in each run."""
+        """Return every table of these datasets, except for tables of measured seconds, which differ in each run."""
         results = self.results(split(w))
         tables = results + [file.removesuffix("md") + "csv" for file in results if file.endswith("claims.md")]
         return [file for file in tables if file.endswith(".csv") and "/timings/" not in file]
 
     def settings_of_studies(self) -> dict[str, dict[str, Any]]:
-        """Return the folder and settings of each study, also of studies whose settings only final fits use."""
+        """Return the folder and settings of each study, including studies that only give final fits their settings."""
         settings = {}
         idle = [Study(name, study) for name in self.run.chosen for study in self.run.datasets[name]["settings"]]
         for study in [*self.run.studies_of(self.run.chosen), *idle]:

@@ -1,4 +1,4 @@
-"""The wildcards of jobs that the rules pass to functions: their types, and conversions from and to names."""
+"""Types for the wildcards that the rules pass to functions, and conversions from and to names."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
@@ -48,7 +48,7 @@ class Study(NamedTuple):
 
 
 def any_of(names: Iterable[str]) -> str:
-    """Return the regular expression of a wildcard that is one of these names."""
+    """Return a regular expression that matches a wildcard whose value is one of these names."""
     return "|".join(names) or "(?!)"  # matches no text
 
 
