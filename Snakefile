@@ -5,10 +5,11 @@ min_version("9.0")
 
 onstart:
     if workflow.local_exec:
-        # A limit for clusters, which wakes the scheduler every second once for each job so far. No option lifts it.
+        # This limit is meant for clusters. It wakes the scheduler every second, once for each job so far, and no option
+        # turns it off.
         workflow.scheduler.job_rate_limiter = None
         use_best_kernel()
-        lock.sign()  # not where jobs may live on elsewhere
+        lock.sign()  # not on a cluster, where jobs may outlive this process
     configuration.code.keep(SEEN_CODE)
 
 

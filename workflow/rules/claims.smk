@@ -1,4 +1,4 @@
-# What every page with claims is made of, besides the files that its script imports.
+# The files on which every page with claims depends, in addition to the files that its script imports.
 CLAIMS_PAGE = [f"pipeline/papers/{name}" for name in ("claims.html.jinja", "claims.css")]
 
 
@@ -21,10 +21,10 @@ rule write_configs:
 
 
 rule judge_claims:
-    """Judge the claims that the studies test: write the numbers and verdicts as tables, and pages that show them.
+    """Judge the claims that the studies test: write the estimates and verdicts as tables, and pages that show them.
 
-    Verdicts that rest on measured seconds differ from run to run, so they have a table and a page of their own. The
-    overview shows all claims.
+    Verdicts that rest on measured seconds differ from run to run, so they have a separate table and page. The overview
+    shows all claims.
     """
     input:
         tables=pages.judged_tables,

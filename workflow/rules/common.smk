@@ -76,7 +76,7 @@ try:
         run.require_raw_files()
 except ConfigError as error:
     raise SystemExit(f"error: {error}")
-config["datasets"] = run.config["datasets"]  # includes the datasets of quick runs, which the messages of jobs look up
+config["datasets"] = run.config["datasets"]  # includes the datasets of quick runs, because job messages look them up
 
 inputs = Inputs(run)
 pages, targets = Pages(run, inputs), Targets(run, inputs)

@@ -1,5 +1,5 @@
 # Repeat an experiment with new draws, and gather the warnings of its runs. Every experiment has its own rule, because
-# the names of the tables differ. One job does all runs of a study, because many runs are shorter than starting a job.
+# the names of the tables differ. One job does all runs of a study, because many runs are quicker than starting a job.
 for kind in run.repeated:
 
     rule:

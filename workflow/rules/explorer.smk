@@ -1,11 +1,11 @@
-# The files of a page that its script does not import.
+# The files from which a page is made and which its script does not import.
 FRAME = [f"pipeline/explorer/{name}" for name in ("frame.html.jinja", "explorer.css", "explorer.js")]
 
 
 rule write_page:
-    """Write the page of a dataset: what was learnt of each word, on which pictures, and what words share.
+    """Write the page of a dataset: how well each word is recognised, on which pictures, and which features words share.
 
-    The page opens from disk. Thumbnails of its images, and a table of labels that may be wrong, lie beside it.
+    The page can be opened from disk. Thumbnails of its images, and a table of labels that may be wrong, are next to it.
     """
     input:
         unpack(pages.kept),

@@ -10,7 +10,7 @@ DESCRIBED = {
 
 
 rule describe:
-    """Save the local descriptors of one shard of the images, for uses outside this workflow: no other job reads them.
+    """Save the local descriptors of one shard of the images for use outside this workflow. No other job reads them.
 
     The descriptors of all images are stacked; the counts say how many rows belong to each image.
     """
@@ -36,7 +36,7 @@ rule describe:
 rule grow_vocabularies:
     """Grow the vocabulary trees of a dataset from descriptors of some of its images.
 
-    The trees of an earlier job are reused if the images and the settings of their description are the same.
+    The trees of an earlier job are reused if the images and the settings for describing them are the same.
     """
     input:
         images="results/{dataset}/images.parquet",

@@ -32,7 +32,7 @@ rule read_images:
 rule read_samples:
     """Read and check a dataset that comes as features with labels.
 
-    Its samples and labels are stored like images and captions. One pass over the raw files gives all four files.
+    The samples and labels are stored like images and captions. A single pass over the raw files gives all four files.
     """
     output:
         images="results/{dataset}/images.parquet",

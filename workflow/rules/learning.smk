@@ -9,9 +9,9 @@ KERNELS_OF = [run.files["solvers"]["working_set"], run.files["losses"]["hinge"],
 
 
 rule compile_kernels:
-    """Compile the kernels of all norms in use once, before many jobs would compile the same kernels.
+    """Compile the kernels of all norms in use once, so that many jobs do not compile the same kernels.
 
-    This job starts first, but no job waits for it. A job compiles the kernels that are still missing.
+    This job starts first, but no job waits for it: every job compiles the kernels that are still missing.
     """
     output:
         done="results/kernels.txt",

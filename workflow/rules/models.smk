@@ -26,7 +26,7 @@ rule fit_final:
 
 
 rule keep_model:
-    """Save a final fit with all its steps, from a picture to the probability of each word, in one file.
+    """Save a final fit in a single file, with all steps from a picture to the probability of each word.
 
     One job writes three files, because all of them need the fits: `norms` compares the fits, and `thresholds` counts
     the test images to which each word would be assigned at several precisions.

@@ -1,7 +1,7 @@
 rule choose_words:
     """Choose the most frequent content words, and record which image has which word.
 
-    The labels have a column per word, in the order of the table.
+    The labels have a column per word, in the order of the table of words.
     """
     input:
         images=inputs.images,
@@ -28,7 +28,7 @@ rule choose_words:
 rule draw_tasks:
     """Draw the training sets of every word and size, and the words whose validation images choose the radius.
 
-    The table reports the size of each training set; the arrays are the input of the next stage.
+    The table gives the size of each training set; the arrays are the input of the next stage.
     """
     input:
         images=inputs.images,

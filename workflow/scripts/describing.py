@@ -35,7 +35,7 @@ def _checked(image, digest, params, open_image):
         if digest:
             with dataset.file(image, **params.options).open("rb") as file:
                 require(hashlib.file_digest(file, "sha256").hexdigest() == digest, "its contents have changed")
-    except Exception as error:  # Pillow raises errors of many kinds
+    except Exception as error:  # Pillow raises many kinds of errors
         if of_machine(error):
             raise
         raise ValueError(

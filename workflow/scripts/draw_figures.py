@@ -1,4 +1,4 @@
-"""Draw the figures of a study, each from the table that is named in FIGURES (pipeline/papers/catalogue.py)."""
+"""Draw the figures of a study, each from the table that FIGURES names (pipeline/papers/catalogue.py)."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from jointsparse.pipeline.provenance.tables import (
 
 
 def words_of(file, name, weighting):
-    """Return a function that computes weighted histograms, and an empty matrix of histograms to start from."""
+    """Return a function that computes weighted histograms, and an empty matrix to which histograms are appended."""
     tree, idf = read_record(vocabulary_tree.Tree, file, name), None
     if weighting["weighting"] == "tf-idf":
         idf = read_arrays(file, f"{name}/idf")[f"{name}/idf"]

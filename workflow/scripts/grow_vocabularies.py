@@ -13,7 +13,7 @@ from jointsparse.pipeline.provenance.tables import read_table, write_arrays
 
 def grown(images, params, progress):
     rng, tell = np.random.default_rng(params.seed), parts(["", *params.vocabularies], progress)
-    _, describing = next(tell)  # the first part of the job draws the sample
+    _, describing = next(tell)  # the first part of the job describes the sampled images
     sample = shards.sample(described(images, params, describing), len(images), params.sample["descriptors"], rng=rng)
     for name, growing in tell:
         block = params.vocabularies[name]

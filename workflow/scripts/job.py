@@ -1,4 +1,4 @@
-"""The frame of every script: progress, a log file, records of outputs, and a one-line message if the job fails."""
+"""Everything that all scripts share: progress, a log file, records of outputs, and a one-line message on failure."""
 
 import logging
 import sys
@@ -12,7 +12,7 @@ from typing import Any
 
 from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
-end_interrupts_with("")  # the imports below, and the imports of the script, take a while
+end_interrupts_with("")  # the imports below, and those of the script, take a while
 import numpy as np  # noqa: E402
 
 from jointsparse.checks import Misfit, printable  # noqa: E402
@@ -20,24 +20,24 @@ from jointsparse.pipeline.app.terminal import ERASE  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402
 from jointsparse.pipeline.provenance.tables import Damaged, read_arrays  # noqa: E402
 
-SHOWN_FILES = 6  # files at most in a message; the log lists all
+SHOWN_FILES = 6  # most files that a message lists; the log lists all
 SECONDS_BETWEEN_LINES = 60
-SEARCHING = ("jointsparse.estimators", "jointsparse.pipeline.models")  # modules that log which fit of a search begins
+SEARCHING = ("jointsparse.estimators", "jointsparse.pipeline.models")  # these log each fit that a search begins
 
 
 @contextmanager
 def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     """Run a job, and yield `progress(done, total)`, which writes to stderr and the log file at most once a minute.
 
-    A ValueError ends the job with a one-line message: the error, and the place in config.yaml that the values come
-    from. For a damaged file, or files that do not belong together, the message has the command that removes the files;
-    the next run makes them again. The log file has the traceback of every error.
+    A ValueError ends the job with a one-line message: the error, and the place in config.yaml from which the values
+    come. For a damaged file, or for files that do not belong together, the message gives the command that removes the
+    files, and the next run makes them again. The log file has the traceback of every error.
 
-    The job writes a record beside each output. Jobs refuse a file that does not match its record.
+    The job writes a record next to each output. Jobs refuse a file that does not match its record.
     """
     name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
     log = snakemake.log[0]
-    Path(log).write_bytes(b"")  # then append: a job of a killed Snakemake may still write to the file
+    Path(log).write_bytes(b"")  # then append: if Snakemake was killed, a job of it may still write to the file
     logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
@@ -74,7 +74,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
 
 class _Lines(logging.Handler):
-    """Passes on what the library logs during a long search, such as the fit that begins."""
+    """A log handler that passes on the library's messages during a long search, such as the beginning of a fit."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__()
@@ -85,21 +85,21 @@ class _Lines(logging.Handler):
 
 
 def parts(items: Sequence[Any], progress: Callable[[int, int], None]) -> Iterator[tuple[Any, Callable[..., None]]]:
-    """Yield each of several equally long items of a job, with its share of the progress."""
+    """Yield the items of a job, each with a function that reports its progress. The items count as equally long."""
     for before, item in enumerate(items):
         yield item, lambda done, total, before=before: progress(before * total + done, len(items) * total)
 
 
 def key_of(params: Any, *more: Any) -> str:
-    """Return a key that changes with everything that affects what a job computes from an image."""
+    """Return a key that changes with all code and settings on which a job's results for an image depend."""
     values = {name: value for name, value in params.items() if name not in ("where", "keep")}
     return records.digest([lines_of_code(params), values, *more])
 
 
 def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
-    """Return the arrays that an earlier job has left in a file, or nothing if its settings or code have changed.
+    """Return the arrays that an earlier job has left in a file, or nothing if the settings or the code have changed.
 
-    names: the arrays to read besides the key; all by default.
+    names: the arrays to read in addition to the key; all by default.
     """
     try:
         records.read_inputs([path])
@@ -110,12 +110,12 @@ def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
 
 
 def lines_of_code(params: Any) -> list[str]:
-    """Return the params without a name, which come before the named params; see `configuration.code.params_of`."""
+    """Return the params that have no name; they come before the named params. See `configuration.code.params_of`."""
     return list(params)[: -len(dict(params.items()))]
 
 
 def _unchanged(paths: list[str], cache: str, digest: str) -> str:
-    """Return the digest of raw files that a job has read. Raise ValueError if the files have changed meanwhile."""
+    """Return the digest of the raw files that a job has read. Raise ValueError if they have changed in the meantime."""
     if records.digest(records.checksums(paths, cache, records.LARGEST_RAW)) != digest:
         names = ", ".join(paths)
         raise ValueError(
@@ -125,11 +125,11 @@ def _unchanged(paths: list[str], cache: str, digest: str) -> str:
 
 
 def _explained(error: Exception, snakemake: Any) -> str:
-    """Return the message of an error, and what to do about it."""
+    """Return an error's message, followed by advice on what to do."""
     if isinstance(error, Damaged):
         return f"{error} (rm {quote(error.path)}; then the same command as before)"
     if isinstance(error, Misfit):
-        # List the outputs of the last stages first, because they are the cheapest to make again.
+        # Outputs of the last stages come first, because they are the cheapest to make again.
         results = [file for file in snakemake.input if file.startswith("results/")]
         files = [quote(file) for file in sorted(results, key=lambda file: -file.count("/"))]
         logging.info("the files that do not belong together are among %s", " ".join(files))
@@ -143,7 +143,7 @@ def _explained(error: Exception, snakemake: Any) -> str:
 
 
 def _place(snakemake: Any) -> str:
-    """Return where a job's values come from: a study, the studies that it is like, and a dataset's entries."""
+    """Return the places in config.yaml that set a job's values: a study, those that it is like, a dataset's entries."""
     where, study = str(snakemake.params.where), getattr(snakemake.wildcards, "study", None)
     if not (study and where.startswith("studies.")):
         return where

@@ -1,4 +1,4 @@
-"""Judge the claims that the studies test: write the numbers and verdicts as tables, and pages that show them."""
+"""Judge the claims that the studies test: write the estimates and verdicts as tables, and pages that show them."""
 
 from pathlib import Path
 

@@ -28,7 +28,7 @@ if __name__ == "__main__":
         left_out = files.pop("left_out")
         data = Samples.read(**files) if files else None
         table = pd.concat(repeated(pick("experiments", params.kind), data, params, progress), ignore_index=True)
-        # Measured seconds differ in each run, so they are in a table of their own.
+        # Measured seconds differ in each run, so they go to a table of their own.
         if f"{params.kind}_seconds" in output:
             write_table(table, output[f"{params.kind}_seconds"])
         write_table(table.drop(columns="seconds", errors="ignore"), output[params.kind])

@@ -1,4 +1,4 @@
-"""Train a path of radii on training sets of every size, for one loss and norm, until validation scores end it."""
+"""Train a path of radii on training sets of every size, for one loss and norm, until validation scores stop it."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Training on the training sets of every size, for the scripts that train."""
+"""A loop over the sizes of the training sets, shared by the scripts that train."""
 
 from functools import partial
 
@@ -11,7 +11,7 @@ from jointsparse.pipeline.tasks import Tasks
 
 
 def fits_of_sizes(given, params, train, progress):
-    """Return the fits of each size. train(X, Y=labels, progress=progress) returns the fits of a size."""
+    """Return the fits for each size. `train(X, Y=labels, progress=progress)` must return the fits for a single size."""
     X = read_features(given.features, params.vocabulary)
     tasks = read_record(Tasks, given.tasks)
     scales = {}
