@@ -1,4 +1,4 @@
-"""Scores of the estimators for different losses, intercepts, class weights and radii, on random data.
+"""Score the estimators with different losses, intercepts, class weights and radii, on random data.
 
     python benchmarks/defaults.py
 
@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from jointsparse import JointSparseClassifier, JointSparseRegressor
 
 SEEDS = 2
-MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the natural unit of radii
+MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)  # radii, in natural units
 LABELS: dict[str, dict[str, Any]] = {
     "rare": {},
     "rarer, few samples": {"n": 300, "shares": (0.03, 0.1)},
@@ -41,7 +41,7 @@ def features(rng: np.random.Generator, n: int, d: int, density: float, shift: fl
 
 
 def weights(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
-    """Draw weights of m tasks, each of which uses eight of the same 15 features."""
+    """Draw the weights of m tasks, each of which uses eight out of the same 15 features."""
     W, shared = np.zeros((d, m)), rng.choice(d, 15, replace=False)
     for w in W.T:
         w[rng.choice(shared, 8, replace=False)] = rng.normal(size=8)
@@ -57,7 +57,7 @@ def labels(
     density: float = 1.0,
     shift: float = 0.0,
 ) -> tuple[np.ndarray, ...]:
-    """Return training features and labels, then test features and labels. shares: range of fractions of positives."""
+    """Return training features and labels, then test features and labels. shares: range of positive rates."""
     rng = np.random.default_rng(seed)
     X = features(rng, 2 * n, d, density, shift)
     F = (X - shift) @ weights(rng, d, m)

@@ -1,10 +1,10 @@
-"""Speed of dense SIFT and of the vocabulary tree on one core, compared with scikit-image's DAISY and SIFT.
+"""Measure the speed of dense SIFT and of the vocabulary tree on one core, next to scikit-image's DAISY and SIFT.
 
     python benchmarks/features.py [--rounds 7] [--sample 50000]
 
-Every round runs all tasks in turn; the medians of CPU time over the rounds are printed. Pictures and descriptors come
-from scikit-learn's two sample photographs. Slow tasks take part in only three rounds. Absolute speeds hold for the
-machine that is printed; ratios carry over to other machines.
+Every round runs all tasks in turn, and the medians of CPU time over the rounds are printed. Pictures and descriptors
+come from scikit-learn's two sample photographs. Slow tasks take part in only three rounds. Absolute speeds hold for the
+machine whose name is printed; ratios carry over to other machines.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def skimage_daisy(picture: np.ndarray) -> np.ndarray:
 
 
 def skimage_sift(picture: np.ndarray) -> np.ndarray:
-    """Compute scikit-image's SIFT of upright 16-pixel patches at our places, without its own detection.
+    """Compute scikit-image's SIFT for upright 16-pixel patches at the places that we use, without detecting keypoints.
 
     The time includes the scale space, which scikit-image builds for every picture.
     """

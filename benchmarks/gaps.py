@@ -2,11 +2,11 @@
 
     python benchmarks/gaps.py [--quick] [--out FOLDER]
 
-Prints a table and writes gaps.csv, from which an example of the site draws a figure. Everything runs on one thread;
-times are CPU time and include input validation. Each row is a separate run with its own tolerance or number of
-iterations. The distance is the relative difference between its objective and the best objective of all runs. The
-subgradient method is that of Quattoni et al. (2009), with the best of several step sizes. SPAMS is skipped if it is not
-installed: `pip install spams-bin`.
+Prints a table and writes gaps.csv, from which an example in the documentation draws a figure. Everything runs on one
+thread; times are CPU time and include input validation. Each row is a separate run with its own tolerance or number of
+iterations. The column `distance` is the relative difference between its objective and the best objective of all runs.
+The subgradient method is the one by Quattoni et al. (2009), with the best of several step sizes. SPAMS is skipped if it
+is not installed: `pip install spams-bin`.
 """
 
 # ruff: noqa: E402
@@ -29,7 +29,7 @@ from jointsparse import JointSparseClassifier, JointSparseRegressor
 from jointsparse.checks import one_thread
 from jointsparse.norms import l1inf
 
-PENALTY = 0.1  # as a fraction of the smallest penalty with W = 0
+PENALTY = 0.1  # as a fraction of the smallest penalty for which W = 0
 N_SHARED = 20  # number of features that determine the targets
 TOLERANCES = 10.0 ** -np.arange(1, 7)
 ITERATIONS = (3, 10, 30, 100, 300)
@@ -39,7 +39,7 @@ Run = Callable[[], np.ndarray]
 
 
 def drawn(n: int, d: int, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw features with a decaying spectrum, as after an SVD, and targets of tasks that share some of them."""
+    """Draw features with a decaying spectrum, as after an SVD, and targets for tasks that share some features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))
     W = np.zeros((d, m))
@@ -49,7 +49,7 @@ def drawn(n: int, d: int, m: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(loss: str, X: np.ndarray, Y: np.ndarray, penalty: float) -> Iterator[tuple[str, float, Run]]:
-    """Yield the name, the tolerance or number of iterations, and the run of each learner. A run returns W."""
+    """Yield for each run the learner's name, the tolerance or number of iterations, and a function that returns W."""
     squared = loss == "squared"
     make: Any = JointSparseRegressor if squared else JointSparseClassifier
     setting = {"penalty": penalty, "fit_intercept": False} | ({} if squared else {"labels": "signed"})

@@ -1,10 +1,11 @@
-"""Coverage and mean width of the 95 % intervals of words' AUCs (`pipeline.scores.learnt.by_size`) on simulated scores.
+"""Measure coverage and mean width of the 95 % intervals for words' AUCs on simulated scores.
 
     python benchmarks/intervals.py [--draws 1000]
 
-Scores are normal: N(0, 1) for negatives and N(d + e, 1) for positives, where d gives the expected AUC. All runs share
-their test images; e ~ N(0, spread²) differs from run to run, like training sets. Ten draws form a study, whose ten
-words share their variance estimates. With a single run, the true AUC is that of its fit.
+`pipeline.scores.learnt.by_size` computes the intervals. Scores are normal: N(0, 1) for negatives and N(d + e, 1) for
+positives, where d gives the expected AUC. All runs share their test images; e ~ N(0, spread²) differs from run to run,
+as training sets do. Ten draws form a study, whose ten words share their variance estimates. With a single run, the true
+AUC is the AUC of its fit.
 """
 
 import argparse

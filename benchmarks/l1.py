@@ -1,9 +1,9 @@
-"""The l1 parts of projections.py: dense vectors, all columns of a matrix at once, and sparse updates.
+"""The benchmarks of l1 projections in projections.py: dense vectors, all columns of a matrix, and sparse updates.
 
 Other libraries are measured if they are installed:
 
-- optax's projection onto the l1 ball, compiled by jax, on one thread as far as jax can be made to;
-- POT's projection of the absolute values onto the simplex, because only its time matters;
+- optax's projection onto the l1 ball, compiled by jax, on one thread as far as jax allows;
+- POT's projection of the absolute values onto the simplex, which is enough because only the time matters;
 - a plain sort in NumPy.
 """
 
@@ -18,14 +18,14 @@ from measure import ENTRIES, RADII, Task, medians, vector_limit
 from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
 
-GOAL = 3.0  # largest accepted ours / limit
-SLOW_ENTRIES = 10**6  # from this size on, other methods are timed for one radius and distribution only
+GOAL = 3.0  # largest accepted ratio of our time to the limit
+SLOW_ENTRIES = 10**6  # from this size on, other methods are timed for only one radius and distribution
 PEERS = ("numpy sort", "POT simplex", "optax")
 COLUMN_SHAPES = [(200, 60), (3_000, 40), (11_110, 40), (100_000, 40)]
 
 
 def project_by_numpy_sort(v: np.ndarray, z: float) -> np.ndarray:
-    """Implement [D08] Fig. 1 with few NumPy calls, for 0 < z < ||v||."""
+    """Implement Fig. 1 of Duchi et al. (2008) with few NumPy calls, for 0 < z < ||v||."""
     a = np.abs(v)
     u = np.sort(a)[::-1]
     theta = (np.cumsum(u) - z) / np.arange(1, v.size + 1)
@@ -48,7 +48,7 @@ def peers(v: np.ndarray, z: float) -> dict[str, Task]:
 
 
 def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row per size, distribution and radius: limits in microseconds, other times as ratios."""
+    """Yield a row per size, distribution and radius, with the limit in microseconds and other times relative to it."""
     for n in sizes:
         for entries in distributions:
             double = ENTRIES[entries](np.random.default_rng(0), n)
@@ -119,7 +119,7 @@ def sparse_tasks(ball: SparseL1Ball, dense: np.ndarray, k: int) -> dict[str, Tas
 
 
 def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each number n of coordinates, nearly all of them non-zero, and each number k of changes."""
+    """Yield a row for each number n of coordinates, nearly all of which are non-zero, and each number k of changes."""
     for n in sizes:
         w = np.random.default_rng(0).normal(size=n)
         ball = SparseL1Ball(n, l1.norm(w) * 0.9, w)
@@ -146,7 +146,7 @@ def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 def crossing(times: list[tuple[int, float, float]]) -> float:
     """Return the number k of changes at which an update takes as long as a full projection.
 
-    It is interpolated on logarithms, and 0 or infinity if it is outside the measured range.
+    The number is interpolated on the log scale. It is 0 or infinity if it lies outside the measured range.
     """
     ks, updates, fulls = (np.array(column, float) for column in zip(*times, strict=True))
     gain = np.log(updates / fulls)

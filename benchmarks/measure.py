@@ -1,9 +1,9 @@
 """Helpers of the benchmarks: options, tables, the machine's name, random entries, medians, and limits of projections.
 
-A limit is the least that any projection has to do: a compiled pass reads the matrix and computes what the second pass
-needs, and the second pass reads the matrix again and writes the result. Limits are measured in the same run as the
-projections, for the same matrix, precision and number of threads. Ratios to the limit carry over to other machines;
-seconds do not.
+A limit is the time for the least that any projection has to do: a compiled pass reads the matrix and computes what the
+second pass needs, and the second pass reads the matrix again and writes the result. Limits are measured in the same run
+as the projections, for the same matrix, precision and number of threads. Ratios to the limit carry over to other
+machines; seconds do not.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.nda
     "t(1.5)": lambda rng, shape: rng.standard_t(1.5, shape),
 }
 ROUND_SECONDS = 3e-3  # quick tasks are repeated for this long in every round
-SLOW_TASK_SECONDS = 0.15  # in all rounds together; slow tasks take part in fewer rounds
+SLOW_TASK_SECONDS = 0.15  # total over all rounds; slower tasks take part in fewer rounds
 FEWEST_ROUNDS = 3  # least number of rounds for any task
 PEERS = ("spams-bin", "POT", "optax", "jax", "skglm", "celer")  # their versions are printed if they are installed
 
@@ -34,7 +34,7 @@ Task = Callable[[], object]
 
 
 def options(about: str | None, quick: str) -> argparse.Namespace:
-    """Parse the options of a benchmark, and create the folder `out` for tables and figure. quick: what --quick does."""
+    """Parse a benchmark's options, and create the folder `out` for tables and figures. quick: the help for --quick."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
@@ -44,7 +44,7 @@ def options(about: str | None, quick: str) -> argparse.Namespace:
 
 
 def keep(table: pd.DataFrame, file: Path) -> pd.DataFrame:
-    """Write a table with the machine's name in each row, and return the table without it."""
+    """Write a table, with the machine's name added to each row, and return the table unchanged."""
     table.assign(machine=machine()).to_csv(file, index=False)
     return table
 
@@ -65,8 +65,8 @@ def machine() -> str:
 def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:
     """Return the seconds per call of each task, as medians over rounds. Every round runs all tasks in turn.
 
-    The default clock measures the CPU time of all threads together. Other work on the machine then matters little, and
-    no library gains by starting threads.
+    The default clock measures the CPU time of all threads together, so other work on the machine matters little, and no
+    library gains by starting threads.
     """
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     calls, turns = {}, {}
@@ -94,8 +94,8 @@ def show(title: str, table: pd.DataFrame) -> None:
         print(f"\n{title}\n{table.to_string(index=False, float_format='{:.4g}'.format)}", flush=True)
 
 
-# Limit of the l1,inf projection. The bits of non-negative floats have the same order as the floats, and compilers
-# vectorise a maximum of integers. This is the fastest form we know.
+# The limit for the l1,inf projection. The bits of non-negative floats, read as integers, have the same order as the
+# floats, and compilers vectorise a maximum over integers. This is the fastest form we know.
 INTEGER = {np.dtype(np.float64): np.int64, np.dtype(np.float32): np.int32}
 
 
@@ -130,7 +130,7 @@ def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
 
 
 def row_limit(A: np.ndarray) -> Task:
-    """Return a task of two passes over A, which clips every row at half of its maximum."""
+    """Return a task that makes two passes over A and clips every row at half of its maximum."""
     integer = INTEGER[A.dtype]
     no_sign = np.array(np.iinfo(integer).max, integer)[()]
     arguments = A, A.view(integer), no_sign, np.empty(len(A), integer), np.abs(A).max(axis=1) / 2, np.empty_like(A)
@@ -142,7 +142,7 @@ def plain_row_limit(A: np.ndarray) -> Task:
     return lambda: plain_row_passes(*arguments)
 
 
-# Limit of the l1 projection: a sum of absolute values, and soft thresholding.
+# The limit for the l1 projection: a sum of absolute values, and soft thresholding.
 
 
 @njit(cache=True, fastmath={"reassoc", "nsz", "contract"})

@@ -1,18 +1,18 @@
-"""Online learning: how regret grows with the number of examples, and the cost of a step with and without lazy updates.
+"""Measure how regret grows with the number of examples, and what a step costs with and without lazy updates.
 
     python benchmarks/online.py [--quick] [--out FOLDER]
 
-Prints tables, marks numbers that miss our goals with *, and writes the tables as CSV, and a figure, online.png.
+Prints tables, marks results that miss our goals with *, and writes the tables as CSV and a figure, online.png.
 
 Regret: the labels of the examples depend on a few features that the tasks share, and a tenth of the labels are flipped.
-The regret of T examples is the sum of their losses, each before its step, minus the losses of the best fixed W in the
-ball. pdhg certifies a lower bound of the loss of any fixed W in the ball, and the table gives the regret relative to
-this bound. The regret relative to pdhg's own W is no larger and nearly the same. The slope of log regret over log T
-should be at most 0.6, because Zinkevich's theorem gives sqrt(T).
+The regret after T examples is the sum of their losses, each measured before its step, minus the total loss of the best
+fixed W in the ball. The solver pdhg certifies a lower bound of the loss of any fixed W in the ball, and the table gives
+the regret relative to this bound. The regret relative to pdhg's own W is no larger and nearly the same. The slope of
+log regret over log T should be at most 0.6, because Zinkevich's theorem gives sqrt(T).
 
-Cost: a step on an example with k non-zero features, including the margins, by lazy updates and by projecting the whole
-matrix (with warm starts). Times are CPU time, as medians of interleaved rounds in one process. W is the result of a
-stream of such examples.
+Cost: the time of a step on an example with k non-zero features, including the margins, either by lazy updates or by
+projecting the whole matrix (with warm starts). Times are CPU time, as medians over interleaved rounds in one process. W
+is the result of a stream of such examples.
 """
 
 import time
@@ -39,12 +39,12 @@ GOAL = 0.6  # largest accepted slope of log regret over log T
 RADII = {"l1inf": 3.0, "l1": 1.5}
 N_FEATURES, N_TASKS, ETA0, NOISE = 50, 8, 0.1, 0.1
 HORIZONS = (100, 300, 1_000, 3_000, 10_000, 30_000)
-GAP = 1e-4  # relative duality gap of the best fixed W
-STREAM = 2_000  # number of different examples, all learnt before the timing starts
+GAP = 1e-4  # relative duality gap to which the best fixed W is computed
+STREAM = 2_000  # number of different examples, all of which are learnt before the timing starts
 
 
 def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw X (n, n_features) and signs (n, n_tasks)."""
+    """Draw X (n, n_features) and labels of -1 or +1 (n, n_tasks)."""
     rng = np.random.default_rng(seed)
     W = np.zeros((N_FEATURES, N_TASKS))
     W[:5] = rng.choice([-1.0, 1.0], (5, 1)) * rng.uniform(0.5, 1.5, (5, N_TASKS))
@@ -86,7 +86,7 @@ def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -
 
 
 def slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the slope of log regret over log T for each norm: mean and largest over the seeds."""
+    """Return the slope of log regret over log T for each norm, as the mean and the largest over the seeds."""
     found = [
         {"norm": norm, "slope": np.polyfit(np.log(of_seed["T"]), np.log(of_seed["regret"]), 1)[0]}
         for (norm, _), of_seed in rows.groupby(["norm", "seed"], sort=False)
@@ -97,7 +97,7 @@ def slopes(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
-    """Draw examples with k random non-zero features, and subgradients times the step size."""
+    """Draw examples with k random non-zero features, and subgradients multiplied by the step size."""
     rng = np.random.default_rng(0)
     indices = np.concatenate([rng.choice(d, k, replace=False) for _ in range(STREAM)])
     ends = np.arange(0, STREAM * k + 1, k)
@@ -131,7 +131,7 @@ def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]
 
 
 def cost_rows(norms: list[str], cells: list[tuple[int, int, int]], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row with the times of a step for each norm and cell (features, non-zeros, tasks)."""
+    """Yield for each norm and each cell (features, non-zeros, tasks) a row with the times of a step."""
     for norm in norms:
         for d, k, m in cells:
             tasks, alive = step_tasks(norm, d, k, m)

@@ -1,13 +1,13 @@
-"""Estimators compared with scikit-learn, skglm and celer: seconds to the same objective, and seconds of a grid search.
+"""Compare the estimators with scikit-learn, skglm and celer: seconds to the same objective, and for a grid search.
 
     python benchmarks/peers.py [--quick] [--out FOLDER]
 
 Prints two tables and writes peers-fits.csv and peers-search.csv. Everything runs on one thread; times are CPU time.
-Every learner is run with decreasing tolerances, and its time is that of the first run whose objective is within GAP of
+Every learner is run with decreasing tolerances. Its time is the time of its first run whose objective is within GAP of
 the best objective of any learner. Learners that are not installed are skipped: `pip install skglm celer`.
 
-The search chooses among six strengths by five folds and macro AUC. It compares our joint norm with l1 logistic
-regression of each task separately.
+The grid search chooses among six regularisation strengths by macro AUC over five folds. It compares our joint norm with
+l1-regularised logistic regression for each task separately.
 """
 
 # ruff: noqa: E402
@@ -40,7 +40,7 @@ Learner = Callable[[float], tuple[np.ndarray, np.ndarray]]  # maps a tolerance t
 
 
 def drawn(n: int, d: int, m: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
-    """Draw features, and targets of m tasks that share 20 of them."""
+    """Draw features, and targets of m tasks that share 20 of the features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     W = np.zeros((d, m))
@@ -103,7 +103,7 @@ def squared(n: int, d: int, m: int) -> Iterator[dict[str, Any]]:
 
 
 def logistic(n: int, d: int, m: int, density: float = 1.0) -> Iterator[dict[str, Any]]:
-    """Compare logistic losses with an l1 penalty, for each task separately."""
+    """Compare learners of logistic regression with an l1 penalty, for each task separately."""
     X, F = drawn(n, d, m, density)
     Y = np.where(np.quantile(F, 0.8, axis=0) < F, 1.0, -1.0)
     penalty = 0.1 * float(np.abs(X.T @ Y).max()) / 2
@@ -135,7 +135,7 @@ def logistic(n: int, d: int, m: int, density: float = 1.0) -> Iterator[dict[str,
 
 
 def search(n: int, d: int, m: int, density: float) -> Iterator[dict[str, Any]]:
-    """Time the choice among six strengths by five folds, and the final fit."""
+    """Time the choice among six regularisation strengths by five folds, including the final fit."""
     X, F = drawn(n, d, m, density)
     Y = (np.quantile(F, 0.9, axis=0) < F).astype(int)
     folds = KFold(5, shuffle=True, random_state=0)

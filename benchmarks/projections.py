@@ -1,15 +1,15 @@
-"""Times of the l1,inf and l1 projections relative to their limits, compared with other libraries in the same run.
+"""Time the l1,inf and l1 projections relative to their limits, and compare them with other libraries in the same run.
 
     python benchmarks/projections.py [--quick] [--out FOLDER]
 
-Prints tables, marks numbers that miss our goals with *, and writes the tables as CSV with one figure, projections.png.
-The limit is the least that any projection has to do, compiled in the fastest form we know (measure.py). The plain limit
-is the same for l1,inf in the most obvious Numba code. Numbers are medians of CPU time over interleaved rounds in one
-process.
+Prints tables, marks results that miss our goals with *, and writes the tables as CSV and a figure, projections.png. The
+limit is the time for the least that any projection has to do, compiled in the fastest form we know (measure.py). The
+plain limit is the time for the same work, for l1,inf, in the most obvious Numba code. All times are medians of CPU time
+over interleaved rounds in one process.
 
 Other libraries are measured if they are installed: `pip install jointsparse[bench]`. SPAMS has the proximal operator of
-the l1,inf norm, so a projection by SPAMS has to search for theta. A single call at the known theta is timed, too; no
-such search can take less. The conversion to Fortran order, which SPAMS needs, is not counted.
+the l1,inf norm, so a projection by SPAMS has to search for theta. A single call at the known theta is timed, too, as a
+lower bound for any such search. The conversion to Fortran order, which SPAMS needs, is not counted.
 """
 
 import itertools
@@ -36,7 +36,7 @@ from jointsparse.learning.solvers import pdhg, subgradient
 from jointsparse.norms import l1inf
 from jointsparse.pipeline.figures.style import SHEET
 
-# Goals for time / limit of a projection without warm start: float64, normal entries, by radius.
+# Goals for the ratio time / limit of a projection without warm start, by radius, for normal entries in float64.
 GOALS = {
     (200, 60): (1.5, 3.5, 8, 14),
     (3_000, 40): (2.5, 5, 10, 14),
@@ -47,20 +47,22 @@ GOALS = {
 }
 AT_MOST = {"warm / cold": 1.1, "warm after a jump / cold": 1.1, "float32 / float64": 0.65}
 AT_LEAST = {"SPAMS search / ours": 2.0}
-SHIFT = 0.002  # distance of the matrices of a warm start, relative to their entries
-JUMP = 4 / 3  # factor of theta, which jumps when a ball is barely active
+SHIFT = 0.002  # distance between successive matrices in a warm start, relative to their entries
+JUMP = 4 / 3  # factor by which theta jumps, as it does when the constraint is barely active
 SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # relative to the radius
 
 
 def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Return projections of a matrix that moves a little with every call, a few steps forth and back."""
+    """Return a task that projects a matrix which moves a little with every call, a few steps back and forth."""
     path = [A + A.dtype.type(SHIFT * t) * step for t in range(4)]
     turns, out = itertools.cycle([0, 1, 2, 3, 2, 1]), np.empty_like(A)
     return lambda: l1inf.project(path[next(turns)], radius, out=out, warm=warm)
 
 
 def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Return projections whose theta jumps up and down. Matrix and radius are scaled, so cold costs are equal."""
+    """Return a task of projections whose theta jumps up and down. All cost the same without a warm start, because the
+    matrix and the radius are scaled together.
+    """
     turns, out = itertools.cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
     return lambda: l1inf.project(*next(turns), out=out, warm=warm)
 
@@ -71,9 +73,9 @@ def norm_by_columns(B: np.ndarray) -> float:
 
 
 def search(prox: Callable[[float], np.ndarray], radius: float, top: float, norm: float, tolerance: float) -> int:
-    """Project by a proximal operator, searching theta in [0, top] by false position (Illinois). Return the prox calls.
+    """Project by a proximal operator, searching theta in [0, top] by false position (Illinois). Count the prox calls.
 
-    There are 6 to 20 calls, no more than with other methods; bisection needs 30.
+    The search needs 6 to 20 calls, no more than other methods; bisection needs 30.
     """
     low, high, above, below = 0.0, top, norm - radius, -radius
     calls, side = 0, 0
@@ -111,7 +113,7 @@ def spams_tasks(A: np.ndarray, radius: float) -> dict[str, Task]:
 
 
 def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for float64 and a row for float32, measured in the same rounds."""
+    """Yield a row for float64 and a row for float32, both measured in the same rounds."""
     rng = np.random.default_rng(0)
     draw = [ENTRIES[entries](rng, shape) for _ in range(2)]
     cpu: dict[str, Task] = {}
@@ -154,9 +156,9 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
 
 
 def trajectory(solver: ModuleType, radius: float) -> list[np.ndarray]:
-    """Return matrices that are projected during training, from the 20th projection on.
+    """Return the matrices that are projected during training, from the 20th projection on.
 
-    Features decay as after an SVD. The first 30 of 1,000 features matter for 40 tasks.
+    The scales of the features decay, as after an SVD. The first 30 of 1,000 features matter for the 40 tasks.
     """
     rng, seen = np.random.default_rng(0), list[np.ndarray]()
     X = rng.normal(size=(1200, 1000)) * np.arange(1, 1001) ** -0.5
@@ -174,7 +176,7 @@ def trajectory(solver: ModuleType, radius: float) -> list[np.ndarray]:
 
 
 def trajectory_rows(rounds: int) -> Iterator[dict[str, object]]:
-    """Time whole trajectories, in float32 as in training."""
+    """Time the projections along whole trajectories, in float32 as in training."""
     for solver, radius in itertools.product((subgradient, pdhg), (10.0, 30.0, 100.0, 300.0)):
         path = trajectory(solver, radius)
         out, limits = np.empty_like(path[0]), [row_limit(W) for W in path]
@@ -204,7 +206,7 @@ def trajectory_rows(rounds: int) -> Iterator[dict[str, object]]:
 
 
 def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield seconds by number of entries, for 100 columns and a radius of 0.1 of the norm."""
+    """Yield the seconds for each number of entries, with 100 columns and a radius of 0.1 of the norm."""
     for n_entries in sizes:
         A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
         radius, out = 0.1 * l1inf.norm(A), np.empty_like(A)
@@ -217,13 +219,13 @@ def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 
 
 def slopes(grown: pd.DataFrame) -> dict[str, float]:
-    """Return the power of the number of entries with which the time grows."""
+    """Return the exponent with which the time grows in the number of entries."""
     logs = np.log(grown)
     return {method: float(np.polyfit(logs["entries"], logs[method], 1)[0]) for method in grown.columns[1:]}
 
 
 def sparse_matrix_rows(n_features: int, rounds: int) -> Iterator[dict[str, object]]:
-    """Time matrices with 40 columns and many zero rows. All rows are read and written; only others should cost more."""
+    """Time matrices with 40 columns and many zero rows. A zero row should cost no more than reading and writing it."""
     beyond = None
     for fraction in (1.0, 0.3, 0.1, 0.03, 0.01):
         rng = np.random.default_rng(0)
@@ -250,7 +252,7 @@ def sparse_matrix_rows(n_features: int, rounds: int) -> Iterator[dict[str, objec
         }
 
 
-# On Linux only: writing 5 resets the peak memory of the process. Allocations by Numba are included.
+# Only on Linux: writing 5 resets the peak memory of the process. Memory that Numba allocates is included.
 PEAK, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -260,7 +262,7 @@ def bytes_in_use(what: str) -> int:
 
 
 def extra_memory(method: str, n_entries: int) -> float:
-    """Return the peak memory in addition to the matrix and its result, relative to the size of the matrix."""
+    """Return the peak memory beyond the matrix and the result, relative to the size of the matrix."""
     A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
     radius, out = 0.1 * l1inf.norm(A), np.zeros_like(A)
     l1inf.project(A[:300], radius * 300 / len(A), out=out[:300], method=method)  # compiles the kernels
@@ -272,7 +274,7 @@ def extra_memory(method: str, n_entries: int) -> float:
 
 
 def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
-    """Measure each method in a new process, which does not hold freed memory."""
+    """Measure each method's memory in a new process, which does not hold memory that was freed earlier."""
     if not os.access(RESET, os.W_OK):
         return
     spawn = multiprocessing.get_context("spawn")
@@ -285,7 +287,7 @@ def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
 
 
 def marked(column: str, row: pd.Series) -> str:
-    """Return a number as text, with * if it misses its goal."""
+    """Format a result as text, with * if it misses its goal."""
     value = row[column]
     most = row["goal"] if column == "cold / limit" else AT_MOST.get(column, np.inf)
     missed = value > most or value < AT_LEAST.get(column, 0.0)
@@ -294,7 +296,7 @@ def marked(column: str, row: pd.Series) -> str:
 
 
 def by_radius(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Return a table with a line per matrix and the numbers for all radii in one cell."""
+    """Return a table with a line per matrix, in which a single cell has the results for all radii."""
     lines = []
     for shape, rows in table.groupby("features x tasks", sort=False):
         line = {"features x tasks": shape}

@@ -1,9 +1,9 @@
-"""Peak memory and seconds of the jobs of finished runs, from which `workflow/configuration/resources.py` is set.
+"""Tabulate the peak memory and seconds of the jobs in finished runs, by which `configuration/resources.py` was set.
 
     python benchmarks/resources.py FOLDER... > benchmarks/resources.csv
 
-Each folder is the folder of a run, with `config.yaml` and `results`. Of jobs that read about the same amount, the table
-keeps the largest numbers. Jobs of a second may end before Snakemake has measured their peak.
+Each folder is the folder of a run, with `config.yaml` and `results`. For jobs that read about the same amount of data,
+the table keeps the largest measurements. Jobs that take a second may end before Snakemake has measured their peak.
 """
 
 import os
@@ -17,11 +17,11 @@ sys.path[:0] = [str(BASE / "tests" / "pipeline"), str(BASE / "workflow")]
 from configuration.resources import largest_mb  # noqa: E402
 from miniature import jobs  # noqa: E402
 
-WITH_NORM = ("train_path", "fit_final")  # rules whose jobs differ by their norm
+WITH_NORM = ("train_path", "fit_final")  # rules whose jobs have different needs for different norms
 
 
 def rows(folder):
-    """Yield a row per job of a run: the megabytes that it has read and used, and its seconds."""
+    """Yield a row for each job in a run: how many megabytes it read and how many it used, and its seconds."""
     os.chdir(folder)
     for rule, rule_jobs in jobs(BASE, folder).items():
         for job in rule_jobs:

@@ -1,12 +1,12 @@
-"""Speed of training compared with matrix products and with other learners, and the accuracy that is reached.
+"""Compare the speed of training with matrix products and with other learners, and measure the accuracy reached.
 
     python benchmarks/training.py [--quick] [--out FOLDER]
 
 Prints three tables and writes training-sweeps.csv, training-learners.csv, training-gaps.csv and training.png.
-Everything runs on one thread; times are CPU time. The rate is that of a product of two 2048 x 2048 matrices of the same
-precision in the same run. Useful work is 4 n_features sum_k n_k multiplications and additions per iteration and pair.
-No program can reach 100 % of the rate unless it skips zeros. The features are random with a decaying spectrum, like the
-features of the pipeline. The labels depend on 100 of them.
+Everything runs on one thread; times are CPU time. The reference rate is the rate at which two 2048 x 2048 matrices of
+the same precision are multiplied in the same run. Useful work is 4 n_features sum_k n_k multiplications and additions
+per iteration and pair (eta0, radius). No program can reach 100 % of the rate unless it skips zeros. The features are
+random with a decaying spectrum, like the features of the pipeline. The labels depend on 100 of them.
 """
 
 # ruff: noqa: E402
@@ -42,13 +42,13 @@ SOLVERS_TO_TOL = {"working_set": working_set, "pdhg": pdhg}
 
 
 def product_rate(dtype: type) -> float:
-    """Return the floating-point operations per second of a large matrix product."""
+    """Return the rate of a large matrix product in floating-point operations per second."""
     A = np.random.default_rng(0).normal(size=(2048, 2048)).astype(dtype)
     return 2 * 2048**3 / medians({"product": lambda: A @ A}, 5)["product"]
 
 
 def features(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw features, and scores of the tasks whose signs are the labels."""
+    """Draw features, and for each task scores whose signs are the labels."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_samples, N_FEATURES)).astype(np.float32) / np.sqrt(np.arange(1, N_FEATURES + 1, dtype="f4"))
     W = np.zeros((N_FEATURES, N_TASKS), np.float32)
@@ -113,7 +113,7 @@ def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
-    """Measure CPU seconds for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses that is reached."""
+    """Measure the CPU seconds for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses reached."""
     X, scores = features(N_SAMPLES)
     Y = labels(scores, 40)
     members = [np.flatnonzero(y) for y in Y.T]
@@ -129,7 +129,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
         return lambda: solver.fit(problem, loss=hinge, norm=l1inf, radius=np.array([10.0]), tol=tol).W[0]
 
     def bare() -> np.ndarray:
-        """Compute only the matrix products of a single fit."""
+        """Compute nothing but the matrix products of a single fit."""
         for _ in range(n_iter):
             for rows, y in parts:
                 f = rows @ w
@@ -167,7 +167,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
 def others(
     parts: list[tuple[np.ndarray, np.ndarray]], X: np.ndarray, Y: np.ndarray
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Return the learners that are installed. Learners that share samples get all samples that any task uses."""
+    """Return the learners that are installed. Learners that need the same samples for all tasks get all samples."""
     from sklearn.linear_model import MultiTaskLasso, SGDClassifier
     from sklearn.svm import LinearSVC
 
@@ -202,7 +202,7 @@ def others(
 
 
 def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
-    """Measure CPU seconds and iterations until a gap is certified, on the problem of Quattoni et al., sec. 5."""
+    """Measure the CPU seconds and iterations until a gap is certified, on the problem of Quattoni et al., sec. 5."""
     problem, radius = synthetic()
     for gap in GAPS:
         for name, solver in SOLVERS_TO_TOL.items():
@@ -220,9 +220,11 @@ def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def row(solver: str, gap: float, fit: Fit, seconds: float) -> dict[str, object]:
-    """Return a row. full-width iterations: products with X and its transpose, in units of those with all features."""
+    """Return a row of the table of gaps. full-width iterations: the cost of all products with X and its transpose,
+    divided by the cost of an iteration with all features.
+    """
     work = float(fit.n_iter)
-    if fit.rounds:  # a round has iterations on its own rows, and one product with all rows
+    if fit.rounds:  # a round has iterations on its own rows of W, and one product with all rows
         n_rows, n_iter, _ = np.array(fit.rounds[0]).T
         work = float(np.sum(0.5 + n_rows / fit.W.shape[1] * np.diff(n_iter, prepend=0)))
     counts = {"iterations": fit.n_iter, "full-width iterations": work}

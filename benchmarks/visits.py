@@ -1,8 +1,8 @@
-"""Count the rows of its heap that `SparseL1Ball.add` reads, for k changed coordinates of a point with n non-zeros.
+"""Count the heap rows that `SparseL1Ball.add` reads to change k coordinates of a point with n non-zero entries.
 
     python benchmarks/visits.py [--sizes 10000 100000 1000000 10000000]
 
-The claim is O(k log n) (Duchi et al. 2008, sec. 6). Times depend on caches, counts do not. The point is made by
+Duchi et al. (2008, sec. 6) claim O(k log n). Counts are used because times depend on caches. The point is made by
 compiled kernels. The updates run as plain Python, so that every row that they read can be counted.
 """
 
@@ -35,7 +35,7 @@ class Record:
 
 
 class Records:
-    """The records of an array, and the number of times that a record was read."""
+    """The records of an array, with a count of the times that a record was read."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array, self.visits = array, 0
