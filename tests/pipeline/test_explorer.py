@@ -103,7 +103,7 @@ def test_a_kept_model_has_a_page_of_its_own_without_any_study(rng):
     (model,) = data_of(shown.html)["studies"]
     assert model["name"] == "the kept model" and shown.images and shown.findings["warnings"] == 1
     for said in (
-        "The model learns the 2 most frequent of 374 words; to learn all, set n_words to 374 in config.yaml.",
+        "The model learns the 2 most frequent of 374 words; to learn all, set n_words to 374.",
         "The kept model, l1,∞, uses 5 of 6 features and is ahead of l2, which uses all of them",
         "<th>l1,∞, kept</th><td>0.750",
         "<td>12 of 30</td><td>1.5</td><td>2</td>",

@@ -104,7 +104,7 @@ ENTRIES = [
     *(entry_of("documents", study) for study in ("labels", "steps", "dense", "exponentiated", "online")),
     *(entry_of("synthetic", study) for study in ("recovery", "cost", "operations", "projection", "race")),
     entry_of("photos", "pictures", features={"extractor": "bare"}, final={"like": "of-settings", "norm": "l1"}),
-    entry_of("scenes", "pictures"),
+    entry_of("scenes", "pictures", features={"extractor": "onnx", "options": {"model": "samples/other"}}),
     *(entry_of(loader, "svm") for loader in ("arrays", "idx", "libsvm")),
     entry_of("digits", "digits"),
 ]

@@ -70,7 +70,7 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     With the model that `jointsparse run` made of photographs:
 
     >>> from jointsparse import explain, load
-    >>> model = load("results/photos/model.skops")  # doctest: +SKIP
+    >>> model = load("model.skops")  # doctest: +SKIP
     >>> heat = explain(model, "a.jpg", "dog")  # doctest: +SKIP
     >>> heat.shape  # doctest: +SKIP
     (240, 320)
