@@ -462,7 +462,7 @@ def test_fits_of_other_images_are_refused():
 
 # Findings
 
-CHANCE, WELL = "better than chance", "with at least 5 of the 10 highest-ranked right."
+CHANCE, WELL = "better than chance", "at least 5 of the 10 highest-ranked are right."
 
 
 def learnt(p_holm):
@@ -475,12 +475,16 @@ def learnt(p_holm):
 @pytest.mark.parametrize(
     ("p_holm", "labels", "expected"),
     [
-        (0.01, "words", f"7 of 7 words {CHANCE}, 2 of them {WELL} Best: g, f, e."),
-        ([0.9] + [0.01] * 7, "topics", f"6 of 7 topics {CHANCE}, 2 of them {WELL} Best: g, f, e. Not recognised: a."),
+        (0.01, "words", f"7 of 7 words {CHANCE}; for 2 of them, {WELL} Best: g, f, e."),
+        (
+            [0.9] + [0.01] * 7,
+            "topics",
+            f"6 of 7 topics {CHANCE}; for 2 of them, {WELL} Best: g, f, e. Not recognised: a.",
+        ),
         (
             [0.9] * 6 + [0.01] * 2,
             "words",
-            f"1 of 7 words {CHANCE}, 1 of them {WELL} Best: g. Not recognised: a, b, c and 3 more.",
+            f"1 of 7 words {CHANCE}; for 1 of them, {WELL} Best: g. Not recognised: a, b, c and 3 more.",
         ),
         (0.9, "classes", f"0 of 7 classes {CHANCE}. Not recognised: a, b, c and 4 more."),
     ],
@@ -492,7 +496,8 @@ def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
 def test_of_fewer_than_ten_test_images_half_are_enough():
     said = findings.sentence(learnt(0.01)[:1].assign(right=2), by="l1", n_test=3)
     assert (
-        said == f"L1 recognises 1 of 1 word {CHANCE}, 1 of them with at least 2 of the 3 highest-ranked right. Best: a."
+        said
+        == f"L1 recognises 1 of 1 word {CHANCE}; for 1 of them, at least 2 of the 3 highest-ranked are right. Best: a."
     )
 
 

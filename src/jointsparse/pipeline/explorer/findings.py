@@ -200,7 +200,7 @@ def sentence(learnt: pd.DataFrame, labels: str = "words", *, by: str = "the kept
     if best:
         n_well = int((counted["right"][recognised] >= half - 1e-9).sum())
         several = "all" if n_well == len(best) > 1 else f"{n_well:,}"
-        said[0] += f", {several} of them with at least {half} of the {first} highest-ranked right"
+        said[0] += f"; for {several} of them, at least {half} of the {first} highest-ranked are right"
         said.append(f"Best: {', '.join(best[:SHOWN_WORDS])}")
     if others:
         more = len(others) - SHOWN_WORDS
