@@ -80,8 +80,8 @@ def files_below(path: Any) -> Iterator[str]:
     """Yield the path itself if it is a file, or every file below a folder in a fixed order.
 
     Links are followed. A folder that was already visited is not entered again, but yielded as a path that ends in a
-    slash. Hidden files are skipped, because they are not data: operating systems and editors write them, and Snakemake
-    puts a hidden time stamp into each folder that a job has made.
+    slash. Hidden files are skipped, because they are not data: operating systems and editors write them, and the
+    workflow puts a hidden time stamp into each folder that a job has made.
     """
     if os.path.lexists(path) and not os.path.isdir(path):
         yield path
