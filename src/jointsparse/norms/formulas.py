@@ -1,18 +1,20 @@
 """The norms, their projections and proximal operators in terms of the array API standard.
 
-They serve arrays of JAX, PyTorch, CuPy and other libraries, see `on_arrays`; arrays of NumPy go to the compiled code.
-W is (..., n_groups, n_entries): a group lies along the last axis, and leading axes are batches. A radius is (...,) for
-the norms of all tasks together, l1inf and l12, and (..., n_groups) for the norms of each task, l1 and l2.
+They serve arrays of JAX, PyTorch, CuPy and other libraries (see `on_arrays`); NumPy arrays go to the compiled code.
+W has the shape (..., n_groups, n_entries): a group lies along the last axis, and leading axes are batches. A radius has
+the shape (...,) for l1inf and l12, whose norm is one number for all tasks, and (..., n_groups) for l1 and l2, which
+have one norm per task.
 
-Newton's method finds which entries a projection clips or sets to zero, without gradient. Once these sets are known the
-threshold theta and the levels mu are closed forms, through which a library differentiates. The method takes 4 to 11
-passes over a matrix with normal or heavy-tailed entries, and a quarter of the memory of the paper's sort and merge.
+Newton's method finds which entries a projection clips or sets to zero; no gradient is taken through it. Once these sets
+are known, the threshold theta and the levels mu have closed forms, which the library differentiates. The method takes 4
+to 11 passes over a matrix with normal or heavy-tailed entries, and needs a quarter of the memory of the paper's sort
+and merge.
 
 A projection is differentiable almost everywhere. Elsewhere the gradient is the one for these sets:
 
 - a matrix on the boundary of its ball counts as inside, where the projection is the identity and ignores the radius;
 - an entry that equals its level is not clipped, and one that equals the threshold of the l1 ball becomes zero;
-- a group that loses exactly all it has is zero, and so is everything at radius 0: its gradient is zero;
+- a group that loses exactly its whole mass becomes zero, as do all groups at radius 0, and its gradient is zero;
 - the norms take the subgradient 0 at zero, and share it evenly where several entries are the largest.
 """
 
@@ -22,20 +24,20 @@ from typing import Any, NamedTuple
 Array = Any  # of any library
 
 BLOCK = 4096  # terms of a sum that are added in one go: some libraries add them one after the other
-MOST_PASSES = 100  # of Newton's method, which takes about ten
+MOST_PASSES = 100  # limit for Newton's method, which usually takes about ten passes
 
 
 class Library(NamedTuple):
     """An array library: its namespace, and what the array API standard lacks."""
 
     xp: Any
-    constant: Callable[[Array], Array]  # the same numbers without gradient
-    repeat: Callable[[Callable[[tuple], tuple], tuple], tuple]  # a step, as long as the first item of its state is true
+    constant: Callable[[Array], Array]  # returns the same numbers, detached from the gradient
+    repeat: Callable[[Callable[[tuple], tuple], tuple], tuple]  # repeats a step while the first item of its state is true
     compiled: Callable[[Callable], Callable]
 
 
 def total(lib: Library, x: Array) -> Array:
-    """Sum along the last axis."""
+    """Return the sum along the last axis."""
     n = x.shape[-1]
     if n <= BLOCK:
         return lib.xp.sum(x, axis=-1)
@@ -45,7 +47,7 @@ def total(lib: Library, x: Array) -> Array:
 
 
 def top(lib: Library, x: Array) -> Array:
-    """Maximum along the last axis."""
+    """Return the maximum along the last axis."""
     return lib.xp.max(x, axis=-1)
 
 
@@ -54,7 +56,7 @@ def positive_part(lib: Library, x: Array) -> Array:
 
 
 def quotient(lib: Library, x: Array, y: Array) -> Array:
-    """x / y; x where y, which is not negative, is 0."""
+    """Return x / y where y > 0, and x where y = 0; y must not be negative."""
     return x / lib.xp.where(y > 0, y, 1.0)
 
 
@@ -63,7 +65,10 @@ def rounding(lib: Library, x: Array) -> float:
 
 
 def _find_threshold(lib: Library, A: Array, radius: Array, s: Array) -> Array:
-    """theta with sum_i s_i (A_i - s_i theta)_+ = radius up to rounding, by Newton's method from below, no gradient."""
+    """Return the theta that solves sum_i s_i (A_i - s_i theta)_+ = radius up to rounding.
+
+    Newton's method approaches theta from below. No gradient is taken through it.
+    """
     xp, eps = lib.xp, rounding(lib, A)
 
     def step(state: tuple) -> tuple:
@@ -78,23 +83,27 @@ def _find_threshold(lib: Library, A: Array, radius: Array, s: Array) -> Array:
     # No entry may keep more than the radius, and theta is at least what this leaves of the largest entry.
     start = positive_part(lib, top(lib, A / s - radius[..., None] / (s * s)))
     _, _, theta = lib.repeat(step, (xp.any(start >= 0), xp.zeros_like(xp.sum(start)), start))
-    return xp.minimum(theta, top(lib, A / s) * (1 - eps))  # the largest entry stays
+    return xp.minimum(theta, top(lib, A / s) * (1 - eps))  # so that the largest entry stays positive
 
 
 def _heights(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Array]:
-    """theta and (A_i - s_i theta)_+, of which sum_i s_i (A_i - s_i theta)_+ = radius. A: (..., n), outside the ball."""
+    """Return the theta that solves sum_i s_i (A_i - s_i theta)_+ = radius, and the heights (A_i - s_i theta)_+.
+
+    A: (..., n), non-negative, with each vector outside its ball.
+    """
     xp, constant = lib.xp, lib.constant
     theta = _find_threshold(lib, constant(A), constant(radius), constant(s))
     above = (s * theta[..., None] < A) & (radius > 0)[..., None]
     h = xp.where(above, A - s * theta[..., None], 0.0)
     slope = total(lib, xp.where(above, s * s, 0.0))
-    # theta holds no gradient and few digits; the rest, which solves the equation for these sets, has both.
+    # theta carries no gradient and is not exact. `rest` solves the equation for these sets: it has the gradient, and
+    # corrects the last digits of theta.
     rest = quotient(lib, total(lib, s * h) - radius, slope)
     return theta + rest, xp.where(above, positive_part(lib, h - s * rest[..., None]), 0.0)
 
 
 def _find_levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Array]:
-    """theta and mu of the l1,inf ball up to rounding, without gradient: see `l1inf.newton_with_sets`.
+    """Return theta and mu for the l1,inf ball up to rounding, without a gradient, like `l1inf.newton_with_sets`.
 
     Any set of k entries of a row with sum S bounds mu_i from below by (S - s_i theta) / k. The solution for such sets
     bounds theta from below, and the entries above the bounds of mu_i are better sets.
@@ -103,7 +112,10 @@ def _find_levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array
     maxima, sums, squares = top(lib, A), total(lib, A), s * s
 
     def at_least(theta: Array, mu: Array) -> Array:
-        """mu, or a higher bound by the sets of one entry or of all. 0 for dead rows, and below the row's maximum."""
+        """Return the highest of three lower bounds: mu, and those from the sets of one entry and of all entries.
+
+        The result is 0 for dead rows, and is kept below the maximum of its row.
+        """
         lost = s * theta[..., None]
         mu = xp.maximum(xp.maximum(mu, maxima - lost), (sums - lost) / m)
         return xp.where(sums > lost, xp.minimum(positive_part(lib, mu), maxima * (1 - eps)), 0.0)
@@ -133,7 +145,7 @@ def _find_levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array
 
 
 def _levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Array]:
-    """theta and the levels mu of the l1,inf ball, for A (..., d, m) outside of it, with gradient."""
+    """Return theta and the levels mu for the l1,inf ball, with their gradients. A: (..., d, m), outside the ball."""
     xp, constant = lib.xp, lib.constant
     theta, found = _find_levels(lib, constant(A), constant(radius), constant(s))
     above, alive = found[..., None] < A, (found > 0) & (radius > 0)[..., None]
@@ -141,7 +153,7 @@ def _levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Arr
     inverse = xp.where(alive, quotient(lib, xp.ones_like(k), k), 0.0)
     excess = total(lib, xp.where(above, A - found[..., None], 0.0))
     mu = found + (excess - s * theta[..., None]) * inverse
-    # As in `_heights`, the rest has the gradient, and the digits that theta lacks.
+    # As in `_heights`, `rest` has the gradient, and corrects the last digits of theta.
     slope = total(lib, s * s * inverse)
     rest = quotient(lib, total(lib, s * xp.where(alive, mu, 0.0)) - radius, slope)
     mu = positive_part(lib, mu - s * rest[..., None] * inverse)
@@ -149,14 +161,17 @@ def _levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Arr
 
 
 def _clipped(lib: Library, W: Array, mu: Array, is_clipped: Array) -> Array:
-    """W, whose rows are clipped at mu > 0, and set to 0 where mu = 0, if `is_clipped` says so."""
+    """Return W where `is_clipped` is False; elsewhere clip its rows at mu > 0, and set rows with mu = 0 to zero."""
     level = mu[..., None]
     clips = ((lib.xp.abs(W) > level) | (level <= 0)) & is_clipped
     return lib.xp.where(clips, lib.xp.sign(W) * level, W)
 
 
 def lengths(lib: Library, W: Array) -> Array:
-    """l2 length of each group, whose gradient is 0 at 0. Squares neither overflow nor vanish."""
+    """Return the l2 length of each group. The gradient of the length of a zero group is 0.
+
+    Groups are scaled first, so that their squares neither overflow nor underflow.
+    """
     xp = lib.xp
     unit = lib.constant(top(lib, xp.abs(W)))
     squares = total(lib, xp.square(quotient(lib, W, unit[..., None])))
@@ -165,13 +180,16 @@ def lengths(lib: Library, W: Array) -> Array:
 
 
 def _scaled(lib: Library, W: Array, length: Array, wanted: Array) -> Array:
-    """W, whose groups get the lengths that are wanted, which are at most their own."""
+    """Return W with its groups shortened from the lengths `length` to the lengths `wanted`."""
     xp = lib.xp
     return W * quotient(lib, xp.where(length > 0, wanted, 0.0), length)[..., None]
 
 
 def outside(lib: Library, norm: Array, radius: Array) -> tuple[Array, Array]:
-    """Whether a norm is larger than the radius, and a radius at most the norm: inside the ball no formula is used."""
+    """Return whether each norm is larger than its radius, and the minimum of radius and norm.
+
+    The minimum is a valid radius for the formulas even inside the ball, where their results are not used.
+    """
     is_outside = norm > radius
     return is_outside, lib.xp.where(is_outside, radius, lib.constant(norm))
 
@@ -194,7 +212,7 @@ def l1inf_project(lib: Library, W: Array, s: Array, radius: Array) -> tuple[Arra
 
 
 def l1inf_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
-    # Moreau: a row loses its projection onto the l1 ball, and the threshold of that projection is the row's level.
+    # Moreau's decomposition: each row loses its projection onto an l1 ball, whose threshold is the level of the row.
     xp, A = lib.xp, lib.xp.abs(W)
     lost = step[..., None] * s + xp.zeros_like(top(lib, A))
     stays, mass = outside(lib, total(lib, A), lost)
@@ -242,7 +260,8 @@ def l1_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
 
 
 def l1_project_simplex(lib: Library, v: Array, s: Array, z: Array) -> Array:
-    # theta is at least max v - z, and what is above lies on the simplex or outside of the l1 ball.
+    # theta is at least max v - z. The vector (v - max v + z)_+ has the same projection, and it lies on the simplex or
+    # outside the l1 ball.
     below = v - lib.constant(top(lib, v))[..., None]
     return _heights(lib, positive_part(lib, below + z[..., None]), z, s)[1]
 

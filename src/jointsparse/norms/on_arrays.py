@@ -1,8 +1,8 @@
 """Norms of arrays of any library, of batches, and along either axis.
 
-Arrays of NumPy go to the compiled code, the matrices of a batch one by one. Those of another library that
-`array_api_compat` knows (JAX, PyTorch, CuPy, …) go to `formulas`: on their device, in their precision, and with
-gradients where the library has them. No library is imported that the caller has not imported.
+NumPy arrays go to the compiled code, which takes the matrices of a batch one by one. Arrays of another library that
+`array_api_compat` knows (JAX, PyTorch, CuPy, …) go to `formulas`: they stay on their device, keep their precision, and
+have gradients if the library computes them. Only libraries that the caller has imported are imported here.
 """
 
 import sys
@@ -18,37 +18,39 @@ from jointsparse.checks import as_output, as_radius, as_weights, deliver, real_a
 NUMPY_ONLY = ("out", "method", "warm", "groups")  # options of the compiled code
 DEFAULT_METHOD = "newton"
 UNMARKED = (("torch", "Tensor"), ("cupy", "ndarray"))  # arrays without the standard's `__array_namespace__`
-NUMBERS = {"project": "radius", "prox": "step", "project_simplex": "z"}  # what functions take beside W
+NUMBERS = {"project": "radius", "prox": "step", "project_simplex": "z"}  # name of a function's argument after W
 
 
 class Layout(NamedTuple):
-    """How groups lie in an array."""
+    """The axes along which the groups of an array lie, and the shapes of its norms and weights."""
 
-    per_task: bool  # a group is the weights of a task, else those of a feature
-    along_last: bool  # a group lies along the last axis, else along the one before
+    per_task: bool  # True if a group is the weights of a task, False if it is the weights of a feature
+    along_last: bool  # True if a group lies along the last axis, False if along the one before
     of_norms: tuple[int, ...]  # the shape of the norms
     of_weights: tuple[int, ...]  # the largest shape of weights: one per entry of a group if per task, else per group
 
 
 def call(verb: Callable, W: Any, *numbers: Any, axis: int | None, **options: Any) -> Any:
-    """Return what a function of a norm returns for W, where W is no matrix of NumPy or an axis is given.
+    """Call a function of a norm for an array W of any library, with any number of axes, and return its result.
 
     Parameters
     ----------
     verb : function
-        A function of the module of a norm, which takes matrices of NumPy: `l1inf.project`, say.
+        A function of a norm's module that takes NumPy matrices, for example `l1inf.project`.
     W : array (..., n_features, n_tasks), or (n_features,) for norms per task
-        Of any library. Leading axes are batches.
+        An array of any library. Leading axes are batches.
     *numbers : float or array
-        The radius or step, if there is one: one number, or numbers that broadcast to the shape of the norms.
+        The radius or step, if the function takes one: a number, or an array that broadcasts to the shape of the norms.
     axis : int or None
-        The axis along which a group lies, one of the last two. None is -1, and for norms per task -2.
+        The axis along which a group lies: -1 or -2. None stands for -2 if each task has its own norm, and for -1
+        otherwise.
     **options : Any
         Further arguments of the function.
 
     Returns
     -------
     Any
+        The result of the function.
     """
     name, per_task = "v" if verb.__name__ == "project_simplex" else "W", sys.modules[verb.__module__].PER_TASK
     if _is_of_another_library(W):
@@ -67,7 +69,7 @@ def _is_of_another_library(x: Any) -> bool:
 
 
 def _layout(W: Any, name: str, axis: int | None, per_task: bool) -> Layout:
-    """Raise ValueError for an unfit shape or axis."""
+    """Return the layout of W. Raise ValueError if its shape or `axis` is not allowed."""
     shape, n = tuple(W.shape), len(W.shape)
     if n < (1 if per_task else 2):
         vector = "a vector or " if per_task else ""
@@ -103,7 +105,7 @@ def _require_weights(got: tuple[int, ...], layout: Layout) -> None:
 def _by_compiled_code(
     verb: Callable, W: Any, layout: Layout, numbers: tuple, *, out: Any = None, weights: Any = None, **options: Any
 ) -> Any:
-    """Call a function for NumPy's matrices with each matrix of a batch."""
+    """Call a function that takes NumPy matrices once for every matrix of a batch."""
     transposes = W.ndim > 1 and layout.along_last == layout.per_task
     V, is_norm = np.swapaxes(W, -1, -2) if transposes else W, verb.__name__ not in NUMBERS
     if weights is not None:
@@ -167,13 +169,16 @@ def _by_formula(verb: Callable, W: Any, name: str, layout: Layout, numbers: tupl
 
 
 def _formulas() -> Any:
-    """The module, by its name: no result for NumPy depends on it, and no job of the pipeline runs again for it."""
+    """Import `formulas` by its name, so that the pipeline does not take it for a dependency.
+
+    No result for NumPy arrays depends on it, so no job of the pipeline has to rerun when it changes.
+    """
     return import_module("jointsparse.norms.formulas")
 
 
 @cache
 def _prepared(lib: Any, norm: str, verb: str, along_last: bool, positive: bool) -> Callable:
-    """A formula of W as it lies, compiled where the library compiles."""
+    """Return a function that applies a formula to W in its own layout, compiled if the library has a compiler."""
     formulas = _formulas()
     formula, transpose = formulas.FORMULAS[norm, verb], lib.xp.matrix_transpose
 
@@ -189,7 +194,7 @@ def _prepared(lib: Any, norm: str, verb: str, along_last: bool, positive: bool) 
 
 
 def _library(verb: Callable, arrays: list[Any]) -> tuple[Any, bool]:
-    """Return the library of arrays, and whether it traces them: then their values are not known."""
+    """Return the library of the arrays, and whether it is tracing them, so that their values are not yet known."""
     try:
         compat = import_module("array_api_compat")
     except ImportError:
@@ -233,12 +238,12 @@ def _library_of(xp: Any) -> Any:
 
 
 def _device(lib: Any, W: Any) -> Any:
-    """The device of W. JAX moves numbers by itself, and knows no device of what it traces."""
+    """Return the device of W, or None for JAX, which moves arrays itself and whose traced arrays have no device."""
     return None if _name(lib.xp) == "jax" else import_module("array_api_compat").device(W)
 
 
 def _require_all(lib: Any, holds: Any, values: Any, message: str) -> None:
-    """Raise ValueError with the first value that does not fit, and its place."""
+    """Raise ValueError if `holds` is not true everywhere. The message names the first invalid value and its index."""
     if bool(lib.xp.all(holds)):
         return
     i = int(lib.xp.argmin(lib.xp.astype(lib.xp.reshape(holds, (-1,)), lib.xp.int32)))
@@ -247,7 +252,10 @@ def _require_all(lib: Any, holds: Any, values: Any, message: str) -> None:
 
 
 def _as_number(lib: Any, number: Any, W: Any, name: str, layout: Layout, is_checked: bool) -> Any:
-    """A radius or step as an array like W, in the shape of the norms. Infinity is the largest float."""
+    """Return a radius or step as an array of W's library and dtype, in the shape of the norms.
+
+    Infinity is replaced by the largest float.
+    """
     xp, largest = lib.xp, float(lib.xp.finfo(W.dtype).max)
     if _is_of_another_library(number):
         array = xp.astype(number, W.dtype, copy=False)
@@ -265,7 +273,10 @@ def _as_number(lib: Any, number: Any, W: Any, name: str, layout: Layout, is_chec
 
 
 def _as_weights(lib: Any, weights: Any, W: Any, layout: Layout, is_checked: bool) -> Any:
-    """Weights as an array like W. They broadcast to its groups; for norms per task, to their entries."""
+    """Return the weights as an array of W's library and dtype.
+
+    They broadcast to the groups of W or, if each task has its own norm, to the entries of the groups.
+    """
     xp, n = lib.xp, layout.of_weights[-1]
     if weights is None:
         return xp.ones(n, dtype=W.dtype, device=_device(lib, W))

@@ -27,7 +27,7 @@ SMALLEST_SHARE = 2.0**-1000  # the projection onto a weighted ball is 0 if radiu
 
 @njit
 def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
-    """Return total + part, and the accumulated rounding error `lost`. Their sum is nearly exact."""
+    """Return total + part, and `lost`, the accumulated rounding errors. The sum of both results is nearly exact."""
     larger = total + part
     added = larger - total
     return larger, lost + ((total - (larger - added)) + (part - added))
@@ -37,7 +37,7 @@ def add_compensated(total, lost, part):  # type: ignore[no-untyped-def]
 # forceinline a caller would run its own copy or the original, depending on which one the process has loaded first.
 @njit(fastmath=REORDER, forceinline=True)
 def block_sum(v, zero):  # type: ignore[no-untyped-def]
-    """Return sum |v_i|, added in the precision of `zero`."""
+    """Return sum |v_i|, computed in the precision of `zero`."""
     result = zero
     for i in range(v.size):
         result += abs(v[i])
@@ -46,7 +46,7 @@ def block_sum(v, zero):  # type: ignore[no-untyped-def]
 
 @njit
 def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
-    """Return the bits of the largest magnitude. bits: floats read as integers. no_sign: mask that clears the sign."""
+    """Return the bits of the largest magnitude. bits: floats viewed as integers. no_sign: mask that clears the sign."""
     # Read as integers, the bits of non-negative floats have the same order as the floats, and infinity and NaN come
     # last. The compiler vectorises a maximum of integers but not a maximum of floats, which takes six times as long.
     top = bits[0] & no_sign
@@ -58,7 +58,7 @@ def top_bits(bits, no_sign):  # type: ignore[no-untyped-def]
 
 @njit
 def copy_numbers(x, out):  # type: ignore[no-untyped-def]
-    """Copy a vector. `out[:] = x` would take seconds to compile, because it supports all shapes."""
+    """Copy the vector x to `out`. `out[:] = x` would take seconds to compile, because it supports all shapes."""
     for i in range(x.size):
         out[i] = x[i]
 
@@ -96,9 +96,9 @@ def heights_above(tops, slopes, total, heights):  # type: ignore[no-untyped-def]
 
 
 def lowered(B: NDArray[Any]) -> NDArray[Any]:
-    """Return B with all magnitudes lowered by the smallest subnormal number, which changes only tiny numbers.
+    """Return B with all magnitudes lowered by the smallest subnormal number, which changes only tiny entries.
 
-    Subnormal numbers have few digits. If they were rounded upwards, B may lie outside its ball; lowering them avoids
+    Subnormal numbers have few digits. If they were rounded up, B might lie outside its ball; lowering them avoids
     this.
     """
     return np.copysign(np.maximum(np.abs(B) - np.finfo(B.dtype).smallest_subnormal, 0), B) + B.dtype.type(0)
@@ -121,7 +121,7 @@ def dot(a, h):  # type: ignore[no-untyped-def]
 
 @njit
 def aim_row(A, H, W, i, square, w):  # type: ignore[no-untyped-def]
-    """Write to w the row W_i that is optimal without a penalty, times square = ||X_i||^2."""
+    """Write to w the row W_i that is optimal without a penalty, multiplied by `square`, which is ||X_i||^2."""
     is_gram = A.shape[0] == A.shape[1]
     for k in range(w.size):
         w[k] = square * W[i, k] + (H[k, i] if is_gram else dot(A[i], H[k]))
