@@ -1,4 +1,4 @@
-"""Features of pictures by a pretrained network, as a transformer of scikit-learn."""
+"""Features of pictures from a pretrained network, computed by a scikit-learn transformer."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from jointsparse.features.transformers import PerPicture, map_items
 from jointsparse.schema import TEXT, Sizes, list_of, whole
 
 MAP_SIDE_PIXELS = 320  # longest side of a map
-BYTES_OF_PICTURE = 50_000_000  # Measured: with a network of 13 MB whose input has 224 x 224 pixels
+BYTES_OF_PICTURE = 50_000_000  # measured with a network of 13 MB whose input has 224 x 224 pixels
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
@@ -23,46 +23,46 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
     Parameters
     ----------
     model : path
-        The ONNX file. Its input are pictures, uint8 or float, (n, height, width, 3) or (n, 3, height, width). Its
-        output are features (n, d); or features by place, (n, d, height, width), or by token, (n, tokens, d), of which
-        the mean is taken.
+        The ONNX file. Its input holds pictures, uint8 or float, (n, height, width, 3) or (n, 3, height, width). Its
+        output holds one feature vector per picture, (n, d), per place, (n, d, height, width), or per token,
+        (n, tokens, d). The mean over the places or tokens is taken.
     size : int, (int, int) or None, pixels, default=None
-        Side, or height and width, to which each picture is resized, whatever its aspect ratio. None: the size that the
-        file names, or 224 if it names none.
+        Side, or height and width, to which each picture is resized, whatever its aspect ratio. None stands for the size
+        that the file states, or for 224 if it states none.
     mean, std : sequences of 3 floats, default=None
-        A floating-point input is (colour in [0, 1] - mean) / std. None: those of ImageNet. A uint8 input takes the
-        colours as they are.
+        A floating-point input is (colour - mean) / std, with colours in [0, 1]. None stands for the values of ImageNet.
+        A uint8 input takes the colours unchanged, and both must be None.
     layout : {"NHWC", "NCHW"} or None, default=None
-        Order of the input's axes. None: the axis of length 3 holds the colours.
+        Order of the input's axes. If it is None, the axis of length 3 holds the colours.
     output : str or None, default=None
-        Name of the output. None: the only one, or the one with the most axes.
+        Name of the output that holds the features. None stands for the output with the most axes.
     tokens : {"mean", "first"}, default="mean"
-        Whether the features are the mean over tokens, or the first token.
+        If the output has tokens: whether the features are the mean over all tokens, or the first token.
 
     Attributes
     ----------
     digest_ : str
-        SHA-256 of the file, from `fit` or from the first picture. Another file is refused.
+        SHA-256 of the file, computed by `fit` or for the first picture. A file with another SHA-256 is rejected.
     size_ : (int, int), pixels
         Height and width to which each picture is resized.
     grid_ : (int, int)
-        Rows and columns of places; (1, 1) if the network has no places.
+        Numbers of rows and columns of places; (1, 1) if the network has no places.
     n_features_ : int
         Number of features.
 
     See Also
     --------
-    DenseSift : Local descriptors, for visual words.
-    explain : Maps, which are exact for features by place and by token.
+    DenseSift : Computes local descriptors, for visual words.
+    explain : Returns heat maps, which are exact if the network has features per place or per token.
 
     Notes
     -----
-    It needs `pip install 'jointsparse[embeddings]'`. Nothing is learnt, so `fit` may be left out. One thread computes
-    the features of a picture, one picture after the other, so the same picture always has the same features on one kind
-    of processor; on other kinds the last digits may differ.
+    This class needs `pip install 'jointsparse[embeddings]'`. Nothing is learnt, so calling `fit` is not necessary.
+    Pictures are processed one after the other in a single thread, so that the same picture always has the same features
+    on one type of processor. On another type of processor the last digits may differ.
 
-    A model file may come from anyone. Before it describes the first picture, a process of its own tries it on a blank
-    one, within 60 seconds and 4 GiB of memory.
+    A model file may come from anyone. Before the network describes the first picture, a separate process therefore
+    tries it on a blank picture, within 60 seconds and 4 GiB of memory.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         self.tokens = tokens
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Try the model file on a blank picture. X and y are not used."""
+        """Run the network on a blank picture, to find the size of its input and output. X and y are ignored."""
         self.__dict__.pop("digest_", None)
         features, self.grid_ = self.places(np.zeros((1, 1, 3), np.uint8))
         reading = self.network().reading
@@ -115,7 +115,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         Parameters
         ----------
         X : iterable of pictures
-            Each a path, or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
+            A picture is a path or an array (height, width) or (height, width, 3), uint8 or floating-point in [0, 1].
 
         Returns
         -------
@@ -124,32 +124,32 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         Raises
         ------
         ValueError
-            If a picture, a parameter or the model file cannot be used.
+            If a picture, a parameter or the model file is invalid.
         """
-        self.network()  # first, so that no picture is blamed for the file of the network
+        self.network()  # opened first, so that no error message blames a picture for the model file
         means = map_items(X, lambda picture: self.places(picture)[0].mean(axis=0, dtype=np.float64))
         return np.stack(means).astype(np.float32)
 
     def places(self, picture: Any) -> tuple[np.ndarray, tuple[int, int]]:
-        """Return the features of each place of a picture, and the rows and columns of the places.
+        """Return the features of each place of a picture, and the grid of the places.
 
         Parameters
         ----------
         picture : path or array
-            As in `transform`.
+            A picture in any form that `transform` takes.
 
         Returns
         -------
         features : array (n_places, n_features), float32
-            Row by row from the top left; their mean is what `transform` returns.
+            Features of the places, row by row from the top left. `transform` returns their mean.
         grid : (int, int)
-            Rows and columns of places; (1, 1) if the network has no places.
+            Numbers of rows and columns of places; (1, 1) if the network has no places.
         """
         opened = self.network()
         return opened.places(colours_of(picture, opened.reading.height, opened.reading.width))
 
     def shape(self, picture: Any) -> tuple[int, int]:
-        """Return the height and width in pixels of the maps of a picture, whose longest side is MAP_SIDE_PIXELS."""
+        """Return the height and width of the heat maps of a picture; the longer one is at most MAP_SIDE_PIXELS."""
         if isinstance(picture, str | os.PathLike):
             from jointsparse.pictures import open_colour
 
@@ -158,7 +158,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         return tuple(max(1, round(side * factor)) for side in np.shape(picture)[:2])
 
     def network(self) -> onnx.Network:
-        """Return the network, which is opened once per process. Raises ValueError if the file has changed."""
+        """Return the network, which is opened once per process. Raise ValueError if the file has changed."""
         path = Path(self.model)
         require(path.is_file(), f"model must be an ONNX file, got {str(path)!r}, which is not there")
         digest = onnx.digest(path)
@@ -171,7 +171,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
 
     @property
     def longest_side(self) -> int:
-        """Longest side in pixels at which pictures are opened."""
+        """Longer side in pixels of the size to which pictures are resized."""
         return max(self.size_)
 
     def smallest_side(self) -> int:
@@ -179,7 +179,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         return onnx.smallest_side()
 
     def bytes_of_picture(self) -> int:
-        """Return a guess of the memory that describing a picture takes."""
+        """Return an estimate of the number of bytes of memory needed to describe a picture."""
         return BYTES_OF_PICTURE
 
     def _require_consistent(self, sizes: Sizes) -> None:
@@ -194,7 +194,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
 
 
 def colours_of(picture: Any, height: int, width: int) -> np.ndarray:
-    """Return the colours of a picture, resized to (height, width, 3), uint8. picture: a path or an array."""
+    """Return the colours of a picture resized to `height` x `width`, (height, width, 3) uint8. picture: path or array."""
     require_extra("Embedding", "PIL")
     from jointsparse.pictures import open_resized, resized
 

@@ -57,8 +57,8 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     Raises
     ------
     ValueError
-        If the model does not take pictures, does not know the word, or if its network gives one vector for a picture.
-        A file that cannot be opened raises Pillow's error.
+        If the model does not take pictures or does not know the word, or if its network returns a single vector per
+        picture. A file that cannot be opened raises Pillow's error.
 
     Notes
     -----
@@ -86,14 +86,14 @@ MOST_BYTES = 50_000_000  # size of the weights that are cached for the next pict
 
 
 class Explainer:
-    """Heat maps of many pictures, with a cache of a model's weights of the visual words or of a network's features.
+    """Heat maps of many pictures for one model, whose weights in terms of words or network features are cached.
 
     Parameters
     ----------
     model : Pipeline
         Model that a run has kept, as in `explain`.
     features : int array, shape (n_features,)
-        Features of the model's classifier for which maps can be made as well. They are numbered after the words.
+        Indices of features of the model's classifier that can be explained as well. They are numbered after the words.
     """
 
     def __init__(self, model: Pipeline, features: Sequence[int] | np.ndarray = ()) -> None:
@@ -101,13 +101,13 @@ class Explainer:
         *steps, self.classifier = (step for _, step in model.steps)
         n_first = 1 if isinstance(steps[0], Embedding) else 2
         self.first, self.linear, self.features = steps[:n_first], steps[n_first:], np.asarray(features, int)
-        self.in_colour = n_first == 1  # whether the model looks at colours
+        self.in_colour = n_first == 1  # whether the model uses colours
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
 
     def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights that the first steps' features have for each place, and the mean picture's contribution.
+        """Return the weights of the first steps' features for each entry of `places`, and the mean picture's contributions.
 
-        Places are numbered as in `heats`. The shapes are (n_features, n_places) and (n_places,).
+        places: as in `heats`. The results have the shapes (n_features, len(places)) and (len(places),).
         """
         missing = [place for place in dict.fromkeys(places) if place not in self._cached]
         if missing:
@@ -131,14 +131,17 @@ class Explainer:
         return np.stack([column for column, _ in cached], axis=1), np.array([mean for _, mean in cached])
 
     def heats(self, picture: Any, places: Sequence[int]) -> list[np.ndarray]:
-        """Return a map as in `explain` for each place: the number of a word, or n_words + i for features[i]."""
+        """Return the heat map of a picture for each entry of `places`, computed as in `explain`.
+
+        places: numbers of the words or features to explain. Word k has the number k, and features[i] has n_words + i.
+        """
         G, means = self.weights(places)
         maps = (_maps_of_network if len(self.first) == 1 else _maps_of_words)(picture, G, *self.first)
         return [heat - np.float32(mean / heat.size) for heat, mean in zip(maps, means, strict=True)]
 
 
 def _weights_before(step: Any, W: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights and intercepts of a linear model in terms of the features that a step transforms."""
+    """Return the weights and intercepts that a linear model has for the input of a step. W: its weights for the output."""
     if isinstance(step, SVDBasis):
         return evidence.word_weights(W, intercept, step.basis_, step.factors_)
     require(isinstance(step, StandardScaler), f"maps need steps that are linear, got {type(step).__name__}")
@@ -147,7 +150,7 @@ def _weights_before(step: Any, W: np.ndarray, intercept: np.ndarray) -> tuple[np
 
 
 def _maps_of_words(picture: Any, G: np.ndarray, describe: Any, words: VocabularyTree) -> list[np.ndarray]:
-    """Return the contributions of the pixels through visual words, a map for each column of their weights G."""
+    """Return heat maps of the pixels' contributions by visual words, one map per column of the words' weights G."""
     grey = describe.grey(picture)
     descriptors = describe.extractor.describe(grey, **describe.options)
     patches = describe.extractor.patches(*grey.shape, **describe.options)
@@ -157,7 +160,7 @@ def _maps_of_words(picture: Any, G: np.ndarray, describe: Any, words: Vocabulary
 
 
 def _maps_of_network(picture: Any, G: np.ndarray, embedding: Embedding) -> list[np.ndarray]:
-    """Return the contributions of the pixels through a network, a map for each column of its features' weights G."""
+    """Return heat maps of the pixels' contributions by a network, one map per column of its features' weights G."""
     features, grid = embedding.places(picture)
     said = f"{embedding.model} must have features by place or by token to have maps, got one vector for a picture"
     require(len(features) > 1, said)

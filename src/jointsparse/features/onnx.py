@@ -1,8 +1,8 @@
-"""A pretrained network in an ONNX file, as a function from pictures to features.
+"""Features of pictures from a pretrained network in an ONNX file.
 
 A model file may come from anyone, so `open_network` first runs it on a blank picture in a process of its own, whose
 time and memory are limited. ONNX Runtime computes the features of a picture in one thread, so that the same picture
-always gives the same bytes on one kind of processor. Between kinds of processors the last digits differ.
+always gives the same bytes on one type of processor. On another type of processor the last digits may differ.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ import numpy as np
 from jointsparse.checks import require, require_extra
 
 MAKES = "features"
-PREFIX = "network"  # of the features in files that also hold the names of the pictures
+PREFIX = "network"  # prefix of the features' names in files that also hold the names of the pictures
 TAKES = ("model", "size", "mean", "std", "layout", "output", "tokens")
-MOST_BYTES = 2**31  # of a model file
-MOST_MEMORY_BYTES, MOST_SECONDS = 2**32, 60  # that the first picture may take
-USUAL_SIDE_PIXELS = 224  # of models whose input has no fixed size
+MOST_BYTES = 2**31  # largest size of a model file
+MOST_MEMORY_BYTES, MOST_SECONDS = 2**32, 60  # limits for describing the first picture
+USUAL_SIDE_PIXELS = 224  # size of pictures for models whose input has no fixed size
 MOST_SIDE_PIXELS = 4096
-# Mean and standard deviation of the colours of ImageNet, in [0, 1], with which most networks are trained.
+# Mean and standard deviation of ImageNet's colours, in [0, 1], by which the inputs of most networks are normalised.
 USUAL_MEAN, USUAL_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 LAYOUTS = ("NHWC", "NCHW")
 TOKENS = ("mean", "first")
@@ -39,15 +39,16 @@ class Reading(NamedTuple):
     Attributes
     ----------
     input, output : str
-        Their names in the file.
+        Names of the network's input and output in the file.
     height, width : int, pixels
         Size to which each picture is resized.
     layout : {"NHWC", "NCHW"}
-        Order of the input's axes: pictures, height, width, colours, or colours before the height.
+        Order of the input's axes: pictures (N), height (H), width (W) and colours (C).
     mean, std : tuple of 3 floats, or None
-        The input is (colour in [0, 1] - mean) / std; None if it is the colours as uint8.
+        The input is (colour - mean) / std, with colours in [0, 1]. None if the input is uint8, which takes the colours
+        unchanged.
     tokens : {"mean", "first"}
-        Whether the features are the mean over tokens or the first token, if the output has tokens.
+        If the output has tokens: whether the features are the mean over all tokens, or the first token.
     """
 
     input: str
@@ -61,37 +62,38 @@ class Reading(NamedTuple):
 
 
 def smallest_side(**options: object) -> int:
-    """Return 1: each picture is resized. options: those of `Network`."""
+    """Return 1, because every picture is resized, whatever its size. options: the options of `Network`, ignored."""
     return 1
 
 
 class Network:
-    """A network that is ready to run.
+    """A network that is opened in ONNX Runtime and can compute features.
 
     Parameters
     ----------
     path : path
         The ONNX file.
     size : int, (height, width) or None
-        Pixels that each picture is resized to; None: as the file says, or 224 if it does not.
+        Size in pixels to which each picture is resized. None stands for the size that the file states, or for 224 if it
+        states none.
     mean, std : sequences of 3 floats, or None
-        For inputs that are floating-point numbers; None: those of ImageNet.
+        Mean and standard deviation of the colours, for networks with floating-point input. None stands for ImageNet's.
     layout : {"NHWC", "NCHW"} or None
-        Order of the input's axes; None: the axis of length 3 holds the colours.
+        Order of the input's axes. If it is None, the axis of length 3 holds the colours.
     output : str or None
-        Name of the output; None: the only one, or the one with the most axes.
+        Name of the output that holds the features. None stands for the output with the most axes.
     tokens : {"mean", "first"}
         See `Reading`.
 
     Attributes
     ----------
     reading : Reading
-        The options, with what the file says where they are None.
+        The options, in which every None is replaced by what the file states or by a default.
 
     Raises
     ------
     ValueError
-        If the file is no such network, or if an option does not fit it.
+        If the file does not hold a network that takes pictures, or if an option does not fit the network.
     """
 
     def __init__(
@@ -110,24 +112,24 @@ class Network:
         self.reading = _reading(self._session, self.path, size, mean, std, layout, output, tokens)
 
     def places(self, picture: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-        """Return the features of each place of a picture, whose mean over the places are the features of the picture.
+        """Return the features of each place of a picture. Their mean over the places is the feature vector of the picture.
 
         Parameters
         ----------
         picture : array (height, width, 3), uint8
-            Colours, in the size of the reading.
+            The colours of a picture of the size that `reading` states.
 
         Returns
         -------
         features : array (n_places, n_features), float32
-            Row by row from the top left. One place for networks without places.
+            Features of the places, row by row from the top left. A network without places has a single place.
         grid : (int, int)
-            Rows and columns of places.
+            Numbers of rows and columns of places.
 
         Raises
         ------
         ValueError
-            If the network fails on the picture, or does not return such features.
+            If the network fails on the picture, or if its output is not finite or has a wrong type or shape.
         """
         reading = self.reading
         values = picture if reading.mean is None else _normalised(picture, reading.mean, reading.std or ())
@@ -147,7 +149,7 @@ def _normalised(picture: np.ndarray, mean: Sequence[float], std: Sequence[float]
 
 
 def _by_place(result: np.ndarray, reading: Reading) -> tuple[np.ndarray, tuple[int, int]]:
-    """Return an output of one picture as features by place, (n_places, n_features), and the grid of the places."""
+    """Return the features of each place, (n_places, n_features), from the output for one picture, and the grid."""
     shape = result.shape
     sound = result.dtype == np.float32 and result.ndim in (2, 3, 4) and shape[0] == 1 and result.size > 0
     require(
@@ -158,12 +160,12 @@ def _by_place(result: np.ndarray, reading: Reading) -> tuple[np.ndarray, tuple[i
     if result.ndim == 2:
         return result, (1, 1)
     if result.ndim == 4:
-        last = shape[1] == shape[2] != shape[3]  # the features are the last axis
+        last = shape[1] == shape[2] != shape[3]  # the last axis holds the features
         rows, columns = shape[1:3] if last else shape[2:]
         return (result if last else result.transpose(0, 2, 3, 1)).reshape(rows * columns, -1), (rows, columns)
     if reading.tokens == "first":
         return result[0, :1], (1, 1)
-    # Choice: one token more than a square is that of the class, which belongs to no place.
+    # Choice: if the number of tokens is a square plus one, the first token is the class token, which has no place.
     tokens = result[0, 1:] if is_square(shape[1] - 1) and not is_square(shape[1]) else result[0]
     side = round(len(tokens) ** 0.5)
     return tokens, (side, side) if is_square(len(tokens)) else (1, len(tokens))
@@ -175,7 +177,11 @@ def is_square(n: int) -> bool:
 
 @lru_cache(maxsize=8)
 def digest_of(path: Path, size: int, modified_ns: int) -> str:
-    """Return the SHA-256 of a file. size, modified_ns: of the file, so that a changed file is read anew."""
+    """Return the SHA-256 of a file.
+
+    size, modified_ns: the size and the modification time of the file. They are part of the cache's key, so that a
+    changed file is read again.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -188,21 +194,21 @@ def digest(path: Path) -> str:
 
 @lru_cache(maxsize=4)
 def open_network(path: Path, digest: str, **options: Any) -> Network:
-    """Return a network, after a process of its own has run it on a blank picture.
+    """Open a network, after a separate process has tried it on a blank picture.
 
     Parameters
     ----------
     path : Path
         The ONNX file.
     digest : str
-        Its SHA-256, so that a changed file is opened anew.
+        SHA-256 of the file. It is part of the cache's key, so that a changed file is opened again.
     **options : Any
-        Those of `Network`, hashable.
+        Options of `Network`, with hashable values.
 
     Raises
     ------
     ValueError
-        As of `Network`, and if the first picture takes more than MOST_SECONDS or MOST_MEMORY_BYTES.
+        If `Network` raises it, or if the first picture takes more than MOST_SECONDS or MOST_MEMORY_BYTES.
     """
     command = [sys.executable, "-m", __name__, json.dumps([str(path.absolute()), options])]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -223,7 +229,7 @@ def open_network(path: Path, digest: str, **options: Any) -> Network:
 
 
 def _session(path: Path) -> Any:
-    """Open a file in ONNX Runtime. Raises ValueError if it does not open."""
+    """Open a file in ONNX Runtime. Raise ValueError if ONNX Runtime cannot open it."""
     require_extra("Embedding", "onnxruntime", extra="embeddings")
     import onnxruntime
 
@@ -240,7 +246,7 @@ def _session(path: Path) -> Any:
 
 
 def _sentence(error: Exception) -> str:
-    """Return the message of an error of ONNX Runtime without its code, on one line."""
+    """Return the message of an error from ONNX Runtime on one line, without the error code."""
     text = " ".join(str(error).split())
     return text.rpartition("] : ")[2].partition(" : ")[2][:300] or text[:300]
 
@@ -255,7 +261,7 @@ def _reading(
     output: str | None,
     tokens: str,
 ) -> Reading:
-    """Complete the options by what the file says. Raises ValueError where they do not fit."""
+    """Complete the options with what the file states. Raise ValueError if an option does not fit the file."""
     inputs = session.get_inputs()
     require(len(inputs) == 1, f"{path} must have one input, a picture, got {[one.name for one in inputs]}")
     (entry,) = inputs
@@ -307,12 +313,12 @@ def require_options(
     layout: str | None,
     tokens: str,
 ) -> None:
-    """Raise ValueError if an option is wrong for every file.
+    """Raise ValueError if an option is invalid, whatever the file.
 
     Parameters
     ----------
-    size, mean, std, layout, tokens : as in `Network`
-        See there.
+    size, mean, std, layout, tokens
+        Options of `Network`.
     """
     _sides(size)
     _three(mean, "mean", USUAL_MEAN)
@@ -352,8 +358,8 @@ def _three(values: Sequence[float] | None, name: str, usual: tuple[float, ...]) 
 
 
 def _try(path: str, options: dict[str, Any]) -> str:
-    """Describe a blank picture under a limit of memory. Returns "done", or what is wrong."""
-    if sys.platform == "linux":  # other systems do not keep to a limit of memory
+    """Describe a blank picture with limited memory, and return "done" or an error message."""
+    if sys.platform == "linux":  # other systems do not enforce this limit
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_AS)

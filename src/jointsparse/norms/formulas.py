@@ -32,7 +32,7 @@ class Library(NamedTuple):
 
     xp: Any
     constant: Callable[[Array], Array]  # returns the same numbers, detached from the gradient
-    repeat: Callable[[Callable[[tuple], tuple], tuple], tuple]  # repeats a step while the first item of its state is true
+    repeat: Callable[[Callable[[tuple], tuple], tuple], tuple]  # repeats a step while its state's first item is true
     compiled: Callable[[Callable], Callable]
 
 
