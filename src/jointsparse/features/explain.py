@@ -14,17 +14,17 @@ from jointsparse.features.transformers import PerPicture, SVDBasis, VocabularyTr
 
 
 def is_of_pictures(model: Any) -> bool:
-    """Return True if the model is a pipeline that takes pictures and was kept by a run."""
+    """Return True if the model is a Pipeline that takes pictures and was saved by a run."""
     return hasattr(model, "known_scores_") and isinstance(model[0], PerPicture)
 
 
 def has_maps(model: Any) -> bool:
-    """Return True if a model takes pictures and its features belong to places in the picture."""
+    """Return True if `explain` can draw heat maps: the model takes pictures, and its features belong to places in them."""
     return is_of_pictures(model) and not (isinstance(model[0], Embedding) and model[0].grid_ == (1, 1))
 
 
 def require_of_pictures(model: Any) -> None:
-    """Raise ValueError unless the model is a pipeline that takes pictures and was kept by a run."""
+    """Raise ValueError unless the model is a Pipeline that takes pictures and was saved by a run."""
     require(
         is_of_pictures(model),
         f"model must be a model of pictures that a run has kept as model.skops, got {type(model).__name__}",
@@ -36,13 +36,13 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
 
     The decision value is linear in the picture's histogram of visual words, or in the mean of a network's features over
     the places of its last layer. The contribution of each patch, summed over the levels of the vocabulary tree, is
-    spread evenly over its pixels; the contribution of each place falls off linearly towards the neighbouring places.
-    The contribution of the mean picture is subtracted evenly from all pixels.
+    spread evenly over its pixels. The contribution of each place falls off linearly towards the neighbouring places. The
+    contribution of the mean picture is subtracted evenly from all pixels.
 
     Parameters
     ----------
     model : Pipeline
-        Model that a run has kept, from `jointsparse.load`.
+        Model that a run has saved as model.skops, as returned by `jointsparse.load`.
     picture : path or array
         Picture in any form that `DenseSift` or `Embedding` takes.
     word : str
@@ -67,7 +67,7 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
 
     Examples
     --------
-    With the model that `jointsparse run` made of photographs:
+    With the model that `jointsparse run` has trained on photographs:
 
     >>> from jointsparse import explain, load
     >>> model = load("model.skops")  # doctest: +SKIP
@@ -91,7 +91,7 @@ class Explainer:
     Parameters
     ----------
     model : Pipeline
-        Model that a run has kept, as in `explain`.
+        Model as in `explain`.
     features : int array, shape (n_features,)
         Indices of features of the model's classifier that can be explained as well. They are numbered after the words.
     """
@@ -105,7 +105,7 @@ class Explainer:
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
 
     def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights of the first steps' features for each entry of `places`, and the mean picture's contributions.
+        """Return weights of the first steps' features for each entry of `places`, and what the mean picture contributes.
 
         places: as in `heats`. The results have the shapes (n_features, len(places)) and (len(places),).
         """
@@ -141,7 +141,7 @@ class Explainer:
 
 
 def _weights_before(step: Any, W: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights and intercepts that a linear model has for the input of a step. W: its weights for the output."""
+    """Return the weights and intercepts of a linear model for the input of a step, given those for its output."""
     if isinstance(step, SVDBasis):
         return evidence.word_weights(W, intercept, step.basis_, step.factors_)
     require(isinstance(step, StandardScaler), f"maps need steps that are linear, got {type(step).__name__}")

@@ -112,7 +112,7 @@ class Network:
         self.reading = _reading(self._session, self.path, size, mean, std, layout, output, tokens)
 
     def places(self, picture: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
-        """Return the features of each place of a picture. Their mean over the places is the feature vector of the picture.
+        """Return the features of each place of a picture. Their mean is the feature vector of the picture.
 
         Parameters
         ----------

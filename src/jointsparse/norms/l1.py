@@ -101,7 +101,10 @@ def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
 
 @np.errstate(over="ignore")
 def theta_of_paper(method: Method, v: Floats, z: float) -> float:
-    """Return theta by a method of the paper; minus infinity for "newton", inside the ball, or if sums overflow."""
+    """Return theta, computed by a method of the paper.
+
+    Returns minus infinity if the method is "newton", if v is inside the ball, or if the sum of v overflows.
+    """
     u = np.abs(v).astype(np.float64)
     if method == "newton" or not 0.0 < z < u.sum() < np.inf:
         return -np.inf
@@ -165,7 +168,7 @@ def add_magnitudes(v, sums, lost):  # type: ignore[no-untyped-def]
 
 @njit
 def total_of(v):  # type: ignore[no-untyped-def]
-    """Return sum |v_i|, accurate up to one rounding. It is not finite if an entry is not."""
+    """Return sum |v_i|, accurate up to one rounding error. The sum is not finite if an entry of v is not."""
     size = min(v.size, TILE_ENTRIES)
     sums, lost = np.zeros(size), np.zeros(size)
     for start in range(0, v.size, TILE_ENTRIES):
@@ -221,7 +224,7 @@ def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
 
 @njit
 def step_from_guess(excess, count, z):  # type: ignore[no-untyped-def]
-    """Return Newton's step for log f = log z, because most tails are closer to exponential than to linear."""
+    """Return the step of Newton's method for log f = log z. Most tails are closer to exponential than to linear."""
     return excess / count * math.log(excess / z) if excess > 0.0 and z > 0.0 else (excess - z) / count
 
 
@@ -229,9 +232,9 @@ def step_from_guess(excess, count, z):  # type: ignore[no-untyped-def]
 def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
     """Solve f(theta + rest) = z > 0 by Newton's method, and return theta, rest and n.
 
-    theta has the dtype of v, and rest is the part of the solution that is lost by rounding to this dtype. The solution
-    is right if n entries stay positive. `excess` and `count` are computed at the initial theta; count is NO_GUESS if
-    there is no initial theta.
+    theta has the dtype of v, and rest is the part of the solution that theta loses by rounding to this dtype. The solution
+    is correct if exactly n entries stay positive. `excess` and `count` must be computed at the initial theta; `count` is
+    NO_GUESS if there is no initial theta.
     """
     # plain: the last step was Newton's step for f itself, not for log f. bounded: theta was reset to a lower bound.
     bounded, plain, previous, step, eps = False, False, -1.0, 0.0, np.finfo(v.dtype).eps
@@ -250,7 +253,7 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
             step = rest if plain else step_from_guess(excess, count, z)
             previous, theta = count, v.dtype.type(theta + step)
         elif bounded or plain:
-            # Exit 3: z is so small that rounding loses it next to the largest entries, which share it equally.
+            # Exit 3: z is so small compared with the largest entries that it is lost to rounding. They share it equally.
             top = largest_entry(v)
             tied = float(np.sum(np.abs(v) == top))
             return top, -z / tied, tied
@@ -290,9 +293,9 @@ def starting_point(v, z, theta, candidates):  # type: ignore[no-untyped-def]
 def guess_theta(v, z, no_candidates):  # type: ignore[no-untyped-def]
     """Estimate theta from a sample of v, and then from a larger sample, which starts from the first estimate.
 
-    Returns minus infinity, which means no estimate, if v is too short for a sample, if the sum of a sample is not
-    finite, or if it is at most its share of z, because v may then be inside the l1 ball. no_candidates: an empty array,
-    with which `survey` computes the sum but writes no indices.
+    Returns minus infinity, which means that there is no estimate, if v is too short for a sample, or if the sum of a
+    sample is not finite. Also if this sum is at most z times the sampled fraction of v, because v may then be inside
+    the l1 ball. no_candidates: an empty array, with which `survey` computes the sum but writes no indices.
     """
     theta = v.dtype.type(-np.inf)
     for size in (FIRST_SAMPLE_ENTRIES, min(v.size // 32, LARGEST_SAMPLE)):
@@ -325,8 +328,8 @@ def solve_vector(v, z, guess, candidates):  # type: ignore[no-untyped-def]
     """Return theta, rest and n like `newton`, and the number of candidates.
 
     theta is INSIDE if v is inside the l1 ball, and NaN if v is empty, its sum is not finite, or z is negative or NaN.
-    The projection is 0 at all entries that are not candidates; the number of candidates is 0 if `candidates` was not
-    used. guess: an estimate of theta, or minus infinity.
+    The projection is 0 at all entries that are not candidates. If the number of candidates is 0, `candidates` is not
+    used, and any entry may be positive. guess: an estimate of theta, or minus infinity.
     """
     if not z >= 0.0 or v.size == 0:
         return v.dtype.type(np.nan), 0.0, CERTAIN, 0
@@ -347,7 +350,7 @@ def solve_vector(v, z, guess, candidates):  # type: ignore[no-untyped-def]
 
 @njit(inline="always")
 def shrink_entries(v, theta, rest, b):  # type: ignore[no-untyped-def]
-    """Do the work of `shrink`. If theta < 0, which means INSIDE, v is copied unchanged. rest: see `newton`."""
+    """Do the work of `shrink`. If theta is negative, which means INSIDE, v is copied unchanged. rest: see `newton`."""
     count, zero = np.int32(0), v.dtype.type(0)
     if theta < zero:
         for i in range(v.size):
@@ -432,7 +435,10 @@ def tile_size(n_features, n_tasks):  # type: ignore[no-untyped-def]
 
 @njit
 def add_tile(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
-    """Add (|w_k| - theta_k)_+ to excesses_k, 1 to counts_k if |w_k| > theta_k, and |w_k| to sizes_k unless None."""
+    """Add (|w_k| - theta_k)_+ to excesses_k and, if |w_k| > theta_k, 1 to counts_k.
+
+    Unless `sizes` is None, |w_k| is added to sizes_k.
+    """
     zero, one = theta.dtype.type(0), theta.dtype.type(1)
     for k in range(w.size):
         x = abs(w[k]) - theta[k]
@@ -444,7 +450,7 @@ def add_tile(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
 
 @njit
 def add_tiles(w, theta, excesses, counts, sizes):  # type: ignore[no-untyped-def]
-    """Do the work of `add_tile` for four consecutive tiles, because most of the time is spent accessing the sums."""
+    """Do the work of `add_tile` for four consecutive tiles at once, so that the sums are accessed less often."""
     zero, one, size = theta.dtype.type(0), theta.dtype.type(1), theta.size
     for k in range(size):
         t, w1, w2, w3, w4 = theta[k], abs(w[k]), abs(w[k + size]), abs(w[k + 2 * size]), abs(w[k + 3 * size])
@@ -494,7 +500,7 @@ def survey_columns(W, theta, with_sums):  # type: ignore[no-untyped-def]
 
 @njit
 def column_sums(W):  # type: ignore[no-untyped-def]
-    """Return sum |W_il| for every column l, accurate up to one rounding. A sum is not finite if an entry is not."""
+    """Return sum_i |W_il| for every column l, accurate up to one rounding error, or not finite if an entry is not."""
     sums, lost = np.zeros(W.shape[1]), np.zeros(W.shape[1])
     for i in range(W.shape[0]):
         add_magnitudes(W[i], sums, lost)
@@ -523,8 +529,8 @@ def column_bounds(W, radii):  # type: ignore[no-untyped-def]
 def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep):  # type: ignore[no-untyped-def]
     """Take a step of Newton's method in every OPEN column, and return how many columns are expected to need more steps.
 
-    That number is infinite after a step from a guess. After any other step, theta, rest and n are also set for columns
-    that stay OPEN; they are right if n entries stay positive.
+    This number is infinite after a step from a guess. After any other step, theta, rest and n are also set for columns
+    that stay OPEN; they are correct if exactly n entries stay positive.
     """
     n_tasks, eps, unsure = theta.size, np.finfo(theta.dtype).eps, 0.0
     for l in range(n_tasks):
@@ -554,7 +560,7 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
 def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ignore[no-untyped-def]
     """Do the work of `newton` for all OPEN columns. Update theta, and return rest and n.
 
-    excess and count are computed at the initial theta. Every sweep reads all columns. The sweeps end when few columns
+    `excess` and `count` must be computed at the initial theta. Every sweep reads all columns. The sweeps end when few columns
     are expected to need another sweep; these are corrected one by one after the result is written.
     """
     n_tasks = W.shape[1]
@@ -598,10 +604,10 @@ def guess_columns(W, radii):  # type: ignore[no-untyped-def]
 
 @njit
 def solve_columns(W, radii):  # type: ignore[no-untyped-def]
-    """Return True, and theta, rest and n of every column as defined in `newton`.
+    """Return True, and theta, rest and n of every column, which are defined in `newton`.
 
-    theta is INSIDE for a column inside its l1 ball. If the sum of a column is not finite, return False and meaningless
-    numbers.
+    theta is INSIDE for a column inside its l1 ball. If the sum of a column is not finite, the result is False and
+    meaningless numbers.
     """
     theta = guess_columns(W, radii)
     excess, count, totals = survey_columns(W, theta, True)
@@ -685,7 +691,7 @@ def tasks(W: Floats) -> Floats:
 
 
 def like(W: Floats, per_task: Vector) -> Any:
-    """Return an array with one number per task unchanged or, if W is a vector, its only number as a float."""
+    """Return the array, with one number per task, unchanged; if W is a vector, return its only number as a float."""
     return per_task if W.ndim == 2 else float(per_task[0])
 
 
@@ -838,8 +844,8 @@ def project(
     out : array of W's shape and dtype, optional
         Array for the result, which may be W itself. By default a new array is made.
     axis : int, optional
-        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -941,8 +947,8 @@ def project_simplex(
     out : array of v's shape and dtype, optional
         Array for the result, which may be v itself. By default a new array is made.
     axis : int, optional
-        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -1018,7 +1024,7 @@ def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton"
 def prox(
     W: ArrayLike, step: ArrayLike, *, weights: ArrayLike | None = None, positive: bool = False, axis: int | None = None
 ) -> Floats:
-    """Return the proximal operator of the sum over tasks of step_l ||w_l||_1.
+    """Apply the proximal operator of sum_l step_l ||w_l||_1 to W.
 
     Solve min_B 1/2 ||B - W||_F^2 + sum_l step_l sum_i a_i |B_il|. The solution is
     B_il = sign(W_il) max(|W_il| - step_l a_i, 0).
@@ -1034,8 +1040,8 @@ def prox(
     positive : bool
         Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
     axis : int, optional
-        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -1049,7 +1055,7 @@ def prox(
 
     References
     ----------
-    Soft thresholding: Duchi et al. (2008), eq. 6, with theta given.
+    Duchi et al. (2008), eq. 6: soft thresholding with a given theta.
 
     >>> prox([3.0, -1.0, 0.5], step=0.5)
     array([ 2.5, -0.5,  0. ])

@@ -65,7 +65,7 @@ def scale_rows(B, lengths, wanted):  # type: ignore[no-untyped-def]
 
 
 def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Vector]:
-    """Return V, which is W times a power of two per row or group, the lengths of its rows or groups, and the powers."""
+    """Return W scaled by a power of two per row or group, the lengths of the scaled rows or groups, and the powers."""
     tops = np.abs(W).max(axis=1, initial=0.0).astype(np.float64)
     if groups is None:
         V, power = scaled(W, tops[:, np.newaxis])
@@ -89,7 +89,7 @@ def lengths_of(W: Floats, groups: Groups | None) -> Vector:
 
 
 def _shorten(W: Floats, groups: Groups | None, shorter: Callable[[Vector, float], Vector], B: Floats) -> None:
-    """Write W to B, with its rows or groups shortened to the lengths that the function `shorter` returns.
+    """Write W to B, with every row or group shortened to the length that the function `shorter` returns.
 
     `shorter(lengths, unit)` takes the lengths of all rows or groups multiplied by `unit`, a power of two that avoids
     overflow, and returns the new lengths multiplied by `unit`.
@@ -142,8 +142,8 @@ def norm(
     groups : array (n_features,) of integers, optional
         The group of each feature. All entries of a group count as one row.
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -178,8 +178,8 @@ def dual_norm(
     groups : array (n_features,) of integers, optional
         The group of each feature. All entries of a group count as one row.
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -245,8 +245,8 @@ def project(
     positive : bool
         Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def project(
 
     References
     ----------
-    Duchi et al. (2008), eq. 7, for the row lengths, which are solved as in `l1.project`.
+    Duchi et al. (2008), eq. 7, applied to the row lengths as in `l1.project`.
 
     >>> project([[3.0, 4.0], [0.0, 2.0]], radius=4.0)
     array([[2.1, 2.8],
@@ -288,7 +288,7 @@ def prox(
     positive: bool = False,
     axis: int | None = None,
 ) -> Floats:
-    """Return the proximal operator of step times the l1,2 norm.
+    """Apply the proximal operator of step times the l1,2 norm to W.
 
     Solve min_B 1/2 ||B - W||_F^2 + step * sum_i s_i sqrt(sum_j B_ij^2). The solution multiplies row i, of length l_i,
     by max(1 - step s_i / l_i, 0). By Moreau's decomposition, row i of W - B is the projection of row i of W onto the l2
@@ -307,8 +307,8 @@ def prox(
     positive : bool
         Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def prox(
 
 @njit
 def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
-    """Do sweeps of block coordinate descent; see `jointsparse.norms`. The penalty shortens each row of W."""
+    """Perform sweeps of block coordinate descent, see `jointsparse.norms`. Every step shortens a row of W."""
     w = np.empty(W.shape[1])
     for _ in range(n_sweeps):
         for i in range(W.shape[0]):

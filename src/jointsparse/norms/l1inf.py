@@ -116,7 +116,7 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
-    """Write the sum and maximum of |W_ij| for each row. bits: W read as integers. NaN and infinity show in the sums."""
+    """Write the sum and maximum of |W_ij| for each row. bits: W read as integers. If a row has NaN or infinity, its sum is not finite."""
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
     tops = np.empty(W.shape[0], bits.dtype)
     for i in range(W.shape[0]):
@@ -127,7 +127,7 @@ def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
 
 @njit
 def compensated_sum(x):  # type: ignore[no-untyped-def]
-    """Return sum x_i by compensated summation: about twice the digits, and zeros do not change the result."""
+    """Return sum x_i by compensated summation, which has about twice the digits. Zeros in x do not change the sum."""
     result, lost = 0.0, 0.0
     for i in range(x.size):
         result, lost = add_compensated(result, lost, x[i])
@@ -173,8 +173,8 @@ def norm(
     groups : array (n_features,) of integers, optional
         The group of each feature. All entries of a group count as one row.
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -208,8 +208,8 @@ def dual_norm(
     groups : array (n_features,) of integers, optional
         The group of each feature. All entries of a group count as one row.
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -344,7 +344,7 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type:
     n_alive
         Number of rows that are not dead.
     total, slope
-        N(theta) and the slope of -N for the new sets: the sums of mu and of 1 / k, with the factors `squares` if given.
+        N(theta) and the slope of -N for the new sets: the sums of mu and of 1 / k, weighted by `squares` if given.
     unchanged
         True if no row is dead and all sets have the same sizes as before.
     improved
@@ -362,7 +362,7 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type:
         # Counting alone takes half the time. The excess is needed only if the set changes or mu comes from no set.
         if count <= 0 or max(count_and_excess(W[i], level, None)[0], 1) != count:
             count, excess = count_and_excess(W[i], level, True)
-            if count == 0:  # the guess was too high, or theta is lost by rounding next to the row's maximum
+            if count == 0:  # the guess was too high, or theta is lost to rounding in the row's maximum
                 count, excess = W.dtype.type(1), W.dtype.type(maxima[i] - level)
             inverse = 1.0 / count
             new_mu = level + (excess - theta) * inverse
@@ -401,14 +401,14 @@ def newton_with_sets(W, radius, sums, maxima, theta, rows, mu, squares):  # type
     mu_i are a better set. theta grows until the sets repeat. A row is dead for good as soon as theta exceeds its sum.
 
     rows: the rows to consider. mu: an arbitrary guess for each of them. Returns theta, the number of surviving rows,
-    and the slope of -N, which is infinite if the radius is lost by rounding. Afterwards the first entries of `rows`
-    and `mu` belong to the surviving rows.
+    and the slope of -N, which is infinite if the radius is so small that it is lost to rounding. Afterwards the
+    first entries of `rows` and `mu` belong to the surviving rows.
     """
     share, rounding = 1.0 / W.shape[1], 4 * np.finfo(W.dtype).eps
     k, slopes = np.zeros(rows.size), np.empty(rows.size)
     while True:
         n_alive, total, slope, unchanged, improved = improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares)
-        if n_alive == 0:  # the radius is lost by rounding next to the row sums
+        if n_alive == 0:  # compared with the row sums, the radius is so small that it is lost to rounding
             return theta, 0, np.inf
         rows, mu, k, slopes = rows[:n_alive], mu[:n_alive], k[:n_alive], slopes[:n_alive]
         # A negative step comes from rounding or from poor sets, because theta is known to be a lower bound.
@@ -454,8 +454,8 @@ def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-u
 
     `warm` holds the theta of a warm start and its lower bound from `theta_bound`, and `mu` holds the levels of the warm
     start. All three are overwritten with the values for W. Zeros mean that there is no warm start. squares: the squared
-    weights (see `_levels_weighted`), or None. The slope is infinite if the radius is lost by rounding next to the row
-    sums.
+    weights (see `_levels_weighted`), or None. The slope is infinite if the radius is so small compared with the
+    row sums that it is lost to rounding.
     """
     m, share = W.shape[1], 1.0 / W.shape[1]
     rounding = 4 * np.finfo(W.dtype).eps
@@ -503,7 +503,7 @@ def find_theta(W, radius, sums, maxima, warm, mu, squares):  # type: ignore[no-u
 
 @njit
 def shrink_into_ball(mu, radius, weights):  # type: ignore[no-untyped-def]
-    """Lower mu in its last digits until its sum, with weights if given, is at most the radius."""
+    """Lower the last digits of mu until the sum, or the weighted sum if there are weights, is at most the radius."""
     for _ in range(3):
         sum_ = compensated_sum(mu if weights is None else mu * weights)
         if sum_ <= radius:
@@ -514,7 +514,7 @@ def shrink_into_ball(mu, radius, weights):  # type: ignore[no-untyped-def]
             mu[i] = max(mu[i] - SMALLEST, 0.0)
 
 
-# Results of `find_levels`
+# Codes that `find_levels` returns
 UNFIT = 0  # a row sum is not finite
 INSIDE = 1
 OUTSIDE = 2
@@ -523,7 +523,7 @@ UNSEEN = 3  # outside, but the rounding error of theta is too large for this rad
 
 @njit
 def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
-    """Write mu, and return one of the four results above and theta. warm: see `find_theta`."""
+    """Write mu, and return one of the four codes above, and theta. warm: see `find_theta`."""
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
     row_statistics(W, bits, sums, maxima)
     if not np.isfinite(sums.sum()):
@@ -655,7 +655,7 @@ def sorted_start(W: Floats, radius: float) -> Warm:
 def _solve_weighted(
     V: Vector, radius: float, squares: Vector, groups: Groups | None, start: Vector, nu: Vector
 ) -> tuple[float, Vector]:
-    """Return theta and nu with sum_i squares_i nu_i = radius > 0 and sum_j (|V_ij| - nu_i)_+ = theta where nu_i > 0.
+    """Solve sum_i squares_i nu_i = radius > 0, with sum_j (|V_ij| - nu_i)_+ = theta if nu_i > 0; return theta and nu.
 
     start and nu are the warm start of `find_theta`, which overwrites them.
     """
@@ -714,7 +714,7 @@ def _levels_weighted(
 
 
 def _require_fit(method: str, warm: Warm | None, weights: Vector | None, groups: Groups | None) -> None:
-    """Raise ValueError for options of `project` that are invalid or do not go together."""
+    """Raise ValueError for options of `project` that are invalid or cannot be combined."""
     require(method in ("newton", "sort"), f"method must be newton or sort, got {method!r}")
     require(warm is None or isinstance(warm, Warm), f"warm must be a Warm object or None, got {warm!r}")
     for name, given in (("weights", weights), ("groups", groups)):
@@ -770,8 +770,8 @@ def project(
     return_theta : bool
         Whether to return theta and mu as well.
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -786,7 +786,7 @@ def project(
     Raises
     ------
     ValueError
-        For NaN, infinity, a wrong shape, an unknown method, options that do not go together, invalid weights or groups,
+        For NaN, infinity, a wrong shape, an unknown method, options that cannot be combined, invalid weights or groups,
         and a radius that is negative or NaN.
 
     References
@@ -840,9 +840,9 @@ def project(
 
 @njit
 def level_for_mass(a, mass, next_level):  # type: ignore[no-untyped-def]
-    """Return the level at which clipping |a| removes a given mass, by Newton's method, or 0 if it is not positive.
+    """Return the level at which clipping |a| removes the given mass, or 0 if there is no positive level.
 
-    `next_level` is a lower bound from which the search starts. Levels only rise, until rounding ends the search.
+    Newton's method starts from the lower bound `next_level`. The level rises until rounding stops it.
     """
     level = 0.0
     while next_level > level:
@@ -855,7 +855,7 @@ def level_for_mass(a, mass, next_level):  # type: ignore[no-untyped-def]
 
 @njit
 def levels_for_masses(W, masses, sums, maxima):  # type: ignore[no-untyped-def]
-    """Return the level at which clipping removes the given mass, for every row with its own mass."""
+    """Return the level of each row at which clipping removes the mass that is given for this row."""
     levels = np.zeros(W.shape[0])
     for i in range(levels.size):
         if sums[i] > masses[i]:
@@ -886,7 +886,7 @@ def prox(
     positive: bool = False,
     axis: int | None = None,
 ) -> Floats:
-    """Return the proximal operator of step times the l1,inf norm.
+    """Apply the proximal operator of step times the l1,inf norm to W.
 
     Solve min_B 1/2 ||B - W||_F^2 + step * sum_i s_i max_j |B_ij|. By Moreau's decomposition, row i of W - B is the
     projection of row i of W onto the l1 ball of radius step * s_i. With the theta of the projection,
@@ -905,8 +905,8 @@ def prox(
     positive : bool
         Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
     axis : int, optional
-        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the entries of a row lie: -1 by default, or -2. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -920,7 +920,7 @@ def prox(
 
     References
     ----------
-    The penalised form, Quattoni et al. (2009), eq. 2.
+    Quattoni et al. (2009), eq. 2: the penalised form.
 
     >>> prox([[3.0, -1.0], [1.0, 2.0]], step=1.0)
     array([[ 2., -1.],
@@ -942,7 +942,7 @@ def prox(
 
 @njit
 def descend(A, squares, H, W, penalties, n_sweeps):  # type: ignore[no-untyped-def]
-    """Do sweeps of block coordinate descent; see `jointsparse.norms`. The penalty clips each row of W."""
+    """Perform sweeps of block coordinate descent, see `jointsparse.norms`. Every step clips a row of W."""
     w = np.empty(W.shape[1])
     for _ in range(n_sweeps):
         for i in range(W.shape[0]):

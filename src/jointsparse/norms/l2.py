@@ -56,7 +56,7 @@ def column_lengths(W):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(B, radii):  # type: ignore[no-untyped-def]
-    """Project B in place and return True. If a column's length is NaN or a radius tiny, do nothing and return False."""
+    """Project B in place and return True, or return False at once if a column's length is NaN or a radius is tiny."""
     lengths = column_lengths(B)
     inverses, scales = np.ones(radii.size), np.ones(radii.size)
     for l in range(radii.size):
@@ -147,8 +147,8 @@ def project(
     positive : bool
         Whether to require B >= 0 as well. The solution is then the projection of max(W, 0).
     axis : int, optional
-        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def project(
 
 
 def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False, axis: int | None = None) -> Floats:
-    """Return the proximal operator of the sum over tasks of step_l ||w_l||_2.
+    """Apply the proximal operator of sum_l step_l ||w_l||_2 to W.
 
     Solve min_B 1/2 ||B - W||_F^2 + sum_l step_l sqrt(sum_i B_il^2). The solution is
     b_l = w_l max(1 - step_l / ||w_l||_2, 0); by Moreau's decomposition w_l - b_l is the projection of w_l onto the l2
@@ -200,8 +200,8 @@ def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False, axis: int | N
     positive : bool
         Whether to require B >= 0 as well. The solution is then the prox of max(W, 0).
     axis : int, optional
-        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches, and
-        arrays of other libraries.
+        The axis along which the weights of a task lie: -2 by default, or -1. `jointsparse.norms` explains batches and
+        the arrays of other libraries.
 
     Returns
     -------
