@@ -1,7 +1,7 @@
 """Features of pictures: local descriptors, a vocabulary tree that quantises them into visual words, and SVD bases.
 
 `DenseSift`, `VocabularyTree`, `Embedding` and `SVDBasis` are scikit-learn transformers. `evidence` computes how much
-each patch of a picture adds to a score, and `explain` draws maps of it. An extractor is a module of this package with
+each patch of a picture adds to a score, and `explain` returns heat maps. An extractor is a module of this package with
 
 - ``smallest_side(**options)``: the smallest side in pixels for which a picture can be described;
 - ``TAKES``: the names of the options;

@@ -102,7 +102,7 @@ def fit(
 
 
 def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float, np.ndarray]:
-    """Return, for each power, factors (rank,) for the features that raise their singular values to that power.
+    """Map each power to factors (rank,) of the features, which raise the features' singular values to this power.
 
     singular_values: (rank,), from a `Basis`. Power 1 leaves the features unchanged; power 0 whitens them, so that all
     have equal variance. The paper's "uncorrelated" can mean either. The rows on which the basis was fitted keep a mean
@@ -136,7 +136,7 @@ def _decompose(
 
 
 def _blocks(X: Any) -> Iterator[sparse.csr_matrix | np.ndarray]:
-    """Yield blocks of a few rows, from a matrix or from the matrices that a function yields."""
+    """Yield blocks of a few rows, either of a matrix or of every matrix that a function yields."""
     for block in X() if callable(X) else (X,):
         for start in range(0, block.shape[0], ROWS_AT_ONCE):
             yield block[start : start + ROWS_AT_ONCE]
@@ -170,7 +170,7 @@ def _svd_in_batches(
 
 
 def project(X: sparse.csr_matrix | np.ndarray, basis: Basis) -> np.ndarray:
-    """Return X (n_samples, n_features) in the new basis: (n_samples, rank), float64 if X is float64, else float32."""
+    """Return X (n_samples, n_features) in the new basis, (n_samples, rank). float64 is kept, others become float32."""
     projected = np.asarray(X @ basis.components)
     projected -= basis.mean @ basis.components
     projected *= np.float32(basis.scale)

@@ -67,7 +67,7 @@ def _orientation_channels(padded: np.ndarray) -> np.ndarray:
 
 @njit(nogil=True, error_model="numpy")
 def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> None:
-    """Write cell[o] = sum over x of weights[x] * pixels[x, o]. The compiler keeps eight named sums in registers."""
+    """Write cell[o] = sum_x weights[x] * pixels[x, o]. Eight named sums are used, so that they stay in registers."""
     a, b, c, d = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     e, f, g, h = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
     for x in range(len(weights)):
@@ -88,7 +88,7 @@ def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> Non
 
 @njit(nogil=True, error_model="numpy")
 def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
-    """Return the sum of a descriptor, adding up each orientation first, an order that vectorises. Overwrites `sums`."""
+    """Return the sum of a descriptor. Each orientation is summed first, so that the loop vectorises. Overwrites `sums`."""
     _fill_cell(sums, values, ONES)
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
 
@@ -121,7 +121,7 @@ def _describe_scale(
     min_contrast: float,
     descriptors: np.ndarray,
 ) -> None:
-    """Fill `descriptors` with the patches of one size, row by row. weights: (4, size), from `_cell_weights`."""
+    """Fill `descriptors` for all patches of one size, row by row. weights: (4, size), from `_cell_weights`."""
     height, width = channels.shape[:2]
     size = weights.shape[1]
     flat = channels.reshape(height, width * ORIENTATIONS)
@@ -256,7 +256,7 @@ def patches(
     step: int = STEP_PIXELS,
     **others: object,
 ) -> np.ndarray:
-    """Return the top, left and side of each descriptor's patch in pixels, in the order of `describe`.
+    """Return the top, left and side in pixels of the patch of each descriptor, in the order of `describe`.
 
     Parameters
     ----------

@@ -194,7 +194,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
 
 
 def colours_of(picture: Any, height: int, width: int) -> np.ndarray:
-    """Return a picture in colour, resized to `height` x `width`: (height, width, 3) uint8. picture: a path or an array."""
+    """Return a picture in colour, resized to (height, width, 3), as uint8. picture: a path or an array."""
     require_extra("Embedding", "PIL")
     from jointsparse.pictures import open_resized, resized
 

@@ -161,19 +161,19 @@ def heat(parts: np.ndarray, patches: np.ndarray, height: int, width: int) -> np.
 
 
 def smooth_heat(parts: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Spread the parts of a grid of places over a picture, with linear transitions: a heat map of the parts' sum.
+    """Return a heat map in which the contribution of each place falls off linearly towards the neighbouring places.
 
     Parameters
     ----------
     parts : array, shape (rows, columns)
-        Part of each place in the score of one task. The places divide the picture evenly.
-    height, width : int, pixels
-        Size of the picture.
+        Contribution of each place to the score of one task. The places divide the picture evenly.
+    height, width : int
+        Size of the heat map in pixels.
 
     Returns
     -------
     heat : array, shape (height, width), float32
-        Parts of the pixels. Positive ones speak for the task.
+        Contribution of each pixel to the score. Positive values are evidence for the task.
 
     Examples
     --------
@@ -185,9 +185,10 @@ def smooth_heat(parts: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def _hats(n_pixels: int, n_places: int) -> np.ndarray:
-    """Return the share of each pixel of a line in each of the places along it, (n_pixels, n_places).
+    """Return the share that each pixel of a line gets of the contribution of each place along it, (n_pixels, n_places).
 
-    The shares of a place sum to 1. They are largest at its centre and fall to 0 at the centres of its neighbours.
+    The shares of a place sum to 1. They are largest at the centre of the place and fall to 0 at the centres of its
+    neighbours.
     """
     pixels = (np.arange(n_pixels) + 0.5) / n_pixels * n_places - 0.5  # in units of places
     inside = np.clip(pixels, 0, n_places - 1)  # beyond the outer centres shares stay level

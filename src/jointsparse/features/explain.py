@@ -19,7 +19,7 @@ def is_of_pictures(model: Any) -> bool:
 
 
 def has_maps(model: Any) -> bool:
-    """Return True if `explain` can draw heat maps: the model takes pictures, and its features belong to places in them."""
+    """Return True if `explain` accepts a model: it takes pictures, and its features belong to places in them."""
     return is_of_pictures(model) and not (isinstance(model[0], Embedding) and model[0].grid_ == (1, 1))
 
 
@@ -36,8 +36,8 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
 
     The decision value is linear in the picture's histogram of visual words, or in the mean of a network's features over
     the places of its last layer. The contribution of each patch, summed over the levels of the vocabulary tree, is
-    spread evenly over its pixels. The contribution of each place falls off linearly towards the neighbouring places. The
-    contribution of the mean picture is subtracted evenly from all pixels.
+    spread evenly over its pixels. The contribution of each place falls off linearly towards the neighbouring places.
+    The contribution of the mean picture is subtracted evenly from all pixels.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Explainer:
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
 
     def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights of the first steps' features for each entry of `places`, and what the mean picture contributes.
+        """Return the first steps' weights for each entry of `places`, and the contributions of the mean picture.
 
         places: as in `heats`. The results have the shapes (n_features, len(places)) and (len(places),).
         """

@@ -1,4 +1,4 @@
-"""Processing of many pictures in bounded memory: samples from which words are learnt, and histograms by shard."""
+"""Sampling of descriptors, and histograms of words, for many pictures in bounded memory."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ def number(name: str) -> int:
 
 
 def part(names: Sequence[str], shard: int, n_shards: int) -> list[str]:
-    """Return the names of one shard, in their order. The shard of a name does not depend on the other names.
+    """Return the names that belong to one shard, in the given order. A name's shard does not depend on the other names.
 
     >>> [part(["fig", "kiwi", "lime", "plum"], shard, 2) for shard in range(2)]
     [['fig', 'lime', 'plum'], ['kiwi']]

@@ -175,7 +175,7 @@ def fit(
     X : csr_matrix or array, shape (n_candidates, n_features)
         Histograms of the unlabelled images.
     training : csr_matrix or array, shape (n_training, n_features)
-        Histograms of the training images. Mean and scale depend on no other image.
+        Histograms of the training images. Mean and scale depend only on these images.
     measure : "intersection", "cosine" or "rbf"
         Similarity measure, see `to_prototypes`.
     n_prototypes : int
@@ -227,7 +227,7 @@ def _length(rows: np.ndarray) -> np.floating:
 
 
 def project(X: sparse.csr_matrix | np.ndarray, fitted: Similarities) -> np.ndarray:
-    """Return the images X (n_images, n_features) as scaled similarities, (n_images, n_prototypes), float32."""
+    """Return the scaled similarities of the images X (n_images, n_features), as (n_images, n_prototypes) float32."""
     projected = to_prototypes(X, fitted.prototypes, measure=fitted.measure, gamma=fitted.gamma)
     projected -= fitted.mean
     projected *= np.float32(fitted.scale)

@@ -51,7 +51,7 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 def map_items(X: Any, function: Callable[[Any], Any]) -> list[Any]:
-    """Apply a function to each item of X, which may be any iterable. A ValueError is raised again with the item."""
+    """Apply a function to each item of X, any iterable. If it raises ValueError, name the item in the error message."""
     if isinstance(X, Iterator):
         X = list(X)
     if isinstance(X, str | os.PathLike) or not isinstance(X, Collection) or not len(X):
@@ -93,7 +93,10 @@ def _descriptors(item: Any) -> np.ndarray | None:
 
 
 def _all_descriptors(X: Any) -> list[np.ndarray]:
-    """Return an array of descriptors for each picture, all of the same length, and empty for pictures without any."""
+    """Return one array of descriptors per picture, (n_descriptors, length). It has no rows if the picture has none.
+
+    Raises ValueError if not all descriptors have the same length.
+    """
     items = map_items(X, _descriptors)
     lengths = {i: descriptors.shape[1] for i, descriptors in enumerate(items) if descriptors is not None}
     require(lengths, "X must hold descriptors, got none")
@@ -199,7 +202,7 @@ class _Extractor(PerPicture):
         return int(self.extractor.smallest_side(**self.options))
 
     def bytes_of_picture(self) -> int:
-        """Return the largest number of bytes needed to describe a picture of `longest_side` and to map its words."""
+        """Return the largest number of bytes of memory needed to describe a picture and to draw a map of its words."""
         places = [max(0, self.longest_side - side) // self.step + 1 for side in self.patch_sizes]
         per_pixel, per_descriptor = self.bytes_of
         return per_pixel * self.longest_side**2 + per_descriptor * sum(n**2 for n in places)
@@ -216,7 +219,7 @@ class _Extractor(PerPicture):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the extractor's functions."""
+        """Options that are passed to the functions of the extractor's module."""
         return {"patch_sizes": self.patch_sizes, "step": self.step, "rootsift": self.rootsift}
 
     def grey(self, picture: Any) -> np.ndarray:
@@ -290,7 +293,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, PerPicture):
     sample_size : int, default=200000
         Number of descriptors from which the tree is grown, drawn from all pictures. If there are fewer, all are used.
     weighting : {"count", "sqrt", "tf-idf"}, default="sqrt"
-        Whether a word's count h becomes h, sqrt(h) or h ln(N / N_w), where N_w of the N fitted pictures have the word.
+        Weighting of a word's count h: h, sqrt(h) or h ln(N / N_w), where N_w of the N fitted pictures have the word.
     normalise : bool, default=True
         Whether to scale each level of a histogram to unit length.
     random_state : int, Generator or None, default=None
@@ -343,7 +346,7 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, PerPicture):
         self.random_state = random_state
 
     def fit(self, X: Sequence[np.ndarray], y: Any = None) -> Self:
-        """Grow the tree.
+        """Grow the vocabulary tree from the descriptors of all pictures.
 
         Parameters
         ----------
@@ -565,7 +568,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Transform samples to the basis: a dense array (n_samples, rank). X: as in `fit`, with one sample or more."""
+        """Return X in the basis, as a dense array (n_samples, rank). X: as in `fit`, but a single sample is enough."""
         check_is_fitted(self)
         Z = basis.project(self._validated(X, reset=False), self.basis_)
         return (Z * self.factors_).astype(Z.dtype, copy=False)

@@ -187,7 +187,7 @@ def _steps(length: int) -> int:
 
 
 def _on_grid(centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return scaled centres as int16, in the form that the kernels take, and their squared lengths."""
+    """Return the scaled centres as int16, which the kernels expect, and the squared lengths of the scaled centres."""
     whole = np.rint(centres, out=np.empty(centres.shape, np.int16), casting="unsafe")
     return whole, np.einsum("ij,ij->i", whole, whole, dtype=np.int64)
 
@@ -209,8 +209,9 @@ def _distances(points, centre):  # type: ignore[no-untyped-def]
 def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untyped-def]
     """Return which of the centres `first` to `last` - 1 is nearest to x: the centre c with the largest 2 c . x - |c|^2.
 
-    Choice: the first of several equally near centres. centres: integers, scaled by `steps`. squares: the squared
-    lengths of the scaled centres. The scores that are compared are therefore scaled by steps^2.
+    Choice: if several centres are equally near, the first one is returned. centres: integers, which are the centres
+    times `steps`. squares: the squared lengths of these integer vectors. The compared scores are therefore scaled by
+    steps^2.
     """
     nearest, best = first, np.int64(-(2**62))
     for k in range(first, last):
@@ -225,7 +226,7 @@ def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untype
 
 @njit(nogil=True)
 def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ignore[no-untyped-def]
-    """Write the nearest centre of each point to `labels`, and the sum and count of each centre's points."""
+    """Write the index of the nearest centre of each point to `labels`, and the sum and number of each centre's points."""
     sums[:] = 0
     counts[:] = 0
     for i in range(len(points)):
@@ -367,7 +368,7 @@ def weigh(
     tree : Tree
         Tree with which the words were counted.
     weighting : "count", "sqrt" or "tf-idf"
-        Whether a count h becomes h, sqrt(h) or h ln(N / N_w), where N_w of N images have the word w.
+        Weighting of a count h: h, sqrt(h) or h ln(N / N_w), where N_w of N images have the word w.
     normalise : bool
         Whether to scale each level of a row to unit l2 norm. Levels without words stay zero.
     idf : array, shape (n_words,)

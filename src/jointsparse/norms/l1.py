@@ -232,9 +232,9 @@ def step_from_guess(excess, count, z):  # type: ignore[no-untyped-def]
 def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
     """Solve f(theta + rest) = z > 0 by Newton's method, and return theta, rest and n.
 
-    theta has the dtype of v, and rest is the part of the solution that theta loses by rounding to this dtype. The solution
-    is correct if exactly n entries stay positive. `excess` and `count` must be computed at the initial theta; `count` is
-    NO_GUESS if there is no initial theta.
+    theta has the dtype of v, and rest is the part of the solution that theta loses by rounding to this dtype. The
+    solution is correct if exactly n entries stay positive. `excess` and `count` must be computed at the initial theta;
+    `count` is NO_GUESS if there is no initial theta.
     """
     # plain: the last step was Newton's step for f itself, not for log f. bounded: theta was reset to a lower bound.
     bounded, plain, previous, step, eps = False, False, -1.0, 0.0, np.finfo(v.dtype).eps
@@ -253,7 +253,8 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
             step = rest if plain else step_from_guess(excess, count, z)
             previous, theta = count, v.dtype.type(theta + step)
         elif bounded or plain:
-            # Exit 3: z is so small compared with the largest entries that it is lost to rounding. They share it equally.
+            # Exit 3: z is so small compared with the largest entries that it is lost to rounding. These entries share z
+            # equally.
             top = largest_entry(v)
             tied = float(np.sum(np.abs(v) == top))
             return top, -z / tied, tied
@@ -560,8 +561,8 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
 def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ignore[no-untyped-def]
     """Do the work of `newton` for all OPEN columns. Update theta, and return rest and n.
 
-    `excess` and `count` must be computed at the initial theta. Every sweep reads all columns. The sweeps end when few columns
-    are expected to need another sweep; these are corrected one by one after the result is written.
+    `excess` and `count` must be computed at the initial theta. Every sweep reads all columns. The sweeps end when few
+    columns are expected to need another sweep; these columns are corrected one by one after the result is written.
     """
     n_tasks = W.shape[1]
     rest, n = np.zeros(n_tasks, W.dtype), np.full(n_tasks, CERTAIN)

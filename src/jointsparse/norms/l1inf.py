@@ -116,7 +116,10 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
-    """Write the sum and maximum of |W_ij| for each row. bits: W read as integers. If a row has NaN or infinity, its sum is not finite."""
+    """Write the sum and maximum of |W_ij| for each row. If a row has NaN or infinity, its sum is not finite.
+
+    bits: W viewed as integers.
+    """
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
     tops = np.empty(W.shape[0], bits.dtype)
     for i in range(W.shape[0]):

@@ -48,7 +48,7 @@ def require_like(values: Mapping[str, Any], specs: Mapping[str, Spec], name: str
     specs : mapping
         Specifications by name.
     name : str
-        Name of the object that has the values, for messages.
+        Name, in messages, of the object that has the values.
     sizes : dict
         Known sizes. Sizes that follow from the values are added.
     """
@@ -71,7 +71,7 @@ def brief(value: Any) -> str:
 
 
 def simple(expected: str, holds: Callable[[Any], object]) -> Spec:
-    """Return the specification of values for which `holds` is true. expected: describes such values in messages."""
+    """Return the specification of values for which `holds` is true. expected: description of these values in messages."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         require(holds(value), f"{name} must be {expected}, got {brief(value)}")
@@ -85,7 +85,7 @@ def optional(spec: Spec) -> Spec:
 
 
 def either(*specs: Spec) -> Spec:
-    """Return the specification of a value that fits one of `specs`. The error message is that of the last one."""
+    """Return the specification of a value that fits one of `specs`. If none fits, the error is that of the last one."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         for spec in specs[:-1]:
@@ -138,7 +138,7 @@ def array(
     types : sequence of dtype
         Allowed dtypes.
     *shape : str or int
-        Length of each axis: a number, or the name of a size.
+        Length of each axis: a number or the name of a size.
     low, high : float
         Finite bounds of all entries.
     nan : bool
@@ -158,7 +158,7 @@ def array(
 
 
 def labels(size: str) -> Spec:
-    """Return the specification of a vector of names: text, numbers, or objects such as tuples of text and numbers."""
+    """Return the specification of a vector of names: strings, numbers, or objects such as tuples of both."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         fits = type(value) is np.ndarray and value.dtype.kind in "UOiufbmM" and _agrees(value.shape, (size,), sizes)
@@ -188,7 +188,10 @@ def matrix(rows: str, columns: str) -> Spec:
 
 
 def list_of(spec: Spec, size: str = "") -> Spec:
-    """Return the specification of a list or tuple whose items fit `spec`. size: name of its length, or "" for any."""
+    """Return the specification of a list or tuple whose items fit `spec`.
+
+    size: name of the size that the length must equal, or "" if any length is allowed.
+    """
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         fits = type(value) in (list, tuple) and (not size or _agrees((len(value),), (size,), sizes))
@@ -201,7 +204,7 @@ def list_of(spec: Spec, size: str = "") -> Spec:
 
 
 def alone(spec: Spec) -> Spec:
-    """Return the specification `spec`, restricted so that the value sets no sizes for the values that follow."""
+    """Return the specification `spec` without its effect on sizes: its value sets no sizes for other values."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         spec.check(name, value, sizes.copy())
@@ -242,7 +245,7 @@ def part(kind: str, specs: Mapping[str, Spec], fits: Callable[[Any, Sizes], None
 
 
 def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
-    """Return the specification of numbers, text, arrays, random generators, and lists, sets and dictionaries of them.
+    """Return the specification of numbers, strings, arrays, random generators, and lists, sets and dictionaries of them.
 
     Parameters
     ----------
@@ -276,7 +279,7 @@ def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
 
 
 def _is_random(value: Any) -> bool:
-    """Return True if the value is a random generator that cannot read beyond its own memory."""
+    """Return True if the value is a random generator whose state cannot make it read memory outside of this state."""
     if isinstance(value, np.random.RandomState):
         state = value.get_state(legacy=False)
         return state["bit_generator"] == "MT19937" and 0 <= state["state"]["pos"] <= len(state["state"]["key"])
@@ -293,7 +296,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Return True if the value is text that is short enough and has no lone surrogates."""
+    """Return True if the value is a string that is short enough and has no lone surrogates."""
     if not isinstance(value, str) or len(value) > MOST_LETTERS:
         return False
     return value.isascii() or value.encode(errors="ignore").decode() == value

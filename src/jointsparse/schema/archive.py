@@ -42,7 +42,7 @@ OF_NUMPY = re.compile(r"numpy\.\w+")
 
 
 class Foreign(ValueError):
-    """Error for a tree that holds an untrusted type. The message is the name of the type."""
+    """Error for a tree that holds an untrusted type. Its message consists of the name of the type."""
 
 
 class TooLarge(ValueError):
@@ -107,7 +107,7 @@ def require_sound(archive: zipfile.ZipFile, trusted: Set[str], rooms: tuple[str,
 
 
 def _tree(archive: zipfile.ZipFile) -> Any:
-    """Read the tree of types, after its bytes and its number of parts have been checked."""
+    """Read the tree of types. Its numbers of bytes and parts are checked before it is parsed."""
     n_bytes = archive.getinfo(TREE).file_size
     _require_small("its tree", "bytes", n_bytes, MOST_BYTES_OF_TREE)
     text = archive.read(TREE)
@@ -121,7 +121,7 @@ def _tree(archive: zipfile.ZipFile) -> Any:
 
 
 def _arrays(tree: Any, trusted: Set[str], rooms: tuple[str, ...]) -> Iterator[tuple[str, bool, bool]]:
-    """Yield for each array the name of its entry, whether it is a sparse matrix, and whether it must be a scalar.
+    """Yield, for each array, the name of its entry, whether it is a sparse matrix, and whether it must be a scalar.
 
     Raises ValueError if the tree has a part that `save` does not write.
     """
@@ -153,7 +153,7 @@ def _kind_of(node: Any) -> str:
 
 
 def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str], rooms: tuple[str, ...]) -> bool:
-    """Return True if skops makes an object of type `kind` from this part with this loader, and if this is safe.
+    """Return True if skops, with this loader, creates an object of type `kind` from this part, and if this is safe.
 
     Raises Foreign for a class that is not trusted.
     """
@@ -198,7 +198,7 @@ def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
 
 
 def _inside(node: Mapping[str, Any], loader: str) -> list[Any]:
-    """Return the parts inside a part that skops would read."""
+    """Return the parts that this part contains and that skops would read."""
     content = node.get("content")
     match loader:
         case "ListNode" | "SetNode" | "TupleNode":

@@ -1,7 +1,7 @@
 """Checks of a whole model from a file: an estimator of jointsparse, or a Pipeline whose steps fit each other.
 
 Classes of jointsparse declare what they hold (see `schema`). Classes of scikit-learn are checked in general: they must
-hold only text and finite numbers, and no attribute that hides a method. The attributes that a run adds to a Pipeline
+hold only strings and finite numbers, and no attribute that hides a method. The attributes that a run adds to a Pipeline
 are declared here and not in `pipeline.models.annotator`, because model files are also loaded without the pipeline.
 """
 
@@ -138,7 +138,7 @@ def _parameters(part: Any) -> list[str]:
 
 
 def _known(part: Any, name: str, specs: Container[str]) -> dict[str, Any]:
-    """Return the attributes that have a specification. Raise ValueError if an attribute without one may do harm."""
+    """Return the attributes that have a specification. Raise ValueError if an attribute without one may be harmful."""
     values = vars(part)
     for key, value in values.items():
         if key not in specs:
