@@ -29,7 +29,7 @@ ROOMS["kept"] = "models"
 
 
 def places_of(old: str) -> tuple[str, ...]:
-    """Return the modules, without the prefix "jointsparse.", that hold the names of an old path; () for other paths."""
+    """Return the modules that now hold the names of an old path, without "jointsparse.", or () for any other path."""
     room, dot, inside = old.partition(".")
     return MOVED.get(old, (f"pipeline.{ROOMS[room]}{dot}{inside}",) if room in ROOMS else ())
 
@@ -67,5 +67,5 @@ class OldModule:
 
     @staticmethod
     def exec_module(module: ModuleType) -> None:
-        """Make the module look up its names where they are now."""
+        """Make the module look up its names in the modules that hold them now."""
         module.__getattr__ = lambda name: moved(module.__name__, name)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Input checks and their error messages, warnings, and the limit on BLAS threads, for all packages."""
+"""Functions for all packages: checks of input and their error messages, warnings, and a limit on BLAS threads."""
 
 import hashlib
 import sys
@@ -168,7 +168,7 @@ def require_count(value: Any, name: str, most: int | None = None, *, least: int 
 
 
 def require_grid(patch_sizes: Any, step: Any = 1) -> None:
-    """Raise ValueError unless all patch sizes are at least 4 pixels and the step of their grid is at least 1 pixel."""
+    """Raise ValueError unless all patches have sides of at least 4 pixels and the grid has a step of at least 1 pixel."""
     require(len(patch_sizes), "patch_sizes must hold at least one size, got none")
     for size in patch_sizes:
         require_count(size, "each of patch_sizes", least=4)
@@ -254,7 +254,7 @@ def as_weights(weights: ArrayLike, rows: int | Groups) -> NDArray[np.float64]:
 def as_rows(
     W: Floats, weights: ArrayLike | None, groups: Any, positive: bool = False
 ) -> tuple[Floats, NDArray[np.float64] | None, Groups | None]:
-    """Check the arguments that all functions of a norm over all tasks share.
+    """Check the arguments that are common to the functions of all norms with PER_TASK = False.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def as_output(out: Any, W: Floats) -> Floats:
 
 
 def deliver(B: Floats, out: Any) -> Floats:
-    """Return the result `B`; if `out` is given and is another array, copy `B` into it and return `out`."""
+    """Return the result `B`, or copy it into `out` and return `out` if `out` is given and is another array."""
     if out is None or B is out:
         return B
     out[...] = B
@@ -330,7 +330,7 @@ def shortened(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return text that is safe to print on one line of a terminal.
+    r"""Return the text in a form that is safe to print on one line of a terminal.
 
     Characters that move the cursor or change the direction of writing are escaped. Letters of all scripts are kept, and
     so are spaces of any width and the joiners that some scripts need.
@@ -348,7 +348,7 @@ def _is_shown(sign: str) -> bool:
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, and attribute the warning to the user's line: the innermost one outside jointsparse and scikit-learn."""
+    """Warn, and attribute the warning to the innermost line of code outside jointsparse and scikit-learn."""
     level, frame = 1, sys._getframe()
     while frame.f_back and frame.f_globals["__name__"].partition(".")[0] in ("jointsparse", "sklearn"):
         level, frame = level + 1, frame.f_back
@@ -356,7 +356,7 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
 
 
 def require_sound(X: Any) -> None:
-    """Raise ValueError if a sparse X has indices outside its shape: kernels would read beyond its memory."""
+    """Raise ValueError if a sparse X has indices outside its shape, because kernels would read outside its memory."""
     if scipy.sparse.issparse(X):
         try:
             if X.format == "coo":
@@ -373,9 +373,9 @@ def version() -> str:
 
 
 class Versioned:
-    """Mixin for estimators whose pickles record the version of jointsparse. Loading with another version warns.
+    """Mixin for estimators whose pickles record the version of jointsparse. Loading them with another version warns.
 
-    `_HOLDS` declares, by attribute, what a model file may hold for an estimator besides its parameters (see `schema`).
+    `_HOLDS` maps attributes to specifications of what a model file may hold for them (see `schema`), parameters aside.
     Every class adds its own attributes.
     """
 
@@ -400,7 +400,7 @@ class Versioned:
 
 
 def require_extra(module: str, *packages: str, extra: str = "pipeline") -> None:
-    """Raise ImportError if one of these packages, which belong to an extra, is missing."""
+    """Raise ImportError if one of these packages is missing. The message names the extra that installs them."""
     if missing := [package for package in packages if find_spec(package) is None]:
         raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[{extra}]'")
 

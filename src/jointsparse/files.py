@@ -63,7 +63,7 @@ REMOVED = {"jointsparse.features.transformers.Daisy": ("features", "daisy")}
 
 
 class Newer(ValueError):
-    """Error for a file in a newer format than this version can read. The message is the version that wrote the file."""
+    """Error for a file in a newer format than this version can read. Its message is the version that wrote the file."""
 
 
 def save(model: Any, path: Any) -> None:
@@ -137,8 +137,8 @@ def load(path: Any) -> Any:
     ------
     ValueError
         If the file is missing or damaged, was written in a newer format than this version can read, or holds a type
-        that is not allowed or was removed. Also raised if the model has an attribute `check_`, which holds the features
-        and scores of a few images, but does not reproduce these scores.
+        that is not allowed or was removed. Also if the model has an attribute `check_`, which holds the features and
+        scores of a few images, but does not reproduce these scores.
 
     Warns
     -----
@@ -213,7 +213,7 @@ def _digests(entries: dict[str, bytes]) -> dict[str, str]:
 
 
 def _packed(entries: dict[str, bytes]) -> bytes:
-    """Return a ZIP archive of these entries, without dates, so that the same entries give the same bytes."""
+    """Return a ZIP archive of these entries, without their dates, so that the same entries always give the same bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as packed:
         for name, entry in entries.items():
@@ -222,7 +222,7 @@ def _packed(entries: dict[str, bytes]) -> bytes:
 
 
 def _dumped(value: Any) -> dict[str, bytes]:
-    """Return the entries that skops writes for a value, without memory addresses and named by their digests."""
+    """Return the entries that skops writes for a value, renamed to their digests and cleared of memory addresses."""
     with zipfile.ZipFile(io.BytesIO(_skops().dumps(value))) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     tree, digests = ADDRESSES.sub(b"", entries.pop(TREE)), _digests(entries)
@@ -231,7 +231,7 @@ def _dumped(value: Any) -> dict[str, bytes]:
 
 
 def _fault(value: Any) -> str:
-    """Return the reason why a value cannot be saved, or "". Raise ValueError if it is larger than `load` accepts."""
+    """Return why a value cannot be saved, or "" if it can. Raise ValueError if it is larger than `load` accepts."""
     try:
         entries = _dumped(value)
         same = _dumped(_read(io.BytesIO(_packed(entries)))) == entries
@@ -250,7 +250,10 @@ def _read(file: IO[bytes]) -> Any:
 
 
 def _versions_in(file: IO[bytes]) -> dict[str, str]:
-    """Return the versions of the packages that wrote a file. Raise `Newer`, or ValueError if entries were changed."""
+    """Return the versions of the packages that wrote a file.
+
+    Raises `Newer` if the format of the file is too new, and ValueError if entries were changed.
+    """
     with archive.opened(file) as entries:
         origin = json.loads(entries.read(ORIGIN))
         versions = {name: origin["versions"][name] for name in _versions()}
@@ -265,11 +268,11 @@ def _versions_in(file: IO[bytes]) -> dict[str, str]:
 
 
 def _apart(model: Any) -> float:
-    """Return the largest relative difference between the scores stored in `check_` and the model's scores now."""
+    """Return the largest relative difference between the scores in `check_` and those that the model computes now."""
     check: Any = getattr(model, "check_", None)
     if check is None:
         return 0.0
-    with np.errstate(all="ignore"):  # a difference that is not finite fails the comparison in `load`
+    with np.errstate(all="ignore"):  # a difference that is not finite is rejected by `load`
         scores = np.asarray(model[check["first_step"] :].decision_function(check["X"]))
         require(scores.shape == check["scores"].shape, f"check_.scores must have the shape {scores.shape}")
         return float(np.abs(scores - check["scores"]).max() / np.abs(check["scores"]).max(initial=1e-300))

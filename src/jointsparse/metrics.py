@@ -63,7 +63,7 @@ def _weighted_auc_eer(
 
 
 def _ranked(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the samples by decreasing score, and for each sample whether it is the last one with its score.
+    """Return the indices of the samples by decreasing score, and whether each is the last sample with its score.
 
     Samples with a negative label are left out: their label is unknown.
     """
@@ -88,7 +88,7 @@ def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.
 
 
 def resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw bootstrap counts of n items, (1 + n_resamples, n). In the first row every item occurs exactly once."""
+    """Return how often each of n items occurs in bootstrap resamples, (1 + n_resamples, n). The first row is all ones."""
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
     return np.concatenate([np.ones((1, n)), drawn], dtype=np.int32, casting="unsafe")
 
@@ -118,7 +118,7 @@ def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.nd
 
 
 def with_mean(values: np.ndarray) -> np.ndarray:
-    """Append the mean over tasks, which ignores NaNs, as a last column. values: (n_resamples, n_tasks)."""
+    """Append the mean over tasks, which ignores NaNs, as a last column to `values`, (n_resamples, n_tasks)."""
     counted = ~np.isnan(values)
     mean = np.where(counted, values, 0).sum(axis=1) / np.where(counted.any(axis=1), counted.sum(axis=1), np.nan)
     return np.column_stack([values, mean])
@@ -150,9 +150,10 @@ def as_trials(auc: Any, positives: Any, n: Any) -> tuple[Any, Any]:
 
 
 def interval(right: Any, wrong: Any, beside: Any = 0.0) -> tuple[Any, Any]:
-    """Return both ends of the 95 % confidence interval of the rate `right / (right + wrong)`, from the logit scale.
+    """Return both ends of the 95 % confidence interval of the rate `right / (right + wrong)`.
 
-    beside: half-width, on the logit scale, of the interval of an independent error, which is added in quadrature.
+    The interval is computed on the logit scale. `beside` is the half-width, on this scale, of the interval of a second,
+    independent error; the two half-widths are added in quadrature.
     """
     half = np.hypot(special.ndtri((1 + LEVEL) / 2) * np.sqrt(1 / right + 1 / wrong), beside)
     return special.expit(np.log(right / wrong) - half), special.expit(np.log(right / wrong) + half)
@@ -184,9 +185,9 @@ def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def nearest(known: np.ndarray, score: np.ndarray, n: int) -> np.ndarray:
-    """Return the n samples of `known`, (n_samples, n_tasks), whose scores are nearest to `score`, (n_tasks,).
+    """Return the indices of the n rows of `known`, (n_samples, n_tasks), that are nearest to `score`, (n_tasks,).
 
-    Distances are Euclidean after every task is divided by its standard deviation in `known`.
+    Distances are Euclidean, after the scores of each task are divided by their standard deviation in `known`.
 
     >>> nearest(np.array([[0.0, 0], [1, 50], [3, 10]]), np.array([1.0, 10]), 2)
     array([0, 2])
@@ -240,9 +241,9 @@ class SignTest(NamedTuple):
 
 @njit
 def _shuffled(many: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Draw entries of `many` without replacement, one sample per row of `steps`, by a partial Fisher-Yates shuffle.
+    """Draw entries of the array `many` without replacement, one sample per row p of `steps`.
 
-    Step j swaps entry j with entry j + steps[p, j].
+    This is a partial Fisher-Yates shuffle, whose step j swaps entry j with entry j + steps[p, j]. It changes `many`.
     """
     drawn = np.empty(steps.shape, many.dtype)
     for p in range(steps.shape[0]):

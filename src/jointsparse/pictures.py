@@ -27,7 +27,7 @@ GREY_OF_COLOUR = (0.299, 0.587, 0.114)  # weights of red, green and blue in Pill
 
 
 def open_grey(path: Path, longest_side: int) -> np.ndarray:
-    """Read a photograph as grey levels in [0, 1], float32 (height, width).
+    """Read a photograph as grey levels in [0, 1]: float32 (height, width).
 
     The picture is turned upright and shrunk to at most `longest_side` pixels on its longer side. If the file has
     several frames or pages, the first one is read. Raises ValueError if the picture has more than `MOST_PIXELS` pixels
@@ -38,17 +38,17 @@ def open_grey(path: Path, longest_side: int) -> np.ndarray:
 
 
 def open_colour(path: Path, longest_side: int) -> np.ndarray:
-    """Read a photograph in colour for display, uint8 (height, width, 3), otherwise like `open_grey`."""
+    """Read a photograph in colour, for display, as uint8 (height, width, 3). In all other respects like `open_grey`."""
     return shrunk_colour(_on_white(_upright(path, "RGB", longest_side)), longest_side)
 
 
 def open_resized(path: Path, height: int, width: int) -> np.ndarray:
-    """Open a photograph in another size, uint8 (height, width, 3), whatever its aspect ratio; see `open_grey`."""
+    """Read a photograph, resized to `height` x `width` whatever its aspect ratio, as uint8. See also `open_grey`."""
     return _resized(_on_white(_upright(path, "RGB", max(height, width))).convert("RGB"), height, width)
 
 
 def shrunk_colour(picture: Image.Image, longest_side: int) -> np.ndarray:
-    """Shrink an opaque picture to at most `longest_side` pixels on its longer side, uint8 (height, width, 3)."""
+    """Return an opaque picture, shrunk to at most `longest_side` pixels on its longer side: uint8 (height, width, 3)."""
     colour = picture.convert("RGB")
     colour.thumbnail((longest_side, longest_side))
     return np.asarray(colour)
@@ -73,13 +73,13 @@ def _upright(path: Path, mode: str, longest_side: int) -> Image.Image:
 
 
 def _forget_xmp(picture: Image.Image) -> None:
-    """Remove XMP, so that only EXIF decides the orientation. Without EXIF, Pillow alone would follow XMP."""
+    """Remove XMP metadata, so that only EXIF decides the orientation. Pillow would use XMP if there is no EXIF."""
     for name in ("xmp", "XML:com.adobe.xmp"):
         picture.info.pop(name, None)
 
 
 def _misread(file: Any) -> str:
-    """Return a description of the property of a TIFF that Pillow would ignore, or "" if there is none."""
+    """Name the property because of which Pillow would decode a TIFF wrongly, or return "" if there is none."""
     tag, tags = ExifTags.Base, file.tag_v2
     if 2 in tags.get(tag.SampleFormat, ()):
         return "signed levels"
@@ -95,7 +95,7 @@ def _misread(file: Any) -> str:
 
 
 def _with_alpha(path: Path, file: Any) -> Image.Image:
-    """Load a GIF or PNG, and put transparency that Pillow would miss into an alpha channel."""
+    """Load a GIF or PNG, and store transparency that Pillow would overlook in an alpha channel."""
     tiles, level = file.tile, file.info.get("transparency")
     codings = [tile.args for tile in tiles] if file.format == "PNG" and level is not None else []
     file.load()
@@ -158,7 +158,7 @@ def _require_levels(picture: np.ndarray) -> None:
         )
     if floating:
         low, high = picture.min(), picture.max()
-        if not (low >= 0 and high <= 1):  # also rejects NaN
+        if not (low >= 0 and high <= 1):  # this form of the condition also rejects NaN
             raise ValueError(f"floating-point levels must lie in [0, 1], got {low} to {high}")
 
 

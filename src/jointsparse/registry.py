@@ -25,7 +25,7 @@ REMOVED = {"features": {"daisy": "1.0.0rc1"}}
 
 
 def room(name: str) -> dict[str, ModuleType | str]:
-    """Return the dictionary of a room: `room("norms")` returns `jointsparse.norms.NORMS`.
+    """Return the dictionary of plug-ins in a room: `room("norms")` returns `jointsparse.norms.NORMS`.
 
     Its values are modules, or names of modules where importing all of them would be slow.
     """
@@ -46,7 +46,7 @@ def removal_of(room_name: str, name: object) -> str | None:
 
 
 def pick(room_name: str, name: str) -> ModuleType:
-    """Return the plug-in `name` of a room, where `room_name` is a key of `ROOMS`.
+    """Return the plug-in `name` of the room `room_name`, which is a key of `ROOMS`.
 
     Raises ValueError if the room has no plug-in of this name. The message lists the existing plug-ins, or says that the
     plug-in was removed.

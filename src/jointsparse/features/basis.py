@@ -102,9 +102,10 @@ def fit(
 
 
 def factors(singular_values: np.ndarray, powers: Iterable[float]) -> dict[float, np.ndarray]:
-    """Map each power to factors (rank,) of the features, which raise the features' singular values to this power.
+    """Return a dictionary that maps each power to factors (rank,), by which the features have to be multiplied.
 
-    singular_values: (rank,), from a `Basis`. Power 1 leaves the features unchanged; power 0 whitens them, so that all
+    The factors raise the singular values of the features to the power, and depend on `singular_values`, (rank,), from a
+    `Basis`. Power 1 leaves the features unchanged; power 0 whitens them, so that all
     have equal variance. The paper's "uncorrelated" can mean either. The rows on which the basis was fitted keep a mean
     squared length of 1.
 
@@ -170,7 +171,7 @@ def _svd_in_batches(
 
 
 def project(X: sparse.csr_matrix | np.ndarray, basis: Basis) -> np.ndarray:
-    """Return X (n_samples, n_features) in the new basis, (n_samples, rank). float64 is kept, others become float32."""
+    """Return X (n_samples, n_features) in the new basis, (n_samples, rank). float64 and float32 are kept."""
     projected = np.asarray(X @ basis.components)
     projected -= basis.mean @ basis.components
     projected *= np.float32(basis.scale)

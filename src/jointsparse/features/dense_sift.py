@@ -88,7 +88,7 @@ def _fill_cell(cell: np.ndarray, pixels: np.ndarray, weights: np.ndarray) -> Non
 
 @njit(nogil=True, error_model="numpy")
 def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
-    """Return the sum of a descriptor. Each orientation is summed first, so that the loop vectorises. Overwrites `sums`."""
+    """Return the sum of a descriptor. Orientations are summed first, so that the loop vectorises. Overwrites `sums`."""
     _fill_cell(sums, values, ONES)
     return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]))
 

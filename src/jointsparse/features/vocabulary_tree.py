@@ -226,7 +226,7 @@ def _nearest(centres, squares, first, last, x, steps):  # type: ignore[no-untype
 
 @njit(nogil=True)
 def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ignore[no-untyped-def]
-    """Write the index of the nearest centre of each point to `labels`, and the sum and number of each centre's points."""
+    """Write the index of each point's nearest centre to `labels`, and the sum and number of each centre's points."""
     sums[:] = 0
     counts[:] = 0
     for i in range(len(points)):

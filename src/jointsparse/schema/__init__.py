@@ -71,7 +71,7 @@ def brief(value: Any) -> str:
 
 
 def simple(expected: str, holds: Callable[[Any], object]) -> Spec:
-    """Return the specification of values for which `holds` is true. expected: description of these values in messages."""
+    """Return the specification of values for which `holds` is true. expected: their description in messages."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         require(holds(value), f"{name} must be {expected}, got {brief(value)}")
@@ -245,7 +245,7 @@ def part(kind: str, specs: Mapping[str, Spec], fits: Callable[[Any, Sizes], None
 
 
 def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
-    """Return the specification of numbers, strings, arrays, random generators, and lists, sets and dictionaries of them.
+    """Return the specification of numbers, strings, arrays and random generators, and of collections of these.
 
     Parameters
     ----------
