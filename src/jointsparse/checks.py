@@ -382,7 +382,7 @@ class Versioned:
     _HOLDS: ClassVar[Mapping[str, Any]] = {}
 
     def _require_consistent(self, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless the sizes of the attributes are consistent. Add the sizes that follow from them."""
+        """Raise ValueError unless the attributes have consistent sizes. Add the sizes that follow from them to `sizes`."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

@@ -190,7 +190,7 @@ def load(path: Any) -> Any:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Return an error's message in one line, preceded by its type unless that is ValueError or from jointsparse."""
+    """Return an error's message on one line, after the type of the error unless this is ValueError or from jointsparse."""
     ours = type(error) is ValueError or type(error).__module__.startswith("jointsparse")
     return " ".join(f"{'' if ours else f'{type(error).__name__}: '}{error}".split())[:400]
 
@@ -213,7 +213,7 @@ def _digests(entries: dict[str, bytes]) -> dict[str, str]:
 
 
 def _packed(entries: dict[str, bytes]) -> bytes:
-    """Return a ZIP archive of these entries, without their dates, so that the same entries always give the same bytes."""
+    """Return a ZIP archive of these entries without their dates, so that equal entries always give equal bytes."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as packed:
         for name, entry in entries.items():

@@ -88,7 +88,10 @@ def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.
 
 
 def resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-    """Return how often each of n items occurs in bootstrap resamples, (1 + n_resamples, n). The first row is all ones."""
+    """Return how often each of n items occurs in each bootstrap resample, (1 + n_resamples, n).
+
+    The first row stands for the original sample, in which every item occurs exactly once.
+    """
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
     return np.concatenate([np.ones((1, n)), drawn], dtype=np.int32, casting="unsafe")
 
@@ -215,7 +218,7 @@ def holm(p: np.ndarray) -> np.ndarray:
 def over_runs(p_values: Any) -> float:
     """Combine the p-values of all runs, where the p-value of a run is its median over pairings.
 
-    Twice the median of p-values is a valid p-value, however they depend on each other (Rueschendorf 1982). The median
+    Twice the median of several p-values is a valid p-value, however these depend on each other (Rueschendorf 1982). The median
     is doubled once for the pairings and, if there are several runs, once more for the runs. A missing p-value counts
     as 1.
 

@@ -1,4 +1,4 @@
-"""Decode a picture, turn it upright and shrink it: to grey levels for features, or in colour for display.
+"""Decode pictures, turn them upright and shrink them, either as grey levels for features or in colour for display.
 
 This module imports nothing from jointsparse, so that a process that checks pictures starts in a fifth of a second.
 """
@@ -48,7 +48,7 @@ def open_resized(path: Path, height: int, width: int) -> np.ndarray:
 
 
 def shrunk_colour(picture: Image.Image, longest_side: int) -> np.ndarray:
-    """Return an opaque picture, shrunk to at most `longest_side` pixels on its longer side: uint8 (height, width, 3)."""
+    """Shrink an opaque picture to at most `longest_side` pixels on its longer side; return uint8 (height, width, 3)."""
     colour = picture.convert("RGB")
     colour.thumbnail((longest_side, longest_side))
     return np.asarray(colour)

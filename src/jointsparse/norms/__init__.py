@@ -15,8 +15,8 @@ bounds.
 Six constants state what a norm can do:
 
 - ``PER_TASK``: True if every column has a norm and a ball of its own. ``norm`` and ``dual_norm`` then return an array
-  (n_tasks,), ``radius`` and ``step`` may be arrays of this shape, and W may be a vector, which stands for a single task
-  and has a float as its norm.
+  (n_tasks,), and ``radius`` and ``step`` may be arrays of this shape. W may also be a vector, which stands for a single
+  task; its norm is a float.
 - ``SPARSE``: True if the balls have corners where weights are 0. The module then has ``dual_rows(W)``, whose maximum
   over the rows is ``dual_norm(W)``: an array (n_features,) or, if each task has its own norm, (n_features, n_tasks).
 - ``WEIGHTED``: True if all functions take ``weights=``, one positive number s_i per feature, the same for all tasks.
@@ -29,16 +29,17 @@ Six constants state what a norm can do:
   `rows` defines A and H. H and W are changed in place.
 - ``WARM``: True if ``project`` takes a warm start, ``warm=Warm()``. The module then also defines the class ``Warm``.
 
-With three or more axes, the last two are matrices and the others are batches; every matrix is projected by itself. A
-radius or step is then one number, or an array that broadcasts to the shape of the norms, which ``norm`` returns.
-``axis=`` states along which of the last two axes a group lies: the entries of a row, or for a norm per task the weights
-of a task. Weights have one entry per row, or for a norm per task one entry per weight of a task.
+If W has three or more axes, the last two hold matrices and the others are batch axes; every matrix is projected
+separately. A radius or step is then one number, or an array that broadcasts to the shape of the result of ``norm``.
+``axis=`` states along which of the last two axes a group lies. If each task has its own norm, a group consists of the
+weights of a task, and ``weights`` has one entry per weight of a task. Otherwise a group is a row, and ``weights`` has
+one entry per row.
 
 Arrays of JAX, PyTorch, CuPy and other libraries of the array API standard stay on their device and keep their dtype,
-float32 or float64. They need the extra ``[arrays]``. ``groups``, ``warm``, ``method`` and ``out`` are for NumPy alone.
-JAX and PyTorch differentiate the results with respect to W, the radius or step, and the weights. JAX compiles them by
-``jit`` and maps them by ``vmap``; while it traces, values are not checked. `formulas` states which gradient is taken
-where a function is not differentiable.
+float32 or float64. They need the extra ``[arrays]``. ``groups``, ``warm``, ``method`` and ``out`` work only with NumPy
+arrays. JAX and PyTorch differentiate the results with respect to W, the radius or step, and the weights. The functions
+can be compiled by JAX's ``jit`` and mapped by its ``vmap``; while JAX traces them, values are not checked. `formulas`
+states which gradient is taken where a function is not differentiable.
 
 All functions keep float64 and float32 and convert other real dtypes to float64. They never write into W unless ``out``
 is W. They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step, with the messages of

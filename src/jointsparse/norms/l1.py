@@ -653,7 +653,7 @@ def shrink_tile(w, theta, rest, b, counts):  # type: ignore[no-untyped-def]
 
 @njit
 def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
-    """Do the work of `shrink` for every column, and return the numbers of non-zero entries. rest: see `newton`."""
+    """Do the work of `shrink` for all columns, and return each column's number of non-zero entries. rest: see `newton`."""
     n_tasks = W.shape[1]
     w, b, size = W.reshape(W.size), B.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, rests, counts = tiled(theta, size), tiled(rest, size), np.zeros(size, W.dtype)
@@ -710,7 +710,7 @@ def factors(weights: ArrayLike, W: Floats) -> Vector:
 
 
 def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, NDArray[np.intc], int]:
-    """Scale |W| and the weights by powers of two that bring the largest weight and weighted entries near 1.
+    """Scale |W| and the weights by powers of two that bring the largest weight and the largest weighted entries near 1.
 
     Returns |W|, scaled per task, (n_tasks, n_features); the scaled weights, (1, n_features); the exponents of the
     powers of two for |W|, (n_tasks, 1); and the exponent for the weights.
