@@ -1,4 +1,4 @@
-"""Flags: short warnings about a row of a table, for example that a fit is not certified.
+"""Flags, which are short warnings about a row of a table, for example that the row's fit is not certified.
 
 A cell of the column `warning` holds the flags of its row, separated by "; ". A flag is written as "kind" or
 "kind: number".
@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 
 class Kind(StrEnum):
-    """The kinds of flags, as tables write them. `explorer.findings` explains the meaning of each kind."""
+    """The kinds of flags, as they are written in tables. `explorer.findings` explains the meaning of each kind."""
 
     CERTIFIED_GAP = "certified gap"
     CERTIFIED_ONLY_TO = "optimum certified only to"
@@ -43,7 +43,7 @@ LEFT_OUT = {Kind.FEW_TRAINING_WITH, Kind.FEW_TRAINING_WITHOUT, Kind.FEW_TEST_WIT
 
 
 class Flag(NamedTuple):
-    """A flag. kind: see `Kind`. number: a size or a count, or None. unit: "" or "%".
+    """A warning about a row of a table. kind: see `Kind`. number: a size or count, or None. unit: "" or "%".
 
     >>> Flag(Kind.CERTIFIED_GAP, 7, "%").write()
     'certified gap: 7%'
@@ -68,7 +68,7 @@ class Flag(NamedTuple):
 
 
 def gap_above(tol: float, gap: float) -> Flag | None:
-    """Return a flag if the certified gap is above `tol`, otherwise None."""
+    """Return a flag if the certified duality gap is above `tol`, otherwise None."""
     return Flag(Kind.CERTIFIED_ONLY_TO, float(f"{gap:.2g}")) if gap > tol else None
 
 

@@ -1,4 +1,4 @@
-"""Fit a method on a training set for a grid of pairs (eta0, radius), or along a path of radii that the data determine.
+"""Fit a method to a training set on a grid of pairs (eta0, radius), or along a path of radii that the data determine.
 
 Source: Quattoni et al. 2009, sec. 6.2, where the training objective chooses eta0, and the mean validation AUC of 10
 words chooses the radius.
@@ -30,11 +30,11 @@ class Sweep(NamedTuple):
     radius : array, (n_pairs,)
         The papers' C; for LinearSVC, its parameter C.
     eta0 : array, (n_pairs,)
-        First step sizes; NaN if the solver has no step sizes.
+        Initial step sizes; NaN if the solver has no step sizes.
     power : array, (n_pairs,)
-        Power with which the features were scaled, see `in_powers`; 1 for unscaled features.
+        Power of the singular values by which the features were scaled, see `in_powers`; 1 for unscaled features.
     objective : array, (n_pairs, n_records)
-        Objective at W = 0, then at later iterations; NaN after the last iteration of a fit.
+        Objective at W = 0 and at the iterations that were recorded; NaN after the last iteration of a fit.
     gap : array, (n_pairs,)
         Certified relative duality gap; NaN without a certificate.
     unconverged : int array, (n_pairs,)
@@ -74,7 +74,7 @@ def run(
 ) -> Sweep:
     """Train every pair (eta0, radius) of a grid.
 
-    Memory holds X, a copy of each task's rows in a `Problem`, and two matrices (n_features, n_tasks) per pair.
+    Peak memory is X, a copy of each task's rows in a `Problem`, and two matrices (n_features, n_tasks) per pair.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def run(
     radius : list of floats, at least 0
         The papers' C.
     eta0 : list of floats above 0
-        First step sizes, for a solver that takes them. Other solvers fit each radius once.
+        Initial step sizes, for a solver that takes them. Any other solver fits each radius once.
     n_iter : int, at least 1
-        Number of iterations; the maximum number for a solver that stops at `tol`.
+        Number of iterations, or their maximum number if the solver stops at `tol`.
     normalisation : str
         Weights of the samples, see `Problem`.
     solver : str
@@ -165,9 +165,9 @@ def path(
     also ends when hardly any loss is left or when the objective no longer decreases.
 
     Scores may fall before they rise, for example with the hinge loss and few tasks. Therefore, if the path would end
-    below ten times the unit, a fit at ten times the unit is scored, and the path continues to that radius if its score
-    is better. For a sparse norm, the path finally continues downwards until at most the fraction `sparsest` of the
-    features is used, for figures of sparsity.
+    below ten times the unit, a fit at ten times the unit is scored as well. If it has a better score, the path
+    continues to that radius. For a sparse norm, the path is finally extended to smaller radii until at most the
+    fraction `sparsest` of the features is used, so that figures can show how the scores depend on sparsity.
 
     Parameters
     ----------
@@ -180,15 +180,15 @@ def path(
     score : function, optional
         Function of W (n_features, n_tasks) that returns a larger value for a better W.
     sparsest : float
-        Largest fraction of the features that the fit with the smallest radius may use, unless no task uses more than
-        one feature.
+        Largest fraction of the features that the fit with the smallest radius may use. The path also ends once no task
+        uses more than one feature.
     progress : function (done, total), optional
         Called after each radius. The total is an estimate.
 
     Returns
     -------
     Sweep
-        Fits by increasing radius, with the objectives at W = 0 and at W.
+        The fits in order of increasing radius, each with its objectives at W = 0 and at its final W.
     """
     solver_module = pick("solvers", solver)
     require(
@@ -244,22 +244,23 @@ def path(
 
 
 def _is_dense(W: NDArray[Any], sparsest: float) -> bool:
-    """Return True if W uses more than the fraction `sparsest` of all features, and some task more than one."""
+    """Return True if W uses more than the fraction `sparsest` of the features, and some task uses more than one."""
     used = W != 0
     return bool(used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1)
 
 
 def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[Any], Sweep]) -> Sweep:
-    """Train on differently scaled features, and return all fits in one sweep, with weights of the unscaled features.
+    """Train on features scaled in several ways. Return one sweep of all fits, with weights for the unscaled features.
 
     Parameters
     ----------
     X : array, (n_samples, n_features)
         Features.
     factors : mapping
-        For each power, a factor per feature, see `features.basis.factors`. If empty, train on X itself.
+        For each power, one factor per feature, see `features.basis.factors`. If the mapping is empty, train on X
+        itself.
     train : function
-        Takes features and returns a Sweep.
+        Function that takes a feature matrix and returns a Sweep.
     """
     if not factors:
         return train(X)
@@ -279,13 +280,13 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
 
 
 def best_pairs(fits: Sweep) -> NDArray[Any]:
-    """Return the indices of the (eta0, radius) pairs whose W a sweep holds: the best eta0 per power and radius."""
+    """Return the indices of the pairs (eta0, radius) whose W a sweep keeps, one pair per power and radius."""
     groups = [np.flatnonzero(fits.power == power) for power in dict.fromkeys(fits.power.tolist())]
     return np.concatenate([pairs[radii.choose_eta0(fits.radius[pairs], fits.objective[pairs])] for pairs in groups])
 
 
 def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "best") -> tuple[int, NDArray[Any]]:
-    """Choose a radius for each power, and then, of the fits with these radii, the fit with the best mean score.
+    """Choose a radius for each power, and then, among the fits with these radii, the one with the best mean score.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "be
 
 
 def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
-    """Return a flag if a chosen value is at an edge of its grid, because better values may lie beyond; otherwise None.
+    """Return a flag if a chosen value is at an edge of its grid, beyond which better values may lie; otherwise None.
 
     >>> at_edge("eta0", 10.0, [0.1, 1.0, 10.0]).write()
     'eta0 at the upper edge of its grid'
@@ -323,5 +324,5 @@ def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:
 
 
 def learnt_from(X: Any, Y: Any, method: str) -> NDArray[Any]:
-    """Return fingerprints of the features and labels, and the method, to recognise fits of other data or methods."""
+    """Return fingerprints of the features and labels, and the method, which reveal fits of other data or methods."""
     return np.array([fingerprint(X), fingerprint(Y), method])

@@ -45,7 +45,7 @@ JOINERS = "\u200c\u200d"  # invisible characters inside words of Persian and Ind
 
 @cache
 def _word(letter: str) -> re.Pattern[str]:
-    """Return a pattern whose group is a word. All its quantifiers are possessive (++, *+), so it takes linear time."""
+    """Return a regular expression whose group is a word. Possessive quantifiers (++, *+) keep the search linear."""
     address, number, part = r"(?:(?:https?|ftp)://|www\.)\S*+", r"\d++(?![^\W\d_])", rf"(?:{letter})++"
     return re.compile(rf"{address}|{number}|({part}(?:['-]{part})*+)")
 
@@ -102,34 +102,34 @@ def choose_words(
     n_words : int, at least 1, or "auto"
         Number of words to choose. "auto" chooses all words that have enough images, but at most `MOST_WORDS`.
     smallest_size : int, optional
-        Smallest number of training images with the word, and of training images without it. Words that have fewer, and
-        words for which no test image has the word or no test image lacks it, are left out with a warning. By default
-        no word is left out.
+        Smallest number of training images that must have a word, and that must lack it. Words that do not meet this
+        requirement are left out with a warning, and so are words that every test image or no test image has. By default
+        no word is left out for these reasons.
     min_length : int
         Smallest number of letters of a word.
     stop_words : list of str
-        Words to leave out in addition to the 318 English function words of scikit-learn. The part before an apostrophe
-        is compared, too: "it's" counts as "it".
+        Words to leave out in addition to the 318 English function words of scikit-learn. A word is also left out if the
+        part before its apostrophe is a stop word: "it's" counts as "it".
     split_captions : bool
-        If False, a whole caption is one label of any length, such as the name of a class, and only `stop_words` are
-        left out.
+        If False, each caption as a whole is one label of any length, such as the name of a class, and only the labels
+        in `stop_words` are left out.
     join_inflections : bool
-        If True, forms with the same English stem (Snowball) count as one word, which is named by its most frequent
-        form.
+        If True, forms with the same English stem (according to the Snowball stemmer) count as one word, which is named
+        after its most frequent form.
 
     Returns
     -------
     words : table
-        A row for each word, most frequent words first, with the words that are left out at the end. Columns:
+        A row for each word, in order of decreasing frequency; the words that are left out come last. The columns are
 
         - `word`: the most frequent form;
         - `forms`: all forms, separated by spaces;
         - `images`, `train`, `validation`, `test`: the number of images with the word, in total and in each split;
-        - `unknown`: the number of images whose label is unknown, only if there are unknown labels;
+        - `unknown`: the number of images whose label is unknown; the column exists only if there are unknown labels;
         - `warning`: see `Flag`.
     labels : array, (n_images, n_words)
-        True if an image has a word, with rows in the order of `images` and without the words that are left out. If some
-        labels are unknown, the dtype is int8, with the values 1, 0 and `UNKNOWN`.
+        True if an image has a word. The rows are in the order of `images`, and the words that are left out have no
+        column. If some labels are unknown, the dtype is int8, with the values 1, 0 and `UNKNOWN`.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def _row_of_word(
 
 
 def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size: int) -> Flag | None:
-    """Return a flag if a word cannot be learnt or tested, otherwise None.
+    """Return a flag if too few images have or lack a word for it to be learnt or tested, otherwise None.
 
     counts: number of images with the word, by split. totals: number of images for which the label is known, by split.
     """
@@ -296,7 +296,7 @@ def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size
 def _require_words(
     kept: Sequence[Any], refused: Sequence[Mapping[str, Any]], n_words: int | str, smallest_size: int
 ) -> None:
-    """Raise ValueError if too few words remain, and warn if there are fewer words than asked for."""
+    """Raise ValueError if too few words remain, and warn if there are fewer words than requested."""
     first = "".join(f" ({row['word']!r} is {row['warning']})" for row in refused[:1])
     require(
         len(kept) >= FEWEST_WORDS,
@@ -310,7 +310,7 @@ def _require_words(
 
 
 def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = None) -> tuple[str, np.ndarray]:
-    """Return a label, by default the most frequent one in training, and which samples have it.
+    """Return a label and a vector that says which samples have it. The default is the most frequent training label.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def one_label(images: pd.DataFrame, captions: pd.DataFrame, label: str | None = 
     Raises
     ------
     ValueError
-        If all training samples have the label, if none of them has it, or if it is unknown for a sample.
+        If all training samples have the label, if none has it, or if it is unknown whether a sample has it.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abc"), "split": "train"})
@@ -375,8 +375,8 @@ def classes(images: pd.DataFrame, captions: pd.DataFrame) -> np.ndarray:
 def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return masks (n_images,) of the samples to learn from (training and validation) and of the test samples.
 
-    They serve experiments that choose no parameter by validation. images: a table with the column `split`. Raises
-    ValueError if one of the masks is empty.
+    The masks are for experiments in which validation chooses no parameter. images: a table with the column `split`.
+    Raises ValueError if one of the masks is empty.
     """
     learn, test = (images["split"].isin(names).to_numpy() for names in (("train", "validation"), ("test",)))
     require(
@@ -389,7 +389,8 @@ def halves(images: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
     """Return the names of the words in the order of the label columns.
 
-    words, labels: the results of `choose_words`. Raises Misfit if the numbers of images with each word differ.
+    words, labels: the results of `choose_words`. Raises Misfit if the counts of images per word in `words` differ from
+    those in `labels`.
     """
     words = words[[not kinds_in(cell) & LEFT_OUT for cell in words["warning"]]]
     require(
@@ -403,7 +404,7 @@ def names_of(words: pd.DataFrame, labels: np.ndarray) -> list[str]:
 
 
 def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the mask of chosen samples (n_images,) without a random tenth of them.
+    """Return a mask (n_images,) of the chosen samples, from which a random tenth of the samples has been removed.
 
     Without this step, all runs of a method that has no random step would be identical.
     """
@@ -448,7 +449,7 @@ class Tasks(NamedTuple):
     validation_words: NDArray[Any]
 
     def each_size(self) -> list[int]:
-        """Return the sizes as a list."""
+        """Return the numbers n of positives as a list of int."""
         return [int(n) for n in self.sizes]
 
     def size_at_most(self, most: int) -> int:
@@ -472,15 +473,15 @@ class Tasks(NamedTuple):
 
 
 def auto_sizes(n_positives: np.ndarray, most: int | None = None) -> list[int]:
-    """Return the first size in `AUTO_SIZES`, and all sizes for which at least half of the words have enough images.
+    """Return the first size in `AUTO_SIZES`, and all other sizes for which half of the words have enough images.
 
     Parameters
     ----------
     n_positives : int array, (n_words,)
         Number of training images of each word.
     most : int or None
-        Maximum number of sizes. The result is then the largest size, and sizes that are 4, 16, … times smaller, down to
-        `SMALLEST_SIZE`. If None, all sizes are returned.
+        Maximum number of sizes. If given, the result is the largest of the sizes, and sizes that are 4, 16, … times
+        smaller, down to `SMALLEST_SIZE`. If None, all sizes are returned.
 
     >>> auto_sizes(np.array([10, 25, 90])), auto_sizes(np.array([7, 25, 90]), most=3)
     ([10, 20], [5, 20])

@@ -1,1 +1,1 @@
-"""The command line, and settings that every job of the pipeline makes before it starts."""
+"""The command line, and the set-up that every job of the pipeline does before it starts."""

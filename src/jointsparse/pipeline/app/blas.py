@@ -1,4 +1,4 @@
-"""Choose the BLAS kernel of this processor.
+"""Choose the fastest BLAS kernel for this processor.
 
 The OpenBLAS in NumPy's wheels treats unknown processors as Haswell. If such a processor has AVX-512, matrix products
 then take up to twice as long as with the SkylakeX kernel.
@@ -15,7 +15,7 @@ SKYLAKEX = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
 def use_best_kernel(cpuinfo: str | Path = "/proc/cpuinfo") -> None:
     """Set OPENBLAS_CORETYPE to SkylakeX if the processor can run that kernel.
 
-    Call this function before NumPy is imported. If the variable is already set, even to an empty text, it is left
+    Call this function before NumPy is imported. If the variable is already set, even to an empty string, it is left
     unchanged.
 
     Parameters

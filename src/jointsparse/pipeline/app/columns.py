@@ -69,7 +69,7 @@ class Roles(NamedTuple):
 
 
 def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, Any]) -> Roles:
-    """Infer what the columns of features and labels hold.
+    """Infer what the columns of the feature files and label files hold.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
 def _require_order(
     features: Sequence[Path], labels: Sequence[Path], names: Sequence[str], others: Sequence[str]
 ) -> None:
-    """Raise ValueError if columns of the features and of the labels name the same rows in different orders."""
+    """Raise ValueError if the features and the labels have columns that name the same rows in different orders."""
     of_features, of_labels = (
         {name: texts_in(paths, name, 1e6) for name in columns if all(name in columns_of(path) for path in paths)}
         for paths, columns in ((features, names), (labels, others))
@@ -151,10 +151,10 @@ def _require_order(
 
 
 def copies_of_labels(X: Any, images: pd.DataFrame, captions: pd.DataFrame) -> list[int]:
-    """Return the columns of the features that repeat a label or the class of each sample in another coding.
+    """Return the feature columns that are copies of a label, or of the class of each sample, in another coding.
 
-    Such a column has one value for all samples with the label and another value for all samples without it, or a
-    different value for each class. X, images, captions: as in `Samples`.
+    Such a column has one value for all samples with the label and another value for all samples without it; or it has
+    one value per class, and a different value for each class. X, images, captions: as in `Samples`.
     """
     row = pd.Series(range(len(images)), images["image"])[captions["image"]].to_numpy()
     known = captions["known"].astype(bool) if "known" in captions else pd.Series(True, captions.index)
@@ -173,7 +173,7 @@ def copies_of_labels(X: Any, images: pd.DataFrame, captions: pd.DataFrame) -> li
 
 
 def _constant_within(X: Any, values: np.ndarray, fewest: int) -> list[int]:
-    """Return the columns that are constant within each group and differ between groups.
+    """Return the columns that are constant within each group of rows and have a different value in each group.
 
     Return an empty list if a group has fewer rows than `fewest`.
     """
@@ -260,7 +260,7 @@ def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
 
 
 def _are_whole(values: np.ndarray) -> bool:
-    """Return True if all numbers except NaN are whole."""
+    """Return True if all values that are not NaN are whole numbers."""
     return bool((np.isnan(values) | (np.isfinite(values) & (values == np.rint(values)))).all())
 
 

@@ -74,7 +74,7 @@ class Found(NamedTuple):
     said
         A short description of the content.
     lines
-        Lines for the user, which say what each file was taken for.
+        Lines for the user, which say how each file was interpreted.
     used
         The files that the loader reads.
     """
@@ -98,20 +98,21 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     file : path
         The config.yaml to write.
     shipped : path
-        The config.yaml of the workflow, whose values the new file overrides.
+        The workflow's own config.yaml, whose values the new file overrides.
     choices : mapping, optional
-        The user's choices, by name in `CHOICES`: a file or column to use, or for "ignore" a list of files and columns.
+        The user's choices, keyed by the names in `CHOICES`. A value is the file or column to use, or for "ignore" a
+        list of files and columns.
 
     Returns
     -------
     seen : list of str
-        Lines for the user, which describe the data and say what each file was taken for.
+        Lines for the user, which describe the data and say how each file was interpreted.
 
     Raises
     ------
     ValueError
-        If no loader can read the folder, if too few samples are labelled, or if several files could be used and the
-        user has not chosen between them.
+        If no loader can read the folder, if too few samples are labelled, or if several files could be used for the
+        same purpose and the user has not chosen one.
     """
     require(root.is_dir(), f"init expects a folder of data, got {str(root)!r}")
     choices = {key: value for key, value in (choices or {}).items() if value}
@@ -174,7 +175,8 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
 
 
 def _network(model: str) -> str:
-    """Return a line on how a network reads pictures. Raises ValueError if it cannot be used."""
+    """Return a line for the user about how the network reads pictures. Raises ValueError if the network cannot be
+    used."""
     from jointsparse.features.embedding import Embedding  # it imports scikit-learn, which takes a second
 
     embedding = Embedding(model).fit(None)
@@ -205,7 +207,7 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
 
 
 def _require_forms(root: Path, pictures: Collection[str], others: Sequence[str]) -> None:
-    """Raise ValueError if files seem to hold data in an unknown format, or features and labels in one table.
+    """Raise ValueError if some files seem to hold data in an unknown format, or features and labels in the same table.
 
     others: the files that are neither pictures nor ignored by the user.
     """
@@ -233,7 +235,7 @@ def _require_forms(root: Path, pictures: Collection[str], others: Sequence[str])
 
 @contextmanager
 def _in_words_of_samples(root: Path, captions: pd.DataFrame) -> Iterator[None]:
-    """Replace an error about too few words by an error about labels and samples, the terms that suit tables."""
+    """Reword errors about too few words in terms of labels and samples, because the data are tables."""
     try:
         yield
     except ValueError:
@@ -251,10 +253,10 @@ def _stem(file: str, *, svm: bool = False) -> str:
 
 
 class _Place(NamedTuple):
-    """The place of a file in a dataset that consists of several files, inferred from its name.
+    """The place of a file in a dataset of several files, as inferred from the file's name.
 
-    stem: the name without split and part number. split, part: the split and the part number, or None if the name has
-    none.
+    stem: the name without its split and part number. split: the split, or None if the name contains none. part: the
+    part number, or None if the name contains none.
     """
 
     stem: str
@@ -280,10 +282,10 @@ def _place(file: str, *, svm: bool = False) -> _Place:
 
 
 def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
-    """Return the file for an option, or several files if they are the splits or parts of one table.
+    """Return the file to use for an option, or several files if they are the splits or parts of one table.
 
     Files in a subfolder are considered only if no file in a folder above it fits. Raises ValueError if several files
-    fit that are not splits or parts of one table.
+    fit but are not splits or parts of one table.
     """
     depth = min(file.count("/") for file in files)
     top = [file for file in files if file.count("/") == depth]
@@ -328,13 +330,14 @@ def _require_all_parts(files: Sequence[str], option: str, *, svm: bool) -> None:
 
 
 def _with_test(by_split: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the files by split, using validation as test if there is no test split, as many datasets publish none."""
+    """Return the files by split. Without a test split, which many datasets do not publish, the validation split is the
+    test."""
     without_test = by_split.keys() == {"train", "validation"}
     return {"train": by_split["train"], "test": by_split["validation"]} if without_test else by_split
 
 
 def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found | None:
-    """Return the samples in libsvm files, or in files of features and labels; None if there are no such files."""
+    """Return the samples in libsvm files or in files of features and labels, or None if there are no such files."""
     svm = [name for name in others if LIBSVM.search(name)]
     stems = {name: _place(PurePosixPath(name).name).stem for name in others if name.lower().endswith(KINDS)}
     labels = [choices["labels"]] if "labels" in choices else [name for name in stems if OF_LABELS.search(stems[name])]
@@ -476,7 +479,7 @@ def _folder_of(pictures: Collection[str], captions: pd.DataFrame) -> str:
 
 
 def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], faults: Sequence[str]) -> str:
-    """Return the folder that holds the folders of the classes."""
+    """Return the parent of the class folders."""
     folder = Path(os.path.commonpath([os.path.dirname(name) for name in pictures] or [""])).as_posix()
     names = [Path(name).relative_to(folder).as_posix() for name in pictures]
     require(

@@ -43,7 +43,8 @@ def release() -> bool:
 
 
 def sentence() -> str:
-    """Return a message that says who holds the lock of the current folder, as far as is known, and what to do."""
+    """Return a message that says which process holds the lock of the current folder, if this is known, and what to
+    do."""
     holder = _holder()
     if holder and holder["place"] == _place() and _lives(holder):
         return (
@@ -57,7 +58,8 @@ def sentence() -> str:
 
 
 def _holder() -> dict[str, Any] | None:
-    """Return the record of the process that holds the locks, or None if it does not match the present locks."""
+    """Return the record of the process that holds the locks, or None if the record does not match the present lock
+    files."""
     with suppress(OSError, ValueError, LookupError, TypeError):  # the record is missing or incomplete
         holder: dict[str, Any] = json.loads(HOLDER.read_text(encoding="utf-8"))
         if holder["locks"] and holder["locks"] == _locks():
@@ -79,7 +81,7 @@ def _place() -> list[str]:
 def _lives(holder: Mapping[str, Any]) -> bool:
     """Return True if the recorded process may still be running.
 
-    The start times are compared as well, because another process may have got the number of a killed process.
+    The start times are compared as well, because the system may have given the number of a killed process to another.
     """
     import psutil  # comes with an optional extra, which the other commands do not need
 
@@ -95,9 +97,9 @@ def _lives(holder: Mapping[str, Any]) -> bool:
 
 
 def _begun(process: int) -> list[float]:
-    """Return the start time of a process in seconds: by the clock, and relative to the boot of the machine.
+    """Return the start time of a process in seconds, both as clock time and relative to the boot of the machine.
 
-    When the clock is changed, one of the two values stays the same: on Linux the second, elsewhere the first.
+    If the clock is changed, only one of the two values stays the same: on Linux the second, elsewhere the first.
     """
     import psutil
 

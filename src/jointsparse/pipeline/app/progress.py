@@ -75,7 +75,7 @@ class Progress(logging.Handler):
                 self._pass_on(message, record.levelno, values.get("exception"))
 
     def _pass_on(self, message: str, level: int, exception: str | None) -> None:
-        """Pass on a message from Snakemake if the user needs it, in some cases reworded."""
+        """Pass a message from Snakemake on to the user if it is useful, rewording it if necessary."""
         if message.startswith("Nothing to be done"):
             self._write(message, *([] if self.dry else [self.without_jobs()]))
         elif message.startswith("Terminating processes on user request"):
@@ -102,7 +102,7 @@ class Progress(logging.Handler):
         return f"{jobs}, {len(self.failed)} failed" if self.failed else jobs
 
     def _write(self, *lines: str, always: bool = False) -> None:
-        """Write lines, overwriting the progress line."""
+        """Write lines of text in place of the progress line."""
         if always or not self.silent:
             self._clear()
             say(*lines, to=self.stream)
@@ -112,7 +112,7 @@ class Progress(logging.Handler):
             print(ERASE, end="", file=self.stream, flush=True)
 
     def close(self) -> None:
-        """Erase the progress line, however the run has ended."""
+        """Erase the progress line, whether the run succeeded or failed."""
         self._clear()
         super().close()
 
@@ -153,7 +153,7 @@ def _sentence(rule: str, logs: Sequence[str], remote: bool) -> str:
 
 
 def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
-    """Let `Progress` handle the messages of a run.
+    """Make `Progress` handle Snakemake's messages about a run.
 
     If the user asks for verbose output or names a logger plug-in, Snakemake's own handler or the plug-in writes the
     messages, and `Progress` writes only the summary.
@@ -184,7 +184,7 @@ def verified(results: Path) -> str:
 def last_words(datasets: Sequence[str], results: Path) -> list[str]:
     """Return a line about the results of a run, and a line with the path of its page and the number of warnings.
 
-    Missing and damaged files are skipped, because a run may have been asked for only a part of the results.
+    Missing and damaged files are skipped, because the user may have asked for only some of the results.
     """
     findings = []
     for name in datasets:

@@ -1,6 +1,6 @@
 """Figures of a study's scores, each drawn from a table.
 
-None of these figures belongs to a particular paper. Values that a paper states are passed as arguments; see `papers`.
+No figure here is specific to a paper. The values that a paper states are passed as arguments; see `papers`.
 """
 
 from __future__ import annotations
@@ -243,7 +243,7 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
 
 
 def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
-    """Average over runs for each method and radius: features in per cent, AUC with interval half-width, and gap."""
+    """Average the features in use (in per cent), the AUC (with its interval half-width) and the gap over the runs."""
     by_radius = table.groupby(["method", "radius"])
     fits = by_radius[["features", "auc_weighted", "gap"]]
     # Runs may end their paths at different radii. A mean over fewer runs would make a step in the line.
@@ -256,10 +256,10 @@ def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _draw_path(axes: Axes, points: pd.DataFrame, marked: list[int], above: float, look: dict[str, Any]) -> None:
-    """Draw a path of radii with intervals.
+    """Draw the AUC along a path of radii, with its intervals.
 
-    marked: indices of the points whose radius is written. above: how far above the marker the radius is written, in
-    typographic points.
+    marked: indices of the points next to which the radius is written. above: distance in typographic points between the
+    marker and the radius above it.
     """
     axes.plot(points["features"], points["auc_weighted"], markersize=4, **look)
     low, high = points["auc_weighted"] - points["half"], points["auc_weighted"] + points["half"]
@@ -341,7 +341,7 @@ def weights(table: pd.DataFrame, *, source: str = "") -> Figure:
 
 
 def _picture(rows: pd.DataFrame, n_features: int, n_words: int, block: int) -> np.ndarray:
-    """Return the largest |weight| of each block of features, (ceil(n_features / block), n_words)."""
+    """Return the largest absolute weight in each block of features, as an array (ceil(n_features / block), n_words)."""
     picture = np.zeros((ceil(n_features / block), n_words))
     places = (rows["feature"] // block).to_numpy(dtype=int), rows["word"].to_numpy(dtype=int)
     np.maximum.at(picture, places, rows["weight"].abs().to_numpy())

@@ -117,7 +117,8 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the looks of the methods in a table, in the order of the table. The first method is drawn on top."""
+    """Return the looks of the methods in a table, in the order of the table, such that the first method is drawn on
+    top."""
     look = looks(table["method"])
     return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
 
@@ -128,7 +129,7 @@ def by_method(table: pd.DataFrame) -> list[tuple[str, dict[str, Any], pd.DataFra
 
 
 class Drawing(NamedTuple):
-    """A kind of figure.
+    """A kind of figure, and the table that it is drawn from.
 
     Attributes
     ----------
@@ -137,11 +138,11 @@ class Drawing(NamedTuple):
     function : function
         Draws the figure from its table.
     beside : str
-        Name of a second table, which the figure shows if a study has it; empty for none.
+        Name of a second table, which the figure also shows if the study has it; empty if there is no second table.
     place : str
-        The figure of a paper that this one reproduces, if the docstring of the function does not name it.
+        The figure in a paper that this figure reproduces, unless the function's docstring already names it.
     stated : mapping
-        Keywords of the function for the values that the paper states.
+        Keyword arguments of the function that hold the values stated in the paper.
     """
 
     table: str
@@ -203,7 +204,7 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
 
 
 def entry(label: str, **look: Any) -> Line2D:
-    """Return a legend entry that stands for the lines of all methods. It is grey unless `look` has another colour."""
+    """Return a legend entry that represents the lines of all methods. It is grey unless `look` sets another colour."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **{"color": "0.35", "label": label} | look)
@@ -217,7 +218,7 @@ def heading(figure: Figure, text: str) -> None:
 
 
 def legend(figure: Figure, *more: Any) -> None:
-    """Draw a legend below the axes, with one entry per label, and with the additional entries `more`.
+    """Draw a legend below the axes, with one entry per label, followed by the additional entries `more`.
 
     The figure grows by the height of the legend.
     """
@@ -229,7 +230,8 @@ def legend(figure: Figure, *more: Any) -> None:
 
 
 def _columns(lengths: list[int], width: float) -> int:
-    """Return how many columns of a legend, filled one by one, fit side by side. lengths, width: in letters."""
+    """Return how many columns a legend can have. lengths: number of letters in each entry. width: of the legend, in
+    letters."""
     for columns in range(min(4, len(lengths)), 1, -1):
         # The line next to the labels of a column and the gaps around it are as wide as 9 letters.
         if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
@@ -273,8 +275,8 @@ def short(number: float) -> str:
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
     """Make an axis logarithmic if any value is positive; values that are not positive are left out.
 
-    An axis of less than two decades has ticks at 1, 2 and 5 times powers of ten. Powers of ten alone would be too few,
-    and matplotlib's default labels for the ticks between them would overlap.
+    An axis that spans less than two decades has ticks at 1, 2 and 5 times the powers of ten. The powers of ten alone
+    would be too few ticks, and matplotlib's default labels for the ticks between them would overlap.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -355,7 +357,7 @@ def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
 
 
 def growth_line(axes: Axes, x: pd.Series, seconds: pd.Series, growth: pd.Series) -> None:
-    """Draw a line proportional to a stated cost, through the last measurement.
+    """Draw a line through the last measurement that grows in proportion to a stated cost.
 
     Parameters
     ----------
@@ -364,9 +366,9 @@ def growth_line(axes: Axes, x: pd.Series, seconds: pd.Series, growth: pd.Series)
     x : Series
         The sizes that were measured, in increasing order.
     seconds : Series
-        The seconds measured at x.
+        The times in seconds that were measured at these sizes.
     growth : Series
-        The stated cost at x, up to a constant factor.
+        The stated cost at these sizes, up to a constant factor.
     """
     axes.plot(x, growth * (seconds / growth).iloc[-1:].sum(), label="_papers", **STATED)
 

@@ -57,7 +57,7 @@ def of_pictures(
     weighting: Mapping[str, Any],
     idf: np.ndarray | None = None,
 ) -> list[tuple[str, Any]]:
-    """Return the first steps of the annotator, which turn pictures into histograms of visual words.
+    """Return the first steps of the annotator's pipeline, which turn pictures into histograms of visual words.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def with_check(model: Pipeline, X: Any) -> Pipeline:
 
 
 def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
-    """Return the description of an annotator in text and numbers.
+    """Return a dictionary that describes an annotator in text and numbers.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
     table : table
         Test scores of the words, from `final.table`.
     **origin : any
-        Origin of the model: dataset, study, settings, digest of the raw files.
+        Origin of the model: the dataset, the study, the settings and the digest of the raw files.
     """
     model, rows = final.model, json.loads(table.to_json(orient="records", double_precision=12))
     return {
@@ -185,7 +185,7 @@ def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np
 
 
 def _decided(model: Pipeline, X: Any) -> np.ndarray:
-    """Return the scores of a model. Raises ValueError unless they are finite."""
+    """Return the scores that a model computes. Raises ValueError if any of them is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = np.asarray(model.decision_function(X))
     require(
@@ -196,22 +196,22 @@ def _decided(model: Pipeline, X: Any) -> np.ndarray:
 
 
 class Annotations(NamedTuple):
-    """The words of pictures, and similar known pictures.
+    """The words predicted for pictures, and the known pictures that are most similar to each of them.
 
     Attributes
     ----------
     table
-        A row for each picture and word that is listed, with the columns
+        A row for each listed pair of a picture and a word, with the columns
 
         - `image`, `word`, `probability`;
-        - `rank`: the rank of the score among the known pictures, 1 if no known picture has a larger score;
+        - `rank`: the rank of the score among the scores of the known pictures, 1 if none of them is larger;
         - `of`: the number of known pictures;
         - `above`: True if the score reaches the threshold of the word.
     alike : dict
-        For each picture the `ALIKE` known pictures with the nearest scores, measured in standard deviations of each
-        word.
+        For each picture, the `ALIKE` known pictures whose scores are nearest to its own. Distances are measured in
+        units of each word's standard deviation.
     left_out : dict
-        The reason for each picture that cannot be used.
+        For each picture that cannot be used, the reason.
     """
 
     table: pd.DataFrame
@@ -234,14 +234,15 @@ def annotate(
     model : Pipeline
         A model from `annotator`.
     paths : list of Path
-        The pictures. They are checked in a separate process, as in training.
+        Paths of the pictures. As in training, the pictures are checked in a separate process.
     n_words : int, at least 1
         Number of words to list for each picture, the most probable first.
     precision : float, above 0 and at most 1, or None
-        If given, list all words that reach the lowest threshold with at least this precision on the known pictures, see
-        `thresholds`.
+        If given, list every word whose score reaches the word's lowest threshold with at least this precision on the
+        known pictures, see `thresholds`.
     progress : function or None
-        Called as `progress(done, total)`, once for the check of each picture and once for its words.
+        Called as `progress(done, total)`, twice for each picture: after it is checked and after its words are
+        predicted.
 
     Returns
     -------
@@ -278,7 +279,7 @@ def annotate_rows(
 ) -> pd.DataFrame:
     """Predict the labels of the rows of tables or arrays.
 
-    If the features of the model have names, the columns of a table are found by name.
+    If the model's features have names, the columns of a table are matched by name, in any order.
 
     Parameters
     ----------
@@ -311,7 +312,7 @@ def annotate_rows(
 def _listed(
     model: Pipeline, decided: Iterable[tuple[str, np.ndarray]], n_words: int, precision: float | None
 ) -> pd.DataFrame:
-    """Return the table of `Annotations` for pairs of a picture's name and its scores (n_words,)."""
+    """Return the table in `Annotations` for pairs that consist of a picture's name and its scores (n_words,)."""
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     known, limits = model.known_scores_, thresholds(model, precision)
@@ -329,14 +330,14 @@ def _listed(
 
 
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
-    """Return the probability of each word for the given scores, (n_pictures, n_words)."""
+    """Return the probability of each word for the given scores. Both arrays have the shape (n_pictures, n_words)."""
     a, b = model[-1].calibration_.T
     with np.errstate(over="ignore"):
         return np.asarray(special.expit(scores * a + b))
 
 
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
-    """Return the threshold of each word, (n_words,): the lowest score with which the word is assigned to a picture.
+    """Return the threshold of each word, as an array (n_words,): a word is assigned to a picture from this score on.
 
     Parameters
     ----------
@@ -344,8 +345,8 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
         A model from `annotator`.
     precision : float or None
         Smallest fraction of the known pictures above the threshold that must have the word. The threshold is the lowest
-        with this precision and at least `FEWEST` known pictures above it, or infinite if there is none. If None, the
-        threshold maximises F1, the harmonic mean of precision and recall.
+        one that has this precision and at least `FEWEST` known pictures above it; it is infinite if no threshold does.
+        If None, the threshold maximises F1, the harmonic mean of precision and recall.
     """
     limits = np.full(model.known_scores_.shape[1], np.inf)
     for k in range(len(limits)):

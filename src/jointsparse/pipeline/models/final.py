@@ -28,7 +28,7 @@ ALL_WORDS = "(all words)"  # name of the row of means
 
 
 class Final(NamedTuple):
-    """A final fit.
+    """The final fit of a study, which is trained on all labelled images except the test images.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Final(NamedTuple):
     power : float
         Power of the singular values in the features.
     scores : array (n_known, n_words)
-        Held-out score of each known image, from a model with the same radius trained on the other folds.
+        Held-out scores of each known image, from a model with the same radius that was trained on the other folds.
     labels : bool array (n_known, n_words)
         Which known image has which word. If some labels are unknown, int8 with 1, 0, and -1 for unknown.
     """
@@ -113,7 +113,7 @@ def fit_and_test(
     n_resamples: int,
     seed: int,
 ) -> tuple[Final, pd.DataFrame]:
-    """Fit on training and validation images together, then compute the scores on the test images.
+    """Fit a model on the training and validation images together, then evaluate it on the test images.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
         - `norm`, `word`;
         - `images`, `test_images`: the number of known images and of test images with the word;
         - `features`: the number of features in use;
-        - each of `METRICS`, and the ends of its interval with the suffixes `_low` and `_high`;
+        - each metric in `METRICS`, and the ends of its interval in columns with the suffixes `_low` and `_high`;
         - `radius`, `power`;
         - `gap`: the certified duality gap.
     """
@@ -232,7 +232,7 @@ def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.Dat
     models : mapping
         The fits by norm.
     tables : list of tables
-        Result of `table` for each fit.
+        The table of each fit, as returned by `table`.
     kept : str
         Norm of the fit that the run saves.
 
@@ -242,10 +242,10 @@ def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.Dat
         The columns are
 
         - `norm`;
-        - `kept`: True for the saved fit;
+        - `kept`: True for the fit that the run saves;
         - `validation`: the mean AUC over the folds;
-        - `features`, `of`: the number of features in use, and of all features;
-        - the mean of each of `METRICS` over the words, and the ends of its interval.
+        - `features`, `of`: the number of features in use, and the total number of features;
+        - for each metric in `METRICS` its mean over the words, and the ends of the interval of the mean.
     """
     rows = []
     for (norm, model), words in zip(models.items(), tables, strict=True):

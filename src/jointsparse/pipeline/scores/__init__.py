@@ -1,1 +1,1 @@
-"""Tables from weights: evaluation of sweeps and paths, comparisons of methods, means over runs, and warnings."""
+"""Tables of results: evaluation of sweeps and paths, comparisons of methods, means over runs, and warnings."""

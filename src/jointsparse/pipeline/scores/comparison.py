@@ -153,7 +153,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
 
 
 def _by_fit(scores: ScoredFits) -> tuple[dict[tuple[int, str, int], int], list[str]]:
-    """Return the index of each fit by (run, method, n), and the methods. Raises Misfit if a combination is missing."""
+    """Return the index of the fit for each (run, method, n), and the methods. Raises Misfit if a fit is missing."""
     keys = list(zip(scores.run.tolist(), scores.method.tolist(), scores.n.tolist(), strict=True))
     methods = list(dict.fromkeys(scores.method.tolist()))
     require(len(methods) > 1, f"there must be scores of at least two methods, got {methods}", Misfit)
@@ -169,9 +169,10 @@ def _words(scores: ScoredFits, fit: int, label: str) -> np.ndarray:
 
 
 def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
-    """Return the mean over runs, the ends of its interval, and the half-width of the t interval over runs.
+    """Return the mean over runs, the ends of its total interval, and the half-width of the t interval over runs.
 
-    by_run: (n_runs, 1 + n_resamples). The first column is computed from all images, the others from resamples.
+    by_run: (n_runs, 1 + n_resamples). The first column is computed from all test images, each other column from a
+    resample of them.
     """
     n_runs = len(by_run)
     mean, resampled = by_run[:, 0].mean(), by_run[:, 1:].mean(axis=0)

@@ -1,4 +1,4 @@
-"""Choose the best pair (eta0, radius) of each sweep on validation data, test it, and make the tables of results.
+"""Choose a pair (eta0, radius) from each sweep, test the chosen fits, and make the tables of results.
 
 Source: Quattoni et al. 2009, sec. 6.2; EER: 2008 report, sec. 5.2.
 """
@@ -39,14 +39,15 @@ class TrainedSweep(NamedTuple):
 
     @property
     def key(self) -> dict[str, Any]:
-        """The columns that identify the rows of this sweep in a table."""
+        """The columns, with their values, that identify the rows of this sweep in a table."""
         return {"run": self.run, "n": self.n, "n_samples": self.n_samples, "method": self.method}
 
 
 def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tuple[float, float]:
     """Return the plain mean of a metric over some tasks, and the paper's mean, in which every positive weighs the same.
 
-    by_task: (n_tasks,) AUC or EER. positives: (n_tasks,) numbers of positives. tasks: (n_tasks,) mask of the tasks.
+    by_task: AUC or EER per task. positives: number of positives per task. tasks: mask of the tasks to average. All
+    three have the shape (n_tasks,).
 
     >>> average(np.array([0.5, 0.9, 0.1]), np.array([10, 30, 5]), np.array([True, True, False]))
     (0.7, 0.8)
@@ -56,12 +57,12 @@ def average(by_task: np.ndarray, positives: np.ndarray, tasks: np.ndarray) -> tu
 
 
 def trained_sweep(run: int, n: int, method: str, tasks: Tasks, fits: Sweep) -> TrainedSweep:
-    """Return a sweep together with the validation words and the number of samples of its run.
+    """Return a sweep with the validation words of its run and the number of samples in its training sets.
 
     Parameters
     ----------
     run, n : int
-        The run, and the number of positives in its training sets.
+        The number of the run, and the number of positives in each training set.
     method : str
         Loss and norm, such as "hinge-l1inf".
     tasks : Tasks
@@ -125,7 +126,8 @@ class Evaluation(NamedTuple):
 
 
 class SplitImages(NamedTuple):
-    """The images of a split. X: (n_images, n_features). labels: (n_images, n_words), see `tasks.choose_words`."""
+    """The features X (n_images, n_features) of a split, and its labels (n_images, n_words), see
+    `tasks.choose_words`."""
 
     X: Any
     labels: np.ndarray
@@ -152,13 +154,13 @@ def choose(
     Returns
     -------
     pairs : array, (n_radii,)
-        For each radius, the index of the pair (eta0, radius) with the best eta0, in the order of `Sweep.W`.
+        Index of the pair (eta0, radius) with the best eta0 for each radius, in the order of the radii in `Sweep.W`.
     validation : array, (n_radii,)
         Mean of the metric over the validation words for each of these pairs.
     best : int
-        Index of the chosen radius.
+        Index of the chosen radius in `pairs`.
     chosen_by_power : array, (n_powers,)
-        Indices of the radii chosen for each power.
+        Index in `pairs` of the radius chosen for each power.
     """
     best_eta0 = sweep.best_pairs(trained.sweep)
     by_word = np.array([_metric_by_word(W, on_validation, trained.validation_words, metric) for W in trained.sweep.W])
@@ -199,14 +201,14 @@ def evaluate(
     selection: str = "best",
     at_size: int | None = None,
 ) -> Evaluation:
-    """Choose eta0 by the training objective and the radius by a metric on validation words, then test the choice.
+    """Choose eta0 by the training objective and the radius by a metric on validation words, then test the chosen fits.
 
     Test images are used only after the choice.
 
     Parameters
     ----------
     sweeps : iterable of TrainedSweep
-        A sweep for each run, n and method. Only one of them is held in memory at a time.
+        One sweep for each run, n and method. Only one sweep is held in memory at a time.
     X : matrix, (n_images, n_features)
         Features of all images, dense or CSR.
     labels : array, (n_images, n_words)
@@ -231,7 +233,7 @@ def evaluate(
     Raises
     ------
     Misfit
-        If fits, features and labels do not belong together.
+        If the fits, the features and the labels do not belong together.
     """
     on_validation, on_test = (_images_of_split(X, labels, split == name) for name in ("validation", "test"))
     features = fingerprint(X)
@@ -315,7 +317,8 @@ def _require_own(trained: TrainedSweep, n_words: int, features: str) -> None:
 def _test(
     trained: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: SplitImages
 ) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
-    """Return the row of a fit in `Evaluation.sparsity`, its AUC and EER by word, and its scores."""
+    """Return the row of a fit for the table `Evaluation.sparsity`, the fit's AUC and EER by word, and its test
+    scores."""
     scores = on_test.X @ W
     row = trained.key | {
         "radius": trained.sweep.radius[pair],
@@ -366,7 +369,7 @@ def _by_word(
 
 
 def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
-    """Return the non-zero weights of W (n_features, n_words) as rows of a table."""
+    """Return a table with one row for each non-zero weight in W (n_features, n_words)."""
     feature, word = np.nonzero(W)
     return pd.DataFrame(
         {"run": run, "n": n, "method": method}

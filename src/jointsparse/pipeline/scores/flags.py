@@ -24,8 +24,8 @@ Blocks = Iterable[tuple[Any, Any]]  # pairs of row indices and the matrix of the
 def unfinished(fits: pd.DataFrame) -> pd.Series:
     """Return a mask of the fits that may be far from the optimum or from the best parameters of the grid.
 
-    fits: a table with the column `warning`, and optionally `gap`. An eta0 at the edge of its grid does not matter for a
-    certified fit.
+    fits: a table with the column `warning`, and optionally `gap`. If the gap of a fit is certified, it does not matter
+    whether eta0 is at an edge of its grid.
 
     >>> edges = ["eta0 at the upper edge of its grid", "radius at the upper edge of its grid", "tasks not converged: 2"]
     >>> unfinished(pd.DataFrame({"warning": [*edges, "", edges[0]], "gap": [0.9, 0.01, np.nan, 0.2, 0.01]})).tolist()
@@ -85,7 +85,7 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
 
 
 def _placed(name: str, blocks: Blocks, n: int) -> Iterator[tuple[np.ndarray, Any]]:
-    """Yield blocks with explicit row indices. Raises Misfit if a block has a different number of rows."""
+    """Yield blocks with explicit row indices. Raises Misfit if a block has more or fewer rows than indices."""
     for rows, part in blocks:
         places = np.arange(n)[rows]
         require(
@@ -97,7 +97,8 @@ def _placed(name: str, blocks: Blocks, n: int) -> Iterator[tuple[np.ndarray, Any
 
 
 def _constant(blocks: Blocks, counted: np.ndarray) -> tuple[int, int]:
-    """Return the number of columns that are constant in the rows of the mask `counted`, and the number of columns."""
+    """Return the number of columns that are constant over the rows in the mask `counted`, and the number of all
+    columns."""
     highest, lowest = np.array(-np.inf), np.array(np.inf)
     for places, part in blocks:
         rows = np.flatnonzero(counted[places])
@@ -110,7 +111,7 @@ def _constant(blocks: Blocks, counted: np.ndarray) -> tuple[int, int]:
 
 
 def _digests(X: Any) -> list[bytes | None]:
-    """Return a digest of each row, which is the same for equal rows, or None for a row of zeros."""
+    """Return a digest of each row, or None for a row of zeros. Equal rows have equal digests."""
     if not scipy.sparse.issparse(X):
         rows = (row + 0 for row in X)  # turns -0 into 0
         return [hashlib.blake2b(row.tobytes(), digest_size=16).digest() if row.any() else None for row in rows]
@@ -125,7 +126,7 @@ def _digests(X: Any) -> list[bytes | None]:
 
 
 def _repeated(digests: list[bytes | None], images: pd.DataFrame) -> pd.DataFrame:
-    """Return the images that have the digest of an image in an earlier split, each with the first such image."""
+    """Return each image whose digest equals that of an image in an earlier split, with the first such image."""
     names, splits = images["image"].tolist(), images["split"].tolist()
     first: dict[bytes, int] = {}
     rows = []

@@ -54,7 +54,7 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
 
 
 def _of_words(table: pd.DataFrame, n_images: int | Mapping[str, int]) -> np.ndarray:
-    """Return the number of test images for each row of a table."""
+    """Return, for each row of a table, the number of test images for which the label of the row's word is known."""
     return np.asarray(table["word"].map(n_images) if isinstance(n_images, Mapping) else np.full(len(table), n_images))
 
 

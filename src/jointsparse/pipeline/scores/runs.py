@@ -25,11 +25,11 @@ def half_width(spread: Any, n_runs: Any) -> Any:
 
 
 def means(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of means over runs, with a row for each method and size.
+    """Return a table of means over all runs, with one row for each method and size.
 
-    chosen: see `evaluation.Evaluation`. The columns that `chosen` has, too, hold means. `runs` is the number of runs.
-    `low` and `high` are the ends of the 95 % t interval of `auc_weighted`, which are missing with fewer than
-    `FEWEST_RUNS` runs.
+    chosen: see `evaluation.Evaluation`. Columns with the same name as a column of `chosen` hold its mean over runs.
+    `runs` is the number of runs. `low` and `high` are the ends of the 95 % t interval of `auc_weighted`; they are
+    missing if there are fewer than `FEWEST_RUNS` runs.
     """
     averaged = {name: (name, "mean") for name in ("n_samples", "auc_weighted", "auc", "eer", "features")}
     groups = chosen.groupby(["method", "n"], sort=False)

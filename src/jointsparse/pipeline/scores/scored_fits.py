@@ -10,7 +10,7 @@ METRICS = {"auc": auc, "eer": eer}
 
 
 class ScoredFits(NamedTuple):
-    """Scores of all chosen fits of a study on its test images, for comparisons of methods.
+    """Test scores of all chosen fits of a study, from which methods are compared.
 
     Attributes
     ----------
@@ -19,7 +19,7 @@ class ScoredFits(NamedTuple):
     method : text array, (n_fits,)
         Method of each fit.
     validation_words : bool array, (n_fits, n_words)
-        The words that chose the radius of each fit.
+        True for the words whose validation scores chose the radius of the fit.
     score : array, (n_fits, n_test_images, n_words)
         Scores of each fit.
     labels : array, (n_test_images, n_words)

@@ -18,8 +18,8 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     Parameters
     ----------
     tables : mapping
-        The tables by name. Warnings are read from the columns `warning` (see `Flag`) and `note`, from the column
-        `capped`, or from the column `reason`, which says why something was left out.
+        Dictionary from names to tables. Warnings are read from the columns `warning` (see `Flag`), `note`, `capped`,
+        and `reason`, which says why something was left out.
 
     Returns
     -------
@@ -27,10 +27,10 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         The columns are
 
         - `table`: the name of the table;
-        - `warning`: the kind of warning, with the smallest and largest number if its flags have numbers;
+        - `warning`: the kind of warning, with the smallest and the largest number in its flags if they have numbers;
         - `rows`: the number of rows with the warning;
         - `of`: the number of rows of the table;
-        - `first`: the keys of the first row with the warning.
+        - `first`: the columns that identify the first row with the warning, with their values.
 
     >>> warned = pd.DataFrame({"n": [5, 9], "warning": ["certified gap: 7%", "certified gap: 12%"]})
     >>> gather({"chosen": warned}).to_dict("records")
@@ -61,7 +61,7 @@ def _flags(table: pd.DataFrame) -> list[list[Flag]]:
 
 
 def _range(flags: list[Flag]) -> str:
-    """Return the range of the numbers in flags of one kind as text, with a colon in front and the unit at the end."""
+    """Return the range of the numbers in flags of one kind as a string such as ": 7 to 12%"."""
     numbers = sorted({flag.number for flag in flags if flag.number is not None})
     ends = dict.fromkeys(f"{number:g}" for number in (numbers[:1] + numbers[-1:]))
     return f": {' to '.join(ends)}{flags[0].unit}" if numbers else ""
