@@ -54,7 +54,7 @@ class Flag(NamedTuple):
     unit: str = ""
 
     def write(self) -> str:
-        """Return the flag as text."""
+        """Return the flag as a string, such as "certified gap: 7%"."""
         return str(self.kind) if self.number is None else f"{self.kind}: {self.number:g}{self.unit}"
 
     @classmethod
@@ -78,7 +78,7 @@ def write_cell(flags: Iterable[Flag | None]) -> str:
 
 
 def read_cell(cell: object) -> list[Flag]:
-    """Read the flags in a cell written by `write_cell`. An empty or missing cell has no flags."""
+    """Read the flags from the text of a cell that `write_cell` has written. An empty or missing cell has no flags."""
     return [Flag.read(text) for text in cell.split("; ")] if isinstance(cell, str) and cell else []
 
 

@@ -58,7 +58,7 @@ def _marked_letter() -> str:
 
 
 def normalised(text: str) -> str:
-    """Return text in the composed Unicode form (NFC), without surrounding spaces."""
+    """Return a string in the composed Unicode form (NFC), without surrounding spaces."""
     return text.strip() if text.isascii() else unicodedata.normalize("NFC", text).strip()
 
 
@@ -187,9 +187,9 @@ class _Counted(NamedTuple):
     Attributes
     ----------
     rows_with
-        For each word, the rows of the images that have it.
+        For each word, the rows of the images whose captions contain it.
     forms
-        For each word, how often each of its forms occurs in captions.
+        For each word, the number of times that each of its forms occurs in the captions.
     unknown
         For each word, the rows of the images for which it is unknown whether they have it.
     in_split
@@ -243,8 +243,8 @@ def _counted(
 def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
     """Count the words that `choose_words` would choose if `n_words` were large enough.
 
-    images, captions: as for `choose_words`. options: other arguments of `choose_words`, without n_words but with
-    smallest_size.
+    images, captions: as in `choose_words`. options: the other arguments of `choose_words`, which must include
+    `smallest_size` but not `n_words`.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abcdef"), "split": [*4 * ["train"], *2 * ["test"]]})
@@ -266,7 +266,8 @@ def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[s
 def _row_of_word(
     forms: Counter[str], label: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
 ) -> dict[str, Any]:
-    """Return the row of a word in the table of words. label: 1, 0 or `UNKNOWN` for each image. in_split: masks."""
+    """Return a word's row in the table of words. label: 1, 0 or `UNKNOWN` per image. in_split: a mask of images per
+    split."""
     by_count = sorted(forms, key=lambda form: (-forms[form], form))
     counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
     totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
@@ -415,7 +416,7 @@ def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
     """Move random images of each split to the split "unlabelled", and return the new splits (n_images,).
 
-    numbers: how many images of each split to move. Raises ValueError if none would remain in a split.
+    numbers: the number of images to move from each split. Raises ValueError if no image would remain in a split.
     Source: Quattoni et al. 2008, sec. 5.2, where the basis is computed from images that no task uses.
     """
     result = split.astype(object)
@@ -437,11 +438,11 @@ class Tasks(NamedTuple):
     ----------
     Y : int8 array, (n_sizes, n_images, n_words)
         +1 for a positive, -1 for a negative, 0 if the image is not in the training set. The sets of a word are nested,
-        so that a learning curve shows the effect of n and not of independent draws.
+        so that a learning curve shows the effect of n and not the effect of independent draws.
     sizes : int array, (n_sizes,)
         The numbers n of positives.
     validation_words : bool array, (n_words,)
-        The words whose validation images choose the radius.
+        True for the validation words, whose scores on the validation images choose the radius.
     """
 
     Y: NDArray[Any]
@@ -449,18 +450,18 @@ class Tasks(NamedTuple):
     validation_words: NDArray[Any]
 
     def each_size(self) -> list[int]:
-        """Return the numbers n of positives as a list of int."""
+        """Return the training-set sizes n as a list of int."""
         return [int(n) for n in self.sizes]
 
     def size_at_most(self, most: int) -> int:
-        """Return the largest size that is at most `most`, or the smallest size if all are larger."""
+        """Return the largest training-set size that is at most `most`, or the smallest size if all sizes are larger."""
         sizes = self.each_size()
         return max([n for n in sizes if n <= most], default=min(sizes))
 
     def training_sets(self, n: int | None = None) -> NDArray[Any]:
         """Return the training sets of size `n`, by default of the largest size, with shape (n_images, n_words).
 
-        Raises Misfit if there are no training sets of size `n`.
+        Raises Misfit if the run has no training sets of size `n`.
         """
         sizes = self.each_size()
         n = max(sizes) if n is None else n

@@ -62,7 +62,7 @@ MOST_SHOWN = 3  # labels or columns listed in a line
 
 
 class Roles(NamedTuple):
-    """The roles of the columns: options of the loader `arrays`, and a line about each file for the user."""
+    """The inferred roles of columns, as options of the loader `arrays` and as a line for the user about each file."""
 
     options: dict[str, Any]
     lines: list[str]
@@ -199,7 +199,7 @@ def _some(names: Sequence[str]) -> str:
 def _label_columns(
     path: Path, ignored: Collection[str], choices: Mapping[str, Any]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the columns of a labels file that options refer to, by option, and the columns that are tasks."""
+    """Return two kinds of columns of a labels file: the columns that options name, by option, and the task columns."""
     options = {option: composed(choices[option]) for option in SAID if option in choices}
     columns = columns_of(path)
     table = read_columns(path, 1e6) if columns else pa.table({})
@@ -231,7 +231,7 @@ def _label_columns(
 
 
 def _held(name: str, column: pa.ChunkedArray, as_text: pa.ChunkedArray) -> str:
-    """Return what a column seems to hold.
+    """Return the kind of values that a column seems to hold.
 
     The result is "task" for 0 and 1, the name of the option that the column fits, "classes" for words that repeat, or
     "" for anything else.

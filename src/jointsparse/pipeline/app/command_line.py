@@ -29,7 +29,7 @@ SNAKEMAKE = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status: 2 after an error, 1 if files differ or are left out, 0 otherwise."""
+    """Run the command and return its exit status: 2 after an error, 1 if files differ or were left out, otherwise 0."""
     parser = _parser()
     given, unknown = parser.parse_known_args(arguments)
     if unknown and "options" not in given:
@@ -188,7 +188,8 @@ def _annotate(given: argparse.Namespace) -> int:
 
 
 def _require_outside(given: argparse.Namespace) -> None:
-    """Raise ValueError if the options would overwrite an input file or write the page into a folder of pictures."""
+    """Raise ValueError if the command's output would overwrite an input file or be written into a folder of
+    pictures."""
     table, page = Path(given.csv or ""), Path(given.html or "page").resolve()
     usual = table.suffix == ".csv" and (table.is_file() or not table.exists())
     usual &= table.resolve() not in [Path(file).resolve() for file in given.pictures]
@@ -205,7 +206,7 @@ def _progress(done: int, total: int) -> None:
 
 
 def _lines_of(table: Any) -> list[str]:
-    """Return a table as lines of text, one line per row."""
+    """Format a table as lines of text, one line per row."""
     shown = table.map(lambda cell: printable(cell) if isinstance(cell, str) else cell)
     return str(shown.to_string(index=False, float_format="{:.3f}".format)).split("\n")
 

@@ -175,8 +175,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
 
 
 def _network(model: str) -> str:
-    """Return a line for the user about how the network reads pictures. Raises ValueError if the network cannot be
-    used."""
+    """Return a line about how a network reads pictures. Raises ValueError if the network cannot be used."""
     from jointsparse.features.embedding import Embedding  # it imports scikit-learn, which takes a second
 
     embedding = Embedding(model).fit(None)
@@ -190,7 +189,7 @@ def _network(model: str) -> str:
 
 
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
-    """Raise ValueError if a choice of the user would have no effect. others: the files that are not pictures."""
+    """Raise ValueError if one of the user's choices would have no effect. others: the files that are not pictures."""
     takes = {"arrays": {*CHOICES} - {"captions"}, "photos": {"captions", "ignore", "model"}}.get(
         found.loader, {"ignore", "model"}
     )
@@ -330,8 +329,8 @@ def _require_all_parts(files: Sequence[str], option: str, *, svm: bool) -> None:
 
 
 def _with_test(by_split: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the files by split. Without a test split, which many datasets do not publish, the validation split is the
-    test."""
+    """Return the files by split. If there are no test files, as in many datasets, validation files serve as test
+    files."""
     without_test = by_split.keys() == {"train", "validation"}
     return {"train": by_split["train"], "test": by_split["validation"]} if without_test else by_split
 
@@ -425,9 +424,9 @@ def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], cho
 def _captioned(
     root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]
 ) -> tuple[Files, str]:
-    """Return the files of captions and the folder of the pictures.
+    """Return the caption files and the folder that holds the pictures.
 
-    Without captions, the file is "" and the folder is the one that holds the folders of the classes.
+    If there are no captions, the file is "" and the folder is the parent of the class folders.
     """
     tables, faults = dict[str, pd.DataFrame](), dict[str, str]()
     for file in [choices["captions"]] if "captions" in choices else others:

@@ -26,8 +26,8 @@ def sign() -> None:
 def release() -> bool:
     """Unlock the current folder if its locks were left by a run that was killed on this machine.
 
-    In case of doubt the folder stays locked: if the locks are not exactly those that the run recorded, if the run was
-    on another machine or in another container, or if its process may still be alive.
+    The folder stays locked if the lock files are not exactly the ones that the run recorded, if the run was on another
+    machine or in another container, or if its process may still be alive.
 
     Returns
     -------
@@ -43,8 +43,7 @@ def release() -> bool:
 
 
 def sentence() -> str:
-    """Return a message that says which process holds the lock of the current folder, if this is known, and what to
-    do."""
+    """Return a message about which process holds the lock of the current folder, if known, and what to do."""
     holder = _holder()
     if holder and holder["place"] == _place() and _lives(holder):
         return (
@@ -58,8 +57,7 @@ def sentence() -> str:
 
 
 def _holder() -> dict[str, Any] | None:
-    """Return the record of the process that holds the locks, or None if the record does not match the present lock
-    files."""
+    """Return the record of the process that holds the locks, or None if it does not match the lock files."""
     with suppress(OSError, ValueError, LookupError, TypeError):  # the record is missing or incomplete
         holder: dict[str, Any] = json.loads(HOLDER.read_text(encoding="utf-8"))
         if holder["locks"] and holder["locks"] == _locks():
@@ -68,12 +66,12 @@ def _holder() -> dict[str, Any] | None:
 
 
 def _locks() -> dict[str, int]:
-    """Return Snakemake's lock files in the current folder with their modification times in nanoseconds."""
+    """Return the modification time in nanoseconds of each of Snakemake's lock files in the current folder."""
     return {str(file): file.stat().st_mtime_ns for file in Path(".snakemake/locks").glob("*.lock")}
 
 
 def _place() -> list[str]:
-    """Return the machine and the container, within which process numbers are unique."""
+    """Return an identifier of the machine and container that this process runs in. Process numbers are unique there."""
     container = Path("/proc/self/ns/pid")  # exists only on Linux
     return [platform.node(), os.readlink(container) if os.path.lexists(container) else ""]
 

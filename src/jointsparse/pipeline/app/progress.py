@@ -87,7 +87,7 @@ class Progress(logging.Handler):
             self._write(*message.split("\n"))
 
     def _count(self, done: int, total: int) -> None:
-        """Update the progress line: overwrite it on a terminal, otherwise write a new line once a minute."""
+        """Update the progress line. On a terminal it is overwritten; elsewhere a new line is written once a minute."""
         self.done, self.total = done, total
         if self.silent:
             return
@@ -117,7 +117,7 @@ class Progress(logging.Handler):
         super().close()
 
     def succeed(self, found: Iterable[str]) -> None:
-        """Write the summary of a run that succeeded. found: lines about its results."""
+        """Write the summary of a run that succeeded. found: the lines about its results."""
         if self.total:
             seconds = time.monotonic() - self.begun
             took = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
@@ -127,7 +127,8 @@ class Progress(logging.Handler):
     def fail(self, logs: Sequence[str], *, remote: bool) -> None:
         """Write the summary of a run that failed, with a sentence for each failed job.
 
-        logs: the log files of the whole run. remote: True if jobs ran on other machines, so that their logs are named.
+        logs: the log files of the whole run. remote: True if jobs ran on other machines; the summary then names their
+        log files.
         """
         if self.total:
             sentences = dict.fromkeys(_sentence(*job, remote) for job in self.failed.values())
@@ -173,7 +174,7 @@ def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
 
 
 def verified(results: Path) -> str:
-    """Return a message that the results are unchanged, or a command that removes the changed results."""
+    """Return a message that no result has changed, or else the command that removes the changed results."""
     recorded = manifest.recorded(results)
     changed = manifest.different(recorded, cache=results / "records" / "seen.json")
     if changed:

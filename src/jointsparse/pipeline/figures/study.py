@@ -97,7 +97,7 @@ def _curves_and_lead(
     y : str
         Column of the curves.
     metric, average : str
-        The metric, and the kind of average, of the differences that are drawn.
+        The metric and the kind of average whose differences are drawn.
     title : str
         Title of the figure.
     """
@@ -124,7 +124,8 @@ def _curves_and_lead(
 
 
 def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
-    """Draw differences with their 95 % intervals; the markers of several other methods are drawn side by side."""
+    """Draw the differences with their 95 % intervals. If there are several other methods, their markers are side by
+    side."""
     others = list(rows["against"].unique())
     look = looks([*rows["method"], *others])
     axes.axhline(0, color="0.35", linewidth=1)
@@ -139,7 +140,7 @@ def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
 
 
 def _mark_unfinished(axes: Axes, points: pd.DataFrame, x: str, y: str) -> None:
-    """Draw a ring around each point whose fit may be far from the optimum."""
+    """Draw a ring around each point that belongs to a fit that may be far from the optimum."""
     far = points[points["gap"] > GAP]
     if len(far):
         axes.plot(

@@ -1,7 +1,7 @@
-"""Panels, legends, axes and curves that all figures share, and the look of each method in figures and on pages.
+"""Panels, legends, axes and curves for all figures, and the look of each method in figures and on pages.
 
-matplotlib is imported inside the functions that draw, because the workflow reads the tables and captions of figures
-whenever it starts.
+matplotlib is imported inside the functions that draw, because the workflow reads the tables and captions of the figures
+from this module whenever it starts.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ STATED: dict[str, Any] = {"color": "0.35", "linestyle": "--", "linewidth": 1}  #
 
 
 def label(method: str) -> str:
-    """Return the label that readers see for a method of a study, a norm or an algorithm.
+    """Return the label by which figures and pages name a method, a norm or an algorithm.
 
     >>> label("hinge-l1inf"), label("logistic-l12"), label("l12"), label("svm-l2"), label("line-search")
     ('l1,∞', 'l1,2 (logistic)', 'l1,2', 'linear SVM', 'line-search')
@@ -89,7 +89,7 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the colour, marker and dashes of each method, as keywords of `Axes.plot`.
 
     A method named `loss-norm` has the look of its norm, in a lighter colour that depends on its loss. Algorithms in
-    `NAMED` have looks of their own. All other methods take turns with the looks in `OTHERS`, sorted by name.
+    `NAMED` have looks of their own. All other methods, sorted by name, get the looks in `OTHERS` in turn.
     """
     from matplotlib.colors import to_hex, to_rgb
 
@@ -117,14 +117,13 @@ def looks(methods: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def in_order(table: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Return the looks of the methods in a table, in the order of the table, such that the first method is drawn on
-    top."""
+    """Return the look of each method in a table, in the table's order. The first method is drawn on top."""
     look = looks(table["method"])
     return {method: look[method] | {"zorder": 3 - i / 100} for i, method in enumerate(table["method"].unique())}
 
 
 def by_method(table: pd.DataFrame) -> list[tuple[str, dict[str, Any], pd.DataFrame]]:
-    """Return each method of a table with its look and its rows, in the order of the table."""
+    """Return each method in a table, its look, and its rows of the table, in the order of the table."""
     return [(method, look, table[table["method"] == method]) for method, look in in_order(table).items()]
 
 
@@ -211,7 +210,7 @@ def entry(label: str, **look: Any) -> Line2D:
 
 
 def heading(figure: Figure, text: str) -> None:
-    """Write a title above all panels, in the size of a panel's title."""
+    """Write a title above all panels, in the font size of a panel title."""
     from matplotlib import rcParams
 
     figure.suptitle(text, fontsize=rcParams["axes.titlesize"])
@@ -230,8 +229,7 @@ def legend(figure: Figure, *more: Any) -> None:
 
 
 def _columns(lengths: list[int], width: float) -> int:
-    """Return how many columns a legend can have. lengths: number of letters in each entry. width: of the legend, in
-    letters."""
+    """Return how many columns fit into a legend. lengths: letters in each entry. width: letters in a line."""
     for columns in range(min(4, len(lengths)), 1, -1):
         # The line next to the labels of a column and the gaps around it are as wide as 9 letters.
         if sum(9 + max(column) for column in np.array_split(lengths, columns)) <= width:
@@ -391,5 +389,5 @@ def plain(text: Any, longest: int = 40) -> str:
 
 
 def nothing(axes: Axes, why: str) -> None:
-    """Write the reason why axes are empty into their middle."""
+    """Write the reason why the axes are empty in the centre of the axes."""
     axes.text(0.5, 0.5, why, transform=axes.transAxes, ha="center", va="center", color="0.35")

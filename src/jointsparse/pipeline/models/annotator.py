@@ -1,13 +1,13 @@
 """The annotator: a pipeline from pictures to the probability of each word, built from the results of a run.
 
-It is a scikit-learn Pipeline with these additional attributes:
+The annotator is a scikit-learn Pipeline with these additional attributes:
 
 - ``card_``: a description in text and numbers, see `annotator`;
 - ``known_scores_``, ``known_labels_``: scores and labels of the known images, see `final.Final`. New pictures are
   ranked among these scores;
 - ``known_names_``: names of the known images, list of str;
-- ``columns_``: names of the input features, list of str, empty if they have no names;
-- ``check_``: features of a few images and their scores, which `load` recomputes and compares.
+- ``columns_``: names of the input features, list of str, which is empty if the features have no names;
+- ``check_``: features and scores of a few images, from which `load` checks that the model still gives the same scores.
 """
 
 import json
@@ -87,18 +87,18 @@ def annotator(
     columns: Sequence[str] = (),
     card: Mapping[str, Any],
 ) -> Pipeline:
-    """Build the annotator of a final fit. Columns of the basis that the fit does not use are dropped.
+    """Build the annotator from a final fit. Basis vectors (columns of the basis) that the fit does not use are dropped.
 
     Parameters
     ----------
     final : Final
         The fit.
     names : list of str, (n_known,)
-        Names of the images that it was fitted on.
+        Names of the images on which the model was fitted.
     steps : list of (name, transformer)
-        The steps from `of_pictures`; empty if the input consists of features.
+        The steps that `of_pictures` returns; empty if the annotator takes features as input.
     basis : Basis or None
-        The basis of the features, if there is one.
+        The basis in which the features are expressed; None if they are used as they are.
     columns : list of str
         Names of the input features; empty if they have no names.
     card : mapping
@@ -116,7 +116,8 @@ def annotator(
 
 
 def with_check(model: Pipeline, X: Any) -> Pipeline:
-    """Store in `check_` the scores of the first images and their features, as input of the first matrix step."""
+    """Store the features of the first images and their scores in `check_`, in the form that the first matrix step
+    takes."""
     first = next(i for i, (name, _) in enumerate(model.steps) if name in ("basis", "classifier"))
     few = X[:CHECKED]
     scores = np.asarray(model[first:].decision_function(few))
@@ -149,7 +150,7 @@ def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
 
 
 def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparseClassifierCV:
-    """Return a copy of a classifier that takes only the given features. The weights of all other features must be 0."""
+    """Return a copy of a classifier that takes only the given features. All other features must have zero weights."""
     restricted = JointSparseClassifierCV(**model.get_params())
     restricted.__dict__.update(model.__dict__)
     restricted.coef_ = np.ascontiguousarray(model.coef_[:, used])
@@ -174,7 +175,8 @@ def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], di
 
 
 def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
-    """Yield each picture with its scores (n_words,), in the order of the paths, in bounded memory."""
+    """Yield each picture with its scores (n_words,), in the order of the paths, without loading all pictures at
+    once."""
     describe, rest = model[0], model[1:]
     at_once = min(max(BYTES_AT_ONCE // describe.bytes_of_picture(), 1), AT_ONCE)
     with ThreadPoolExecutor(min(at_once, cpu_count() or 1)) as pool:  # decoders and kernels release the GIL
@@ -363,7 +365,7 @@ def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
 
 
 def at_precisions(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> pd.DataFrame:
-    """Count the words assigned to test pictures at several precisions.
+    """Count the words that are assigned to test pictures at several required precisions.
 
     Parameters
     ----------
@@ -380,10 +382,10 @@ def at_precisions(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> pd
         A row for each of `PRECISIONS`, with the columns
 
         - `precision`: the required precision on the known pictures;
-        - `words`: the number of words that have a threshold with that precision;
-        - `pictures`: the number of test pictures that get at least one word;
+        - `words`: the number of words for which some threshold reaches this precision;
+        - `pictures`: the number of test pictures to which at least one word is assigned;
         - `of`: the number of test pictures;
-        - `said`: the number of assigned words in all pictures;
+        - `said`: the number of words assigned to all test pictures together;
         - `right`: the fraction of correct words among the assigned words with known labels, NaN if there are none.
     """
     rows = []

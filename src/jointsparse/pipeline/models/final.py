@@ -1,7 +1,7 @@
 """The final fit of a study: a model of all labelled images, with calibrated probabilities, and its test scores.
 
-The comparisons of methods learn from few images of each word, as in the papers. The final fit, which a run saves,
-learns from all labelled images.
+In the comparisons of methods, each word is learnt from few images, as in the papers. The final fit, which a run saves,
+is learnt from all labelled images.
 """
 
 import logging
@@ -64,8 +64,9 @@ def fit(
     norm : str
         A name in `jointsparse.norms.NORMS`.
     scales : mapping
-        For each power of the singular values, factors (n_features,) of the features, see `features.basis.factors`. The
-        power with the best mean AUC over the folds is chosen. If empty, the features are used unscaled.
+        For each power of the singular values, the factors (n_features,) by which the features are scaled, see
+        `features.basis.factors`. The power with the best mean AUC over the folds is chosen. If the mapping is empty,
+        the features are not scaled.
     loss : str
         Name of the loss.
 
@@ -76,7 +77,7 @@ def fit(
     Raises
     ------
     ValueError
-        If fewer than two images have a word, or fewer than two lack it.
+        If fewer than two images have some word, or if fewer than two lack it.
     """
     rare = [word for word, y in zip(words, labels.T, strict=True) if min((y == 1).sum(), (y == 0).sum()) < 2]
     require(
@@ -216,7 +217,7 @@ def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, 
 
 
 def chosen_norm(models: Mapping[str, JointSparseClassifierCV]) -> str:
-    """Return the norm that cross-validation chooses. models: the final fits by norm, on the same folds.
+    """Return the norm that cross-validation chooses. models: for each norm its final fit, all on the same folds.
 
     As in `JointSparseClassifierCV(norm="auto")`, the fit with the fewest features is chosen among those whose score is
     within one standard error of the best.

@@ -22,7 +22,8 @@ AVERAGES = ("by positives", "plain")  # averages over words; the first is the pa
 def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFrame:
     """Compare the first method of a study with every other method by sign tests, for each run and size.
 
-    Pooled pairs share images across words, so the test is not exact. A median of p-values is not a p-value.
+    The pairs of different words share images, so the test on the pooled pairs is not exact. Note that a median of
+    p-values is not itself a p-value.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
     n_pairings : int, at least 1
         Number of random pairings of positives and negatives.
     seed : int
-        Seed of the random generator that draws the pairings, the same for each test.
+        Seed of the random generator that draws the pairings. Every test uses the same seed.
 
     Returns
     -------
@@ -39,13 +40,13 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
         A row for each run, size, other method and set of words, with the columns
 
         - `run`, `n`, `n_samples`, `method`, `against`;
-        - `words`: "test words", which exclude the validation words that chose the radius, or "all words";
+        - `words`: "test words" (without the validation words, which chose the radius) or "all words";
         - `wins`, `losses`, `p`: the result of the sign test with the first pairing;
         - `p_reverse`: the p-value of the test in the other direction, with the first pairing;
         - `p_median`, `p_reverse_median`: medians of the p-values over all pairings;
         - `p_holm`, `p_reverse_holm`: `p` and `p_reverse` corrected for all comparisons with the same words and run;
-        - `p_all_runs`, `p_reverse_all_runs`: p-values that combine all runs and pairings, see `over_runs`. They are the
-          same for each run.
+        - `p_all_runs`, `p_reverse_all_runs`: p-values that combine all runs and pairings, see `over_runs`. Their values
+          are the same in the rows of all runs.
 
     Raises
     ------
@@ -163,7 +164,7 @@ def _by_fit(scores: ScoredFits) -> tuple[dict[tuple[int, str, int], int], list[s
 
 
 def _words(scores: ScoredFits, fit: int, label: str) -> np.ndarray:
-    """Return the mask (n_words,) of the test words or of all words. label: a value in `WORDS`."""
+    """Return a mask (n_words,) of the test words of a fit, or of all words. label: one of the values in `WORDS`."""
     in_validation: np.ndarray = scores.validation_words[fit]
     return ~in_validation if label == WORDS[0] else np.ones_like(in_validation)
 
@@ -186,7 +187,7 @@ def _interval(by_run: np.ndarray) -> tuple[float, float, float, float]:
 
 
 def _means_over_words(by_word: np.ndarray, scores: ScoredFits, fit: int, weights: np.ndarray) -> np.ndarray:
-    """Return weighted means over test words and over all words, ignoring NaN.
+    """Return weighted means over the test words and over all words, ignoring words whose metric is NaN.
 
     by_word: (n_metrics, n_resamples, n_words). weights: (n_weights, n_resamples, n_words). The result has the shape
     (n_metrics, 2, n_weights, n_resamples).

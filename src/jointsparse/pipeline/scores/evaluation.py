@@ -28,7 +28,7 @@ SIGN = {"auc": 1, "eer": -1}  # -1 if smaller values are better
 
 
 class TrainedSweep(NamedTuple):
-    """A sweep to evaluate, with its run, size and method, its number of samples and the validation words of its run."""
+    """A sweep to evaluate, with its run, training-set size, method, number of samples and validation words."""
 
     run: int
     n: int
@@ -126,8 +126,7 @@ class Evaluation(NamedTuple):
 
 
 class SplitImages(NamedTuple):
-    """The features X (n_images, n_features) of a split, and its labels (n_images, n_words), see
-    `tasks.choose_words`."""
+    """The features X (n_images, n_features) and labels (n_images, n_words) of the images in a split."""
 
     X: Any
     labels: np.ndarray
@@ -307,7 +306,7 @@ def _images_of_split(X: Matrix, labels: np.ndarray, chosen: np.ndarray) -> Split
 
 
 def _require_own(trained: TrainedSweep, n_words: int, features: str) -> None:
-    """Raise Misfit unless the fits were learnt from the given features and have the given number of words."""
+    """Raise Misfit unless the fits were learnt from these features and have weights for this number of words."""
     fits = trained.sweep
     which = f"the fits of {trained.method}, run {trained.run}, n {trained.n},"
     require(fits.learnt_from[0] == features, f"{which} must be learnt from the features to be tested", Misfit)
@@ -317,8 +316,7 @@ def _require_own(trained: TrainedSweep, n_words: int, features: str) -> None:
 def _test(
     trained: TrainedSweep, pair: int, W: np.ndarray, objective: float, validation: float, on_test: SplitImages
 ) -> tuple[dict[str, Any], dict[str, np.ndarray], np.ndarray]:
-    """Return the row of a fit for the table `Evaluation.sparsity`, the fit's AUC and EER by word, and its test
-    scores."""
+    """Return the row of a fit in the table `Evaluation.sparsity`, its AUC and EER by word, and its test scores."""
     scores = on_test.X @ W
     row = trained.key | {
         "radius": trained.sweep.radius[pair],
@@ -379,9 +377,10 @@ def _weights(run: int, n: int, method: str, W: np.ndarray) -> pd.DataFrame:
 
 
 def _score_warnings(scores: np.ndarray) -> list[str]:
-    """Return for each word a warning if its column of scores (n_images, n_words) is tied or undefined, otherwise "".
+    """Return for each word a warning if its scores are tied or undefined, otherwise "".
 
-    AUC and EER of tied scores are 0.5 for any labels. AUC and EER of undefined scores are missing.
+    If all scores of a word are equal, its AUC and EER are 0.5 whatever the labels are. If scores are undefined, AUC and
+    EER are missing.
     """
     tied, undefined = (scores == scores[:1]).all(axis=0), np.isnan(scores).any(axis=0)
     return np.select([undefined, tied], [Kind.UNDEFINED, Kind.TIED], "").tolist()
@@ -394,7 +393,8 @@ def _gap_flag(gap: float) -> Flag | None:
 def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
     """Return a flag if a chosen radius is at an edge of its grid and radii beyond the edge could be better.
 
-    Such radii cannot be better if hardly any loss is left, or if the neighbouring radius gives the same W up to scale.
+    Radii beyond the edge cannot be better if hardly any loss is left at the edge, or if the neighbouring radius gives
+    the same W up to a factor.
     """
     with_power = fits.power == fits.power[pair]
     edge = sweep.at_edge("radius", fits.radius[pair], fits.radius[with_power])

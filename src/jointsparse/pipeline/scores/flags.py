@@ -97,8 +97,7 @@ def _placed(name: str, blocks: Blocks, n: int) -> Iterator[tuple[np.ndarray, Any
 
 
 def _constant(blocks: Blocks, counted: np.ndarray) -> tuple[int, int]:
-    """Return the number of columns that are constant over the rows in the mask `counted`, and the number of all
-    columns."""
+    """Return the number of columns that are constant in the rows of the mask `counted`, and of all columns."""
     highest, lowest = np.array(-np.inf), np.array(np.inf)
     for places, part in blocks:
         rows = np.flatnonzero(counted[places])

@@ -54,15 +54,15 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
 
 
 def _of_words(table: pd.DataFrame, n_images: int | Mapping[str, int]) -> np.ndarray:
-    """Return, for each row of a table, the number of test images for which the label of the row's word is known."""
+    """Return for each row of a table how many test images have a known label for the row's word."""
     return np.asarray(table["word"].map(n_images) if isinstance(n_images, Mapping) else np.full(len(table), n_images))
 
 
 def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:
-    """Average the runs of each word, method and size.
+    """Average the results of each word, method and size over the runs.
 
-    Runs in which the word was a validation word, and so chose the radius, are left out. If it was a validation word in
-    every run, all runs count.
+    Runs in which the word was a validation word, and so helped to choose the radius, are left out. If the word was a
+    validation word in every run, no run is left out.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def by_size(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.Data
 
         - `validation_word`: True if the word was a validation word in every run;
         - `positives`: the number of test images with the word;
-        - `runs`: the number of runs that count;
+        - `runs`: the number of runs that are averaged;
         - `auc`, `n_features`: means over these runs;
         - `low`, `high`: the ends of the 95 % interval of `auc`, see `_interval`.
     """

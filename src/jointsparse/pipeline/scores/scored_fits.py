@@ -1,4 +1,4 @@
-"""Test scores of the fits that a study has chosen, and the metrics to compare them."""
+"""Test scores of a study's chosen fits, and the metrics by which the fits are compared."""
 
 from typing import NamedTuple
 

@@ -50,7 +50,7 @@ def gather(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _flags(table: pd.DataFrame) -> list[list[Flag]]:
-    """Return the flags of each row."""
+    """Return the list of flags in each row of a table."""
     if "warning" in table:
         columns = [table[name] for name in ("warning", "note") if name in table]
         return [[flag for cell in cells for flag in read_cell(cell)] for cells in zip(*columns, strict=True)]
