@@ -59,7 +59,7 @@ class Flag(NamedTuple):
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Read a flag from text written by `write`."""
+        """Read a flag from a string that `write` has returned."""
         kind, _, number = text.rpartition(": ")
         try:
             return cls(kind, float(number.removesuffix("%")), "%" if number.endswith("%") else "")
@@ -73,7 +73,7 @@ def gap_above(tol: float, gap: float) -> Flag | None:
 
 
 def write_cell(flags: Iterable[Flag | None]) -> str:
-    """Return the text of a cell with the flags of a row. Flags that are None are skipped."""
+    """Return the text of a cell that holds the flags of a row. Flags that are None are skipped."""
     return "; ".join(flag.write() for flag in flags if flag is not None)
 
 

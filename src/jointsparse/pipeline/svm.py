@@ -22,9 +22,9 @@ def run(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
-    """Solve min_w ½‖w‖² + C sum_{i: Y_ik != 0} max(0, 1 - Y_ik x_i·w) for every task k and every C.
+    """Solve min_w ½‖w‖² + C sum_{i: Y_ik != 0} max(0, 1 - Y_ik x_i·w) for every task k and every value of C.
 
-    There is no intercept.
+    The classifiers have no intercept.
 
     Parameters
     ----------
@@ -37,14 +37,15 @@ def run(
     max_iter : int
         Maximum number of iterations of LinearSVC.
     seed : int
-        Seed with which LinearSVC shuffles the samples.
+        Seed of the random generator with which LinearSVC shuffles the samples.
     progress : function (done, total), optional
         Called after each task.
 
     Returns
     -------
     Sweep
-        One entry per C, in increasing order. Its objectives are the sums of hinge losses at W = 0 and at W.
+        One fit per value of C, in increasing order of C. The objectives are sums of hinge losses, at W = 0 and at the
+        final W.
 
     Raises
     ------

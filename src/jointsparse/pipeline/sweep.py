@@ -212,7 +212,7 @@ def path(
             progress(len(fits), len(fits) + radii.PATIENCE)
 
     def has_ended() -> bool:
-        """Return True if the path has ended because a larger radius could not change the fit."""
+        """Return True if the path need not go on, because a larger radius could not change the fit."""
         objectives = [float(fits[step].value[0]) for step in sorted(fits)]
         return unit == 0 or radii.is_loss_gone(objectives[-1], at_zero) or radii.is_level(objectives, tol=tol)
 

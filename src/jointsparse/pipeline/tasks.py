@@ -65,8 +65,8 @@ def normalised(text: str) -> str:
 def words_of(caption: str) -> list[str]:
     """Return the words of a sentence or of a list of tags, in lower case.
 
-    A word begins with letters, or with digits that are followed by a letter. Numbers, web addresses and punctuation
-    separate words, except hyphens and apostrophes inside a word.
+    A word begins with letters, or with digits that are followed by a letter. Words are separated by numbers, web
+    addresses and punctuation, except for hyphens and apostrophes inside a word.
 
     >>> words_of("The cat's well-worn toys, 2 of them.")
     ['the', "cat's", 'well-worn', 'toys', 'of', 'them']
@@ -266,8 +266,7 @@ def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[s
 def _row_of_word(
     forms: Counter[str], label: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
 ) -> dict[str, Any]:
-    """Return a word's row in the table of words. label: 1, 0 or `UNKNOWN` per image. in_split: a mask of images per
-    split."""
+    """Return a word's row in the table of words. label: 1, 0 or `UNKNOWN` per image. in_split: a mask per split."""
     by_count = sorted(forms, key=lambda form: (-forms[form], form))
     counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
     totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
@@ -505,18 +504,20 @@ def draw(
 ) -> tuple[Tasks, pd.DataFrame]:
     """Draw the training sets of every word and size, and the words whose validation images choose the radius.
 
-    A word with fewer positives or negatives than asked for gets all of them, and is marked in the column `capped`.
+    A word with fewer positives or negatives than requested gets all that there are, and is marked in the column
+    `capped`.
 
     Parameters
     ----------
     labels : array, (n_images, n_words)
-        Which image has which word, see `choose_words`. An image whose label is unknown is not in the training set.
+        Which image has which word, see `choose_words`. An image whose label for a word is unknown is not in the word's
+        training sets.
     split : text array, (n_images,)
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)
         Names of the words.
     sizes : list of int, at least 1, "auto" or {"auto": most}
-        The numbers n of positives, see `auto_sizes`.
+        The training-set sizes, as numbers n of positives. For "auto" see `auto_sizes`.
     negatives_per_positive : int, at least 1
         Number of negatives of a word as a multiple of n.
     n_validation_words : int or "auto"
@@ -524,7 +525,7 @@ def draw(
         words. Validation words are drawn from the words that some validation images have and others lack; if there are
         too few of these words, all of them are taken.
     n_words : int or "auto", optional
-        Requested number of words. If there are fewer words, `n_validation_words` is reduced in proportion.
+        Requested number of words. If `words` has fewer, `n_validation_words` is reduced in proportion.
     rng : Generator
         Random generator that draws words and images.
 
@@ -538,8 +539,8 @@ def draw(
     Raises
     ------
     ValueError
-        If there is no word that some validation images have and others lack, as AUC requires. `choose_words` checks the
-        other splits.
+        If there is no word that some validation images have and others lack, which the AUC requires. The other splits
+        are checked by `choose_words`.
     """
     import pandas as pd
 

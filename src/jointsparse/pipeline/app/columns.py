@@ -265,9 +265,10 @@ def _are_whole(values: np.ndarray) -> bool:
 
 
 def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
-    """Return the columns that are not features: they hold no numbers, number the rows, or are named like labels.
+    """Return the columns that are not features, because they hold no numbers, number the rows, or are named like
+    labels.
 
-    Raises ValueError if no column of features remains.
+    Raises ValueError if no feature columns remain.
     """
     if not columns:
         return []
@@ -295,7 +296,7 @@ def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
 
 
 def _numbers_rows(name: str, values: np.ndarray) -> bool:
-    """Return True if a column has the name of row numbers and holds distinct whole numbers."""
+    """Return True if a column has a name that is usual for row numbers, and holds distinct whole numbers."""
     whole = bool((np.isfinite(values) & (values == np.rint(values))).all())
     called = ROW.fullmatch(re.sub("(?<=[a-z])(?=[A-Z])", "_", name.strip()))
     return whole and bool(called and (name.startswith("Unnamed") or len(set(values)) == len(values)))

@@ -188,8 +188,7 @@ def _annotate(given: argparse.Namespace) -> int:
 
 
 def _require_outside(given: argparse.Namespace) -> None:
-    """Raise ValueError if the command's output would overwrite an input file or be written into a folder of
-    pictures."""
+    """Raise ValueError if the output would overwrite an input file, or the page would lie in a folder of pictures."""
     table, page = Path(given.csv or ""), Path(given.html or "page").resolve()
     usual = table.suffix == ".csv" and (table.is_file() or not table.exists())
     usual &= table.resolve() not in [Path(file).resolve() for file in given.pictures]

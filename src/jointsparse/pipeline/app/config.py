@@ -63,7 +63,7 @@ CHOICES = (
 
 
 class Found(NamedTuple):
-    """The content of a folder.
+    """The content of a folder of data, as inferred from its files.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Found(NamedTuple):
     images, captions
         The tables that were read, see `datasets.samples`.
     said
-        A short description of the content.
+        A short description of the content, for the user.
     lines
         Lines for the user, which say how each file was interpreted.
     used
@@ -329,8 +329,7 @@ def _require_all_parts(files: Sequence[str], option: str, *, svm: bool) -> None:
 
 
 def _with_test(by_split: dict[Any, Any]) -> dict[Any, Any]:
-    """Return the files by split. If there are no test files, as in many datasets, validation files serve as test
-    files."""
+    """Return the files by split. If there are no test files, the validation files take their place."""
     without_test = by_split.keys() == {"train", "validation"}
     return {"train": by_split["train"], "test": by_split["validation"]} if without_test else by_split
 
@@ -378,7 +377,7 @@ def _samples(root: Path, pictures: Sequence[str], others: Sequence[str], choices
 
 
 def _photographs(root: Path, pictures: Sequence[str], others: Sequence[str], choices: Mapping[str, Any]) -> Found:
-    """Return the photographs, which have captions in a file or lie in one folder per class."""
+    """Return the photographs, whose labels are captions in a file or the names of class folders."""
     file, folder = _captioned(root, pictures, others, choices)
     require(
         not Path.cwd().is_relative_to((root / folder).resolve()),
@@ -502,7 +501,7 @@ def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], f
 
 
 def _split_in(folder: str) -> str | None:
-    """Return the split that a folder is named after, even in names such as TrainingSet and testdata, or None."""
+    """Return the split that a folder is named after, or None. Names such as TrainingSet and testdata count as well."""
     word = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
     return ALIASES.get(word[1].lower(), word[1].lower()) if word else None
 
@@ -516,7 +515,7 @@ def _named_after_splits(names: Iterable[str]) -> list[str]:
 
 
 def _in_two_classes(folder: Path, names: Sequence[str]) -> list[str]:
-    """Return a line about pictures that have the same bytes in two classes, or no line if there are none."""
+    """Return a line about pictures that occur with the same bytes in two classes, or no line if there are none."""
     by_size = dict[int, list[str]]()
     for name in names:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Find out whether a locked folder belongs to a run that is still working or to a run that was killed."""
+"""Find out whether a folder was locked by a run that is still working or by a run that was killed."""
 
 import json
 import os

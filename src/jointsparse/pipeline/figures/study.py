@@ -39,7 +39,7 @@ MOST_ROWS = 400  # most rows in a picture of weights, so that each row is at lea
 
 
 class Star(NamedTuple):
-    """A result that a paper states: its method, fraction of features, AUC, and label in the legend."""
+    """A result stated in a paper: its method, the fraction of features in use, the AUC, and the label in the legend."""
 
     method: str
     features: float
@@ -124,8 +124,7 @@ def _curves_and_lead(
 
 
 def _lead(axes: Axes, rows: pd.DataFrame, x: str, scale: float) -> None:
-    """Draw the differences with their 95 % intervals. If there are several other methods, their markers are side by
-    side."""
+    """Draw differences with their 95 % intervals. The markers of several other methods are placed side by side."""
     others = list(rows["against"].unique())
     look = looks([*rows["method"], *others])
     axes.axhline(0, color="0.35", linewidth=1)

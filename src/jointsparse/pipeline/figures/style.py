@@ -152,7 +152,7 @@ class Drawing(NamedTuple):
 
     @property
     def caption(self) -> str:
-        """The first paragraph of the function's docstring, followed by the place."""
+        """The caption: the first paragraph of the function's docstring, followed by the place."""
         text = " ".join(str(self.function.__doc__).split("\n\n")[0].split())
         return f"{text[:-1]} ({self.place})." if self.place else text
 
@@ -259,7 +259,7 @@ def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> 
 
 
 def short(number: float) -> str:
-    """Format a number for a tick: thousands as k, millions as M.
+    """Format a number as a tick label, with k for thousands and M for millions where that is shorter.
 
     >>> short(640), short(2560), short(40_000), short(1_200_000)
     ('640', '2,560', '40k', '1.2M')
@@ -299,7 +299,8 @@ def few_ticks(axes: Axes, most: int = 4) -> None:
 
 
 def apart(values: Sequence[float] | np.ndarray, distance: float) -> list[int]:
-    """Return the indices of the first value, and of each value at least `distance` from the last one that was kept."""
+    """Return the indices of the values to keep: the first, and each that is at least `distance` from the last one
+    kept."""
     kept = [0]
     for i, value in enumerate(values):
         if i and abs(value - values[kept[-1]]) >= distance:
@@ -347,7 +348,7 @@ def curve(
 
 
 def band_note(table: pd.DataFrame, of: str = "band") -> list[Patch]:
-    """Return the legend entry for the bands of `curve`, or no entry for a single run."""
+    """Return the legend entry for the bands that `curve` draws, or no entry if there is only one run."""
     from matplotlib.patches import Patch
 
     runs = table["run"].nunique()
@@ -372,12 +373,12 @@ def growth_line(axes: Axes, x: pd.Series, seconds: pd.Series, growth: pd.Series)
 
 
 def median_of(table: pd.DataFrame) -> str:
-    """Say over how many repeats the median of the seconds was taken."""
+    """Return a phrase that says over how many repeats the median of the timings was taken."""
     return "a median of " + " to ".join(f"{n:g}" for n in sorted({table["repeats"].min(), table["repeats"].max()}))
 
 
 def percent(part: float) -> str:
-    """Format a fraction in per cent, with two significant digits or all digits before the decimal point."""
+    """Format a fraction in per cent, with at least two significant digits."""
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 

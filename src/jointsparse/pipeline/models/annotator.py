@@ -116,8 +116,7 @@ def annotator(
 
 
 def with_check(model: Pipeline, X: Any) -> Pipeline:
-    """Store the features of the first images and their scores in `check_`, in the form that the first matrix step
-    takes."""
+    """Store in `check_` the features of the first images, as the first matrix step takes them, and their scores."""
     first = next(i for i, (name, _) in enumerate(model.steps) if name in ("basis", "classifier"))
     few = X[:CHECKED]
     scores = np.asarray(model[first:].decision_function(few))
@@ -175,8 +174,7 @@ def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], di
 
 
 def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
-    """Yield each picture with its scores (n_words,), in the order of the paths, without loading all pictures at
-    once."""
+    """Yield each picture with its scores (n_words,), in the order of the paths. Memory use is bounded."""
     describe, rest = model[0], model[1:]
     at_once = min(max(BYTES_AT_ONCE // describe.bytes_of_picture(), 1), AT_ONCE)
     with ThreadPoolExecutor(min(at_once, cpu_count() or 1)) as pool:  # decoders and kernels release the GIL

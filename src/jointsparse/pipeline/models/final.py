@@ -151,7 +151,7 @@ def _scaled(X: Any, factors: np.ndarray | None) -> Any:
 
 
 def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int) -> dict[str, np.ndarray]:
-    """Return AUC, average precision, and precision among the first `metrics.FIRST` images of each word, with intervals.
+    """Return AUC, average precision, and precision among the top `metrics.FIRST` images of each word, with intervals.
 
     Parameters
     ----------
@@ -165,8 +165,9 @@ def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: in
     Returns
     -------
     numbers : dict
-        For each metric an array (3, n_words + 1) with the value and the ends of its 95 % interval. The last column is
-        the mean over the words. Words that all test images have or lack are NaN and do not count in the mean.
+        For each metric an array (3, n_words + 1), whose rows are the value and the two ends of its 95 % interval. The
+        last column is the mean over the words. The columns of words that all test images have or lack are NaN and are
+        left out of the mean.
     """
     counts = resample(len(labels), n_resamples, np.random.default_rng(seed))
     resamples = {"auc": resampled(scores, labels, counts)[0]}

@@ -82,10 +82,10 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
 def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:
     """Return the differences in AUC and EER between the first method and each other method, with 95 % intervals.
 
-    The interval combines two parts in quadrature. The first is a bootstrap interval (percentiles) over test images.
-    They are drawn with replacement, and all methods, words and runs share the same resamples. If a resample leaves a
-    word without positives or negatives, that word does not count in the mean of the resample. The second part is the t
-    interval of the mean over runs. With fewer than `FEWEST_RUNS` runs there is no interval.
+    The interval combines two parts in quadrature. The first part is a bootstrap percentile interval over test images.
+    The images are drawn with replacement, and all methods, words and runs share the same resamples. A word that has no
+    positives or no negatives in a resample is left out of the mean for this resample. The second part is the t interval
+    of the mean over runs. With fewer than `FEWEST_RUNS` runs there is no interval.
 
     Parameters
     ----------
@@ -103,11 +103,11 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
 
         - `metric`, `n`, `n_samples`, `method`, `against`;
         - `words`: "test words" or "all words", see `significance`;
-        - `average`: the average over words, "plain" or "by positives", in which each positive weighs the same, see
-          `evaluation.average`;
+        - `average`: the kind of average over words. In the "plain" average each word weighs the same, and in "by
+          positives" each positive does, see `evaluation.average`;
         - `difference`: the metric of `method` minus the metric of `against`, averaged over words and runs;
         - `low`, `high`: the ends of the interval;
-        - `low_words`, `high_words`: the ends of the interval if words are resampled, too;
+        - `low_words`, `high_words`: the ends of an interval for which words are resampled, too;
         - `over_runs`: the half-width of the t interval over runs;
         - `runs`: the number of runs.
 

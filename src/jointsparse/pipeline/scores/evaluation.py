@@ -93,23 +93,24 @@ class Evaluation(NamedTuple):
         A row for each run, n and method, which describes the chosen pair (eta0, radius). Its columns include
 
         - `power`: see `Sweep`;
-        - `objective`: the training objective, relative to W = 0;
+        - `objective`: the training objective, as a fraction of its value at W = 0;
         - `gap`: the certified relative duality gap;
         - `features`: the fraction of the features in use;
         - `validation`: the metric on the validation words;
-        - `auc`, `eer`: test averages over the words not used for validation. The suffix `_all` stands for averages over
-          all words, and `_weighted` for the paper's mean, see `average`;
-        - `warning`: flags for a grid that is too narrow, a gap above 5 %, tasks that did not converge, a choice no
-          better than chance, or scores that are tied or undefined;
+        - `auc`, `eer`: test averages over the words that are not validation words. Columns with the suffix `_all` hold
+          averages over all words, and columns with the suffix `_weighted` hold the paper's mean, see `average`;
+        - `warning`: flags that say that a grid is too narrow, a gap is above 5 %, some tasks did not converge, the
+          validation score is no better than chance, or scores are tied or undefined;
         - `note`: a flag if hardly any training loss is left, so that the solution is not unique.
     by_word : table
         A row for each run, n, method and word. `n_features` is the number of features that the word uses, and `warning`
         has flags for tied or undefined scores.
     sparsity : table
-        A row for each run, n, method, power and radius, with the best eta0. `chosen` is True for the radius that
-        validation chooses for its power, and `warning` has a flag for a gap above 5 %.
+        A row for each run, n, method, power and radius, which describes the fit with the best eta0. `chosen` is True
+        for the radius that validation chooses for its power, and `warning` has a flag for a gap above 5 %.
     convergence : table
-        The objective of one method at every iteration, for each run, n and radius, with the best eta0.
+        The objective of one method at every iteration, for each run, n and radius. Each eta0 is the best one for its
+        radius.
     weights : table
         The non-zero weights of the chosen fits of the first run at one size, and the shape of W in the columns
         `n_features` and `n_words`.
@@ -168,7 +169,7 @@ def choose(
 
 
 def _metric_by_word(W: np.ndarray, on_validation: SplitImages, words: np.ndarray, metric: str) -> np.ndarray:
-    """Compute the metric for the words in a mask, as an array (n_words,)."""
+    """Compute the metric of each word in a mask. The result is an array (n_words,)."""
     return METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words])
 
 
@@ -266,7 +267,8 @@ def _evaluate_one(
     with_convergence: bool,
     with_weights: bool,
 ) -> Evaluation:
-    """Choose the best pair (eta0, radius) of a sweep and test it. Tables that were not requested have no rows."""
+    """Choose the best pair (eta0, radius) of a sweep and test it. Tables that are not needed for this sweep have no
+    rows."""
     best_eta0, validation, best, chosen_by_power = choose(trained, on_validation, metric, selection)
     relative = trained.sweep.objective[best_eta0] / trained.sweep.objective[best_eta0, :1]
     tested = [
@@ -293,7 +295,7 @@ def _evaluate_one(
 
 
 def _joined(evaluated: Sequence[Evaluation]) -> Evaluation:
-    """Join the tables and scores of several sweeps, which have the same labels."""
+    """Join the tables and scores of several sweeps, all of which were evaluated on the same test labels."""
     *tables, scores = zip(*evaluated, strict=True)
     *fields, labels = zip(*scores, strict=True)
     # Empty tables are skipped, because they would change the types of columns.
@@ -337,7 +339,7 @@ def _test(
 
 
 def _convergence(row: dict[str, Any], objective: np.ndarray) -> pd.DataFrame:
-    """Return the rows of a fit in `Evaluation.convergence`. objective: relative to W = 0, for each iteration."""
+    """Return a fit's rows in `Evaluation.convergence`. objective: its value at each iteration, relative to W = 0."""
     iterations = np.flatnonzero(~np.isnan(objective))
     columns = ("run", "n", "n_samples", "method", "radius", "eta0")
     return pd.DataFrame(
@@ -407,7 +409,7 @@ def _edge_of_radii(fits: Sweep, pair: int) -> Flag | None:
 
 
 def _not_unique(fits: Sweep, pair: int) -> Flag | None:
-    """Return a flag if hardly any loss is left with a radius, so that many W are equally good; otherwise None."""
+    """Return a flag if the fit has hardly any loss left, so that many W are equally good; otherwise None."""
     nothing_left = np.nanmin(fits.objective, axis=1) <= radii.NOTHING_LEFT * fits.objective[:, 0]
     alike = nothing_left & (fits.power == fits.power[pair])
     return Flag(Kind.NOT_UNIQUE, float(fits.radius[alike].min())) if nothing_left[pair] else None
@@ -416,7 +418,7 @@ def _not_unique(fits: Sweep, pair: int) -> Flag | None:
 def _warning_and_note(
     fits: Sweep, pair: int, score_warnings: Sequence[str], validation: float, metric: str
 ) -> dict[str, str]:
-    """Return the cells `warning` and `note` of a chosen pair (eta0, radius), see `Evaluation`."""
+    """Return the values of the columns `warning` and `note` for a chosen pair (eta0, radius), see `Evaluation`."""
     flags = [_edge_of_radii(fits, pair)]
     if not fits.gap[pair] <= GAP:  # for a certified fit, no other step size could be much better
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _gap_flag(fits.gap[pair])]

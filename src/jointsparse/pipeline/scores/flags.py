@@ -44,8 +44,8 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     Parameters
     ----------
     X : iterable of blocks
-        The features to learn from, (n_images, n_features). A block is a pair of row indices into `images` and the
-        features of these rows, dense or CSR.
+        The features to learn from, (n_images, n_features). A block is a pair (row indices into `images`, dense or CSR
+        features of these rows).
     given : iterable of blocks
         The features to compare between images, such as the histograms from which X was computed, or X itself.
     images : table
@@ -54,15 +54,15 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     Returns
     -------
     table
-        A row each for constant features, empty images and repeated images, with the columns
+        Three rows, for constant features, empty images and repeated images, with the columns
 
-        - `what`: what is counted;
-        - `count`, `of`: the number of such features or images, and of all features or images;
+        - `what`: a name for what is counted;
+        - `count`, `of`: the number of such features or images, and the number of all features or images;
         - `warning`: a flag if the count is not 0.
     repeated : table
         Columns `image`, `split`, `same_as` and `split_of_that`, with a row for each image whose given features are
         bitwise identical to the features of an image in an earlier split (in the order train, validation, test,
-        unlabelled). Images whose features are all 0 are not compared.
+        unlabelled). Images whose features are all zero are not compared.
 
     Raises
     ------

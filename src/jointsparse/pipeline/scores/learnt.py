@@ -29,10 +29,10 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
     table
         A row for each word and method, words with the highest AUC first, with the columns of `by_size` and
 
-        - `p`: see `metrics.by_chance`. The mean over runs, which share test images, is treated as the AUC of a single
-          run, although it varies less;
+        - `p`: see `metrics.by_chance`. The AUC is a mean over runs, which share their test images. The test treats it
+          as the AUC of a single run, although the mean varies less;
         - `p_holm`: `p` corrected for all words of a method;
-        - `best`: True for the method with the highest AUC of the word, estimated on the same test images.
+        - `best`: True for the method with the highest AUC for the word on these test images.
 
     >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
     >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], n_features=3), 30)
@@ -102,10 +102,10 @@ def _interval(table: pd.DataFrame, n_images: np.ndarray) -> pd.DataFrame:
     """Add the columns `low` and `high`: a 95 % interval for new test images and new training sets.
 
     The two parts of the interval are combined in quadrature on the logit scale, so the ends are between 0 and 1. The
-    part for test images does not shrink with more runs, because runs share test images. The part for training sets uses
-    the variance between the runs of the word, moderated by the variance of the other words with the same method and
-    size, which has the weight of up to `LENT` degrees of freedom. A study with a single run has no information about
-    other training sets, so its intervals are valid only for the AUC of its fits.
+    part for new test images does not shrink with more runs, because all runs share their test images. The part for new
+    training sets uses the word's variance between runs, moderated by the variance of the other words with the same
+    method and size, which counts as up to `LENT` additional degrees of freedom. A study with a single run has no
+    information about other training sets, so its intervals hold only for the AUC of its own fits.
 
     Sources: for test images see `metrics.as_trials`; moderated variances: Smyth 2004 (Stat. Appl. Genet. Mol. Biol. 3,
     art. 3).
