@@ -3,7 +3,7 @@
     python benchmarks/defaults.py
 
 Prints the macro AUC of classifiers and the R^2 of regressors on test samples, for multiples of the natural unit of
-radii. The defaults of the estimators are the settings that are best, or close to best, on all kinds of data.
+radii. The estimators' defaults are the settings that are best, or close to the best, on all of these kinds of data.
 """
 
 import warnings
@@ -41,7 +41,7 @@ def features(rng: np.random.Generator, n: int, d: int, density: float, shift: fl
 
 
 def weights(rng: np.random.Generator, d: int, m: int) -> np.ndarray:
-    """Draw the weights of m tasks, each of which uses eight out of the same 15 features."""
+    """Draw the weights of m tasks, each of which uses eight of the same 15 features."""
     W, shared = np.zeros((d, m)), rng.choice(d, 15, replace=False)
     for w in W.T:
         w[rng.choice(shared, 8, replace=False)] = rng.normal(size=8)
@@ -57,7 +57,8 @@ def labels(
     density: float = 1.0,
     shift: float = 0.0,
 ) -> tuple[np.ndarray, ...]:
-    """Return training features and labels, then test features and labels. shares: range of positive rates."""
+    """Return the features and labels for training, and those for testing. shares: range of the fraction of
+    positives."""
     rng = np.random.default_rng(seed)
     X = features(rng, 2 * n, d, density, shift)
     F = (X - shift) @ weights(rng, d, m)

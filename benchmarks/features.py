@@ -3,8 +3,8 @@
     python benchmarks/features.py [--rounds 7] [--sample 50000]
 
 Every round runs all tasks in turn, and the medians of CPU time over the rounds are printed. Pictures and descriptors
-come from scikit-learn's two sample photographs. Slow tasks take part in only three rounds. Absolute speeds hold for the
-machine whose name is printed; ratios carry over to other machines.
+come from scikit-learn's two sample photographs. Slow tasks run in only three of the rounds. Absolute speeds hold for
+the machine whose name is printed; ratios carry over to other machines.
 """
 
 import argparse
@@ -25,14 +25,15 @@ PATCH_PIXELS = 16
 
 
 def skimage_daisy(picture: np.ndarray) -> np.ndarray:
-    """Compute DAISY with its default rings. A radius of 7 pixels gives a descriptor for every 16-pixel patch."""
+    """Compute DAISY descriptors with the default rings. The radius of 7 pixels makes each descriptor cover 16
+    pixels."""
     return daisy(picture, step=STEP_PIXELS, radius=PATCH_PIXELS // 2 - 1).reshape(-1, 200)
 
 
 def skimage_sift(picture: np.ndarray) -> np.ndarray:
-    """Compute scikit-image's SIFT for upright 16-pixel patches at the places that we use, without detecting keypoints.
+    """Compute scikit-image's SIFT for upright 16-pixel patches at our patch positions, without keypoint detection.
 
-    The time includes the scale space, which scikit-image builds for every picture.
+    The time includes building the scale space, which scikit-image does for every picture.
     """
     height, width = picture.shape
     y, x = (

@@ -1,12 +1,12 @@
-"""Measure how close learners with an l1,inf penalty get to the optimum in a given time: our solvers and SPAMS.
+"""Measure how close our solvers and SPAMS get to the optimum of l1,inf problems in a given time.
 
     python benchmarks/gaps.py [--quick] [--out FOLDER]
 
 Prints a table and writes gaps.csv, from which an example in the documentation draws a figure. Everything runs on one
 thread; times are CPU time and include input validation. Each row is a separate run with its own tolerance or number of
-iterations. The column `distance` is the relative difference between its objective and the best objective of all runs.
-The subgradient method is the one by Quattoni et al. (2009), with the best of several step sizes. SPAMS is skipped if it
-is not installed: `pip install spams-bin`.
+iterations. The column `distance` is the relative difference between the run's objective and the best objective of all
+runs. The subgradient method is that of Quattoni et al. (2009), with the best of several step sizes. SPAMS is skipped
+if it is not installed: `pip install spams-bin`.
 """
 
 # ruff: noqa: E402
@@ -39,7 +39,7 @@ Run = Callable[[], np.ndarray]
 
 
 def drawn(n: int, d: int, m: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw features with a decaying spectrum, as after an SVD, and targets for tasks that share some features."""
+    """Draw features with a decaying spectrum, as after an SVD, and targets for tasks that depend on shared features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))
     W = np.zeros((d, m))
@@ -49,7 +49,8 @@ def drawn(n: int, d: int, m: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(loss: str, X: np.ndarray, Y: np.ndarray, penalty: float) -> Iterator[tuple[str, float, Run]]:
-    """Yield for each run the learner's name, the tolerance or number of iterations, and a function that returns W."""
+    """Yield for each run the learner's name, its tolerance or number of iterations, and a function that fits and
+    returns W."""
     squared = loss == "squared"
     make: Any = JointSparseRegressor if squared else JointSparseClassifier
     setting = {"penalty": penalty, "fit_intercept": False} | ({} if squared else {"labels": "signed"})
@@ -74,7 +75,7 @@ def runs(loss: str, X: np.ndarray, Y: np.ndarray, penalty: float) -> Iterator[tu
 
 
 def rows(loss: str, n: int, d: int, m: int) -> Iterator[dict[str, Any]]:
-    """Yield the seconds and the objective of each run."""
+    """Yield the CPU time in seconds and the objective of each run."""
     X, F = drawn(n, d, m)
     Y, slope = (F, 1.0) if loss == "squared" else (np.where(F > 0, 1.0, -1.0), 0.5)
     penalty = PENALTY * slope * l1inf.dual_norm(X.T @ Y)

@@ -3,9 +3,9 @@
     python benchmarks/intervals.py [--draws 1000]
 
 `pipeline.scores.learnt.by_size` computes the intervals. Scores are normal: N(0, 1) for negatives and N(d + e, 1) for
-positives, where d gives the expected AUC. All runs share their test images; e ~ N(0, spread²) differs from run to run,
-as training sets do. Ten draws form a study, whose ten words share their variance estimates. With a single run, the true
-AUC is the AUC of its fit.
+positives, where d is chosen to give the expected AUC. All runs share their test images, but e ~ N(0, spread²) differs
+from run to run, as training sets do. Ten draws form a study of ten words, whose variance estimates are pooled. With a
+single run, the true AUC is the AUC of the run's fit.
 """
 
 import argparse
@@ -24,7 +24,8 @@ SPREADS = {"0": (0.0,), "0.2": (0.2,), "0.5": (0.5,), "0.05, 0.2 or 0.35": (0.05
 
 
 def cell(n_runs: int, positives: int, expected: float, spreads: tuple[float, ...], draws: int) -> tuple[float, float]:
-    """Return the fraction of intervals that contain the true AUC, and their mean width. Negatives are twice as many."""
+    """Return the fraction of intervals that contain the true AUC, and their mean width. There are 2 * positives
+    negatives."""
     rng = np.random.default_rng(0)
     spread = rng.choice(spreads, size=draws)
     moved = special.ndtri(expected) * np.sqrt(2 + spread**2) + spread * rng.normal(size=(n_runs, draws))

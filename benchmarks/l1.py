@@ -3,8 +3,8 @@
 Other libraries are measured if they are installed:
 
 - optax's projection onto the l1 ball, compiled by jax, on one thread as far as jax allows;
-- POT's projection of the absolute values onto the simplex, which is enough because only the time matters;
-- a plain sort in NumPy.
+- POT's projection of the absolute values onto the simplex, which suffices because only the time is compared;
+- a projection that sorts with NumPy.
 """
 
 import importlib
@@ -48,7 +48,8 @@ def peers(v: np.ndarray, z: float) -> dict[str, Task]:
 
 
 def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row per size, distribution and radius, with the limit in microseconds and other times relative to it."""
+    """Yield a row per size, distribution and radius: the limit in microseconds, and all other times relative to the
+    limit."""
     for n in sizes:
         for entries in distributions:
             double = ENTRIES[entries](np.random.default_rng(0), n)
@@ -79,7 +80,7 @@ def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Itera
 
 
 def column_rows(rounds: int) -> Iterator[dict[str, object]]:
-    """Time the projection of all columns in one call, with a radius per column."""
+    """Time the projection of all columns of a matrix in one call, with a separate radius for each column."""
     for shape in COLUMN_SHAPES:
         W = np.random.default_rng(0).normal(size=shape)
         B, z = np.empty_like(W), l1.norm(W) * 0.1
@@ -98,9 +99,9 @@ def column_rows(rounds: int) -> Iterator[dict[str, object]]:
 
 
 def sparse_tasks(ball: SparseL1Ball, dense: np.ndarray, k: int) -> dict[str, Task]:
-    """Return an update of k random coordinates, and the same update with a projection of the whole dense vector.
+    """Return two tasks: an update of k random coordinates, and the same update by projecting the whole dense vector.
 
-    Later updates reverse earlier ones, so that the number of non-zeros stays about the same.
+    Later updates reverse earlier updates, so that the number of non-zero entries stays about the same.
     """
     rng, n = np.random.default_rng(0), len(ball)
     changes = [(rng.integers(0, n, k), rng.normal(size=k) * 0.1) for _ in range(32)]
@@ -119,7 +120,7 @@ def sparse_tasks(ball: SparseL1Ball, dense: np.ndarray, k: int) -> dict[str, Tas
 
 
 def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each number n of coordinates, nearly all of which are non-zero, and each number k of changes."""
+    """Yield a row for each number n of coordinates (nearly all non-zero) and each number k of changed coordinates."""
     for n in sizes:
         w = np.random.default_rng(0).normal(size=n)
         ball = SparseL1Ball(n, l1.norm(w) * 0.9, w)
@@ -144,9 +145,9 @@ def sparse_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 
 
 def crossing(times: list[tuple[int, float, float]]) -> float:
-    """Return the number k of changes at which an update takes as long as a full projection.
+    """Return the number k of changed coordinates at which an update takes as long as a full projection.
 
-    The number is interpolated on the log scale. It is 0 or infinity if it lies outside the measured range.
+    k is interpolated on a log scale. It is 0 if it lies below the measured range, and infinity if it lies above.
     """
     ks, updates, fulls = (np.array(column, float) for column in zip(*times, strict=True))
     gain = np.log(updates / fulls)

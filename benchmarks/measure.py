@@ -1,9 +1,9 @@
 """Helpers of the benchmarks: options, tables, the machine's name, random entries, medians, and limits of projections.
 
-A limit is the time for the least that any projection has to do: a compiled pass reads the matrix and computes what the
-second pass needs, and the second pass reads the matrix again and writes the result. Limits are measured in the same run
-as the projections, for the same matrix, precision and number of threads. Ratios to the limit carry over to other
-machines; seconds do not.
+A limit is the time for the least work that any projection has to do: one compiled pass reads the matrix and computes
+what the second pass needs, and the second pass reads the matrix again and writes the result. Limits are measured in the
+same run as the projections, for the same matrix, precision and number of threads. Ratios to the limit carry over to
+other machines; absolute times do not.
 """
 
 import argparse
@@ -34,7 +34,8 @@ Task = Callable[[], object]
 
 
 def options(about: str | None, quick: str) -> argparse.Namespace:
-    """Parse a benchmark's options, and create the folder `out` for tables and figures. quick: the help for --quick."""
+    """Parse a benchmark's options, and create the folder `out` for tables and figures. quick: the help text of
+    --quick."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
@@ -63,10 +64,10 @@ def machine() -> str:
 
 
 def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:
-    """Return the seconds per call of each task, as medians over rounds. Every round runs all tasks in turn.
+    """Return the time per call of each task in seconds, as the median over rounds. Every round runs all tasks in turn.
 
-    The default clock measures the CPU time of all threads together, so other work on the machine matters little, and no
-    library gains by starting threads.
+    The default clock measures the CPU time of all threads together, so that other work on the machine matters little,
+    and no library gains by starting threads.
     """
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     calls, turns = {}, {}
@@ -116,7 +117,7 @@ def row_passes(A, bits, no_sign, tops, levels, B):  # type: ignore[no-untyped-de
 
 @njit(cache=True)
 def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
-    """Do the same as `row_passes` in the most obvious form, without compiler flags."""
+    """Do the same as `row_passes`, but in the most obvious code and without compiler flags."""
     for i in range(A.shape[0]):
         top = abs(A[i, 0])
         for j in range(1, A.shape[1]):
@@ -130,7 +131,7 @@ def plain_row_passes(A, tops, levels, B):  # type: ignore[no-untyped-def]
 
 
 def row_limit(A: np.ndarray) -> Task:
-    """Return a task that makes two passes over A and clips every row at half of its maximum."""
+    """Return the benchmark task of two passes over A that clip every row at half of the row's maximum."""
     integer = INTEGER[A.dtype]
     no_sign = np.array(np.iinfo(integer).max, integer)[()]
     arguments = A, A.view(integer), no_sign, np.empty(len(A), integer), np.abs(A).max(axis=1) / 2, np.empty_like(A)

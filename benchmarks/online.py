@@ -5,14 +5,14 @@
 Prints tables, marks results that miss our goals with *, and writes the tables as CSV and a figure, online.png.
 
 Regret: the labels of the examples depend on a few features that the tasks share, and a tenth of the labels are flipped.
-The regret after T examples is the sum of their losses, each measured before its step, minus the total loss of the best
-fixed W in the ball. The solver pdhg certifies a lower bound of the loss of any fixed W in the ball, and the table gives
-the regret relative to this bound. The regret relative to pdhg's own W is no larger and nearly the same. The slope of
-log regret over log T should be at most 0.6, because Zinkevich's theorem gives sqrt(T).
+The regret after T examples is the sum of their losses, each measured before the step on its example, minus the total
+loss of the best fixed W in the ball. The solver pdhg certifies a lower bound of the loss of any fixed W in the ball,
+and the table gives the regret relative to this bound. The regret relative to pdhg's own W is no larger and nearly the
+same. The slope of log regret over log T should be at most 0.6, because Zinkevich's theorem gives sqrt(T).
 
-Cost: the time of a step on an example with k non-zero features, including the margins, either by lazy updates or by
-projecting the whole matrix (with warm starts). Times are CPU time, as medians over interleaved rounds in one process. W
-is the result of a stream of such examples.
+Cost: the time of a step on an example with k non-zero features, including the computation of the margins, either by
+lazy updates or by projecting the whole matrix (with warm starts). Times are medians of CPU time over interleaved rounds
+in one process. The initial W comes from a stream of such examples.
 """
 
 import time
@@ -44,7 +44,7 @@ STREAM = 2_000  # number of different examples, all of which are learnt before t
 
 
 def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw X (n, n_features) and labels of -1 or +1 (n, n_tasks)."""
+    """Draw the features (n, n_features) and the labels (n, n_tasks), -1 or +1, of a stream of n examples."""
     rng = np.random.default_rng(seed)
     W = np.zeros((N_FEATURES, N_TASKS))
     W[:5] = rng.choice([-1.0, 1.0], (5, 1)) * rng.uniform(0.5, 1.5, (5, N_TASKS))
@@ -53,7 +53,7 @@ def stream(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def losses_of_stream(norm: str, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Return the loss of each example before its step."""
+    """Return the loss of each example, measured before the step on this example."""
     model = OnlineJointSparseClassifier(norm, RADII[norm], eta0=ETA0, labels="signed")
     losses = np.empty(len(Y))
     for t in range(len(Y)):
@@ -64,7 +64,7 @@ def losses_of_stream(norm: str, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 
 def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -> Iterator[dict[str, object]]:
-    """Yield a row with the regret for each norm, seed and number of examples."""
+    """Yield for each norm, seed and number of examples a row with the regret."""
     for norm in norms:
         for seed in seeds:
             X, Y = stream(seed, horizons[-1])
@@ -86,7 +86,7 @@ def regret_rows(norms: list[str], seeds: list[int], horizons: tuple[int, ...]) -
 
 
 def slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the slope of log regret over log T for each norm, as the mean and the largest over the seeds."""
+    """Return for each norm the slope of log regret over log T: its mean and its maximum over the seeds."""
     found = [
         {"norm": norm, "slope": np.polyfit(np.log(of_seed["T"]), np.log(of_seed["regret"]), 1)[0]}
         for (norm, _), of_seed in rows.groupby(["norm", "seed"], sort=False)
@@ -97,7 +97,7 @@ def slopes(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
-    """Draw examples with k random non-zero features, and subgradients multiplied by the step size."""
+    """Draw examples with k random non-zero features each, and their subgradients multiplied by the step size."""
     rng = np.random.default_rng(0)
     indices = np.concatenate([rng.choice(d, k, replace=False) for _ in range(STREAM)])
     ends = np.arange(0, STREAM * k + 1, k)
@@ -131,7 +131,7 @@ def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]
 
 
 def cost_rows(norms: list[str], cells: list[tuple[int, int, int]], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield for each norm and each cell (features, non-zeros, tasks) a row with the times of a step."""
+    """Yield a row with the times of a step for each norm and each combination of features, non-zeros and tasks."""
     for norm in norms:
         for d, k, m in cells:
             tasks, alive = step_tasks(norm, d, k, m)

@@ -1,10 +1,11 @@
-"""Compare the estimators with scikit-learn, skglm and celer: seconds to the same objective, and for a grid search.
+"""Compare the estimators with scikit-learn, skglm and celer by the time to reach an objective and for a grid search.
 
     python benchmarks/peers.py [--quick] [--out FOLDER]
 
 Prints two tables and writes peers-fits.csv and peers-search.csv. Everything runs on one thread; times are CPU time.
-Every learner is run with decreasing tolerances. Its time is the time of its first run whose objective is within GAP of
-the best objective of any learner. Learners that are not installed are skipped: `pip install skglm celer`.
+Every learner is run with decreasing tolerances. The time that counts is that of the learner's first run whose objective
+is within GAP of the best objective of any learner. Learners that are not installed are skipped: `pip install skglm
+celer`.
 
 The grid search chooses among six regularisation strengths by macro AUC over five folds. It compares our joint norm with
 l1-regularised logistic regression for each task separately.
@@ -40,7 +41,7 @@ Learner = Callable[[float], tuple[np.ndarray, np.ndarray]]  # maps a tolerance t
 
 
 def drawn(n: int, d: int, m: int, density: float = 1.0) -> tuple[Any, np.ndarray]:
-    """Draw features, and targets of m tasks that share 20 of the features."""
+    """Draw features, and targets for m tasks that all depend on the same 20 features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
     W = np.zeros((d, m))
@@ -58,7 +59,7 @@ def timed(learner: Learner, tolerance: float) -> tuple[float, np.ndarray, np.nda
 def race(
     learners: dict[str, Learner], objective: Callable[[np.ndarray, np.ndarray], float]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the seconds of each learner until its objective is within GAP of the best."""
+    """Yield the CPU time in seconds that each learner needs until its objective is within GAP of the best."""
     runs = {}
     for name, learner in learners.items():
         try:
@@ -103,7 +104,7 @@ def squared(n: int, d: int, m: int) -> Iterator[dict[str, Any]]:
 
 
 def logistic(n: int, d: int, m: int, density: float = 1.0) -> Iterator[dict[str, Any]]:
-    """Compare learners of logistic regression with an l1 penalty, for each task separately."""
+    """Compare learners for l1-penalised logistic regression, each task being fitted separately."""
     X, F = drawn(n, d, m, density)
     Y = np.where(np.quantile(F, 0.8, axis=0) < F, 1.0, -1.0)
     penalty = 0.1 * float(np.abs(X.T @ Y).max()) / 2
@@ -135,7 +136,7 @@ def logistic(n: int, d: int, m: int, density: float = 1.0) -> Iterator[dict[str,
 
 
 def search(n: int, d: int, m: int, density: float) -> Iterator[dict[str, Any]]:
-    """Time the choice among six regularisation strengths by five folds, including the final fit."""
+    """Time the choice among six regularisation strengths by five-fold cross-validation, including the final fit."""
     X, F = drawn(n, d, m, density)
     Y = (np.quantile(F, 0.9, axis=0) < F).astype(int)
     folds = KFold(5, shuffle=True, random_state=0)

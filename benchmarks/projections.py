@@ -3,13 +3,13 @@
     python benchmarks/projections.py [--quick] [--out FOLDER]
 
 Prints tables, marks results that miss our goals with *, and writes the tables as CSV and a figure, projections.png. The
-limit is the time for the least that any projection has to do, compiled in the fastest form we know (measure.py). The
-plain limit is the time for the same work, for l1,inf, in the most obvious Numba code. All times are medians of CPU time
-over interleaved rounds in one process.
+limit is the time for the least work that any projection has to do, in the fastest compiled form that we know
+(measure.py). The plain limit, which is measured for l1,inf only, is the time for the same work in the most obvious
+Numba code. All times are medians of CPU time over interleaved rounds in one process.
 
-Other libraries are measured if they are installed: `pip install jointsparse[bench]`. SPAMS has the proximal operator of
-the l1,inf norm, so a projection by SPAMS has to search for theta. A single call at the known theta is timed, too, as a
-lower bound for any such search. The conversion to Fortran order, which SPAMS needs, is not counted.
+Other libraries are measured if they are installed: `pip install jointsparse[bench]`. SPAMS offers only the proximal
+operator of the l1,inf norm, so a projection by SPAMS has to search for theta. A single call at the known theta is
+timed, too, as a lower bound for any such search. The conversion to Fortran order, which SPAMS needs, is not counted.
 """
 
 import itertools
@@ -53,15 +53,16 @@ SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # relative to the radius
 
 
 def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Return a task that projects a matrix which moves a little with every call, a few steps back and forth."""
+    """Return a task that projects a matrix which changes a little with every call, back and forth between a few
+    states."""
     path = [A + A.dtype.type(SHIFT * t) * step for t in range(4)]
     turns, out = itertools.cycle([0, 1, 2, 3, 2, 1]), np.empty_like(A)
     return lambda: l1inf.project(path[next(turns)], radius, out=out, warm=warm)
 
 
 def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Return a task of projections whose theta jumps up and down. All cost the same without a warm start, because the
-    matrix and the radius are scaled together.
+    """Return a task of projections whose theta jumps up and down. Without a warm start all of them cost the same,
+    because the matrix and the radius are scaled together.
     """
     turns, out = itertools.cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
     return lambda: l1inf.project(*next(turns), out=out, warm=warm)
@@ -73,9 +74,9 @@ def norm_by_columns(B: np.ndarray) -> float:
 
 
 def search(prox: Callable[[float], np.ndarray], radius: float, top: float, norm: float, tolerance: float) -> int:
-    """Project by a proximal operator, searching theta in [0, top] by false position (Illinois). Count the prox calls.
+    """Project with a proximal operator, searching for theta in [0, top] by false position (Illinois). Count the calls.
 
-    The search needs 6 to 20 calls, no more than other methods; bisection needs 30.
+    This search needs 6 to 20 calls of the operator, no more than other methods need; bisection needs 30.
     """
     low, high, above, below = 0.0, top, norm - radius, -radius
     calls, side = 0, 0
@@ -113,7 +114,7 @@ def spams_tasks(A: np.ndarray, radius: float) -> dict[str, Task]:
 
 
 def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for float64 and a row for float32, both measured in the same rounds."""
+    """Yield two rows per matrix and radius, for float64 and float32, both measured in the same rounds."""
     rng = np.random.default_rng(0)
     draw = [ENTRIES[entries](rng, shape) for _ in range(2)]
     cpu: dict[str, Task] = {}
@@ -156,7 +157,7 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
 
 
 def trajectory(solver: ModuleType, radius: float) -> list[np.ndarray]:
-    """Return the matrices that are projected during training, from the 20th projection on.
+    """Return the matrices that are projected during a training run, from the 20th projection on.
 
     The scales of the features decay, as after an SVD. The first 30 of 1,000 features matter for the 40 tasks.
     """
@@ -176,7 +177,7 @@ def trajectory(solver: ModuleType, radius: float) -> list[np.ndarray]:
 
 
 def trajectory_rows(rounds: int) -> Iterator[dict[str, object]]:
-    """Time the projections along whole trajectories, in float32 as in training."""
+    """Time all projections of a training run in sequence, in float32 as in training."""
     for solver, radius in itertools.product((subgradient, pdhg), (10.0, 30.0, 100.0, 300.0)):
         path = trajectory(solver, radius)
         out, limits = np.empty_like(path[0]), [row_limit(W) for W in path]
@@ -206,7 +207,7 @@ def trajectory_rows(rounds: int) -> Iterator[dict[str, object]]:
 
 
 def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield the seconds for each number of entries, with 100 columns and a radius of 0.1 of the norm."""
+    """Yield the timings for each number of entries, in matrices of 100 columns with a radius of 0.1 times the norm."""
     for n_entries in sizes:
         A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
         radius, out = 0.1 * l1inf.norm(A), np.empty_like(A)
@@ -219,13 +220,14 @@ def growth_rows(sizes: list[int], rounds: int) -> Iterator[dict[str, object]]:
 
 
 def slopes(grown: pd.DataFrame) -> dict[str, float]:
-    """Return the exponent with which the time grows in the number of entries."""
+    """Return the exponent p if the time grows as n^p with the number n of entries."""
     logs = np.log(grown)
     return {method: float(np.polyfit(logs["entries"], logs[method], 1)[0]) for method in grown.columns[1:]}
 
 
 def sparse_matrix_rows(n_features: int, rounds: int) -> Iterator[dict[str, object]]:
-    """Time matrices with 40 columns and many zero rows. A zero row should cost no more than reading and writing it."""
+    """Time projections of matrices with 40 columns and many zero rows. A zero row should cost only its reading and
+    writing."""
     beyond = None
     for fraction in (1.0, 0.3, 0.1, 0.03, 0.01):
         rng = np.random.default_rng(0)
@@ -262,7 +264,7 @@ def bytes_in_use(what: str) -> int:
 
 
 def extra_memory(method: str, n_entries: int) -> float:
-    """Return the peak memory beyond the matrix and the result, relative to the size of the matrix."""
+    """Return the peak memory used in addition to the matrix and the result, as a multiple of the size of the matrix."""
     A = np.random.default_rng(0).normal(size=(n_entries // 100, 100))
     radius, out = 0.1 * l1inf.norm(A), np.zeros_like(A)
     l1inf.project(A[:300], radius * 300 / len(A), out=out[:300], method=method)  # compiles the kernels
@@ -274,7 +276,7 @@ def extra_memory(method: str, n_entries: int) -> float:
 
 
 def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
-    """Measure each method's memory in a new process, which does not hold memory that was freed earlier."""
+    """Measure the memory of each method in a new process, because an old one may hold memory that was freed earlier."""
     if not os.access(RESET, os.W_OK):
         return
     spawn = multiprocessing.get_context("spawn")
@@ -287,7 +289,7 @@ def memory_rows(sizes: list[int]) -> Iterator[dict[str, object]]:
 
 
 def marked(column: str, row: pd.Series) -> str:
-    """Format a result as text, with * if it misses its goal."""
+    """Format a result as a string, followed by * if the result misses its goal."""
     value = row[column]
     most = row["goal"] if column == "cold / limit" else AT_MOST.get(column, np.inf)
     missed = value > most or value < AT_LEAST.get(column, 0.0)
@@ -296,7 +298,7 @@ def marked(column: str, row: pd.Series) -> str:
 
 
 def by_radius(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Return a table with a line per matrix, in which a single cell has the results for all radii."""
+    """Return a table with one row per matrix, in which each cell lists the results for all radii."""
     lines = []
     for shape, rows in table.groupby("features x tasks", sort=False):
         line = {"features x tasks": shape}

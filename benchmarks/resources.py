@@ -1,9 +1,10 @@
-"""Tabulate the peak memory and seconds of the jobs in finished runs, by which `configuration/resources.py` was set.
+"""Tabulate the peak memory and time of jobs in finished runs; `configuration/resources.py` is based on this table.
 
     python benchmarks/resources.py FOLDER... > benchmarks/resources.csv
 
-Each folder is the folder of a run, with `config.yaml` and `results`. For jobs that read about the same amount of data,
-the table keeps the largest measurements. Jobs that take a second may end before Snakemake has measured their peak.
+Each FOLDER is the folder of a run, which contains `config.yaml` and `results`. For jobs that read about the same amount
+of data, the table keeps the largest measurements. Jobs that take a second may end before Snakemake has measured their
+peak.
 """
 
 import os
@@ -21,7 +22,8 @@ WITH_NORM = ("train_path", "fit_final")  # rules whose jobs have different needs
 
 
 def rows(folder):
-    """Yield a row for each job in a run: how many megabytes it read and how many it used, and its seconds."""
+    """Yield a row for each job in a run: the megabytes that it read, its peak memory in megabytes, and its time in
+    seconds."""
     os.chdir(folder)
     for rule, rule_jobs in jobs(BASE, folder).items():
         for job in rule_jobs:

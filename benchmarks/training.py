@@ -1,12 +1,13 @@
-"""Compare the speed of training with matrix products and with other learners, and measure the accuracy reached.
+"""Compare the speed of training with that of matrix products and other learners, and measure the accuracy reached.
 
     python benchmarks/training.py [--quick] [--out FOLDER]
 
 Prints three tables and writes training-sweeps.csv, training-learners.csv, training-gaps.csv and training.png.
 Everything runs on one thread; times are CPU time. The reference rate is the rate at which two 2048 x 2048 matrices of
 the same precision are multiplied in the same run. Useful work is 4 n_features sum_k n_k multiplications and additions
-per iteration and pair (eta0, radius). No program can reach 100 % of the rate unless it skips zeros. The features are
-random with a decaying spectrum, like the features of the pipeline. The labels depend on 100 of them.
+per iteration and pair (eta0, radius). No program can reach 100 % of the reference rate unless it skips zeros. The
+features are random, with a decaying spectrum like that of the pipeline's features. The labels depend on 100 of the
+features.
 """
 
 # ruff: noqa: E402
@@ -48,7 +49,7 @@ def product_rate(dtype: type) -> float:
 
 
 def features(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw features, and for each task scores whose signs are the labels."""
+    """Draw features and, for each task, scores whose signs are the task's labels."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_samples, N_FEATURES)).astype(np.float32) / np.sqrt(np.arange(1, N_FEATURES + 1, dtype="f4"))
     W = np.zeros((N_FEATURES, N_TASKS), np.float32)
@@ -57,7 +58,7 @@ def features(n_samples: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def labels(scores: np.ndarray, n: int) -> np.ndarray:
-    """Draw n positives and 2n negatives for each task."""
+    """Draw n positive and 2n negative samples for each task."""
     rng = np.random.default_rng(n)
     Y = np.zeros(scores.shape, np.int8)
     for k, score in enumerate(scores.T):
@@ -113,7 +114,7 @@ def sweep_rows(sizes: list[int], n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
-    """Measure the CPU seconds for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses reached."""
+    """Measure the CPU time for 40 tasks x 120 samples x 3,000 features, and the sum of hinge losses reached."""
     X, scores = features(N_SAMPLES)
     Y = labels(scores, 40)
     members = [np.flatnonzero(y) for y in Y.T]
@@ -129,7 +130,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
         return lambda: solver.fit(problem, loss=hinge, norm=l1inf, radius=np.array([10.0]), tol=tol).W[0]
 
     def bare() -> np.ndarray:
-        """Compute nothing but the matrix products of a single fit."""
+        """Compute only the matrix products of a single fit, as a baseline for its time."""
         for _ in range(n_iter):
             for rows, y in parts:
                 f = rows @ w
@@ -167,7 +168,7 @@ def learner_rows(n_iter: int) -> Iterator[dict[str, object]]:
 def others(
     parts: list[tuple[np.ndarray, np.ndarray]], X: np.ndarray, Y: np.ndarray
 ) -> dict[str, Callable[[], np.ndarray]]:
-    """Return the learners that are installed. Learners that need the same samples for all tasks get all samples."""
+    """Return the other learners that are installed. Those that need the same samples for all tasks get all samples."""
     from sklearn.linear_model import MultiTaskLasso, SGDClassifier
     from sklearn.svm import LinearSVC
 
@@ -202,7 +203,7 @@ def others(
 
 
 def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
-    """Measure the CPU seconds and iterations until a gap is certified, on the problem of Quattoni et al., sec. 5."""
+    """Measure the CPU time and the iterations until a gap is certified, on the problem in Quattoni et al., sec. 5."""
     problem, radius = synthetic()
     for gap in GAPS:
         for name, solver in SOLVERS_TO_TOL.items():
@@ -220,8 +221,8 @@ def gap_rows(n_iter: int) -> Iterator[dict[str, object]]:
 
 
 def row(solver: str, gap: float, fit: Fit, seconds: float) -> dict[str, object]:
-    """Return a row of the table of gaps. full-width iterations: the cost of all products with X and its transpose,
-    divided by the cost of an iteration with all features.
+    """Return a row of the table of gaps. The column "full-width iterations" is the cost of all products with X and X^T,
+    divided by the cost of one iteration with all features.
     """
     work = float(fit.n_iter)
     if fit.rounds:  # a round has iterations on its own rows of W, and one product with all rows
@@ -232,7 +233,7 @@ def row(solver: str, gap: float, fit: Fit, seconds: float) -> dict[str, object]:
 
 
 def synthetic(n: int = 320) -> tuple[Problem, float]:
-    """Draw 200 features and 60 tasks that each use 10 to 20 of the same 20 features, with samples of unit length."""
+    """Draw 60 tasks on 200 features, each of which uses 10 to 20 of the same 20 features. Samples have unit length."""
     rng = np.random.default_rng(0)
     W, relevant = np.zeros((200, 60)), rng.choice(200, 20, replace=False)
     X, y = [], []

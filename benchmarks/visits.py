@@ -2,8 +2,8 @@
 
     python benchmarks/visits.py [--sizes 10000 100000 1000000 10000000]
 
-Duchi et al. (2008, sec. 6) claim O(k log n). Counts are used because times depend on caches. The point is made by
-compiled kernels. The updates run as plain Python, so that every row that they read can be counted.
+Duchi et al. (2008, sec. 6) claim O(k log n). The benchmark counts rows because times depend on caches. Compiled kernels
+build the point. The updates run as plain Python, so that every row that they read can be counted.
 """
 
 import argparse
@@ -22,7 +22,7 @@ UPDATE_SHARE = 0.3  # standard deviation of the changes / standard deviation of 
 
 
 class Record:
-    """A record of an array, with its fields as attributes, as in a kernel."""
+    """A record of a structured array, whose fields are attributes, as in compiled kernels."""
 
     def __init__(self, record: np.void) -> None:
         vars(self)["record"] = record
@@ -35,7 +35,7 @@ class Record:
 
 
 class Records:
-    """The records of an array, with a count of the times that a record was read."""
+    """The records of a structured array, with a count of how many records were read."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array, self.visits = array, 0
@@ -46,7 +46,7 @@ class Records:
 
 
 def interpreted() -> Any:
-    """Return `l1_sparse.update` without compilation. All kernels that it calls run as plain Python, too."""
+    """Return an uncompiled `l1_sparse.update`. All kernels that it calls run as plain Python, too."""
     names = {**vars(lazy), **vars(l1_sparse)}
     kernels = {name: kernel.py_func for name, kernel in names.items() if hasattr(kernel, "py_func")}
     names |= {name: FunctionType(function.__code__, names) for name, function in kernels.items()}
@@ -54,7 +54,8 @@ def interpreted() -> Any:
 
 
 def visits(n: int, touched: int) -> float:
-    """Return how many rows an update of `touched` coordinates reads if all n coordinates were non-zero before."""
+    """Return the number of heap rows read by an update of `touched` coordinates, if all n coordinates are non-zero
+    before."""
     rng = np.random.default_rng(0)
     point = rng.normal(size=n)
     ball = l1_sparse.SparseL1Ball(n, l1.norm(point), point)

@@ -265,8 +265,7 @@ def _are_whole(values: np.ndarray) -> bool:
 
 
 def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
-    """Return the columns that are not features, because they hold no numbers, number the rows, or are named like
-    labels.
+    """Return the columns that hold no numbers, number the rows or are named like labels, so that they are no features.
 
     Raises ValueError if no feature columns remain.
     """

@@ -299,8 +299,7 @@ def few_ticks(axes: Axes, most: int = 4) -> None:
 
 
 def apart(values: Sequence[float] | np.ndarray, distance: float) -> list[int]:
-    """Return the indices of the values to keep: the first, and each that is at least `distance` from the last one
-    kept."""
+    """Return the index of the first value, and of each value at least `distance` from the last value kept."""
     kept = [0]
     for i, value in enumerate(values):
         if i and abs(value - values[kept[-1]]) >= distance:
@@ -378,7 +377,7 @@ def median_of(table: pd.DataFrame) -> str:
 
 
 def percent(part: float) -> str:
-    """Format a fraction in per cent, with at least two significant digits."""
+    """Format a fraction in per cent, to two significant digits if it is below 99.5 %, otherwise to a whole number."""
     return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
 
 

@@ -267,8 +267,7 @@ def _evaluate_one(
     with_convergence: bool,
     with_weights: bool,
 ) -> Evaluation:
-    """Choose the best pair (eta0, radius) of a sweep and test it. Tables that are not needed for this sweep have no
-    rows."""
+    """Choose the best pair (eta0, radius) of a sweep and test it. Tables that were not requested are empty."""
     best_eta0, validation, best, chosen_by_power = choose(trained, on_validation, metric, selection)
     relative = trained.sweep.objective[best_eta0] / trained.sweep.objective[best_eta0, :1]
     tested = [
