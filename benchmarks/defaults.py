@@ -57,8 +57,7 @@ def labels(
     density: float = 1.0,
     shift: float = 0.0,
 ) -> tuple[np.ndarray, ...]:
-    """Return the features and labels for training, and those for testing. shares: range of the fraction of
-    positives."""
+    """Return features and labels for training and for testing. shares: range of the fractions of positives."""
     rng = np.random.default_rng(seed)
     X = features(rng, 2 * n, d, density, shift)
     F = (X - shift) @ weights(rng, d, m)

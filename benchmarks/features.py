@@ -25,8 +25,7 @@ PATCH_PIXELS = 16
 
 
 def skimage_daisy(picture: np.ndarray) -> np.ndarray:
-    """Compute DAISY descriptors with the default rings. The radius of 7 pixels makes each descriptor cover 16
-    pixels."""
+    """Compute DAISY with its default rings and a radius of 7 pixels, which describes 16-pixel patches."""
     return daisy(picture, step=STEP_PIXELS, radius=PATCH_PIXELS // 2 - 1).reshape(-1, 200)
 
 

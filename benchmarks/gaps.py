@@ -49,8 +49,7 @@ def drawn(n: int, d: int, m: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def runs(loss: str, X: np.ndarray, Y: np.ndarray, penalty: float) -> Iterator[tuple[str, float, Run]]:
-    """Yield for each run the learner's name, its tolerance or number of iterations, and a function that fits and
-    returns W."""
+    """Yield for each run the learner's name, its tolerance or number of iterations, and a function that fits W."""
     squared = loss == "squared"
     make: Any = JointSparseRegressor if squared else JointSparseClassifier
     setting = {"penalty": penalty, "fit_intercept": False} | ({} if squared else {"labels": "signed"})

@@ -24,8 +24,7 @@ SPREADS = {"0": (0.0,), "0.2": (0.2,), "0.5": (0.5,), "0.05, 0.2 or 0.35": (0.05
 
 
 def cell(n_runs: int, positives: int, expected: float, spreads: tuple[float, ...], draws: int) -> tuple[float, float]:
-    """Return the fraction of intervals that contain the true AUC, and their mean width. There are 2 * positives
-    negatives."""
+    """Return the fraction of intervals that contain the true AUC, and the mean width of the intervals."""
     rng = np.random.default_rng(0)
     spread = rng.choice(spreads, size=draws)
     moved = special.ndtri(expected) * np.sqrt(2 + spread**2) + spread * rng.normal(size=(n_runs, draws))

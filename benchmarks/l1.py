@@ -48,8 +48,7 @@ def peers(v: np.ndarray, z: float) -> dict[str, Task]:
 
 
 def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row per size, distribution and radius: the limit in microseconds, and all other times relative to the
-    limit."""
+    """Yield a row per size, distribution and radius: the limit in microseconds and other times relative to it."""
     for n in sizes:
         for entries in distributions:
             double = ENTRIES[entries](np.random.default_rng(0), n)

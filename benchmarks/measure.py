@@ -34,8 +34,7 @@ Task = Callable[[], object]
 
 
 def options(about: str | None, quick: str) -> argparse.Namespace:
-    """Parse a benchmark's options, and create the folder `out` for tables and figures. quick: the help text of
-    --quick."""
+    """Parse a benchmark's options, and create the folder `out` for its results. quick: help text of --quick."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")

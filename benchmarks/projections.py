@@ -53,8 +53,7 @@ SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # relative to the radius
 
 
 def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
-    """Return a task that projects a matrix which changes a little with every call, back and forth between a few
-    states."""
+    """Return a task that projects a matrix which changes a little from call to call, back and forth."""
     path = [A + A.dtype.type(SHIFT * t) * step for t in range(4)]
     turns, out = itertools.cycle([0, 1, 2, 3, 2, 1]), np.empty_like(A)
     return lambda: l1inf.project(path[next(turns)], radius, out=out, warm=warm)
@@ -114,7 +113,7 @@ def spams_tasks(A: np.ndarray, radius: float) -> dict[str, Task]:
 
 
 def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: int) -> Iterator[dict[str, object]]:
-    """Yield two rows per matrix and radius, for float64 and float32, both measured in the same rounds."""
+    """Yield two rows for a kind of matrix, one in float64 and one in float32, both measured in the same rounds."""
     rng = np.random.default_rng(0)
     draw = [ENTRIES[entries](rng, shape) for _ in range(2)]
     cpu: dict[str, Task] = {}
@@ -226,8 +225,7 @@ def slopes(grown: pd.DataFrame) -> dict[str, float]:
 
 
 def sparse_matrix_rows(n_features: int, rounds: int) -> Iterator[dict[str, object]]:
-    """Time projections of matrices with 40 columns and many zero rows. A zero row should cost only its reading and
-    writing."""
+    """Time matrices with 40 columns and many zero rows. A zero row should cost only the time to read and write it."""
     beyond = None
     for fraction in (1.0, 0.3, 0.1, 0.03, 0.01):
         rng = np.random.default_rng(0)

@@ -22,8 +22,7 @@ WITH_NORM = ("train_path", "fit_final")  # rules whose jobs have different needs
 
 
 def rows(folder):
-    """Yield a row for each job in a run: the megabytes that it read, its peak memory in megabytes, and its time in
-    seconds."""
+    """Yield a row for each job in a run: megabytes read, peak memory in megabytes, and time in seconds."""
     os.chdir(folder)
     for rule, rule_jobs in jobs(BASE, folder).items():
         for job in rule_jobs:

@@ -54,8 +54,7 @@ def interpreted() -> Any:
 
 
 def visits(n: int, touched: int) -> float:
-    """Return the number of heap rows read by an update of `touched` coordinates, if all n coordinates are non-zero
-    before."""
+    """Return the number of heap rows that an update of `touched` out of n non-zero coordinates reads."""
     rng = np.random.default_rng(0)
     point = rng.normal(size=n)
     ball = l1_sparse.SparseL1Ball(n, l1.norm(point), point)

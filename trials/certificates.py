@@ -42,7 +42,8 @@ OPTIMUM_TOLERANCE = 2e-4  # for errors of the interior-point method, and of the 
 
 
 def exact_norm(name: str, W: np.ndarray, s: np.ndarray) -> Decimal:
-    """Return the norm of W by its definition; the largest for norms per task."""
+    """Return the norm of W according to its definition. For norms that act on each task separately, return the largest
+    norm."""
     exact = [[Decimal(float(abs(w))) for w in row] for row in W]
     weights = [Decimal(float(a)) for a in s]
     if name in ("l1", "l2"):
@@ -55,7 +56,7 @@ def exact_norm(name: str, W: np.ndarray, s: np.ndarray) -> Decimal:
 
 
 def pose(rng: np.random.Generator, loss: str, dtype: Any) -> Problem:
-    """Draw a small problem of three tasks."""
+    """Draw a small random problem with three tasks."""
     n, d, m = int(rng.integers(15, 40)), int(rng.integers(3, 9)), 3
     X = rng.normal(size=(n, d)).astype(dtype)
     targets = X @ rng.normal(size=(d, m)) + 0.5 * rng.normal(size=(n, m))
@@ -79,7 +80,8 @@ def best_objective(problem: Problem, loss: str, W: np.ndarray) -> float:
 def independent(
     problem: Problem, loss: str, name: str, radius: float, s: np.ndarray | None, positive: bool
 ) -> tuple[float, float]:
-    """Return the optimum for the features that matter, and the objective of its solution in the ball, or NaN."""
+    """Return the optimum over the features that matter, and the objective of its solution scaled into the ball; or
+    NaN."""
     weights = np.ones(problem.n_features) if s is None else s
     matters = np.flatnonzero(weights < NO_ROOM)
     if not len(matters):
@@ -98,7 +100,7 @@ def independent(
 
 
 def faults(fit: Fit, name: str, radius: float, s: np.ndarray | None, expected: float, feasible: float) -> Iterator[str]:
-    """Yield what is wrong with a fit."""
+    """Yield a line for each property that a fit or its certificate violates."""
     W = fit.W[0]
     weights = np.ones(len(W)) if s is None else s
     norm, excess = exact_norm(name, W, weights), MOST_EXCESS[W.dtype]

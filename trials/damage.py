@@ -41,7 +41,7 @@ class Run(NamedTuple):
 
 
 def run(job: Any, scripts: Path) -> str:
-    """Run a job's script on the files under results/, and return its message."""
+    """Run a job's script on the files under results/, and return its error message."""
     shutil.rmtree("out", ignore_errors=True)
     for file in job.output:
         Path("out", file).parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ def outcome(said: str, path: Path) -> str:
 
 
 def damage(job: Any, scripts: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[Run]:
-    """Damage each input of a job in turn, and run the job."""
+    """Damage each input file of a job in turn, run the job each time, and yield the outcome."""
     said = run(job, scripts)
     assert not said, (job.rule.name, said)
     paths = [Path(file) for file in job.input if Path(file).is_file()]

@@ -141,7 +141,8 @@ def milliseconds(library: Any, function: Callable, argument: Callable[[], Any]) 
 
 
 def measured(library: Any, batch: tuple[int, ...], n_rows: int, n_columns: int, dtype: str) -> Iterator[Row]:
-    """A row for each radius: times, and how far the projection is from the one in float64."""
+    """Yield a row for each radius, with times and the difference between the projection and the projection in
+    float64."""
     W = np.random.default_rng(0).standard_normal((*batch, n_rows, n_columns), np.float32).astype(dtype)
     on_device, V = library.array(W), library.array(np.ones_like(W))
     norms = l1inf.norm(W.astype(float))

@@ -2,11 +2,11 @@
 
     python trials/faults.py --kills 30 --seed 1
 
-The miniature workflow runs once undisturbed, and then repeatedly with faults. Each fault is followed by the commands
-that the README recommends after an interrupted run. At any time, every file under its final name must be identical to
-the file of the undisturbed run; for measured seconds, only the shape is compared. At the end, all files must exist, and
-no job must be left to do. Prints what was done, and exits with 1 if a result was lost. A kill takes half a minute on
-two cores.
+The miniature workflow runs once undisturbed, and then repeatedly with faults. After each fault come the commands that
+the README recommends after an interrupted run. At any time, every file under its final name must be identical to the
+file of the undisturbed run, except that of timings only the format is compared. At the end, all files must exist, and
+no job may be left to do. Prints what was done, and exits with 1 if a result was lost. A kill takes half a minute on two
+cores.
 """
 
 import argparse
@@ -60,7 +60,7 @@ HANGING_SECONDS = 900
 
 
 class Lost(Exception):
-    """Raised if a fault has cost a result, or was not reported."""
+    """Raised if a result was lost through a fault, or if the fault was not reported."""
 
 
 def demand(holds: object, message: str) -> None:
@@ -82,7 +82,7 @@ class Interrupted(Project):
         return super().environment() | {"NUMBA_CACHE_DIR": str(self.numba)}
 
     def begin(self) -> psutil.Popen:
-        """Start a run with its own process group, as a terminal does."""
+        """Start a run in a process group of its own, as a terminal does."""
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # ignored in the background of a shell, and by children
             signal.signal(signal.SIGINT, signal.default_int_handler)
         with self.log.open("w") as log:
@@ -103,7 +103,7 @@ class Interrupted(Project):
         return said
 
     def expect(self, run: psutil.Popen, reason: str = "") -> None:
-        """Wait for a run, and check that it succeeds, or that it fails with a message that matches the reason."""
+        """Wait until a run ends, and check that it succeeds, or that it fails with a message that matches `reason`."""
         said = self.end(run)
         as_expected = run.returncode and re.search(reason, said) if reason else run.returncode == 0
         demand(as_expected, f"exit status {run.returncode}, expected {reason or 'success'}: {said[-3000:]}")
@@ -119,7 +119,7 @@ class Interrupted(Project):
             demand(done.returncode == 0, f"cannot be unlocked: {done.stdout}{done.stderr}")
 
     def finish(self) -> None:
-        """Run to the end. Then every result must exist and be right, and no job must be left to do."""
+        """Run to the end. Every result must then exist and be right, and no job may be left to do."""
         self.unlock()
         self.go_on()
         self.check()
@@ -140,7 +140,7 @@ class Interrupted(Project):
             shutil.rmtree(self.root / name, ignore_errors=True)
 
     def files(self) -> dict[str, str]:
-        """Return every result under its final name with its checksum; of measured seconds, only what all runs share."""
+        """Return a checksum for every result under its final name. For files with timings, the timings are left out."""
         results = self.root / "results"
         found = {}
         for path in sorted(results.rglob("*")):
@@ -164,7 +164,7 @@ class Interrupted(Project):
 
 
 def jobs(run: psutil.Popen, rule: str = "") -> list[psutil.Process]:
-    """Return the processes of the scripts that a run has started, or nothing if one of them ends meanwhile."""
+    """Return the processes in which a run executes scripts, or an empty list if one of them ends during the search."""
     script = re.compile(rf"\S+ \S*\.snakemake/scripts/\S*\.{rule or '.*'}\.py")
     with suppress(psutil.NoSuchProcess):
         return [process for process in run.children(recursive=True) if script.fullmatch(" ".join(process.cmdline()))]
@@ -205,7 +205,7 @@ def disturb(project: Interrupted, fault: str, rng: np.random.Generator, patience
 
 
 def kills(project: Interrupted, faults: Iterable[str], rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Run once from start to end, with as many of these faults on the way as there is time for."""
+    """Run once from start to end, and cause as many of the faults as possible before the run ends."""
     project.clean()
     for fault in faults:
         if not disturb(project, fault, rng, patience):
@@ -217,7 +217,7 @@ def kills(project: Interrupted, faults: Iterable[str], rng: np.random.Generator,
 
 
 def read_only_folder(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Make a half-filled results folder read-only."""
+    """Make the results folder of a half-finished run read-only."""
     project.clean()
     disturb(project, "Ctrl-C", rng, patience)
     project.unlock()
@@ -268,7 +268,7 @@ def second_run(project: Interrupted, rng: np.random.Generator, patience: float) 
 
 
 def full_disk(project: Interrupted) -> Iterator[str]:
-    """Run on a disk with room for a third of what a run writes, then for two thirds, then for everything."""
+    """Run on a disk that has room for a third of the output of a run, then for two thirds, then for all of it."""
     disk = project.root.parent
     needed = sum(path.lstat().st_blocks for name in MADE for path in (project.root / name).rglob("*")) * 512
     size = sum(path.lstat().st_blocks for path in project.root.rglob("*")) * 512

@@ -1,11 +1,11 @@
-"""Create folders of data as users have them, for which the right answer is known, and check what `init` makes of them.
+"""Create folders of data like those of users, with known content, and check whether `init` reads them correctly.
 
 python trials/folders.py [--cases 500] [--seed 1]
 
-Each folder is of one kind (pictures in classes, captions, tables, libsvm) with a few oddities: hidden copies, file
-names in the other Unicode normalisation, names of splits and parts, drafts, columns of all kinds, other encodings. The
-data that are read must be the data that were created, or there must be an error of one sentence. Exits with 1 if
-anything is read differently, or another error is raised.
+Each folder is of one kind (pictures in class folders, pictures with captions, tables, libsvm) and has a few oddities:
+hidden copies, file names in another Unicode normalisation, file names with splits and part numbers, drafts, columns of
+all kinds, unusual encodings. The data that are read must be the data that were created, or there must be an error
+message of one sentence. Exits with 1 if anything is read differently, or if any other error is raised.
 """
 
 import argparse
@@ -40,8 +40,9 @@ SAME, SENTENCE, OTHER, ERROR = OUTCOMES = ("as made", "one sentence", "otherwise
 class Case:
     """A folder under construction, and the data that should be read from it.
 
-    labels: the known labels of each image or row. unknown: the unknown labels. X: rows of features. splits: the splits
-    of the images or rows that the folder assigns. done: the oddities, for the report.
+    labels: the known labels of each image or row. unknown: the unknown labels of each image or row. X: the rows of
+    features. splits: the split of each image or row, if the folder assigns one. done: the oddities in the folder, for
+    the report.
     """
 
     def __init__(self, root: Path, rng: np.random.Generator) -> None:
@@ -70,7 +71,7 @@ class Case:
         Image.fromarray(np.random.default_rng(seed).integers(0, 255, (20, 24, 3), dtype=np.uint8)).save(path)
 
     def clutter(self, some: str) -> None:
-        """Add hidden files and files of operating systems to the folder, among them copies of a data file."""
+        """Add hidden files, and files that operating systems create, to the folder. Some are copies of a data file."""
         for place in (".ipynb_checkpoints", "__MACOSX", "@eaDir", "#recycle", ".Trash-1000", "lost+found"):
             if self.chance(0.25, f"{place}/"):
                 stem, dot, end = Path(some).name.rpartition(".")
@@ -88,7 +89,7 @@ def in_form(case: Case, name: str) -> str:
 
 
 def classes(case: Case) -> None:
-    """Create pictures in one folder per class."""
+    """Create pictures in class folders, one folder per class."""
     below = case.one_of("", "images/", "data/")
     names = [in_form(case, name) for name in case.one_of(WORDS, ("Café", "Bär", "Meer"))]
     parts = ("",)
@@ -310,7 +311,7 @@ def tables(case: Case) -> None:
 
 
 def libsvm(case: Case) -> None:
-    """Create samples in the format of LIBSVM, in one file or by split."""
+    """Create samples in LIBSVM format, in one file or in a file per split."""
     X = np.round(case.rng.normal(size=(60, 4)), 3).astype(np.float32)
     k = X[:, :3].argmax(axis=1)
     lines = [f"{k[i]} " + " ".join(f"{j + 1}:{X[i, j]:g}" for j in range(4)) + "\n" for i in range(60)]
@@ -368,7 +369,7 @@ def differences(case: Case, entry: dict[str, Any]) -> Iterator[str]:
 
 
 def run(kind: str, seed: int) -> tuple[str, str]:
-    """Create a folder and read it. Return the outcome, and a line that describes it."""
+    """Create a folder and read it. Return the outcome, and a line that describes the case."""
     with tempfile.TemporaryDirectory() as place:
         case = Case(Path(place) / "data", np.random.default_rng(seed))
         case.root.mkdir()

@@ -61,7 +61,7 @@ SCHEMA = BASE / "workflow" / "config.schema.yaml"
 
 
 class Bad(Exception):
-    """Raised if the simple reader refuses the input."""
+    """Raised if a simple reader refuses its input."""
 
 
 def require(holds: bool, objection: str) -> None:
@@ -78,9 +78,9 @@ def often(rng: np.random.Generator, share: float = 0.5) -> bool:
 
 
 class Case(NamedTuple):
-    """An input and its bytes, the code under test, its contents, and a comparison that raises Bad if they differ.
+    """A test case: an input file, how to read it with the pipeline, and what the result must be.
 
-    expect: raises Bad if the input must be refused.
+    expect: returns the expected result, and raises Bad if the input must be refused.
     """
 
     data: bytes
@@ -148,7 +148,7 @@ def mutated_table(text: str, rng: np.random.Generator) -> bytes:
 
 
 def second_csv(data: bytes) -> list[list[str]]:
-    """Return the rows of a UTF-8 table as lists of fields. An empty line is an empty row."""
+    """Return the rows of a UTF-8 table as lists of fields. An empty line gives an empty list."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
@@ -458,7 +458,7 @@ def _entry(block: Any) -> bool:
 
 
 def second_settings(config: Any) -> None:
-    """Raise Bad unless a config is a valid variant of SETTINGS."""
+    """Raise Bad unless the parsed config is a valid variant of SETTINGS."""
     features = {
         "longest_side": whole(1, PIXELS),
         "extractor": of("dense_sift"),
@@ -597,7 +597,7 @@ def settings_case(place: Path, rng: np.random.Generator) -> Case:
 
 
 def unpacked(new: Callable[[], Any], data: bytes) -> bytes:
-    """Return the unpacked bytes of streams. Unlike in `bz2.decompress`, bytes after the streams are an error."""
+    """Return the decompressed bytes of bz2 streams. Unlike `bz2.decompress`, refuse bytes after the last stream."""
     out = b""
     while data:
         unpacker = new()
@@ -728,13 +728,13 @@ def kind_of(number: int) -> str:
 
 
 def made(number: int, seed: int, place: Path) -> Case:
-    """Return a case, whose files are in a folder of their own."""
+    """Return a random case, whose files are in a folder of their own."""
     (place / str(number)).mkdir()
     return KINDS[kind_of(number)](place / str(number), np.random.default_rng([seed, number]))
 
 
 def judge_batch(numbers: list[int], seed: int, place: Path, parent: Connection) -> None:
-    """Send the number of each case and how it ends and why. Before a case runs, send its number without an ending."""
+    """Send the number of each case, how it ends, and why. Before a case runs, send its number alone."""
     at = numbers[0]
 
     try:

@@ -2,12 +2,13 @@
 
     python trials/models.py --cases 300 --seed 1
 
-Models of `tests/models`, and a model of a table that is made here, are changed and saved as by somebody who knows how
-`save` works: with correct digests. Every case ends in one of these ways:
+The models in `tests/models`, and a model of a table that is trained here, are changed and saved with correct digests,
+as by somebody who knows how `save` works. Every case ends in one of these ways:
 
-- refused: with an error of one sentence.
+- refused: with an error message of one sentence.
 - right: the answers are the same as without the change.
-- another: the change makes it a different model, such as a model of other words, so no answer is known to be wrong.
+- another: the change turns it into a different model, such as a model of other words, so that the right answers are not
+  known.
 - wrong answer, traceback, not one sentence, control characters (on the terminal), read outside (of the folders that the
   user has named), too much memory (more than 1 GB), slow (more than two minutes).
 
@@ -84,7 +85,7 @@ def packed(entries: dict[str, bytes], **origin: Any) -> bytes:
 
 
 def of_table() -> Any:
-    """Return a model of a table, as a run saves it."""
+    """Return a model that was trained on a table, in the form in which a run saves it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5)).astype(np.float32)
     labels = X[:, :2] + 0.3 * rng.normal(size=(60, 2)) > 0
@@ -133,7 +134,7 @@ def one_of(things: Any, rng: np.random.Generator) -> Any:
 
 
 def of_array(array: np.ndarray, rng: np.random.Generator) -> Any:
-    """Return an array with a fault: entries, types or shapes that no valid array has."""
+    """Return a copy of an array with a fault: with entries, a type or a shape that the valid array cannot have."""
     flat, at = array.copy().reshape(-1), int(rng.integers(max(array.size, 1)))
     if flat.dtype == object or not flat.size or flat.dtype.kind not in "fiub" or rng.random() < 0.4:
         shapes = (
@@ -247,7 +248,7 @@ PARTS = None, 1, "x", [], {}, [1], "NaN", "[" * 5000, HOSTILE
 
 
 def changed_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Change a part of the tree of types."""
+    """Change a part of the tree in the file that describes the types of all objects."""
     entries = files._dumped(model)
     tree = json.loads(entries[files.TREE])
     nodes, waiting = [], [tree]
@@ -324,7 +325,8 @@ def bomb_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], st
 
 
 def large(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Return a valid model that is nearly as large as a file may be: its basis, tree, known pictures or weights."""
+    """Return a valid model that is nearly as large as a file may be, because its basis, tree, known pictures or weights
+    are."""
     sizes = {"basis": (11_000, 4_200, 9, 50), "tree": (290_000, 10, 9, 50), "known": (90, 10, 400, 90_000)}
     what, (n_words, rank, n_tasks, n_known) = one_of([*(sizes | {"weights": (90, 1_000, 40_000, 9)}).items()], rng)
     words, basis, classifier = (part for _, part in model.steps[1:])
@@ -462,7 +464,8 @@ def is_control(sign: str) -> bool:
 
 
 def run(arguments: list[str], place: Path) -> tuple[Any, str, str]:
-    """Run a command. Return its status or traceback, and its output."""
+    """Run a `jointsparse` command. Return its exit status or traceback, what it wrote to stdout, and what it wrote to
+    stderr."""
     said = [place / "stdout", place / "stderr"]
     kept = [os.dup(stream) for stream in (1, 2)]
     opened = [os.open(file, os.O_CREAT | os.O_TRUNC | os.O_WRONLY) for file in said]
@@ -536,7 +539,7 @@ def _judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str
 
 
 def alone(work: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
-    """Run a function in a process of its own. Return its result and the process's status, None if it was killed."""
+    """Run a function in a process of its own. Return its result and the exit status, which is None after a kill."""
     ours, theirs = FORK.Pipe(duplex=False)
     child = FORK.Process(target=lambda: theirs.send(work(*arguments)))
     child.start()
@@ -565,7 +568,8 @@ def run_case(number: int, seed: int, expected: dict[str, pd.DataFrame]) -> tuple
 
 
 def used(path: Path, case: Case) -> tuple[str, str]:
-    """Return how a case ends whose model is not from a run, and which is loaded in Python and used."""
+    """Judge a model that does not come from a run, by loading and using it in Python. Return how the case ends, and
+    why."""
     try:
         with warnings.catch_warnings(action="ignore"):
             model = load(path)

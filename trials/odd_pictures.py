@@ -1,10 +1,10 @@
-"""Write the small pictures that tests/test_pictures.py reads: unusual pictures, some of which the trials have found.
+"""Write the small, unusual pictures that tests/test_pictures.py reads, some of which come from failed trials.
 
     python trials/odd_pictures.py tests/pictures
 
-There is a folder for each image that the pictures show, and `listed` for pictures that are not used. The pictures were
-written once and are kept in git, because other versions of Pillow write other bytes. `camera.heic` comes from a rotated
-camera, because nothing here can write HEIC.
+There is one folder for each image that the pictures show, and a folder `listed` for pictures that must be left out. The
+pictures were written once and are kept in git, because other versions of Pillow write other bytes. `camera.heic` was
+taken with a rotated camera, because no library here can write HEIC.
 """
 
 import argparse

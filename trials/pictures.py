@@ -73,14 +73,14 @@ def saved(picture: Image.Image, kind: str, **options: Any) -> bytes:
 
 
 def exif(rng: Rng) -> bytes:
-    """Return EXIF data, usually with an orientation."""
+    """Return random EXIF data, usually with an orientation."""
     block, turn = Image.Exif(), int(rng.integers(0, 9))
     block[0x0112 if turn else 0x010F] = turn or "maker"
     return block.tobytes()
 
 
 def xmp(rng: Rng) -> bytes:
-    """Return XMP data with an orientation, which Pillow alone would follow."""
+    """Return XMP data with an orientation, which only Pillow among the readers would apply."""
     return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><r tiff:Orientation="{rng.integers(2, 9)}"/></x:xmpmeta>'.encode()
 
 
@@ -188,7 +188,7 @@ def webp(rng: Rng) -> bytes:
 
 
 def avif(rng: Rng) -> bytes:
-    """Return an AVIF, half of the time with a box for the part of it to show."""
+    """Return an AVIF file, which half of the time crops the picture with a `clap` box."""
     data = bytearray(saved(drawn(rng, "RGB"), "AVIF", quality=90, **notes(rng)))
     begin = data.index(b"mdat") + 4
     pixels = data.find(struct.pack(">I", begin))
@@ -309,7 +309,8 @@ def made(number: int, seed: int) -> tuple[str, bytes, np.ndarray | None]:
 
 
 def by_opencv(data: bytes) -> np.ndarray | None:
-    """Return colours on white, or None for transparent pictures and AVIF with orientation, which OpenCV ignores."""
+    """Return the colours on white, or None where OpenCV is no judge: it ignores transparency and the orientation of
+    AVIF."""
     if b"ftypavif" in data[:32] and (b"irot" in data or b"imir" in data):
         return None
     coded = np.frombuffer(data, np.uint8)

@@ -53,7 +53,8 @@ def theta_of(tops: Numbers, slopes: Numbers, total: Decimal) -> Decimal:
 
 
 def shrunk(v: Numbers, s: Numbers, radius: Decimal) -> Numbers:
-    """Project magnitudes onto the l1 ball with weights s, for a radius between 0 and their norm."""
+    """Project non-negative values onto the l1 ball with weights s, for a radius between 0 and the norm of the
+    values."""
     theta = theta_of([x / a for x, a in zip(v, s, strict=True)], [a * a for a in s], radius)
     return [max(x - theta * a, Decimal(0)) for x, a in zip(v, s, strict=True)]
 
@@ -72,7 +73,7 @@ def level(row: Numbers, theta: Decimal) -> tuple[Decimal, int]:
 
 
 def clipped(rows: list[Numbers], s: Numbers, radius: Decimal) -> Numbers:
-    """Return the levels of the l1,inf projection, by Newton's method on theta."""
+    """Return the levels at which the l1,inf projection clips the rows, by Newton's method on theta."""
     falling, theta, sets = [sorted(row, reverse=True) for row in rows], Decimal(0), list[int]()
     while True:
         levels = [level(row, a * theta) for row, a in zip(falling, s, strict=True)]
@@ -92,7 +93,8 @@ def length(row: Numbers) -> Decimal:
 
 
 def norm_of(name: str, rows: list[Numbers], s: Numbers) -> Decimal:
-    """Return the norm of rows that share a ball. For norms per task, a row is a single entry."""
+    """Return the norm of the rows that share a ball. For norms that act on each task separately, a row is a single
+    entry."""
     if name == "l2":
         return length(flat(rows))
     size = {"l12": length}.get(name, lambda row: max(row, default=Decimal(0)))
@@ -100,7 +102,7 @@ def norm_of(name: str, rows: list[Numbers], s: Numbers) -> Decimal:
 
 
 def project_rows(name: str, rows: list[Numbers], s: Numbers, radius: Decimal) -> list[Numbers]:
-    """Return the exact projection of magnitudes."""
+    """Return the exact projection of non-negative rows."""
     norm = norm_of(name, rows, s)
     if norm <= radius:
         return rows
@@ -119,7 +121,7 @@ def project_rows(name: str, rows: list[Numbers], s: Numbers, radius: Decimal) ->
 
 
 def entries(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Draw a matrix of one of many kinds, with entries of about 1."""
+    """Draw a matrix of one of many kinds, with entries of the order of 1."""
     normal = rng.normal(size=shape)
     kinds = {
         "normal": normal,
@@ -189,7 +191,8 @@ def draw(rng: np.random.Generator, name: str) -> Draw:
 
 
 def parts_of(name: str, W: np.ndarray, options: dict[str, Any]) -> list[tuple[list[Numbers], Numbers, list[Any]]]:
-    """Return the rows that share a ball, their weights, and the places of their entries in W: one part, or by task."""
+    """Return for each ball the rows in it, their weights, and the places of their entries in W. There is one ball, or
+    one per task."""
     exact = [[Decimal(float(abs(x))) if x > 0 or "positive" not in options else Decimal(0) for x in row] for row in W]
     if NORMS[name].PER_TASK:
         places = [[[(i, l)] for i in range(len(W))] for l in range(W.shape[1])]
@@ -206,7 +209,7 @@ def parts_of(name: str, W: np.ndarray, options: dict[str, Any]) -> list[tuple[li
 
 
 def faults(name: str, case: Draw) -> Iterator[str]:
-    """Yield what is wrong with a projection."""
+    """Yield a line for each property that a projection violates."""
     W, radius, options = case
     B = NORMS[name].project(W, radius, **options)
     dtype = np.dtype(W.dtype).newbyteorder("=")

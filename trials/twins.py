@@ -42,7 +42,7 @@ def _line(line: bytes) -> tuple[set[str], dict[int, float]] | None:
 
 
 def read_libsvm(content: bytes) -> Any:
-    """Return labels, X and line numbers of the samples, or the number of the first wrong line."""
+    """Return the labels, X and the line numbers of the samples, or only the number of the first invalid line."""
     rows: dict[int, tuple[set[str], dict[int, float]]] = {}
     for number, line in enumerate(content.split(b"\n"), start=1):
         try:
