@@ -1,4 +1,4 @@
-"""Certificates for fits: the objective, a lower bound of the optimum, and the duality gap between the two.
+"""Certificates for fits: the objective, a lower bound of the optimum, and the gap between the objective and the bound.
 
 Source: Fenchel's duality; see docs/training.md.
 """
@@ -23,8 +23,8 @@ def lower_bound(
 
     With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. In the penalised form it is sum dual_value,
     after the dual variables are scaled down until ||V||_dual <= penalty. With intercepts, the dual variables of each
-    task must sum to 0, so the larger of their positive and negative parts is scaled down first. Source: Fenchel's
-    duality; see docs/training.md.
+    task must sum to 0, so the positive or the negative ones, whichever sum to more, are scaled down first. Source:
+    Fenchel's duality; see docs/training.md.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def lower_bound(
 def bound_from(
     problem: Problem, loss: ModuleType, regularisers: Sequence[Regulariser], dual: np.ndarray, V: np.ndarray
 ) -> np.ndarray:
-    """Compute `lower_bound` from balanced dual variables and V = X^T dual, which the caller has already computed.
+    """Compute the lower bound as `lower_bound` does, from V = X^T dual, which the caller has already computed.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def bound_from(
 
 
 def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
-    """Scale the positive or the negative dual variables of each task down so that they sum to 0."""
+    """Scale down the positive or the negative dual variables of each task so that the task's dual variables sum to 0."""
     up, down = problem.per_task(np.maximum(dual, 0), float), -problem.per_task(np.minimum(dual, 0), float)
     even, tiny = np.minimum(up, down), np.finfo(float).tiny
     shrink_up, shrink_down = even / np.maximum(up, tiny), even / np.maximum(down, tiny)
@@ -134,15 +134,15 @@ def objective_of(
 
 
 def intercepts_of_samples(problem: Problem, b: np.ndarray) -> np.ndarray:
-    """Return the margins for W = 0 and intercepts b (n_tasks,), in the shape of the problem's y."""
+    """Return the margins of all samples for W = 0 and intercepts b (n_tasks,), in the shape of the problem's y."""
     return np.vstack([np.broadcast_to(b[part.tasks], part.y.shape) for part in problem.parts])
 
 
 def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
     """Return the intercepts (n_tasks,) that minimise the losses for W = 0, or zeros if the problem has no intercepts.
 
-    For the squared loss they are means, and for other losses they are found by bisection. If the optimum is at a kink
-    of the loss, the result is next to the kink, on the side of 0.
+    For the squared loss they are the weighted means of the labels; for other losses they are found by bisection. If an
+    optimal intercept is at a kink of the loss, the result lies close to the kink, between 0 and the kink.
     """
     b = np.zeros(problem.n_tasks)
     if not problem.intercept:
@@ -172,10 +172,10 @@ def solve_at_zero(problem: Problem, loss: ModuleType) -> tuple[np.ndarray, float
 
 
 def relative_gap(objective: Any, bound: Any, at_zero: float) -> Any:
-    """Return objective - bound, divided by the smaller of objective and at_zero - bound.
+    """Return `objective` - `bound`, divided by the smaller of `objective` and `at_zero` - `bound`.
 
-    at_zero is the objective at W = 0. The divisor is at least a thousandth of at_zero. With this definition, the gap of
-    W = 0 is 0 if W = 0 is optimal, and large if it is not.
+    `at_zero` is the objective at W = 0. The divisor is at least a thousandth of `at_zero`. With this definition, the
+    gap of W = 0 is 0 if W = 0 is optimal, and large if it is not.
     """
     size = np.maximum(np.minimum(objective, at_zero - bound), 1e-3 * at_zero)
     return np.maximum(objective - bound, 0.0) / np.maximum(size, np.finfo(float).tiny)

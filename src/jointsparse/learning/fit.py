@@ -11,10 +11,13 @@ Watch = Callable[[int, float, float], object]  # see `learning.solvers`
 
 
 class Trace(list[tuple[int, Any, Any]]):
-    """A list of (iterate, pairs, objectives), which needs less memory than an array with room for all iterations."""
+    """Objectives recorded so far, as a list of tuples (iterate, indices of pairs, their objectives).
+
+    Many iterates have no objective, so the list needs less memory than an array with an entry for every iterate.
+    """
 
     def until(self, t: int, n_pairs: int) -> np.ndarray:
-        """Return the objectives up to iterate t, (n_pairs, t + 1), with NaN where no objective was recorded."""
+        """Return the objectives of iterates 0 to t, (n_pairs, t + 1). Objectives that were not recorded are NaN."""
         objective = np.full((n_pairs, t + 1), np.nan)
         for at, pairs, value in self:
             objective[pairs, at] = value
@@ -22,7 +25,7 @@ class Trace(list[tuple[int, Any, Any]]):
 
 
 class Best:
-    """Record of the best iterate of each pair (eta0, radius), and of the objectives of all iterates.
+    """A record of the best iterate of each pair (eta0, radius), and of the objectives of the iterates.
 
     Choice: the papers do not say which iterate is kept. As usual, it is the iterate with the smallest objective.
     """
@@ -33,7 +36,7 @@ class Best:
         self.objective, self.smallest = objective, np.full(n_pairs, np.inf)
 
     def take(self, t: int, pairs: np.ndarray, value: np.ndarray, W: np.ndarray, b: np.ndarray) -> None:
-        """Record the objectives of some pairs at iterate t, and keep the iterates that are better than before.
+        """Record the objectives of some pairs at iterate t, and keep the iterates that are better than the best so far.
 
         Parameters
         ----------
@@ -54,14 +57,14 @@ class Best:
 
 
 class Fit(NamedTuple):
-    """Result of training for each pair (eta0, radius).
+    """The result of training, with an entry for each pair (eta0, radius).
 
     W : array (n_pairs, n_features, n_tasks)
         Weights of the iterate with the smallest objective.
     b : array (n_pairs, n_tasks)
         Intercepts of the same iterate.
     objective : array (n_pairs, n_iter + 1)
-        Objective at every iterate, from margins in the precision of X. NaN where it was not computed.
+        Objective at every iterate, computed from margins in the precision of X. NaN where it was not computed.
     value : array (n_pairs,)
         Objective of W and b in double precision.
     bound : array (n_pairs,)
@@ -74,9 +77,9 @@ class Fit(NamedTuple):
     dual : array (n_samples, n_pairs)
         Dual variables that yield `bound`, in the order of the problem's y.
     omega : array (n_pairs,) or None
-        State for a warm start: the balance of pdhg's two step sizes, or the step size of the accelerated method.
+        State for a warm start: the balance of the two step sizes of `pdhg`, or the step size of `accelerated`.
     rounds : list of lists
-        For each pair, the state after each round. Empty for solvers without rounds.
+        For each pair, a list of the states after each round. The lists are empty for solvers without rounds.
     """
 
     W: np.ndarray
@@ -91,7 +94,7 @@ class Fit(NamedTuple):
     rounds: Sequence[Any] = ()
 
     def of(self, pair: int) -> "Fit":
-        """Return the fit of one pair. If there is only one pair, return its fit for any index."""
+        """Return the part of this fit that belongs to one pair. If there is only one pair, any index returns it."""
         at = slice(None) if len(self.W) == 1 else slice(pair, pair + 1)
         of_pairs = {
             name: getattr(self, name)[at] for name in ("W", "b", "objective", "value", "bound", "gap", "rounds")
@@ -100,7 +103,7 @@ class Fit(NamedTuple):
 
     @staticmethod
     def stack(fits: Sequence["Fit"]) -> "Fit":
-        """Join fits of one pair each into a single fit."""
+        """Combine fits that each have a single pair (eta0, radius) into one fit with all these pairs."""
         n_iter = max(fit.n_iter for fit in fits)
         missing = [((0, 0), (0, n_iter + 1 - fit.objective.shape[1])) for fit in fits]
         objective = [np.pad(fit.objective, gap, constant_values=np.nan) for fit, gap in zip(fits, missing, strict=True)]

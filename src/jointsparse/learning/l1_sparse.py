@@ -4,7 +4,8 @@ Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball f
 ICML 2008, sec. 6.
 
 The paper stores the non-zero entries in a search tree (Fig. 3), as does `pipeline.papers.duchi.operations.Tree`. Here
-they are single-entry rows in the heap of `learning.lazy`, which takes a quarter to a half of the tree's time.
+they are single-entry rows in the heap of `learning.lazy`, which takes between a quarter and a half of the time that the
+tree takes.
 """
 
 import math
@@ -24,10 +25,11 @@ ONE_STEP = np.ones((1, 1))
 
 @njit
 def update(balls, rows, values, sizes, heaps, radius, indices, changes, step):  # type: ignore[no-untyped-def]
-    """Add the changes to the coordinates and project. The returned array of coordinates is usually empty.
+    """Add changes to coordinates, and project the point onto the ball. The returned array of indices is usually empty.
 
     If an entry has become so large that the projection sets all untouched coordinates to zero, the ball is emptied
-    instead, and the touched coordinates are returned. The caller must then project their entries in `values`.
+    instead, and the indices of the touched coordinates are returned. The caller must then project their entries in
+    `values`.
     """
     ball, rows, values, sizes, heap = balls[0], rows[0], values[0], sizes[0], heaps[0]
     touched = add_to_rows(ball, rows, values, heap, np.array([0, indices.size]), indices, changes, step)
@@ -44,7 +46,7 @@ def update(balls, rows, values, sizes, heaps, radius, indices, changes, step):  
 
 @njit
 def empty(ball, rows, heap):  # type: ignore[no-untyped-def]
-    """Set all entries to zero. The cost is amortised over the additions of these entries."""
+    """Set all entries to zero. The time that this takes is amortised over the updates that wrote the entries."""
     for place in range(1, ball.size + 1):
         rows[heap[place]].place = 0
     ball.size, ball.theta, ball.level, ball.slope = 0, 0.0, 0.0, 0.0
@@ -52,7 +54,7 @@ def empty(ball, rows, heap):  # type: ignore[no-untyped-def]
 
 @njit
 def fill(balls, rows, values, sizes, heaps, indices, entries):  # type: ignore[no-untyped-def]
-    """Set coordinates of an empty ball to these entries, which must form a point in the ball."""
+    """Set the coordinates at `indices` to `entries`. The ball must be empty, and the new point must lie inside it."""
     for k in range(indices.size):
         values[0, indices[k], 0] = entries[k]
         put_back(balls[0], rows[0], values[0], sizes[0], heaps[0], indices[k])
@@ -60,7 +62,7 @@ def fill(balls, rows, values, sizes, heaps, indices, entries):  # type: ignore[n
 
 @njit
 def are_fit(indices, values, n):  # type: ignore[no-untyped-def]
-    """Return True if all indices are in 0..n-1 and sum |values| is not too large."""
+    """Return True if all indices are in 0..n-1 and sum |values| is at most LARGEST_SUM."""
     total = 0.0
     for k in range(indices.size):
         total += abs(values[k]) if 0 <= indices[k] < n else math.inf
@@ -70,8 +72,8 @@ def are_fit(indices, values, n):  # type: ignore[no-untyped-def]
 class SparseL1Ball:
     """A point w in the l1 ball, sum_i |w_i| <= radius, with sparse updates w <- project(w + sum_k values_k e_k).
 
-    `add` takes amortised O(k log N) time for k indices and N non-zero coordinates. `norm` and `toarray` take O(n). An
-    object needs 68 bytes of memory for each coordinate that has ever been non-zero. It must not be changed by two
+    `add` takes amortised O(k log N) time for k indices and N non-zero coordinates. `norm` and `toarray` take O(n) time.
+    An object needs 68 bytes of memory for each coordinate that has ever been non-zero. It must not be changed by two
     threads at the same time.
 
     Parameters
@@ -140,7 +142,7 @@ class SparseL1Ball:
         return self.n
 
     def take(self, indices: ArrayLike) -> NDArray[np.float64]:
-        """Return the coordinates (k,) of k indices, in O(k). Raises ValueError unless the indices are in 0..n-1."""
+        """Return the coordinates at k indices, (k,), in O(k) time. Raises ValueError if an index is not in 0..n-1."""
         return self._entries(as_places(indices, self.n))
 
     def toarray(self) -> NDArray[np.float64]:
@@ -157,5 +159,5 @@ class SparseL1Ball:
         return int(self._balls["size"][0])
 
     def norm(self) -> float:
-        """Return sum_i |w_i|."""
+        """Return the l1 norm of the point, sum_i |w_i|."""
         return float(np.abs(self.toarray()).sum())

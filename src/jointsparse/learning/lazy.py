@@ -1,14 +1,14 @@
 """Projected subgradient steps for sparse examples, which touch only the rows of the features that an example contains.
 
 A step changes the rows of W whose features occur in the example. The projection then also removes the mass theta from
-every other row, but these rows need not be touched: projecting a row twice, by theta1 and theta2, equals projecting it
-once by theta1 + theta2, because sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for
+every other row, but these rows need not be touched: removing theta1 from a row and then theta2 is the same as removing
+theta1 + theta2 at once, because sum_j (a_j - mu2)_+ = sum_j (a_j - mu1)_+ + sum_j (min(a_j, mu1) - mu2)_+ for
 mu2 <= mu1.
 
-So a single number, Theta, is the sum of all shifts. Each row stores its entries and the Theta at which they were
-written. The level mu_i(Theta) of row i is linear until it reaches the row's next smaller entry; there the row bends. A
-heap orders the rows by the Theta at which they bend. From the sums of levels and slopes over all rows, Newton's method
-finds the next Theta; on its way it updates the rows that bend before this Theta.
+So a single number, Theta, records the total mass that all steps have removed from a row. Each row stores its entries
+and the Theta at which they were written. The level mu_i(Theta) of row i is linear until it reaches the row's next
+smaller entry; there the row bends. A heap orders the rows by the Theta at which they bend. From the sums of levels and
+slopes over all rows, Newton's method finds the next Theta; on its way it updates the rows that bend before this Theta.
 
 With a single task these are sparse updates in the l1 ball (Duchi et al., sec. 6). The l1 norm therefore uses one ball
 per task.
@@ -64,7 +64,7 @@ def put(rows, heap, place, i):  # type: ignore[no-untyped-def]
 
 @njit
 def lift(rows, heap, place):  # type: ignore[no-untyped-def]
-    """Move the row at `place` towards the root until its parent bends no later."""
+    """Move the row at `place` in the heap towards the root until it no longer bends before its parent does."""
     i = heap[place]
     while place > 1 and rows[i].bend < rows[heap[place // 2]].bend:
         put(rows, heap, place, heap[place // 2])
@@ -74,7 +74,7 @@ def lift(rows, heap, place):  # type: ignore[no-untyped-def]
 
 @njit
 def lower(rows, heap, size, place):  # type: ignore[no-untyped-def]
-    """Move the row at `place` away from the root until no child bends before it."""
+    """Move the row at `place` in the heap away from the root until neither of its children bends before it does."""
     i = heap[place]
     while 2 * place <= size:
         child = 2 * place
@@ -101,15 +101,15 @@ def take_from_heap(ball, rows, heap, i):  # type: ignore[no-untyped-def]
 
 @njit
 def level_of(ball, row):  # type: ignore[no-untyped-def]
-    """Return the level of a row at the present Theta, which may be negative."""
+    """Return the level of a row at the present Theta. The level may be negative."""
     return (row.sum - (ball.theta - row.base)) / row.count
 
 
 @njit
 def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
-    """Bend the row up to the present Theta and add its level and slope to the ball. Return False if it becomes zero.
+    """Do all bends of a row up to the present Theta, and add its level and its slope to the sums of the ball.
 
-    sizes: magnitudes of the row in increasing order.
+    Return False if the row becomes zero; nothing is then added. sizes: magnitudes of the row, in increasing order.
     """
     while row.bend <= ball.theta:
         if row.next == 0.0:
@@ -126,7 +126,7 @@ def bends(ball, row, sizes):  # type: ignore[no-untyped-def]
 
 @njit
 def entries_of(ball, row, a, out):  # type: ignore[no-untyped-def]
-    """Write the present entries of a row to `out` and return its level. a: the entries when the row was written."""
+    """Write the present entries of a row to `out`, and return its level. a: its entries when it was last written."""
     level = max(level_of(ball, row), 0.0) if row.place > 0 else 0.0
     for j in range(a.size):
         out[j] = min(max(a[j], -level), level) if level > 0.0 else 0.0
@@ -164,7 +164,7 @@ def put_back(ball, rows, values, sizes, heap, i):  # type: ignore[no-untyped-def
 
 @njit
 def settle(ball, rows, sizes, heap, radius):  # type: ignore[no-untyped-def]
-    """Project by increasing Theta until the levels add up to the radius."""
+    """Project onto the ball: increase Theta until the levels of the rows add up to at most the radius."""
     # Newton's method. The levels are convex in Theta, so no step overshoots. After each step, the rows that bend before
     # the new Theta are updated.
     while ball.size > 0 and ball.level > radius:
@@ -185,7 +185,7 @@ def settle(ball, rows, sizes, heap, radius):  # type: ignore[no-untyped-def]
 
 @njit
 def restart(ball, rows, heap):  # type: ignore[no-untyped-def]
-    """Reset Theta to 0 and recompute all sums, so that rounding errors do not accumulate."""
+    """Reset Theta to 0 and recompute the sums of the ball, so that rounding errors do not accumulate."""
     level, slope = 0.0, 0.0
     for place in range(1, ball.size + 1):
         row = rows[heap[place]]
@@ -219,7 +219,7 @@ def add_to_rows(ball, rows, values, heap, indptr, indices, data, G):  # type: ig
 
 @njit
 def return_rows(ball, rows, values, sizes, heap, radius, touched):  # type: ignore[no-untyped-def]
-    """Put the touched rows back into the ball, and project."""
+    """Put the touched rows back into the ball, and project all rows onto the ball."""
     for i in touched:
         put_back(ball, rows, values, sizes, heap, i)
     settle(ball, rows, sizes, heap, radius)
@@ -239,7 +239,7 @@ def step(ball, rows, values, sizes, heap, radius, indptr, indices, data, G):  # 
 
 @njit
 def step_all(balls, rows, values, sizes, heaps, radius, indptr, indices, data, G):  # type: ignore[no-untyped-def]
-    """Take the step in every ball. Each ball uses the columns of G that belong to its own tasks."""
+    """Take the same step in every ball. Each ball uses only the columns of G that belong to its tasks."""
     width = values.shape[2]
     for b in range(balls.size):
         part = G[:, b * width : (b + 1) * width]
@@ -269,15 +269,15 @@ class Rows(NamedTuple):
     data: Matrix
 
     def part(self, batch: slice) -> "Rows":
-        """Return the rows of a slice, without a copy."""
+        """Return the rows in a slice, without copying their entries."""
         return Rows(self.indptr[batch.start : batch.stop + 1], self.indices, self.data)
 
     def take(self, chosen: NDArray[np.int64]) -> "Rows":
-        """Copy the chosen rows, ten times faster than SciPy's indexing."""
+        """Return a copy of the chosen rows. This is ten times faster than indexing with SciPy."""
         return Rows(*_take(*self, chosen))
 
     def entries(self) -> Matrix:
-        """Return the stored entries of these rows."""
+        """Return the values of the stored entries of these rows, as a one-dimensional array."""
         return self.data[self.indptr[0] : self.indptr[-1]]
 
 
@@ -294,12 +294,12 @@ def _take(indptr, indices, data, chosen):  # type: ignore[no-untyped-def]
 
 
 def csr(X: Any) -> Rows:
-    """Convert a CSR matrix to Rows."""
+    """Convert a CSR matrix to `Rows`."""
     return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64))
 
 
 class Eager:
-    """W (n_features, n_tasks) as an array. Each step projects all of W."""
+    """The weights W as a dense array, (n_features, n_tasks). Each step projects all of W."""
 
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:
         self.norm, self.radius, self.t = norm, radius, 0
@@ -321,12 +321,12 @@ class Eager:
 
 
 class Lazy:
-    """W in an l1,inf ball or in one l1 ball per task. A step touches only the features of its examples.
+    """Weights W in one l1,inf ball, or in one l1 ball per task. A step touches only the features of its examples.
 
     A step on examples with k non-zeros takes amortised O(k m (log d + log m)) time for d features and m tasks: a row is
     sorted when it is written, and later bends at most once per entry.
 
-    The memory is 16 bytes per weight plus about 50 bytes per row. With l1, a row is a single weight.
+    It takes 16 bytes of memory per weight, and about 50 bytes per row. With the l1 norm, a row is a single weight.
     """
 
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:

@@ -1,4 +1,4 @@
-"""Builders of the compiled loops and the functions of a loss, from its formulas for a single sample and task."""
+"""Functions that build the compiled loops and the functions of a loss from its formulas for one sample and task."""
 
 from collections.abc import Callable
 from typing import Any
@@ -152,7 +152,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
 
 
 def _checked(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-    """Check margins or dual variables F, labels Y and weights c, and return them as arrays."""
+    """Check margins or dual variables F, labels Y and weights c, and return all three as arrays."""
     F = np.asarray(F)
     if F.dtype not in FLOATING:
         raise ValueError(f"F must be float64 or float32, got {F.dtype}")
@@ -160,7 +160,7 @@ def _checked(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None) -> tuple[Floats, N
 
 
 def _fitting(values: ArrayLike, name: str, F: Floats) -> NDArray[Any]:
-    """Return labels or weights as an array, if their shape fits F."""
+    """Return labels or weights as an array. Raises ValueError if their shape does not fit F."""
     array = np.asarray(values)
     fits = F.ndim == array.ndim == 2 and len(array) == len(F) and array.shape[1] in (1, F.shape[1])
     if not fits or array.dtype.kind not in "fi":

@@ -1,4 +1,4 @@
-"""Regularisers of the weights W: a bound on a norm of W, or a norm of W that is added to the losses.
+"""Regularisers of the weights W: a bound on a norm of W, or a multiple of the norm that is added to the losses.
 
 Source: Quattoni et al. (2009), eq. 2, and its penalised form.
 """
@@ -34,20 +34,23 @@ class Regulariser:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Keyword arguments for the norm's functions."""
+        """The weights and groups, if there are any, as keyword arguments for the functions of the norm."""
         given = {"weights": self.weights, "groups": self.groups}
         return {name: array for name, array in given.items() if array is not None}
 
     def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the weights of some features, or None if there are no weights."""
+        """Return the weights of the features in these rows of W, or None if the features have no weights."""
         return None if self.weights is None else self.weights[rows]
 
     def by_feature(self, n_features: int) -> np.ndarray:
-        """Return strength times weight of each feature, (n_features,), or (n_tasks, n_features) if tasks differ."""
+        """Return the strength times the weight of each feature.
+
+        The shape is (n_features,), or (n_tasks, n_features) if each task has a strength of its own.
+        """
         return np.multiply.outer(self.strength, np.ones(n_features) if self.weights is None else self.weights)
 
     def gradient(self, V: np.ndarray) -> np.ndarray:
-        """Return the part of V = X^T dual that enters the lower bound: its positive part if W must be non-negative."""
+        """Return the part of V = X^T dual that enters the lower bound: V, or max(V, 0) if W must be non-negative."""
         return np.maximum(V, 0) if self.positive else V
 
     def project(self, W: np.ndarray) -> None:
@@ -55,31 +58,34 @@ class Regulariser:
         raise NotImplementedError
 
     def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
-        """Take a proximal step of the given size from W (n_features, n_tasks), in place. warm: from `warm_start`."""
+        """Take a proximal step of the given size from W (n_features, n_tasks), in place. warm: see `warm_start`."""
         raise NotImplementedError
 
     def warm_start(self) -> dict[str, Any]:
-        """Return options for `step` that make each step start from the result of the previous step."""
+        """Return keyword arguments with which each call of `step` starts from the result of the previous call."""
         return {}
 
     def cost(self, W: np.ndarray) -> float:
-        """Return the term that is added to the losses."""
+        """Return the term that the regulariser adds to the losses: 0 for a ball, penalty * ||W|| for a penalty."""
         raise NotImplementedError
 
     def allows(self, W: np.ndarray, excess: float) -> bool:
-        """Return True if W satisfies the constraints up to an excess, which is relative to the radius."""
+        """Return True if W satisfies its constraints. The norm may exceed the radius by the fraction `excess` of it."""
         return not (self.positive and (W < 0).any())
 
     def dual_share(self, size: Any) -> Any:
-        """Return the factor that makes dual variables feasible, where size is ||X^T dual||_dual."""
+        """Return the factor by which dual variables must be multiplied to be feasible. size: ||X^T dual||_dual."""
         raise NotImplementedError
 
     def dual_cost(self, size: Any) -> float:
-        """Return the term that is subtracted from the lower bound, where size is ||X^T dual||_dual."""
+        """Return the term that the regulariser subtracts from the dual value to give the lower bound.
+
+        size: ||X^T dual||_dual.
+        """
         raise NotImplementedError
 
     def beyond_edge(self, length: float) -> Any:
-        """Return a length that takes W to its ball's boundary or beyond: `length`, or the radius if that is larger."""
+        """Return a size of W that reaches the boundary of its ball: `length`, or the radius if the radius is larger."""
         raise NotImplementedError
 
 

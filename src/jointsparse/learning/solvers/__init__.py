@@ -1,10 +1,10 @@
-"""Solvers: plug-in modules whose function `fit` trains W for a loss and a norm, which are also plug-in modules.
+"""Solvers: plug-in modules whose function `fit` trains W for a given loss and norm, which are plug-in modules, too.
 
 Every solver trains several pairs (eta0, radius), or several radii if it has no step size. `subgradient` trains all
-pairs together, so that it reads the data once per iteration. `pdhg` and `working_set` train one pair after the other.
+pairs together, so that it reads the data once per iteration. `pdhg` and `working_set` train one pair after another.
 
 - ``fit(problem, *, loss, norm, radius, n_iter, penalised, weights, positive, groups, watch)`` returns a `Fit`.
-- ``TAKES`` names the step sizes of which ``fit`` takes one value per pair.
+- ``TAKES`` holds the names of further arguments of ``fit``, such as step sizes, that have one value per pair.
 - ``STOPS_AT_TOL`` is True if ``fit`` takes ``tol``, a duality gap at which it stops, and ``start``, a fit for a warm
   start.
 

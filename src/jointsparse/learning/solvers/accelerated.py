@@ -24,20 +24,20 @@ GROWTH, SHRINKAGE = 1.1, 1.5
 
 
 class Run:
-    """Accelerated iterations. They can replace `pdhg.Run` if the CURVATURE of the loss is finite.
+    """Accelerated iterations, which can replace those of `pdhg.Run` if the CURVATURE of the loss is finite.
 
     at : Point
         The iterate.
     b : array (n_tasks,)
-        Intercepts of the iterate for centred features.
+        Intercepts of the iterate, for the centred features.
     ahead : tuple
         Weights, intercepts and margins of the extrapolated point Z.
     omega : float
         Step size.
     safe : float
-        Step size that the CURVATURE of the loss permits everywhere.
+        A step size that is short enough at every point, because of the CURVATURE of the loss.
     means : array (n_tasks, n_features)
-        Means that centring subtracts from the features; 0 without intercepts.
+        Means that are subtracted from the features to centre them; 0 if there are no intercepts.
     b_scale : array (n_tasks,)
         Factors of the step sizes of the intercepts.
     """
@@ -63,15 +63,15 @@ class Run:
         self.ahead = at.W, self.b, at.F
 
     def shift(self, W: np.ndarray) -> np.ndarray:
-        """Return the amounts by which centring the features changes the intercepts, (n_tasks,)."""
+        """Return how much larger each intercept is for centred features than for the original features, (n_tasks,)."""
         return np.asarray((self.means * W).sum(axis=1))
 
     def in_scale(self, b: np.ndarray, other: np.ndarray) -> float:
-        """Return the inner product of two changes of the intercepts, scaled by the step sizes of the intercepts."""
+        """Return the inner product of two changes of the intercepts, divided by the factors of their step sizes."""
         return float((b / self.b_scale) @ other)
 
     def iterate(self, t: int, best: Proof | None) -> None:
-        """Do iteration t. best: the record to update with the new iterate, or None."""
+        """Do iteration t. best: a record that is updated with the new iterate, or None."""
         problem, (Z, b_ahead, F_ahead) = self.problem, self.ahead
         slope = self.loss.subgradient(F_ahead, problem.y, problem.c)
         s = problem.per_task(slope)[:, 0] * problem.intercept

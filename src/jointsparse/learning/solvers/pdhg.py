@@ -1,7 +1,7 @@
 """Primal-dual hybrid gradient (PDHG) with restarts.
 
-PDHG needs fewer iterations than the subgradient method and no step size, and it certifies a duality gap. Each iteration
-is W <- P(W + tau X^T A), followed by A <- dual step of size sigma from A, at the margins X (2 W_new - W_old).
+PDHG needs fewer iterations than the subgradient method, needs no step size, and certifies a duality gap. Each iteration
+computes W <- P(W + tau X^T A), and then takes a dual step of size sigma from A, at the margins X (2 W_new - W_old).
 
 Sources:
 
@@ -69,21 +69,21 @@ class Point(NamedTuple):
 
 @njit
 def reflect(at, new, first, share):  # type: ignore[no-untyped-def]
-    """Compute at = share (2 new - at) + (1 - share) first, in place. All arrays are (n,)."""
+    """Replace `at` by share * (2 * new - at) + (1 - share) * first, in place. All arrays are (n,)."""
     for i in range(at.size):
         at[i] = share * (2 * new[i] - at[i]) + (1 - share) * first[i]
 
 
 @njit
 def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped-def]
-    """Add (new - at) (other_new - other_at), summed over the rows, to `sums`, (n_columns,)."""
+    """Add the inner product of each column of new - at and of other_new - other_at to `sums`, (n_columns,)."""
     for i in range(at.shape[0]):
         for p in range(at.shape[1]):
             sums[p] += np.float64(new[i, p] - at[i, p]) * np.float64(other_new[i, p] - other_at[i, p])
 
 
 def inner_product(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_at: np.ndarray) -> float:
-    """Compute the inner product of new - at and other_new - other_at in double precision, without temporary arrays.
+    """Compute the inner product of `new - at` and `other_new - other_at` in double precision, without temporary arrays.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def inner_product(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_
 def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.ndarray:
     """Estimate an upper bound of ||X_k||^2 for each task, (n_tasks,).
 
-    It is 5 % above the result of the Lanczos method, which is seldom too low by more than 1 %. means: (n_tasks,
-    n_features), subtracted from the features before, or None.
+    The bound is 5 % above the result of the Lanczos method, which is seldom too low by more than 1 %. means: the means,
+    (n_tasks, n_features), that are first subtracted from the features, or None.
     """
     means = np.zeros((problem.n_tasks, problem.n_features), dtype=problem.dtype) if means is None else means
     if problem.y.shape[1] > 1 and problem.shares_X and problem.c.all():  # all tasks have the same samples
@@ -131,7 +131,7 @@ def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.nda
 
 
 def begin(problem: Problem, loss: ModuleType, regulariser: Regulariser, start: Fit | None, b_zero: np.ndarray) -> Point:
-    """Return the first iterate: W = 0 and its dual variables, or W (projected) and the dual variables of `start`.
+    """Return the first iterate: W = 0 with its dual variables, or the projected W and the dual variables of `start`.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def margins(problem: Problem, W: np.ndarray, b: np.ndarray, used: np.ndarray | N
 def _first_balance(
     problem: Problem, regulariser: Regulariser, at: Point, spectral: np.ndarray, n_samples: float
 ) -> float:
-    """Return a first omega, from guesses of how far W and the dual variables are from the solution."""
+    """Return the initial omega, from guesses of the distances of W and of the dual variables from the solution."""
     dual = 0.0
     for part in problem.parts:
         of_tasks = part.per_task(np.square(at.A[part.rows], dtype=np.float64).sum(axis=0))
@@ -211,7 +211,7 @@ def _first_balance(
 
 
 class Proof:
-    """The best feasible W and the best dual variables so far, and the duality gap between them."""
+    """The best feasible W so far, the best dual variables so far, and the duality gap that they certify."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class Proof:
         self.dual, self.bound = np.zeros(problem.y.shape, dtype=problem.dtype), -np.inf
 
     def look(self, t: int, at: Point) -> None:
-        """Keep W or the dual variables of iteration t if they are better than the best so far."""
+        """Keep the W of iteration t if it is the best so far, and keep its dual variables if they are the best so far."""
         problem = self.problem
         value = self.regulariser.cost(at.W.T) + float(self.loss.value(at.F, problem.y, problem.c).sum())
         self.objective.append((t, 0, value))
@@ -244,7 +244,7 @@ class Proof:
             self.bound, self.dual = bound, at.A
 
     def gap(self) -> float:
-        """Return the relative duality gap."""
+        """Return the relative duality gap between the best W and the best dual variables."""
         return float(relative_gap(self.smallest, self.bound, self.at_zero))
 
     def is_proven(self) -> bool:
@@ -258,14 +258,14 @@ class Proof:
         return proven
 
     def certify(self) -> None:
-        """Recompute the smallest objective and the bound in double precision."""
+        """Recompute the objective of the best W and the best lower bound in double precision."""
         W, b, regularisers = self.W[np.newaxis], self.b[np.newaxis], [self.regulariser]
         self.smallest = float(objective_of(self.problem, self.loss, regularisers, W, b)[0])
         self.bound = float(lower_bound(self.problem, self.loss, regularisers, self.dual)[0])
 
 
 class Run:
-    """PDHG iterations with restarts, and with the step sizes tau = 1 / omega, sigma_k = omega / spectral_k.
+    """PDHG iterations with restarts. The step sizes are tau = 1 / omega for W and sigma_k = omega / spectral_k for A.
 
     at : Point
         The iterate.
@@ -274,10 +274,10 @@ class Run:
     since : int
         Number of iterations since the last restart.
     begun, previous : float
-        Length of the movement in the first iteration after the restart, and in the last iteration whose gap was
+        Lengths of two movements: in the first iteration after the restart, and in the last iteration whose gap was
         computed.
     omega : float
-        Balance of the two step sizes.
+        Balance between the two step sizes.
     spectral : array (n_tasks,)
         Upper bounds of ||X_k||^2.
     b_scale : array (n_tasks,)
@@ -297,7 +297,7 @@ class Run:
         self.since, self.begun, self.previous = 0, 0.0, 0.0
 
     def iterate(self, t: int, best: Proof | None) -> None:
-        """Do iteration t. best: the record to update with the new iterate, or None."""
+        """Do iteration t. best: a record that is updated with the new iterate, or None."""
         new = self.step()
         if t % ITERATIONS_PER_LOOK == 1 and self.since == 0:
             _, _, moved = self.movements(self.at, new)
@@ -312,7 +312,7 @@ class Run:
         self.move(new, restarts)
 
     def step(self) -> Point:
-        """Return the next point, reading X only once."""
+        """Compute the next point from the iterate, and read X only once for it."""
         problem, at, tau = self.problem, self.at, 1 / self.omega
         W = np.ascontiguousarray((at.W + at.W.dtype.type(tau) * at.V).T)
         self.regulariser.step(W, tau, **self.warm)
@@ -327,7 +327,7 @@ class Run:
         return Point(W, b, V, s, A, F)
 
     def movements(self, at: Point, new: Point) -> tuple[float, float, float]:
-        """Return the lengths of the movements of W and b, of A, and of all of them in the metric of PDHG."""
+        """Return three distances from `at` to `new`: of W and b together, of A, and of the whole points in PDHG's metric."""
         primal, cross = inner_product(new.W, at.W, new.W, at.W), inner_product(new.W, at.W, new.V, at.V)
         if self.problem.intercept:
             primal += float((np.square(new.b - at.b, dtype=np.float64) / self.b_scale).sum())
@@ -350,7 +350,7 @@ class Run:
         return moved <= 0.4 * self.begun or stalled or self.since >= 0.36 * t
 
     def rebalance(self, new: Point) -> None:
-        """Balance the step sizes by the distances that W and A have moved since the last restart."""
+        """Adapt the balance of the step sizes to the distances that W and A have moved since the last restart."""
         W_moved, A_moved, _ = self.movements(self.first, new)
         # If W stays in a corner, it moves only by rounding errors, which say nothing about the balance.
         zero = np.zeros_like(new.W)  # the distance of W from zero is ||W||
@@ -388,9 +388,10 @@ def fit(
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one radius after the other.
 
-    Each iteration takes one product with X and one with its transpose, and reads X once. Starting takes as long as
-    about 14 iterations, and the final certificate as long as half an iteration. The objective is computed in every
-    tenth iteration. The step sizes follow from ||X_k|| and from the distances that W and the dual variables move.
+    Each iteration takes one product with X and one with its transpose, and reads X once. The start takes as long as
+    about 14 iterations, and the final certificate takes as long as half an iteration. The objective is computed in
+    every tenth iteration. The step sizes are derived from ||X_k|| and from the distances that W and the dual variables
+    move.
 
     Parameters
     ----------
@@ -401,8 +402,8 @@ def fit(
     norm : module
         The norm module; see `norms`.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radii, which the papers call C. With several of them, each radius is a pair (eta0, radius) without eta0. Norms
-        with a ball for each task also accept one radius per task.
+        Radii, which the papers call C. Each radius is a pair (eta0, radius) without eta0. Norms with a ball for each
+        task also accept one radius per task.
     tol : float, at least 0
         Relative duality gap at which the fit of a pair stops. The gap is checked in every tenth iteration.
     n_iter : int
@@ -438,12 +439,12 @@ def fit_pairs(
     start: Fit | None,
     watch: Watch | None,
 ) -> list[Fit]:
-    """Fit one pair (eta0, radius) after the other.
+    """Fit one pair (eta0, radius) after another.
 
     Parameters
     ----------
     kind : class
-        Class of the iterations, such as `Run`.
+        The class that does the iterations, such as `Run`.
     problem, loss, tol, n_iter, start, watch : as in `fit`
         See `fit`.
     pairs : sequence of Regulariser
@@ -459,7 +460,7 @@ def fit_pairs(
 
 
 def _fit_pair(run: Any, best: Proof, n_iter: int, watch: Watch | None) -> Fit:
-    """Iterate until the gap is certified, the watch ends the fit, or the number of iterations is reached."""
+    """Fit one pair: iterate until the gap is certified, the watch ends the fit, or `n_iter` iterations are done."""
     best.look(0, run.first)
     for t in range(n_iter + 1):
         look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter

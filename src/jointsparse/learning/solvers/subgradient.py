@@ -20,7 +20,7 @@ STOPS_AT_TOL = False
 
 @njit
 def subtract_gradient(W, G, step):  # type: ignore[no-untyped-def]
-    """Compute W[p] -= step[p] G[:, :, p]^T for each pair p, in place."""
+    """Subtract step[p] * G[:, :, p]^T from W[p] for each pair p, in place."""
     for i in range(W.shape[1]):
         for p in range(W.shape[0]):
             w, size = W[p, i], step[p]
@@ -43,10 +43,10 @@ def fit(
     groups: np.ndarray | None = None,
     watch: Watch | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) together.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) at the same time.
 
     Each iteration takes one product with X and one with its transpose. The lower bound is computed from an average of
-    the dual variables of the iterates. For a constraint the bound is good. For a penalty it is poor, because the
+    the dual variables of the iterates. With a constraint the bound is tight. With a penalty it is loose, because the
     average is often far from feasible.
 
     Parameters
@@ -120,7 +120,7 @@ def fit(
 
 
 class _Visit:
-    """Margins and gradients of all tasks at a point, for which each part of X is read only once.
+    """Margins and gradients of all tasks at a point. To compute them, each part of X is read only once.
 
     F : array (n_samples, n_pairs)
         Margins.
@@ -141,7 +141,7 @@ class _Visit:
     def at(self, W: np.ndarray, b: np.ndarray, last: bool) -> None:
         """Compute margins and gradients at W (n_pairs, n_features, n_tasks) and b (n_pairs, n_tasks).
 
-        last: whether this is the last point, of which only the margins F are needed.
+        last: True for the last point, for which only the margins F are needed.
         """
         self.W_of[...] = W.transpose(2, 1, 0)
         used = np.flatnonzero(W.any(axis=(0, 2)))

@@ -5,10 +5,10 @@ The iterations are those of `accelerated` for smooth losses, and of `pdhg` for o
 A solution has few non-zero rows, and the dual variables A identify them: a row whose contribution to ||X^T A||_dual is
 smaller than the largest contribution is zero at the optimum. So each round first solves the problem on a working set of
 rows. Then it computes X^T A for all rows, which gives a duality gap for the whole problem, and adds the rows whose
-contribution is too large. A norm that treats each task separately has a working set for each task. There is no working
+contribution is too large for a row of zeros. A norm that treats each task separately has a working set for each task. There is no working
 set for a norm without exact zeros, or for groups of features: the iterations are then on all rows.
 
-Sources: docs/training.md, and for the lasso
+Sources: docs/training.md, and, for the lasso:
 
 - Johnson and Guestrin, Blitz: a principled meta-algorithm for scaling sparse optimization, 2015;
 - Massias, Gramfort and Salmon, Celer: a fast solver for the lasso with dual extrapolation, 2018.
@@ -57,10 +57,10 @@ TOGETHER = 10  # if each task has its own working set, an entry of a product tak
 
 
 class Round(NamedTuple):
-    """Progress after a round.
+    """The state of a fit after a round.
 
     n_rows : int
-        Number of rows in the working set; the maximum over the tasks if each task has a working set of its own.
+        Number of rows in the working set. If each task has a working set of its own, the largest of these numbers.
     n_iter : int
         Number of iterations in all rounds so far.
     gap : float
@@ -90,7 +90,7 @@ def fit(
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for one radius after the other.
 
-    Parameters and results are the same as those of `pdhg.fit`. The cost of an iteration is proportional to the number
+    Parameters and results are the same as those of `pdhg.fit`. The time of an iteration is proportional to the number
     of rows in the working set.
 
     Parameters
@@ -102,8 +102,8 @@ def fit(
     norm : module
         The norm module; see `norms`.
     radius : array (n_pairs,) or (n_pairs, n_tasks), at least 0
-        Radii, which the papers call C. With several of them, each radius is a pair (eta0, radius) without eta0. Norms
-        with a ball for each task also accept one radius per task.
+        Radii, which the papers call C. Each radius is a pair (eta0, radius) without eta0. Norms with a ball for each
+        task also accept one radius per task.
     tol : float, at least 0
         Relative duality gap at which the fit of a pair stops. The gap is checked after each round.
     n_iter : int
@@ -141,11 +141,12 @@ def run_class(loss: ModuleType) -> Callable[..., Any]:
 
 
 def scale_of(problem: Problem) -> np.ndarray | None:
-    """Return factors of the features, with geometric mean 1, that make iterations faster; None if they do not help.
+    """Return factors for the features that make training faster, or None if no factors would help.
 
-    Iterations are slow if the features differ in size, as those of an SVD do. The factors rms^(-1/2) halve the
-    differences on a logarithmic scale, and the norm weights the scaled features accordingly. They do not help with
-    sparse features, whose size depends mainly on the number of samples that have the feature.
+    Iterations are slow if the features differ in size, as the features of an SVD do. Multiplying each feature by
+    rms^(-1/2) halves the differences on a logarithmic scale; the weights of the features in the norm are adapted, so that
+    the optimum stays the same. The geometric mean of the factors is 1. Factors do not help with sparse features, whose
+    size depends mainly on the number of samples that have the feature.
     """
     if problem.is_sparse:
         return None
@@ -165,24 +166,24 @@ def scale_of(problem: Problem) -> np.ndarray | None:
 
 
 class _Search:
-    """The search for the optimum of one pair after the other. Here a pair is a radius or a penalty without a step size.
+    """The search for the optimum of one pair after another. Here a pair is a radius or a penalty, without a step size.
 
     Attributes that all pairs share:
 
     problem : the problem in which each task has parts of its own.
     whole : the same problem with all tasks in one part, if that is possible, because its products are faster.
-    b_zero, at_zero : the best intercepts and the objective for W = 0.
+    b_zero, at_zero : the best intercepts for W = 0, and the objective of W = 0 with these intercepts.
     per_task : True if each task has a working set of its own.
     is_dense : True if the tasks share dense samples.
-    n_samples : number of samples of each task, (n_tasks,), if they share samples.
+    n_samples : number of samples of each task, (n_tasks,), if the tasks share samples.
     sweeps_rows : True if `_RowSweeps` solves the problem on the working set.
     sweeps_tasks : True if `_TaskSweeps` solves the whole problem, for tasks that share sparse features.
-    scale : factors of the features, see `scale_of`.
+    scale : factors by which the features are multiplied; see `scale_of`.
 
     State of the current pair, which `begin` sets:
 
-    W, b, value : the best fit so far, with W (n_features, n_tasks), and its objective.
-    A, V, s : the last dual variables A, X^T A for all rows, (n_tasks, n_features), and the sum of A over each task.
+    W, b, value : weights (n_features, n_tasks) and intercepts of the best fit so far, and its objective.
+    A, V, s : the last dual variables; X^T A for all rows, (n_tasks, n_features); and the sum of A for each task.
     bound, best_dual : the best lower bound of the optimum, and its dual variables.
     inside : the working set, bool (n_features,), or (n_features, n_tasks) if `per_task`.
     now : the iterations on the working set, such as `_Steps`.
@@ -211,7 +212,7 @@ class _Search:
         self.b_zero, self.at_zero = solve_at_zero(whole, loss)
 
     def begin(self, regulariser: Regulariser, start: Fit | None) -> None:
-        """Begin the search for one pair, from a fit or from W = 0."""
+        """Begin the search for the optimum of one pair, from the fit `start` or from W = 0."""
         self.regulariser, self.objective = regulariser, Trace()
         self.t, self.rounds, self.stopped = 0, list[Round](), False
         at = pdhg.begin(self.whole, self.loss, regulariser, start, self.b_zero)
@@ -228,11 +229,11 @@ class _Search:
         self.first_rows = max(FIRST_ROWS, n_rows)
 
     def value_of(self, F: np.ndarray, W: np.ndarray) -> float:
-        """Return the objective of W (n_features, n_tasks) with margins F."""
+        """Return the objective of W (n_features, n_tasks), given the margins F of W."""
         return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W)
 
     def see(self, A: np.ndarray) -> None:
-        """Compute X^T A for all rows, the lower bound, and the contribution of each row to the dual norm."""
+        """Compute X^T A for all rows of W, the lower bound, and the contribution of each row to the dual norm of X^T A."""
         whole = self.whole
         self.A = balanced(whole, A) if whole.intercept else A
         V = whole.transposed(self.A)
@@ -249,11 +250,11 @@ class _Search:
             self.row_duals = (self.row_duals / np.where(largest > 0, largest, 1)).max(axis=1, initial=0.0)
 
     def gap(self) -> float:
-        """Return the best relative gap so far."""
+        """Return the relative gap between the best objective and the best lower bound so far."""
         return float(relative_gap(self.value, self.bound, self.at_zero))
 
     def certify(self) -> float:
-        """Recompute the objective of W and the bound in double precision, and return the relative gap."""
+        """Recompute the objective of W and its lower bound in double precision, and return the relative gap."""
         whole, loss, regularisers = self.whole, self.loss, [self.regulariser]
         self.value = float(objective_of(whole, loss, regularisers, self.W[np.newaxis], self.b[np.newaxis])[0])
         self.bound = lower_bound(whole, loss, regularisers, self.best_dual)[0]
@@ -262,7 +263,7 @@ class _Search:
     def choose_rows(self) -> None:
         """Choose the working set, and start new iterations if it has changed.
 
-        It consists of the non-zero rows and of the rows whose contribution is close to the largest one. The first
+        The working set consists of the non-zero rows and of the rows whose contribution is close to the largest one. The first
         working set consists of the rows with the largest contributions.
         """
         parts, used = self.row_duals, self.W != 0 if self.per_task else self.W.any(axis=1)
@@ -280,7 +281,10 @@ class _Search:
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
     def rows(self) -> np.ndarray:
-        """Return the rows of the working set: (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer rows.
+        """Return the indices of the rows in the working set.
+
+        The shape is (n_rows,), or (n_rows, n_tasks) if each task has a working set of its own; the columns of tasks
+        with fewer rows are then filled with -1.
 
         If each task has a working set of its own, but a single product for all tasks is faster, the rows are the union
         of these sets.
@@ -294,7 +298,7 @@ class _Search:
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
 
     def run(self, regulariser: Regulariser, start: Fit | None) -> Fit:
-        """Do rounds for one pair until the gap is certified or the number of iterations is reached."""
+        """Fit one pair, in rounds, until a gap of at most `tol` is certified or the maximum number of iterations is reached."""
         self.begin(regulariser, start)
         working_tol = self.tol  # tolerance for gaps in the precision of X
         self.objective.append((0, 0, self.value))
@@ -333,7 +337,7 @@ class _Search:
         )
 
     def solve(self, tol: float) -> None:
-        """Iterate on the working set until its gap is at most tol, then update the dual variables of all rows."""
+        """Iterate on the working set until the gap on its rows is at most `tol`, then compute X^T A for all rows."""
         done = False
         while not done:
             value_and_gap = self.now.go(self)
@@ -344,7 +348,7 @@ class _Search:
         self.see(A)
 
     def watched(self, value: float, gap: float) -> bool:
-        """Return True if the watch ends the search. gap: certified gap of the whole problem, or NaN."""
+        """Call the watch, and return True if it has ended the search. gap: the gap of the whole problem, or NaN."""
         if self.watch and not self.stopped:
             self.stopped = bool(self.watch(self.t, value, gap))
         return self.stopped
@@ -356,9 +360,9 @@ class _Search:
 
 
 class _Steps:
-    """Iterations of `accelerated` or `pdhg` on a working set, from the best W and the last dual variables.
+    """Iterations of `accelerated` or `pdhg` on a working set, which start from the best W and the last dual variables.
 
-    rows : rows of the working set, (n_rows,), or (n_rows, n_tasks) with -1 where a task has fewer rows.
+    rows : the rows in the working set, as returned by `_Search.rows`.
     iterations : `accelerated.Run` or `pdhg.Run`, depending on the loss.
     best : the best W and dual variables on these rows, and the gap between them.
     """
@@ -459,7 +463,7 @@ class _RowSweeps:
 
 
 class _TaskSweeps:
-    """Coordinate descent on all weights of each task, by the loss's `descend`, for a penalty and sparse features."""
+    """Coordinate descent on all weights of each task, with the loss's `descend`, for a penalty and sparse features."""
 
     def __init__(self, search: _Search) -> None:
         whole = search.whole
