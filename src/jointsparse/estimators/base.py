@@ -94,7 +94,7 @@ POSITIVE = either(NOTHING, number(0))
 
 
 def plug_in(room: str) -> Spec:
-    """Return the specification of an attribute that names a plug-in in a room, such as "norms"."""
+    """Return the specification of an attribute that holds the name of a plug-in. room: kind of plug-in, as "norms"."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         pick(room, value)
@@ -112,9 +112,9 @@ def positional(default: Any) -> Any:
 
 
 def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a fitting method so that a failure restores the estimator's previous state.
+    """Decorate a method that fits, so that the estimator returns to its previous state if the method fails.
 
-    An interrupted fit keeps its result.
+    After an interrupted fit, the estimator keeps the result of this fit.
     """
 
     @wraps(learn)
@@ -133,7 +133,7 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def radius_or_penalty(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
-    """Return the radius or the penalty, whichever is given, and whether it is the penalty.
+    """Return the radius or the penalty, whichever is given, and True if it is the penalty.
 
     The default radius "auto" counts as None if a penalty is given.
     """
@@ -146,7 +146,7 @@ def radius_or_penalty(radius: Any, penalty: Any, names: str = "radius and penalt
 
 
 def are_listed(strengths: Any) -> bool:
-    """Return True if `strengths` lists radii or penalties, and False if it is their number."""
+    """Return True if `strengths` lists radii or penalties, and False if it is the number of them to try."""
     return bool(np.ndim(strengths)) or isinstance(strengths, str | bytes | float)
 
 
@@ -170,7 +170,7 @@ def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
-    """Check sample weights and return them as float64, (n_samples, 1), or (n_samples, n_tasks) if given per task."""
+    """Check sample weights and return them as float64: (n_samples, 1) if tasks share them, or (n_samples, n_tasks)."""
     require_unmasked(sample_weight, "sample_weight")
     shape, counted = (-1, 1), X
     if np.asarray(sample_weight).ndim == 2:
@@ -182,7 +182,7 @@ def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
 
 
 def in_order_of_names(numbers: Any, names: np.ndarray | None) -> Any:
-    """Reorder a pandas Series whose index holds exactly these names to their order; return anything else unchanged."""
+    """Sort a pandas Series whose index holds exactly these names into the order of names; return others unchanged."""
     labels: Any = getattr(numbers, "index", None)  # lists have a method of this name
     named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
     return numbers.loc[names] if named else numbers
@@ -191,7 +191,8 @@ def in_order_of_names(numbers: Any, names: np.ndarray | None) -> Any:
 def _hint_at_scales(X: Any) -> None:
     """Warn if the features seem to be in raw units.
 
-    Their sizes then differ by a large factor, and most of them have one sign. The features of an SVD have both signs.
+    Features in raw units differ in size by a large factor, and the values of most of them have only one sign. The
+    features of an SVD also differ in size, but have values of both signs.
     """
     rows = sparse.csr_array(X[:: max(X.size // SCALE_ENTRIES, 1)])
     n, sums, sizes = (
@@ -208,7 +209,7 @@ def _hint_at_scales(X: Any) -> None:
 
 
 def centring_advice(problem: Problem) -> str:
-    """Return the advice to centre the features if they are dense and not centred, and "" otherwise."""
+    """Return a phrase that advises centring if the features are dense and not centred, else an empty string."""
     for X in [] if problem.is_sparse else stored(problem.X).values():
         some = X[:: max(X.size // SCALE_ENTRIES, 1)].astype(np.float64)
         if np.median(some.mean(axis=0) ** 2 / np.maximum((some * some).mean(axis=0), TINY)) > OFF_CENTRE:
@@ -217,7 +218,7 @@ def centring_advice(problem: Problem) -> str:
 
 
 class TaskSamples(NamedTuple):
-    """Samples of all tasks.
+    """The samples of all tasks, as arrays.
 
     X : array or CSR matrix (n_samples, n_features)
         Features.
@@ -232,12 +233,12 @@ class TaskSamples(NamedTuple):
     weights: np.ndarray
 
     def of(self, rows: np.ndarray) -> TaskSamples:
-        """Return the samples in these rows."""
+        """Return only the samples at these row indices."""
         return TaskSamples(*(array[rows] for array in self))
 
 
 def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
-    """Return the names of an estimator's tasks, or their numbers if they have no names.
+    """Return the names of an estimator's tasks, or 0, 1, ... if the tasks have no names.
 
     The estimator must be fitted, or must have read labels.
     """
@@ -248,16 +249,16 @@ def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
 
 
 def in_words(names: Sequence[Any], of: str = "label") -> str:
-    """Return at most ten names or numbers of tasks as text, such as "labels cat, dog"."""
+    """Return a phrase that lists at most ten names or numbers of tasks, such as "labels cat, dog"."""
     shown = ", ".join(printable(str(name)) for name in names[:10])
     return f"{of}{'s' * (len(names) > 1)} {shown}{', ...' * (len(names) > 10)}"
 
 
 class Linear(Versioned, BaseEstimator):
-    """A linear model of dense or sparse features, in which each column of y is a task.
+    """A linear model for dense or sparse features, in which each column of y is a task.
 
-    `_flat` is True if y was a vector; predictions then are vectors too. `_n_columns` is the number of columns of y, and
-    `_names` holds their names, or None.
+    `_flat` is True if y was a vector; predictions are then vectors, too. `_n_columns` is the number of columns of y,
+    and `_names` holds their names, or is None.
     """
 
     _HOLDS: ClassVar = {
@@ -279,7 +280,7 @@ class Linear(Versioned, BaseEstimator):
         require(self._flat or sizes["columns"] == n, f"_n_columns must be {n}, got {sizes['columns']}")
 
     def coef_frame(self) -> Any:
-        """Return W as a pandas DataFrame with a row per feature and a column per task, named as in `fit`."""
+        """Return W as a pandas DataFrame with a row per feature and a column per task, labelled with their names."""
         require_extra("coef_frame", "pandas")
         import pandas as pd
 
@@ -289,7 +290,7 @@ class Linear(Versioned, BaseEstimator):
         )
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
-        """Return predictions (n_samples, n_tasks) as a DataFrame if the tasks have names, else unchanged."""
+        """Convert predictions (n_samples, n_tasks) to a DataFrame if tasks have names, else return them unchanged."""
         if self._names is None:
             return predicted
         import pandas as pd
@@ -303,7 +304,7 @@ class Linear(Versioned, BaseEstimator):
         return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any) -> tuple[Any, Labels, np.ndarray]:
-        """Check and return X, the labels or targets, and the sample weights."""
+        """Check X, the labels or targets, and the sample weights, and return them."""
         y, is_known = Labels.read(y, name, numeric=self._numeric)
         y = y.toarray() if sparse.issparse(y) else y
         if self._numeric and y is not None and y.dtype.kind not in "fiubc":
@@ -330,8 +331,8 @@ class Linear(Versioned, BaseEstimator):
         X, y, sample_weight : Any
             Samples as the user passed them.
         reset : bool
-            True to learn the features and the coding of y from these samples. If False, the samples must have the
-            features and the coding that were learnt before.
+            True to learn the names of the features and the coding of y from these samples. If False, the samples must
+            have the features and the coding that were learnt before.
         training : bool
             True to apply the class weights.
         name : str
@@ -361,15 +362,15 @@ class Linear(Versioned, BaseEstimator):
         return TaskSamples(X, Y, self._weigh(Y, weights) if training else weights)
 
     def _read_all(self, X: Any, y: Any, sample_weight: Any) -> TaskSamples:
-        """Read all samples of a fit, and warn of tasks without samples."""
+        """Read the samples passed to `fit`, and warn about tasks without samples."""
         samples = self._read(X, y, sample_weight)
         self._warn_of_unknown(samples.weights.max(axis=0) > 0, "target" if self._numeric else "label")
         return samples
 
     def _warn_of_unknown(self, has_samples: np.ndarray, of: str) -> None:
-        """Issue one warning that names all tasks without samples.
+        """Warn about all tasks without samples, in a single warning that lists them.
 
-        has_samples: bool (n_tasks,). of: the message's word for an entry of y, such as "label".
+        has_samples: bool (n_tasks,). of: the word for an entry of y in the message, such as "label".
         """
         names = [name for name, has in zip(names_of_tasks(self, len(has_samples)), has_samples, strict=True) if not has]
         if names:
@@ -379,7 +380,7 @@ class Linear(Versioned, BaseEstimator):
             )
 
     def _in_tasks(self, given: Labels, weight: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
-        """Return Y and the weights of `TaskSamples`, before class weights are applied."""
+        """Return Y and the weights for `TaskSamples`. Class weights are not applied yet."""
         y, is_known = given
         Y = self._as_numbers(y, np.asarray(weight.any(axis=1) & is_known.any(axis=1)), name)
         require(
@@ -391,17 +392,17 @@ class Linear(Versioned, BaseEstimator):
         return np.where(weights > 0, Y, 0.0), weights
 
     def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
-        """Store the coding of labels y, which predictions and later samples need. Targets have no coding."""
+        """Store the coding of the labels y, for predictions and for reading further samples. Targets have no coding."""
 
     def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
-        """Return y as a matrix of numbers, (n_samples, n_tasks).
+        """Convert y to a matrix of numbers, (n_samples, n_tasks).
 
-        counted: bool (n_samples,), False for samples whose y is not used.
+        counted: bool (n_samples,), False for samples whose entries of y are not used.
         """
         return y.reshape(len(y), -1)
 
     def _weigh(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the weights times the class weights, if the estimator has any."""
+        """Multiply the weights by the class weights, if the estimator has any."""
         return weights
 
     def __sklearn_tags__(self) -> Any:
@@ -412,7 +413,7 @@ class Linear(Versioned, BaseEstimator):
 
 @parameters
 class Trained(SelectorMixin, Linear):
-    """A linear model that a solver trains on all samples together. As a transformer it selects the features it uses."""
+    """A linear model that a solver trains on all samples at once. As a transformer, it selects the features it uses."""
 
     _HOLDS: ClassVar = {
         "coef_": either(array(FLOATS, "in"), array(FLOATS, "tasks", "in")),
@@ -490,9 +491,9 @@ class Trained(SelectorMixin, Linear):
         )
 
     def _grid(self, problem: Problem, given: Any, penalised: bool, name: str) -> np.ndarray:
-        """Return radii or penalties in increasing order.
+        """Return the radii or penalties to try, in increasing order.
 
-        given: the radii or penalties, or their number. In the latter case they are spaced evenly on a logarithmic
+        given: the radii or penalties, or only their number. In the latter case they are spaced evenly on a logarithmic
         scale.
         """
         if are_listed(given):
@@ -505,7 +506,7 @@ class Trained(SelectorMixin, Linear):
         return np.geomspace(*span, given) * unit if unit > 0 else np.zeros(1)
 
     def _end_of_path(self, problem: Problem) -> Callable[[float, Fit], bool]:
-        """Return a function of a radius and its fit that returns True if a larger radius could not change the fit."""
+        """Return a function that takes a radius and its fit, and returns True if no larger radius could change it."""
         _, at_zero = solve_at_zero(problem, pick("losses", self.loss))
         norm, options = self._norm().norm, self._options_of_norm(problem.n_features)
         del options["positive"]
@@ -520,10 +521,10 @@ class Trained(SelectorMixin, Linear):
     def _train(
         self, problem: Problem, strength: float, penalised: bool, *, tol: float | None = None, **options: Any
     ) -> tuple[float, Fit]:
-        """Fit one radius or penalty with each step size; return the best step size and its fit.
+        """Fit one radius or penalty with each of the step sizes, and return the best step size and its fit.
 
-        The step size is NaN if the solver has none. tol: by default that of the estimator. options: further arguments
-        of the solver, such as start and watch.
+        The step size is NaN if the solver has none. tol: the tolerance, by default the estimator's. options: further
+        arguments for the solver, such as `start` and `watch`.
         """
         solver, steps = pick("solvers", self.solver), np.array([np.nan])
         require_count(N_ITER if self.n_iter is None else self.n_iter, "n_iter")
@@ -548,22 +549,22 @@ class Trained(SelectorMixin, Linear):
         return float(steps[best]), fitted.of(best)
 
     def _stops(self) -> bool:
-        """Return True if the solver stops at tol."""
+        """Return True if the solver stops when the duality gap reaches `tol`."""
         return bool(pick("solvers", self.solver).STOPS_AT_TOL)
 
     def _unproven(self, gaps: np.ndarray, tol: float) -> np.ndarray:
-        """Return a mask of the gaps (n_fits,) that exceed tol or are NaN, all False if the solver ignores tol."""
+        """Return a mask of the gaps that exceed tol or are NaN, (n_fits,): all False if the solver ignores tol."""
         return ~(gaps <= tol) & self._stops()
 
     def _watch(self, share: float = 1.0) -> Watch:
-        """Return a watch that starts now and ends fits after this share of max_time."""
+        """Return a watch that starts now, and ends fits after the fraction `share` of `max_time`."""
         max_time = None if self.max_time is None else share * as_positive(self.max_time, "max_time")
         return Watch(self.callback, max_time, bool(self.verbose))
 
     def _train_one(
         self, problem: Problem, centres: np.ndarray, radius: Any, penalty: Any, watch: Watch | None = None
     ) -> Self:
-        """Train with one radius or penalty and the best step size, and store the result."""
+        """Train with one radius or penalty and with the best of the step sizes, and store the result."""
         value, penalised = radius_or_penalty(radius, penalty)
         if not penalised and isinstance(value, str) and value == "auto":
             value = UNITS.get(self.loss, 1.0) * self._scales(problem).radius
@@ -582,7 +583,7 @@ class Trained(SelectorMixin, Linear):
         return self
 
     def _keep(self, fitted: Fit, centres: np.ndarray, ended_by: str, problem: Problem) -> None:
-        """Set the attributes that describe a fit, and warn if it is not certified to be within tol of the optimum.
+        """Store a fit in the attributes, and warn if the fit is not certified to be within `tol` of the optimum.
 
         centres: the means that `_pose` subtracted from the targets. ended_by: see `Watch`. problem: the problem that
         was solved.

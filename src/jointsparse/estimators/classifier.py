@@ -35,7 +35,7 @@ def has_probabilities(classifier: Any) -> bool:
 
 
 def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequence[Any] | None = None) -> np.ndarray:
-    """Return a and b of each task, (n_tasks, 2), such that logistic(a f + b) is the probability at decision value f.
+    """Fit a and b of each task, (n_tasks, 2), such that logistic(a f + b) is the probability at decision value f.
 
     Raises ValueError if a task has no positive or no negative sample.
 
@@ -66,7 +66,7 @@ def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequ
 
 @parameters
 class Labelled(ClassifierMixin, Linear):
-    """Base class of the classifiers: it reads labels in every coding, applies class weights and predicts."""
+    """Base class of the classifiers. It reads labels in every coding, applies class weights and predicts."""
 
     _HOLDS: ClassVar = {
         "loss": plug_in("losses"),
@@ -105,9 +105,9 @@ class Labelled(ClassifierMixin, Linear):
         return X, Labels(y, is_known), weight
 
     def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
-        """Set classes_ and _codes.
+        """Set the attributes `classes_` and `_codes`.
 
-        The codes are the classes of a vector y, or the negative and the positive label of the tasks, in this order.
+        `_codes` holds the classes of a vector y, or the negative and then the positive label of every task.
         """
         self._codes = np.array([CODES[self.labels][0], 1])
         if self.labels == "classes" and (self._flat or classes is not None):
@@ -125,15 +125,15 @@ class Labelled(ClassifierMixin, Linear):
         self.__dict__.pop("calibration_", None)
 
     def _has_names(self) -> bool:
-        """Return True if y was a vector of classes, which may have any names."""
+        """Return True if y was a vector of classes. Their names may be any labels, such as strings."""
         return self.labels == "classes" and self._flat
 
     def _places(self, F: np.ndarray) -> np.ndarray:
-        """Return the indices into `_codes`, (n_samples, 1 or n_tasks), that decision values or signs F predict."""
+        """Return the predictions as indices into `_codes`, (n_samples, 1 or n_tasks). F: decision values or signs."""
         return F.argmax(axis=1)[:, np.newaxis] if self._flat and F.shape[1] > 1 else (F > 0).astype(int)
 
     def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
-        """Convert labels y, coded like the labels passed to `fit`, to signs (n_samples, n_tasks)."""
+        """Convert labels y, coded like the labels passed to `fit`, to signs -1 and +1, (n_samples, n_tasks)."""
         classes, codes = self._codes.tolist(), CODES[self.labels]
         Y = y.reshape(len(y), -1)
         if self._has_names() or not set(classes) <= set(codes):
@@ -155,7 +155,7 @@ class Labelled(ClassifierMixin, Linear):
         return np.where(Y > 0, 1.0, -1.0)
 
     def _weigh(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the weights of the losses, (n_samples, n_tasks): sample weight times class weight."""
+        """Return the weights of the losses, (n_samples, n_tasks): the products of sample weights and class weights."""
         if self.class_weight is None:
             return weights
         if not isinstance(self.class_weight, Mapping):
@@ -171,7 +171,7 @@ class Labelled(ClassifierMixin, Linear):
         return weights * weight_of_class[self._places(Y)]
 
     def _balance(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return factors (n_samples, n_tasks) that give the positives and negatives of a task equal total weight."""
+        """Return factors, (n_samples, n_tasks), that give positives and negatives of a task the same total weight."""
         require(
             self.class_weight == "balanced",
             f"class_weight must be 'balanced', a dict or None, got {self.class_weight!r}",
@@ -196,11 +196,11 @@ class Labelled(ClassifierMixin, Linear):
         return F[:, 0] if self._flat and F.shape[1] == 1 else self._in_frame(F, X)
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of each sample, or its label in each task, coded like the labels passed to `fit`.
+        """Predict the class of each sample, or its label in each task, in the coding of the labels passed to `fit`.
 
         X: (n_samples, n_features), dense or sparse. Returns (n_samples,) or (n_samples, n_tasks). With three or more
-        classes, the class with the largest decision value is predicted. Otherwise a task's positive label is predicted
-        if its decision value is positive.
+        classes, the class with the largest decision value is predicted. Otherwise the positive label of a task is
+        predicted if the decision value for this task is positive.
 
         >>> from jointsparse import JointSparseClassifier
         >>> model = JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], ["no", "yes"])
@@ -215,8 +215,8 @@ class Labelled(ClassifierMixin, Linear):
     def predict_proba(self, X: Any) -> Any:
         """Predict the probability of each class, or of a positive label in each task.
 
-        The probability is the logistic function of the decision value. This requires loss="logistic", or a classifier
-        with any loss whose decision values `calibrate` has rescaled. For three or more classes the probabilities are
+        The probability is the logistic function of the decision value. This requires loss="logistic", or, with
+        any other loss, a previous call of `calibrate`. For three or more classes the probabilities are
         scaled to add up to 1. Class weights shift the decision values and therefore the probabilities. X: (n_samples,
         n_features), dense or sparse. Returns (n_samples, n_classes) if y was a vector, and (n_samples, n_tasks) if it
         was a matrix.
@@ -244,7 +244,7 @@ class Labelled(ClassifierMixin, Linear):
 
         This is Platt's method: the probability at decision value f of task k is logistic(a f + b), where a is
         `calibration_[k, 0]` and b is `calibration_[k, 1]`. Unlike scikit-learn's CalibratedClassifierCV, it accepts a
-        matrix of labels. Use it with the hinge and the squared loss, and if the classifier was trained with class
+        matrix of labels. Use it with the hinge and the squared loss, and for classifiers that were trained with class
         weights. `predict` still uses the sign of the decision value, which may disagree with the threshold 0.5 of a
         probability.
 
@@ -274,9 +274,9 @@ class Labelled(ClassifierMixin, Linear):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the fraction of correct predictions.
 
-        With labels="classes" a sample is correct if all of its known labels are predicted correctly, as everywhere in
-        scikit-learn. With the other codings each known label counts separately. X: (n_samples, n_features).
-        y, sample_weight: as in `fit`.
+        With labels="classes", a sample counts as correct if all of its known labels are predicted correctly, as
+        everywhere in scikit-learn. With the other codings, each known label counts separately. X: (n_samples,
+        n_features). y, sample_weight: as in `fit`.
         """
         F = self._margins(X)
         if self._has_names():
@@ -310,7 +310,7 @@ class JointSparseClassifier(Labelled, OneStrength):
         penalty for all tasks. The other norms couple the tasks.
     radius : float, at least 0, "auto" or None, default="auto"
         Bound on ||W||, which the papers call C. A larger radius means less regularisation. "auto" is the natural unit
-        of the data: a loss-free W cannot have a smaller norm. This is only a first guess; JointSparseClassifierCV
+        of the data: no W with a smaller norm makes all losses 0. This is only a first guess; JointSparseClassifierCV
         chooses the radius by validation. Pass None together with `penalty`.
     penalty : float or None, at least 0, default=None
         The factor lambda of the penalised form, which is an alternative to `radius`. With a penalty of 0, a gap can be
@@ -358,7 +358,7 @@ class JointSparseClassifier(Labelled, OneStrength):
         Name of each feature's group. All features of a group are selected or dropped together, for example the one-hot
         columns of a variable. Available for l1inf and l12.
     positive : bool, default=False
-        Whether weights must be non-negative, for features that can only be evidence for a label.
+        Whether weights must be non-negative. Use it for features that can only be evidence for a label, not against it.
     warm_start : bool, default=False
         Whether to start from the previous fit, which saves time if data or parameters have changed little.
         "subgradient" ignores it.
@@ -387,9 +387,9 @@ class JointSparseClassifier(Labelled, OneStrength):
     calibration_ : ndarray (n_tasks, 2)
         See `calibrate`.
     duality_gap_ : float
-        Certified relative duality gap: the objective minus a lower bound of the optimum. It is relative to the
-        objective, or to the largest possible improvement on W = 0 if that is smaller, but to no less than a thousandth
-        of the objective at W = 0.
+        Certified relative duality gap: the objective minus a lower bound of the optimum, divided by the objective, or
+        by the largest possible improvement on W = 0 if this is smaller. The divisor is at least a thousandth of the
+        objective at W = 0.
     objective_ : ndarray (n_iter_ + 1,)
         Objective at every iterate, NaN where it was not computed.
     n_iter_ : int
@@ -410,7 +410,7 @@ class JointSparseClassifier(Labelled, OneStrength):
 
     NaN, None and pandas.NA in y stand for unknown labels. A sample with an unknown label is not part of that task. A
     task without any known label has weights of 0, and `fit` issues a warning. A task may have only positive or only
-    negative labels. The dtype of `classes_` is that of the known labels, whether or not labels are missing. If y is a
+    negative labels. `classes_` has the dtype of the known labels, whether or not other labels are missing. If y is a
     DataFrame, its columns name the tasks, and predictions are DataFrames, too. As a transformer, the classifier returns
     the selected features.
 

@@ -1,4 +1,4 @@
-"""Plots of regularisation paths, and of the features that tasks share, as scikit-learn display classes."""
+"""Display classes, as in scikit-learn, that plot regularisation paths and the features that tasks share."""
 
 from typing import Any, Self
 
@@ -13,7 +13,7 @@ MOST_NAMES = 40  # more tick labels on an axis would overlap
 
 
 def _axes(n: int, axes: Any, size: tuple[float, float]) -> tuple[Any, list[Any]]:
-    """Return a figure and n of its axes: the given axes, or a column of new axes."""
+    """Return a figure and n axes in it: the given axes, or a column of axes in a new figure."""
     if axes is not None:
         given = list(np.ravel(np.asarray(axes, dtype=object)))
         require(len(given) == n, f"ax must hold {n} Axes, got {len(given)}")
@@ -26,7 +26,7 @@ def _axes(n: int, axes: Any, size: tuple[float, float]) -> tuple[Any, list[Any]]
 
 
 class PathDisplay:
-    """Objective, duality gap and number of features along a path of radii or penalties.
+    """A plot of the objective, the duality gap and the number of features along a path of radii or penalties.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class PathDisplay:
     figure_ : Figure
         The figure. Set by `plot`.
     axes_ : list of three Axes
-        The axes of the objective, the gap and the number of features. Set by `plot`.
+        The axes for the objective, the gap and the number of features. Set by `plot`.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class PathDisplay:
         Parameters
         ----------
         estimator : JointSparseClassifier or JointSparseRegressor
-            Estimator whose parameters are used at all points of the path. It is not changed.
+            Estimator whose other parameters are used at all points of the path. It is not changed.
         X : array, DataFrame or sparse matrix (n_samples, n_features)
             Features.
         y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
@@ -96,9 +96,9 @@ class PathDisplay:
 
 
 class SupportDisplay:
-    """Weights of the tasks on the selected features, sorted so that shared features stand out.
+    """A plot of the weights of all tasks on the selected features, sorted so that shared features stand out.
 
-    Features that many tasks use come first, and tasks that use many of the same features are neighbours.
+    Features that many tasks use come first, and tasks that have many features in common are neighbours.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class SupportDisplay:
 
 
 def _chain(used: np.ndarray) -> list[int]:
-    """Order the tasks so that neighbours share features.
+    """Return an order of the tasks in which neighbours share features.
 
     The task with the most features comes first. Each task is followed by the remaining task that shares the most
     features with it. used: bool (n_tasks, n_features).

@@ -11,11 +11,11 @@ from jointsparse.checks import require, require_unmasked, shortened
 
 
 class Labels(NamedTuple):
-    """Labels or targets, and a mask of the known ones.
+    """Labels or targets, and a mask of the entries that are known.
 
     y : array (n_samples,) or (n_samples, n_tasks), sparse matrix or None
-        Labels or targets. Missing entries are replaced by the first known value. A sparse matrix and None are passed
-        through.
+        Labels or targets. Missing entries are replaced by the first known value. A sparse matrix or None is left
+        unchanged.
     is_known : bool array (n_samples, 1) or (n_samples, n_tasks)
         False for missing entries. The shape is (1, 1) if none are missing.
     """
@@ -25,7 +25,7 @@ class Labels(NamedTuple):
 
     @classmethod
     def read(cls, y: Any, name: str = "y", *, numeric: bool = False) -> Labels:
-        """Convert labels or targets to an array, and find missing ones.
+        """Convert labels or targets to an array, and find out which of them are missing.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _holds_tags(y: Any) -> bool:
-    """Return True if y holds a list of tags for each sample: collections of text, or of different lengths."""
+    """Return True if y seems to hold a list of tags for each sample: strings, sets, or lists of different lengths."""
     entries = y if isinstance(y, list | tuple) else np.asarray(y)
     if isinstance(entries, np.ndarray):
         entries = entries.ravel() if entries.dtype == object else ()
@@ -80,10 +80,10 @@ def _holds_tags(y: Any) -> bool:
 
 
 def _as_array(y: Any) -> np.ndarray:
-    """Convert labels or targets to an array, of objects unless they have a single NumPy dtype.
+    """Convert labels or targets to an array. It is an array of objects unless they have a single NumPy dtype.
 
-    Objects keep the exact values: NumPy would round integers beyond 2^53 if some are missing, and pandas would convert
-    its own types and categories to floats.
+    Objects keep their exact values. In a numeric array, integers beyond 2^53 would be rounded if some entries are
+    missing, and pandas would convert its own types and its categories to floats.
     """
     types = list(y.dtypes) if hasattr(y, "columns") and hasattr(y, "dtypes") else [getattr(y, "dtype", None)]
     if types and isinstance(types[0], np.dtype) and all(dtype == types[0] for dtype in types):
@@ -97,7 +97,7 @@ def _as_array(y: Any) -> np.ndarray:
 
 
 def _of_one_type(objects: np.ndarray) -> np.ndarray:
-    """Convert an array of objects to text, numbers or booleans; return it unchanged if it holds anything else."""
+    """Convert an array of objects to an array of strings, numbers or booleans; return other arrays unchanged."""
     values = objects.ravel().tolist()
     types = set(map(type, values))
     if not all(issubclass(kind, str | int | float | np.generic) for kind in types):
@@ -113,7 +113,7 @@ def _of_one_type(objects: np.ndarray) -> np.ndarray:
 
 
 def _require_exact(labels: np.ndarray, given: np.ndarray, name: str) -> None:
-    """Raise ValueError if the conversion of the given labels to an array may have changed or merged labels."""
+    """Raise ValueError if some of the given labels may have been changed or merged by their conversion to an array."""
     require(
         labels.dtype.kind != "O",
         f"{name} must hold labels that are text, integers of at most 64 bits, or booleans, got objects such as "

@@ -38,9 +38,9 @@ from jointsparse.schema import (
 
 
 def _require_lazy(lazy: Any, sizes: Sizes) -> None:
-    """Raise ValueError if a lazy iterate, for example from a file, is inconsistent.
+    """Raise ValueError if a lazy iterate is inconsistent, as it may be if it was read from a file.
 
-    With an inconsistent iterate, the compiled kernels would write out of bounds.
+    With an inconsistent iterate, the compiled kernels would write outside their arrays.
     """
     (n_balls, _, width), n_features = lazy.values.shape, sizes["in"]
     weights = np.float64, (n_balls, n_features, width)
@@ -126,12 +126,12 @@ class OnlineJointSparseClassifier(Labelled):
     batch_size : int, default=1
         Number of samples per step of `fit`.
     random_state : int, RandomState or None, default=None
-        Seed of the random generator that draws the orders of the samples.
+        Seed of the random generator that draws the order of the samples in each pass.
 
     Attributes
     ----------
     coef_ : ndarray (n_tasks, n_features)
-        The weights W, transposed. They are computed at each access, in O(d m) for d features and m tasks.
+        The weights W, transposed. They are computed at each access, in O(d m) time for d features and m tasks.
     intercept_ : ndarray (n_tasks,)
         Zeros.
     selected_features_ : ndarray of int
@@ -152,7 +152,7 @@ class OnlineJointSparseClassifier(Labelled):
     With the norms l1inf and l1, a step on a CSR matrix touches only the features that its examples contain. For k
     non-zeros, m tasks and d features it takes amortised O(k m (log d + log m)) time. All other steps take O(d m).
     Whether the first samples are sparse or dense decides which kind of step is used for all later samples. A dense X is
-    faster if the examples contain more than a few percent of the features (more than one percent for l1). The weights
+    faster if the examples contain more than a few percent of the features (for l1, more than one percent). The weights
     are float64 for any X.
 
     References
@@ -180,7 +180,7 @@ class OnlineJointSparseClassifier(Labelled):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Train from W = 0 with max_iter passes over the samples, in random order.
+        """Train from W = 0, with `max_iter` passes over the samples in random order.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class OnlineJointSparseClassifier(Labelled):
         Parameters
         ----------
         X, y, sample_weight : as in `fit`
-            Samples of the step.
+            Samples of this step.
         classes : array (n_classes,) or None
             All classes that can occur in any call. Required in the first call if labels="classes" and y is a vector.
 
@@ -271,7 +271,7 @@ class OnlineJointSparseClassifier(Labelled):
         as_positive(self.eta0, "eta0")
 
     def _steps(self, X: Any, Y: Matrix, weights: Matrix, size: int) -> None:
-        """Take steps of `size` samples each, from W = 0 if there is no iterate yet."""
+        """Take steps on `size` samples each. They start from W = 0 if there is no iterate yet."""
         if self._iterate is None:
             kind = Lazy if sparse.issparse(X) and self.norm in ONE_BALL_PER_TASK else Eager
             self._settings = self.norm, float(self.radius), self.labels
@@ -291,7 +291,7 @@ class OnlineJointSparseClassifier(Labelled):
             iterate.step(part, G)
 
     def _W(self) -> Matrix:
-        """Return the weights (n_features, n_tasks)."""
+        """Return the weights W, (n_features, n_tasks)."""
         check_is_fitted(self)
         return np.asarray(self._iterate.last())
 

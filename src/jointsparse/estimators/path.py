@@ -52,7 +52,7 @@ class Path(NamedTuple):
 
     @property
     def n_features(self) -> np.ndarray:
-        """Number of features that at least one task uses, at each point: (n_points,)."""
+        """The number of features that at least one task uses at each point of the path, (n_points,)."""
         return np.asarray(self.coef.any(axis=1).sum(axis=1))
 
 
@@ -65,12 +65,13 @@ def fits_along(
     ends: Callable[[float, Fit], bool] = lambda radius, fit: False,
     watch: Watch | None = None,
 ) -> list[Fit]:
-    """Fit one strength after the other, beginning with the most regularised; each fit starts from the previous one.
+    """Fit one radius or penalty after another, the most regularised one first. Each fit starts from the previous fit.
 
     Parameters
     ----------
     train : function
-        Called as `train(strength, start)`, where `start` is the fit to start from, or None. Returns a fit.
+        Function that is called as `train(strength, start)`, where `start` is the fit to start from, or None. It
+        returns a fit.
     strengths : array (n_points,)
         Radii or penalties in increasing order.
     penalised : bool
@@ -78,15 +79,16 @@ def fits_along(
     start : Fit or None
         Fit from which the first fit of the path starts.
     ends : function
-        Called as `ends(radius, fit)` after each fit of a path of radii. The path ends if the function returns True.
+        Function that is called as `ends(radius, fit)` after each fit, if the strengths are radii. The path ends if it
+        returns True.
     watch : Watch or None
         The watch that `train` passes to its solver. If the watch ends a fit early, this fit is dropped and the path
-        ends. The first fit is kept in any case.
+        ends, but the first fit is always kept.
 
     Returns
     -------
     fits : list of Fit
-        Fits by increasing strength.
+        The fits, in order of increasing strength.
     """
     fits: list[Fit] = []
     for strength in strengths[:: -1 if penalised else 1]:
@@ -102,7 +104,7 @@ def fits_along(
 
 @parameters
 class OneStrength(Trained):
-    """An estimator with a single radius or penalty, which can also compute a regularisation path."""
+    """An estimator that trains with a given radius or penalty, and can also compute a regularisation path."""
 
     radius: float | str | None = positional("auto")
     penalty: float | None = None
@@ -116,8 +118,8 @@ class OneStrength(Trained):
         X : array, DataFrame or sparse matrix (n_samples, n_features)
             Features.
         y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
-            Labels, coded as the parameter `labels` says, or the targets of a regressor. NaN, None and pandas.NA stand
-            for unknown labels and targets.
+            Labels, in the coding that the parameter `labels` names, or the targets of a regressor. NaN, None and
+            pandas.NA stand for unknown labels and targets.
         sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
             Weights of the samples. A weight of 2 has the same effect as repeating the sample.
 
@@ -138,13 +140,13 @@ class OneStrength(Trained):
         tasks: Sequence[tuple[Any, ArrayLike]] | Mapping[Any, tuple[Any, ArrayLike]],
         sample_weight: Sequence[ArrayLike] | None = None,
     ) -> Self:
-        """Train on tasks that have samples of their own. Predictions have a column per task.
+        """Train on tasks that each have their own samples. Predictions have a column per task.
 
         Parameters
         ----------
         tasks : list of pairs (X_k, y_k), or mapping from task names to such pairs
-            Features (n_k, n_features) and labels or targets (n_k,) of each task. Labels are coded as the parameter
-            `labels` says. With "classes" all tasks must have the same two classes.
+            Features (n_k, n_features) and labels or targets (n_k,) of each task. Labels are in the coding that
+            the parameter `labels` names. With "classes" all tasks must have the same two classes.
         sample_weight : list of arrays (n_k,), at least 0, or None
             Sample weights of each task.
 
@@ -218,7 +220,7 @@ class OneStrength(Trained):
         n_points : int, at least 1
             Number of radii or penalties.
         strengths : sequence of float, at least 0, or None
-            The radii or penalties. They replace the automatic ones, and the path does not end early.
+            The radii or penalties to use instead of automatic ones. The path then does not end early.
         sample_weight : array (n_samples,) or (n_samples, n_tasks), or None
             Weights of the samples.
 
@@ -229,12 +231,12 @@ class OneStrength(Trained):
         Raises
         ------
         ValueError
-            If the input or a parameter is invalid, or if the solver does not stop at tol.
+            If the input or a parameter is invalid, or if the solver does not stop at `tol`.
 
         Warns
         -----
         ConvergenceWarning
-            If any points of the path did not reach tol. There is one warning for all of them.
+            If the gap exceeds `tol` at any points of the path. A single warning is issued for all of them.
 
         Examples
         --------

@@ -44,10 +44,11 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
         Arrays with one entry per task; `pandas.DataFrame(...)` makes a table of them. The measures of a task without
         positives or without negatives are NaN.
 
-        - task: name of the task, or its number.
+        - task: name of the task, or its number if it has no name.
         - positives, negatives: number of samples with a positive and with a negative label.
         - auc, low, high: area under the ROC curve, and the limits of its 95 % confidence interval (Newcombe 2006).
-        - average_precision, precision_at_10: neither depends on the order of samples with equal scores.
+        - average_precision, precision_at_10: average precision, and precision among the ten samples with the highest
+      scores. Neither depends on the order of samples with equal scores.
         - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and that p-value with Holm's
           correction for the number of tasks. The p-value is from the normal approximation of the Mann-Whitney test. It
           is inaccurate for fewer than three positives, and too large if many scores are equal.
@@ -119,8 +120,8 @@ def compare(
         Arrays with one entry per task and a last entry for all tasks; `pandas.DataFrame(...)` makes a table of them.
         The entries of a task without positives or without negatives are NaN.
 
-        - task: name of the task, or its number; "(all tasks)" for the last entry.
-        - auc_a, auc_b: area under the ROC curve of each model. The last entry is the mean over the tasks.
+        - task: name of the task, or its number if it has no name; "(all tasks)" for the last entry.
+        - auc_a, auc_b: area under the ROC curve for each model. The last entry is the mean over the tasks.
         - difference, low, high: auc_a - auc_b, and the limits of its 95 % confidence interval.
         - p, p_reverse: one-sided bootstrap p-values. p is the fraction of the resamples in which model_a is not better;
           p_reverse is the fraction in which model_b is not better. The interval lies above 0 where p is below .025, and
@@ -171,7 +172,7 @@ def compare(
 def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
     """Return the names of the tasks, the labels (n_samples, n_tasks), and the scores of each model in the same shape.
 
-    Labels are 1 and 0, and -1 where they are unknown.
+    Positive labels are 1, negative labels are 0, and unknown labels are -1.
     """
     shape, reader = np.shape(Labels.read(Y, "Y").y), Labelled(labels=coding)
     classes = getattr(models[0], "classes_", None) if len(shape) == 1 else None
@@ -189,7 +190,7 @@ def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, n
 
 
 def _scores(model: Any, X: Any, Y: Any, truth: np.ndarray, is_vector: bool) -> np.ndarray:
-    """Return the decision values or probabilities of a model in the shape of the labels `truth`."""
+    """Return the decision values of a model, or else its probabilities, in the shape of the labels `truth`."""
     score = getattr(model, "decision_function", None) or getattr(model, "predict_proba", None)
     require(score, f"model must have decision_function or predict_proba, got {type(model).__name__}")
     scores = score(X)  # type: ignore[misc]

@@ -14,7 +14,7 @@ from jointsparse.estimators.path import OneStrength
 
 
 class Targets(MultiOutputMixin, RegressorMixin, Linear):
-    """A regressor for a vector or a matrix of targets, some of which may be missing."""
+    """Base class of the regressors, for a vector or a matrix of targets. Some of the targets may be missing."""
 
     loss = "squared"
     _numeric = True

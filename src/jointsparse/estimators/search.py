@@ -73,11 +73,11 @@ Split = tuple[np.ndarray, np.ndarray]  # training rows, and held-out rows
 
 
 class Scored(NamedTuple):
-    """Results of fits with several strengths on the training samples of one split.
+    """Results of fits with several strengths (radii or penalties) on the training samples of one split.
 
-    scores, gaps, features : lists by increasing strength
-        Scores on the held-out samples of the split, certified gaps, and numbers of selected features. If time ran out,
-        the least regularised fits are missing.
+    scores, gaps, features : lists, in order of increasing strength
+        Score on the held-out samples, certified gap, and number of selected features of each fit. If time ran out, the
+        least regularised fits are missing.
     ended : bool
         True if a larger radius could not change the fit.
     largest : Fit
@@ -95,14 +95,14 @@ FIT_FIELDS = "scores", "gaps", "features"  # fields of Scored that hold one valu
 
 
 class Round(NamedTuple):
-    """Strengths that are tried together, in increasing order, and the results on each split."""
+    """Radii or penalties that are tried in one round, in increasing order, and the results on each split."""
 
     strengths: np.ndarray
     by_split: list[Scored]
 
 
 class _Classified(Labelled):
-    """A classifier with given decision values, to be passed to scorers."""
+    """A classifier with given decision values, which is passed to scorers in place of a fitted model."""
 
     def __init__(self, loss: str, classes: np.ndarray, decisions: np.ndarray) -> None:
         super().__init__(loss=loss)
@@ -116,7 +116,7 @@ class _Classified(Labelled):
 
 
 class _Regressed(Targets):
-    """A regressor that returns its only feature as its prediction, to be passed to scorers."""
+    """A regressor that predicts the value of its only feature, and is passed to scorers in place of a fitted model."""
 
     _flat = True
 
@@ -125,7 +125,7 @@ class _Regressed(Targets):
 
 
 def _called(scorer: Callable[..., Any], stand_in: BaseEstimator, X: Any, y: np.ndarray) -> float:
-    """Call a scorer and return its score, which must be a finite number."""
+    """Call a scorer, and return its score. Raises ValueError if the score is not a finite number."""
     value = scorer(stand_in, X, y)
     require(
         isinstance(value, float | int | np.number) and np.isfinite(value),
@@ -135,23 +135,27 @@ def _called(scorer: Callable[..., Any], stand_in: BaseEstimator, X: Any, y: np.n
 
 
 def comparable(scores: np.ndarray) -> np.ndarray:
-    """Rescale scores (n_strengths, n_splits) so that the means over splits have range 1; drop splits without scores.
+    """Drop splits without scores, and rescale the scores so that their means over the splits span a range of 1.
 
-    `learning.radii` treats scores within an absolute tolerance as ties, so scores are rescaled first.
+    `learning.radii` treats scores within an absolute tolerance as ties, so scores are rescaled first. scores:
+    (n_strengths, n_splits).
     """
     counted = scores[:, ~np.isnan(scores).any(axis=0)]
     return counted / (np.ptp(counted.mean(axis=1)) or 1.0) if counted.size else counted
 
 
 def _slack(scores: np.ndarray) -> float:
-    """Return the difference in mean score below which radii count as equally good. scores: from `comparable`."""
+    """Return the difference in mean score below which two radii are equally good. scores: a result of `comparable`."""
     best = scores[scores.mean(axis=1).argmax()]
     error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
     return max(TIE, LEAST_GAIN * error)
 
 
 def best_place(scores: np.ndarray, penalised: bool, selection: str | None) -> int:
-    """Return the index of the best radius or penalty. scores: (n_strengths, n_splits), by increasing strength."""
+    """Return the index of the best radius or penalty.
+
+    scores: (n_strengths, n_splits), in order of increasing radius or penalty.
+    """
     regularised_first = np.arange(len(scores))[:: -1 if penalised else 1]
     return int(regularised_first[choose_radius(comparable(scores)[regularised_first], selection=selection)])
 
@@ -159,9 +163,10 @@ def best_place(scores: np.ndarray, penalised: bool, selection: str | None) -> in
 def choose(
     results: Mapping[str, Mapping[str, np.ndarray]], penalised: bool, selection: str | None = None
 ) -> tuple[str, int]:
-    """Choose a norm and a radius or penalty; return the name of the norm and the index in its grid.
+    """Choose a norm and a radius or penalty, and return the name of the norm and the index in its grid.
 
-    Among norms whose best scores are equally good, the norm with the fewest features, averaged over the folds, wins.
+    Among norms whose best scores are equally good, the norm with the smallest mean number of features over the folds is
+    chosen.
 
     Parameters
     ----------
@@ -184,10 +189,10 @@ def choose(
 
 
 def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
-    """Return a stratum for each sample, (n_samples,), for folds over which rare labels are spread evenly.
+    """Return the stratum of each sample, (n_samples,). Stratified folds then share out the rare labels evenly.
 
-    The stratum of a sample is the index of its rarest label, or -1 if it has no labels. Strata of fewer than n_folds
-    samples are merged into the largest one. Y: (n_samples, n_tasks), with entries -1, 0 and +1.
+    The stratum of a sample is the index of its rarest positive label, or -1 if it has none. Strata of fewer than
+    `n_folds` samples are merged into the largest stratum. Y: (n_samples, n_tasks), with entries -1, 0 and +1.
     """
     order = np.argsort((Y > 0).sum(axis=0), kind="stable")
     positive = Y[:, order] > 0
@@ -198,7 +203,7 @@ def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
 
 @parameters
 class Search(Trained):
-    """Base class that chooses a radius or penalty with folds or held-out samples; see `JointSparseClassifierCV`."""
+    """Base class of estimators that choose a radius or penalty on held-out samples; see `JointSparseClassifierCV`."""
 
     _HOLDS: ClassVar = {
         "grid_": array(FLOATS, "grid", low=0),
@@ -231,7 +236,7 @@ class Search(Trained):
         return pick("norms", self.norm_)
 
     def _norms(self) -> list[str]:
-        """Return the names of the norms to try. "auto" means all norms that support the given groups and weights."""
+        """Return the names of the norms to try: with "auto", all norms that support the given groups and weights."""
         names = room("norms")
         if not isinstance(self.norm, str) or self.norm != "auto":
             known = isinstance(self.norm, str) and self.norm in names
@@ -244,11 +249,11 @@ class Search(Trained):
         return [name for name in names if all(getattr(pick("norms", name), flag) for flag in needed)]
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
-        """Score predictions or decision values f for targets or signs y with weights c; NaN if that is undefined."""
+        """Return the score of predictions or decision values f for targets or signs y; NaN if undefined. c: weights."""
         raise NotImplementedError
 
     def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
-        """Return the training rows and the held-out rows of each fold. y: as the user passed it."""
+        """Return the indices of the training and the held-out samples of each fold. y: as the user passed it."""
         return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y)
 
     @all_or_nothing
@@ -280,7 +285,7 @@ class Search(Trained):
         Warns
         -----
         ConvergenceWarning
-            If any fits on the folds have a gap that is too large. There is one warning for all of them.
+            If any fits on the folds have a gap that is too large. A single warning is issued for all of them.
         UserWarning
             If y is a matrix and some of its tasks lack positives or negatives in a fold.
         """
@@ -311,7 +316,7 @@ class Search(Trained):
         return self._train_one(problem, centres, radius, penalty, watch)
 
     def _given(self) -> tuple[Any, bool]:
-        """Return the radii or penalties as the user passed them, and whether they are penalties."""
+        """Return the radii or penalties as the user passed them, and True if they are penalties."""
         values, penalised = radius_or_penalty(self.radii, self.penalties, "radii and penalties")
         if not penalised and isinstance(values, str):
             require(values == "auto", f"radii must be 'auto', a list of radii or their number, got {values!r}")
@@ -333,7 +338,7 @@ class Search(Trained):
         penalised: bool,
         watch: Watch,
     ) -> None:
-        """Score radii or penalties for each norm to try, and warn if time ran out. watch: limits all folds."""
+        """Score radii or penalties for each norm, and warn if time ran out. watch: limits the time for all norms."""
         norms, missed = self._norms(), []
         self.results_by_norm_: dict[str, dict[str, np.ndarray]] = {}
         for i, norm in enumerate(norms):
@@ -360,7 +365,7 @@ class Search(Trained):
     ) -> bool:
         """Score radii or penalties for the current norm. Return True if time ran out before all of them were tried.
 
-        values: radii or penalties as the user passed them. watch: limits the time of this norm's folds.
+        values: the radii or penalties as the user passed them. watch: limits the time for the fits with this norm.
         """
         if isinstance(values, str) and not penalised:
             return self._extend(samples, splits, self._scales(problem).radius, watch)
@@ -369,9 +374,10 @@ class Search(Trained):
         return len(self.grid_) < len(grid)
 
     def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
-        """Score automatic radii, in the order of `radii.next_step`. Return True if time ran out.
+        """Score automatic radii, in the order that `radii.next_step` gives. Return True if time ran out.
 
-        If the scores fall early, a ball ten times larger is tried before the path ends. watch: limits the folds' time.
+        If the scores fall early, a radius of ten times the unit is tried before the path ends. watch: limits the time
+        for the folds.
         """
         tried: list[int] = []
         scored: list[Round] = []  # by increasing radius
@@ -413,7 +419,7 @@ class Search(Trained):
         return False
 
     def _next_step(self, steps: Sequence[int], ended: bool, least: int) -> int | None:
-        """Return the step of the radius to try next, or None if the path ends."""
+        """Return the step of the radius to try next (see `radii.radius_at`), or None if the path ends."""
         scores = comparable(self.scores_)
         if not scores.size or len(steps) >= MOST_RADII:
             return None
@@ -432,7 +438,7 @@ class Search(Trained):
         starts: Sequence[Fit | None] = (),
         penalised: bool = False,
     ) -> Round:
-        """Fit all strengths on each split, in parallel, and score the fits on the held-out samples."""
+        """Fit all strengths on each split, with the splits in parallel, and score the fits on the held-out samples."""
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         jobs = (
             delayed(self._score_split)(
@@ -478,18 +484,18 @@ class Search(Trained):
         return Scored(scores + n * scores[-1:], gaps + n * gaps[-1:], features + n * features[-1:], ended, fits[-1])
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        """Score predictions or decision values F (n_samples, n_tasks) of held-out samples; NaN if no task is scored."""
+        """Return the mean score over the tasks that have a score, or NaN. F: their predictions or decision values."""
         by_task = self._scores_of(*(array[:, self._counted] for array in (held_out.Y, F, held_out.weights)))
         known = by_task[~np.isnan(by_task)]
         return float(known.mean()) if len(known) else np.nan
 
     def _scores_of(self, Y: np.ndarray, F: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return the score of each task, (n_tasks,), NaN where it is undefined. Y, F, weights: (n_samples, n_tasks)."""
+        """Return the score of each task, (n_tasks,), or NaN if it is undefined. Y, F, weights: (n_samples, n_tasks)."""
         tasks = zip(Y.T, F.T, weights.T, strict=True)
         return np.array([self._score_task(y[c > 0], f[c > 0], c[c > 0]) for y, f, c in tasks])
 
     def _fold_tol(self) -> float:
-        """Return the duality gap at which fits on folds stop."""
+        """Return the relative duality gap at which the fits on the folds stop."""
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
 
     def _keep_scores(self, rounds: Sequence[Round]) -> None:
@@ -501,13 +507,13 @@ class Search(Trained):
         self._show_norm()
 
     def _show_norm(self) -> None:
-        """Set grid_, scores_ and _gaps to the results of the norm that is being tried or was chosen."""
+        """Set `grid_`, `scores_` and `_gaps` to the results of the norm `norm_`."""
         self.grid_, self.scores_, self._gaps = (
             self.results_by_norm_[self.norm_][name] for name in ("grid", "scores", "gaps")
         )
 
     def _choose(self, problem: Problem, penalised: bool) -> float:
-        """Choose the norm and its best radius or penalty, set the attributes of the search, and return the strength."""
+        """Choose the norm and its radius or penalty, set the attributes of the search, and return this strength."""
         gaps = np.concatenate([result["gaps"].ravel() for result in self.results_by_norm_.values()])
         unproven = self._unproven(gaps, self._fold_tol())
         if unproven.any() and not gaps.max() <= SILENT * self._fold_tol():
@@ -533,7 +539,7 @@ class Search(Trained):
         return float(self.grid_[chosen])
 
     def _validation_tasks(self, n_tasks: int) -> np.ndarray:
-        """Return the indices of the tasks whose scores count."""
+        """Return the indices of the tasks whose scores count for the choice."""
         tasks = np.arange(n_tasks)
         if self.validation_tasks is not None:
             try:
@@ -560,8 +566,8 @@ class JointSparseClassifierCV(Labelled, Search):
     ----------
     norm : a name in `jointsparse.norms.NORMS`, or "auto", default="l1inf"
         "auto" tries all norms on the same held-out samples and chooses one according to `selection`. This takes as long
-        as one search per norm. The number of features of a norm is the mean over its fits on the folds. Norms that do
-        not support `groups` or `feature_weights` are left out if these parameters are given.
+        as a separate search for each norm. The number of features of a norm is the mean over its fits on the folds.
+        Norms that do not support `groups` or `feature_weights` are left out if these parameters are given.
     loss, solver, n_iter, tol, normalisation, labels, fit_intercept, class_weight
         See JointSparseClassifier. "balanced" class weights are computed from all samples, not per fold.
     feature_weights, groups, positive
@@ -582,15 +588,16 @@ class JointSparseClassifierCV(Labelled, Search):
         Penalties to try if `radii` is None. An integer is the number of penalties, from a thousandth of the smallest
         penalty for which W = 0 is optimal up to this penalty.
     eta0 : sequence of float, greater than 0, default=(0.1, 1.0, 10.0, 100.0)
-        First step sizes of "subgradient". The step size with the lowest training objective is used. The other solvers
-        ignore them.
+        First step sizes of "subgradient", from which the one with the lowest training objective is chosen. The other
+        solvers ignore this parameter.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer means stratified folds:
-        by class if y is a vector, and by the rarest label of each sample, after shuffling with a fixed seed, if y is a
-        matrix. Use `GroupKFold(5).split(X, y, groups)` to keep groups of samples together.
+        Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer is the number of
+        stratified folds. If y is a vector, the strata are the classes. If y is a matrix, the samples are first
+        shuffled with a fixed seed, and the stratum of a sample is its rarest label. Use
+        `GroupKFold(5).split(X, y, groups)` to keep groups of samples together.
     scoring : str, scorer, callable or None, default=None
-        Any scikit-learn scorer. None means the AUC, averaged over the tasks, or over the classes, each against the
-        rest. If y is a vector of classes, a scorer is called once per fold with the classes of `validation_tasks`, if
+        Any scikit-learn scorer. None means the AUC, averaged over the tasks, or over the classes (each against the
+        rest). If y is a vector of classes, a scorer is called once per fold with the classes of `validation_tasks`, if
         there are at least two. Otherwise it is called for each task with labels 0 and 1 and an X without columns, and
         its scores are averaged.
     selection : {"best", "one_standard_error"} or None, default=None
@@ -612,17 +619,17 @@ class JointSparseClassifierCV(Labelled, Search):
     radius_, penalty_ : float or None
         The chosen radius or penalty. The one that was not searched is None.
     eta0_ : float
-        The chosen first step size, NaN if the solver has none.
+        The chosen first step size, or NaN if the solver has no step size.
     grid_ : ndarray (n_grid,)
         The radii or penalties of the chosen norm in increasing order.
     scores_ : ndarray (n_grid, n_folds)
-        Scores, averaged over the validation tasks that have positives and negatives in the fold. NaN for a fold without
-        such a task.
+        Scores, averaged over the validation tasks that have positives and negatives in the fold. The score is NaN for a
+        fold without such a task.
     best_score_ : float
         Mean score of the chosen radius or penalty, over the folds that have a score.
     results_by_norm_ : dict of dict
-        Results of each norm that was tried: "grid" and "scores" as above, and "gaps" and "features", (n_grid, n_folds),
-        the certified relative gap and the number of selected features of each fit.
+        Results of each norm that was tried. "grid" and "scores" are like `grid_` and `scores_`. "gaps" and "features",
+        (n_grid, n_folds), hold the certified relative gap and the number of selected features of each fit.
     coef_, intercept_, selected_features_, classes_, duality_gap_, objective_, n_iter_
         See JointSparseClassifier. They describe the final fit on all samples of X.
     n_features_in_, feature_names_in_ : int, ndarray
@@ -651,9 +658,9 @@ class JointSparseClassifierCV(Labelled, Search):
     _chance = 0.5  # AUC
 
     def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
-        """Return the folds as `Search` does, but stratify them by the rarest label if y is a matrix.
+        """Return the folds as in `Search`, but stratified by the rarest label of each sample if y is a matrix.
 
-        Warn about tasks that have no score in some folds.
+        Warn about tasks that have no score in some of the folds.
         """
         if self._flat or not isinstance(self.cv, (int, np.integer)):
             splits = list(super()._folds(y, samples))
@@ -673,7 +680,7 @@ class JointSparseClassifierCV(Labelled, Search):
         return splits
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        """Score as `Search` does, but call the scorer once for all validation classes if y is a vector of classes."""
+        """Score as in `Search`, but if y is a vector of classes, call the scorer once for all validation classes."""
         one_of_several = len(self._counted) == 1 and F.shape[1] > 1  # one class against the rest is a task
         if self.scoring is None or not self._has_names() or one_of_several:
             return super()._score_of(F, held_out)
@@ -711,8 +718,8 @@ class JointSparseRegressorCV(Targets, Search):
     norm, radii, penalties, eta0, selection, n_jobs, validation_tasks, max_time, callback, verbose, warm_start
         See JointSparseClassifierCV.
     cv : int, splitter or iterable of (train, test), default=5
-        Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer means folds that are
-        shuffled with a fixed seed.
+        Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer is the number of folds,
+        over which the samples are distributed at random with a fixed seed.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer, which is called for each target; the scores are averaged. None means R^2.
 

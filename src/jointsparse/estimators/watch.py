@@ -1,4 +1,4 @@
-"""A watch over a fit, which reports certificates and can end the fit early."""
+"""A context manager that watches a fit: it prints certificates, and can end the fit early."""
 
 import math
 import signal
@@ -26,9 +26,9 @@ class Watch:
     callback : function (iteration, objective, gap) or None
         Function that ends the fit by returning True. `gap` is NaN if the solver has no certificate.
     max_time : float or None
-        Positive number of seconds after which the fit ends.
+        Number of seconds after which the fit ends. It must be positive.
     verbose : bool
-        True to print a line per certificate.
+        True to print a line for each certificate.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Watch:
         self.until = math.inf if max_time is None else time.monotonic() + max_time
 
     def left(self) -> float:
-        """Return the number of seconds left, which may be infinite or negative."""
+        """Return the number of seconds until `max_time` has passed, which may be infinite or negative."""
         return self.until - time.monotonic()
 
     def __enter__(self) -> Self:

@@ -86,7 +86,7 @@ def bound_from(
 
 
 def balanced(problem: Problem, dual: np.ndarray) -> np.ndarray:
-    """Scale down the positive or the negative dual variables of each task so that the task's dual variables sum to 0."""
+    """Scale down the positive or the negative dual variables of each task, so that they sum to 0 over the task."""
     up, down = problem.per_task(np.maximum(dual, 0), float), -problem.per_task(np.minimum(dual, 0), float)
     even, tiny = np.minimum(up, down), np.finfo(float).tiny
     shrink_up, shrink_down = even / np.maximum(up, tiny), even / np.maximum(down, tiny)

@@ -75,7 +75,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     dual_sums : compiled function (A, Y, c, sums)
         Adds to `sums`, (n_tasks,), the contribution of each column of dual variables A to the dual objective.
     dual_steps : compiled function (A, F, Y, c, sigma, B)
-        Writes the proximal steps of sizes `sigma`, (n_tasks,), from the dual variables A to `B`.
+        Writes to `B` the dual variables after a proximal step from A. `sigma`, (n_tasks,), holds the step sizes.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     """
 
     def value(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Sum the losses of margins F with labels Y and weights c (1 by default) for each task, in double precision.
+        """Sum the weighted losses of margins F for each task in double precision. Y: labels. c: weights, 1 by default.
 
         Returns an array (n_tasks,). A NaN in F gives NaN. Raises ValueError if shapes or dtypes do not fit.
         """
@@ -94,9 +94,9 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
         return sums
 
     def subgradient(F: ArrayLike, Y: ArrayLike, c: ArrayLike | None = None) -> Floats:
-        """Differentiate `value` with respect to the margins F, with labels Y and weights c (1 by default).
+        """Return the derivative of `value` with respect to the margins F. Y: labels. c: weights, 1 by default.
 
-        Returns an array of the shape and dtype of F. Raises ValueError if shapes or dtypes do not fit.
+        The result is an array with the shape and dtype of F. Raises ValueError if shapes or dtypes do not fit.
         """
         F, Y, c = _checked(F, Y, c)
         G = np.empty_like(F)
@@ -106,7 +106,7 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
     def dual_value(A: ArrayLike, Y: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
         """Sum -(c_il loss)*(-A_il) for each task l in double precision, where * denotes the convex conjugate.
 
-        Dual variables A that rounding has put outside their domain are clipped. For any margins F,
+        Dual variables A that lie outside their domain because of rounding are clipped. For any margins F,
         value(F, Y, c)_l >= dual_value(A, Y, c)_l - sum_i A_il F_il, with equality for A = -subgradient(F, Y, c).
         Returns an array (n_tasks,). Raises ValueError if shapes or dtypes do not fit. Source: docs/training.md.
         """

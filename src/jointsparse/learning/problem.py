@@ -1,4 +1,4 @@
-"""Problems for the solvers: tasks with their samples, and products with the features of the samples.
+"""Problems for the solvers: tasks with their samples, and products of the features with weights or dual variables.
 
 minimise over W  sum_k sum_i c_ik loss(f_ik, y_ik),  f_k = X_k w_k + b_k,
 subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et al. (2009), eq. 1 and 2.
@@ -45,7 +45,7 @@ class Part(NamedTuple):
     tasks : slice
         Indices of the tasks.
     rows : slice
-        Indices of the samples among the samples of all tasks. If the tasks share X, their indices in X.
+        Indices of the samples among the samples of all tasks. If the tasks share X, these are their indices in X.
     X : array or CSR matrix (n, n_features), or array (n_tasks of the part, n, n_features)
         Features that the tasks share, or the features of each task.
     y : array (n, n_tasks of the part), float64
@@ -53,7 +53,7 @@ class Part(NamedTuple):
     c : array (n, n_tasks of the part), float64
         Weights of the losses.
     first : bool
-        True if the part holds the first samples of its tasks.
+        True if this is the first part of its tasks.
     """
 
     tasks: slice
@@ -64,7 +64,7 @@ class Part(NamedTuple):
     first: bool
 
     def margins(self, W: np.ndarray, b: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
-        """Compute X w_k + b_k.
+        """Compute the margins X w_k + b_k of the samples in this part.
 
         W: (n_tasks, n_features, n_pairs). b: (n_tasks, n_pairs). used: features with non-zero weights, or None for all.
         """
@@ -74,7 +74,7 @@ class Part(NamedTuple):
         return product(self.X, W[0] if len(W) == 1 else W[:, :, 0].T, used) + b
 
     def add_transposed(self, A: np.ndarray, V: np.ndarray) -> None:
-        """Add X^T A to V (n_tasks, n_features, n_pairs). The first part of a task overwrites V instead."""
+        """Add X^T A to V (n_tasks, n_features, n_pairs). For the first part of a task, overwrite V instead."""
         V = V[self.tasks]
         if self.X.ndim == 3:
             np.matmul(self.X.transpose(0, 2, 1), A.T[:, :, np.newaxis], out=V)
@@ -86,16 +86,17 @@ class Part(NamedTuple):
             V[:, :, 0] += A.T @ self.X
 
     def per_task(self, sums: np.ndarray) -> np.ndarray:
-        """Reshape sums of columns to (n_tasks of the part, n_pairs)."""
+        """Reshape sums over the columns of margins or dual variables to (n_tasks of the part, n_pairs)."""
         return sums.reshape(self.y.shape[1], -1)
 
 
 class Problem:
     """Tasks that are learnt together.
 
-    A task copies its own rows of X. If it lacks fewer than a tenth of the rows, or if the copies would need too much
-    memory, it shares X instead, and the rows that are not part of the task have weight 0. Labels and weights are in
-    double precision for every dtype of X, so that objectives and bounds can be computed in double precision.
+    Each task gets a copy of the rows of X that it uses. If a task leaves out fewer than a tenth of the rows, or if the
+    copies would need too much memory, it uses X itself, and the rows that are not part of the task have weight 0.
+    Labels and weights are in double precision for every dtype of X, so that objectives and bounds can be computed in
+    double precision.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ class Problem:
 
     @cached_property
     def parts(self) -> list[Part]:
-        """The samples of all tasks, one task after the other. A task has one part or more."""
+        """The samples of all tasks, as a list of parts: one or more parts for each task, in the order of the tasks."""
         parts: list[Part] = []
         width, offset = self.y.shape[1], 0
         if width > 1 and not self.shares_X:
@@ -230,11 +231,11 @@ class Problem:
         return other
 
     def together(self) -> "Problem":
-        """Return the problem with all tasks in one part, if they share X or each X_k is small and of the same shape.
+        """Return a problem with all tasks in one part, so that a product with X is a single call for all tasks.
 
-        A product is then a single call for all tasks. The new problem can only be solved for one pair at a time. Its y
-        and c are (n, n_tasks). `arranged` converts dual variables from one form to the other. If the tasks cannot be
-        joined, the problem itself is returned.
+        This is possible if the tasks share X, or if all X_k are small and have the same shape; otherwise the problem
+        itself is returned. The new problem can only be solved for one pair at a time. Its y and c are (n, n_tasks).
+        `arranged` converts dual variables from one form to the other.
         """
         if self.y.shape[1] > 1 or not (self.shares_X or self._can_stack()):
             return self
@@ -242,12 +243,12 @@ class Problem:
         return self.changed(y=y, c=c)
 
     def _can_stack(self) -> bool:
-        """Return True if the features of all tasks are dense, have the same shape and fit into one part per task."""
+        """Return True if the X_k of all tasks are dense, of the same shape, and small enough for a single part."""
         first = self.X[0]
         return not self.is_sparse and first.nbytes <= PART_BYTES and all(X.shape == first.shape for X in self.X)
 
     def compact(self) -> "Problem":
-        """Return the problem with CSR features if few of their entries are non-zero, else the problem itself."""
+        """Return a copy with CSR features if few entries of the features are non-zero, else the problem itself."""
         of_all = stored(self.X)
         n_entries = sum(X.shape[0] * X.shape[1] for X in of_all.values())
         if self.is_sparse or sum(map(np.count_nonzero, of_all.values())) * ENTRIES_PER_NONZERO >= n_entries:
@@ -256,44 +257,45 @@ class Problem:
         return self.changed(X=[copies[id(X)] for X in self.X])
 
     def arranged(self, dual: np.ndarray) -> np.ndarray:
-        """Return dual variables of one pair in the shape of y. The other form is allowed as input; see `together`."""
+        """Return the dual variables of one pair in the shape of y. They may be in the form that `together` yields."""
         if len(dual) == len(self.y):
             return dual
         alone = self.y.shape[1] == 1
         return np.ascontiguousarray(dual.T.reshape(-1, 1) if alone else dual.reshape(self.y.shape[::-1]).T)
 
     def transposed(self, dual: np.ndarray) -> np.ndarray:
-        """Return X^T times the dual variables of each task, (n_tasks, n_features, n_pairs), in their dtype."""
+        """Return X^T dual for each task, (n_tasks, n_features, n_pairs), in the dtype of the dual variables."""
         V = np.empty((self.n_tasks, self.n_features, dual.shape[1] // self.y.shape[1]), dtype=dual.dtype)
         for part in self.parts:
             part.add_transposed(dual[part.rows], V)
         return V
 
     def per_task(self, A: np.ndarray, dtype: Any = None) -> np.ndarray:
-        """Return the sum of margins or dual variables of each task, (n_tasks, n_pairs). dtype: dtype of the sums."""
+        """Sum margins or dual variables over the samples of each task, (n_tasks, n_pairs). dtype: dtype of the sums."""
         sums = np.zeros((self.n_tasks, A.shape[1] // self.y.shape[1]), dtype=dtype or A.dtype)
         for part in self.parts:
             sums[part.tasks] += part.per_task(A[part.rows].sum(axis=0, dtype=dtype))
         return sums
 
     def per_pair(self, sums: np.ndarray) -> np.ndarray:
-        """Return the sum over tasks for each pair, from the sums of the columns of margins or dual variables."""
+        """Sum over the tasks for each pair. sums: sums of the columns of margins or dual variables."""
         return sums.reshape(self.y.shape[1], -1).sum(axis=0)
 
     def restricted(self, columns: np.ndarray, scale: np.ndarray | None = None) -> "Problem":
-        """Return the problem with only some of the features, which may be scaled.
+        """Return a copy of the problem that has only some of the features. They can be scaled.
 
         Parameters
         ----------
         columns : int array (n_columns,) or (n_columns, n_tasks)
-            Indices of features, for all tasks together or for each task. -1 stands for a feature of zeros.
+            Indices of the features, the same for all tasks or a column for each task. -1 stands for a feature whose
+            values are all 0.
         scale : array (n_columns,), optional
-            Factors of the features. Only if `columns` holds indices for all tasks together.
+            Factors by which the features are multiplied. Not available if each task has a column of indices.
 
         Returns
         -------
         problem : Problem
-            The problem with copies of the features.
+            The new problem, with copies of the features.
         """
         if columns.ndim == 1:
             copies = {key: _columns(X, columns, scale) for key, X in stored(self.X).items()}
@@ -304,12 +306,12 @@ class Problem:
 
 
 def stored(X: Sequence[Any]) -> dict[int, Any]:
-    """Return the distinct arrays among the features of the tasks, with their `id` as keys."""
+    """Return a dictionary of the distinct arrays in `X`, which holds the features of each task. The key is the `id`."""
     return {id(X_k): X_k for X_k in X}
 
 
 def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
-    """Copy these columns of X, multiplied by the factors `scale` if given."""
+    """Return a copy of these columns of X, multiplied by the factors in `scale` unless it is None."""
     if sparse.issparse(X):
         return X[:, columns] if scale is None else X[:, columns] @ sparse.diags_array(scale.astype(X.dtype))
     copied = np.take(X, columns, axis=1)
@@ -317,7 +319,7 @@ def _columns(X: Any, columns: np.ndarray, scale: np.ndarray | None) -> Any:
 
 
 def _padded(X: Any, columns: np.ndarray) -> Any:
-    """Copy these columns of X. -1 stands for a column of zeros."""
+    """Return a copy of these columns of X. The index -1 stands for a column of zeros."""
     copied, is_column = X[:, np.maximum(columns, 0)], columns >= 0  # for -1, column 0 is copied and then set to 0
     if not sparse.issparse(copied):
         copied[:, ~is_column] = 0
@@ -327,7 +329,7 @@ def _padded(X: Any, columns: np.ndarray) -> Any:
 
 
 def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Return the labels of a task, 0 where the weight is 0. Raises ValueError if labels or weights are invalid."""
+    """Return the labels of task k, with 0 where the weight is 0. Raises ValueError if labels or weights are invalid."""
     require(
         X.shape[0] == len(y) == len(c),
         f"task {k} must have a label and a weight for each of its {X.shape[0]} samples, got {len(y)}, {len(c)}",
@@ -340,7 +342,7 @@ def _checked_labels(k: int, X: Any, y: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def _features(X: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
-    """Return the features of each task: X itself if the task uses all rows, else a checked copy of its rows."""
+    """Return the features of each task: its X if the task uses all rows, else a checked copy of the rows it uses."""
     features = []
     for k, (X_k, r) in enumerate(zip(X, rows, strict=True)):
         if isinstance(r, slice):
@@ -352,7 +354,10 @@ def _features(X: Sequence[Any], rows: Sequence[Any]) -> list[Any]:
 
 
 def _ends(X: Any) -> list[int]:
-    """Return the boundaries of parts of X of equal size, in rows. A sparse X is not split."""
+    """Split a dense X into parts of equal height, and return the rows at which they begin and end.
+
+    A sparse X is not split.
+    """
     n = X.shape[0]
     # Each part of a sparse X would add a dense V.
     height = n if sparse.issparse(X) else max(PART_BYTES // max(X.shape[1] * X.dtype.itemsize, 1), 32)
@@ -361,15 +366,16 @@ def _ends(X: Any) -> list[int]:
 
 
 def magnitude_limit(dtype: np.dtype) -> float:
-    """Return the largest absolute value that is allowed in features, and in weights times labels.
+    """Return the largest absolute value that features, and products of a weight and a label, may have.
 
-    Solvers add up products of two such numbers in the precision of X, and products of four in double precision.
+    Solvers sum products of two such numbers in the precision of X, and products of four in double precision. With this
+    limit, the sums do not overflow.
     """
     return 1e-6 * min(float(np.finfo(dtype).max) ** 0.5, float(np.finfo(float).max) ** 0.25)
 
 
 def magnitude(X: Any) -> float:
-    """Return the largest absolute value of X, dense or sparse; 0 if X is empty, NaN if it contains NaN."""
+    """Return the largest absolute value in X, which may be dense or sparse: 0 if X is empty, NaN if X contains NaN."""
     entries = X.data if sparse.issparse(X) else X
     return max(float(entries.max(initial=0)), -float(entries.min(initial=0)))
 
@@ -385,7 +391,7 @@ def require_magnitude(values: Any, dtype: np.dtype, name: str) -> None:
 # BLAS may set the flag for invalid operations although all numbers are finite (NumPy issue 24067), so warnings are off.
 @np.errstate(invalid="ignore")
 def product(X: Any, W: np.ndarray, used: np.ndarray | None = None) -> np.ndarray:
-    """Multiply X (n, n_features) by W (n_features, n_pairs), which has few columns. used: the non-zero rows of W."""
+    """Compute X W for X (n, n_features) and W (n_features, n_pairs) with few columns. used: the non-zero rows of W."""
     if used is not None and FEATURES_PER_USED * len(used) < len(W) and not sparse.issparse(X):
         return np.asarray(X[:, used] @ W[used])
     if sparse.issparse(X) or W.shape[1] == 1 or W.shape[1] > MANY_COLUMNS:
@@ -407,9 +413,9 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
     X : array or CSR matrix (n, n_features)
         Features.
     A : array (n, n_pairs)
-        Matrix with few columns.
+        A matrix with few columns.
     V : array (n_features, n_pairs)
-        Sum, which is changed in place.
+        The matrix that is changed in place.
     first : bool
         True to overwrite V.
     """
@@ -427,7 +433,10 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
 
 
 def _small_width(n: int, n_pairs: int) -> int:
-    """Return how many columns of X, which has n rows, make a product that is still small."""
+    """Return the number of columns of X whose product takes at most SMALL_PRODUCT_MULTIPLICATIONS, but at least 8.
+
+    n: number of rows of X. n_pairs: number of columns of the other matrix.
+    """
     return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
 
 

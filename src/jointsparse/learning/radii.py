@@ -1,7 +1,7 @@
 """Automatic paths of radii: which radius to try next, where a path ends, and which radius is chosen.
 
-Source: Quattoni et al. 2009, sec. 6.2: eta0 is chosen by the training objective, the radius by the validation AUC over
-10 words.
+Source: Quattoni et al. 2009, sec. 6.2, where eta0 is chosen by the training objective and the radius by the mean
+validation AUC over 10 words.
 """
 
 import math
@@ -17,7 +17,7 @@ PER_DECADE = 4  # radii per factor of ten
 MOST_RADII = 40  # largest number of radii in each direction, which is ten decades
 PATIENCE = 2  # Choice: a path ends in a direction after this many radii without a better score
 
-# Choice: smaller differences count as ties, because processors differ in the last digits.
+# Choice: smaller differences count as ties, because different processors give different last digits.
 TIE = 1e-4  # difference of two scores
 TIE_OF_OBJECTIVES = 1e-6  # difference of two objectives, relative to the objective at W = 0
 
@@ -41,14 +41,15 @@ def radius_at(unit: float, step: int) -> float:
 
 
 def rounds(first: Sequence[int], following: Callable[[], int | None], width: int) -> Iterator[list[int]]:
-    """Yield the steps of each round of fits along a path.
+    """Yield, for each round of fits along a path, the steps to fit; see `radius_at`.
 
     Parameters
     ----------
     first : list of int
         Steps of the first round, in increasing order.
     following : function
-        Called after each round. Returns the step to try next, or None if the path ends; see `next_step`.
+        Function that is called after each round. It returns the step to try next, or None if the path ends; see
+        `next_step`.
     width : int
         Number of steps of each later round. A later round extends the path downwards if the step to try next is
         negative, and upwards otherwise.
@@ -77,7 +78,7 @@ def next_step(
     Parameters
     ----------
     scored : mapping
-        Scores by step; see `radius_at`. The steps are consecutive and include 0.
+        The score of each step; see `radius_at`. The steps are consecutive and include 0.
     least : int
         The path is extended at least up to this step, regardless of the scores.
     downwards : bool
@@ -100,28 +101,28 @@ def next_step(
 
 
 def is_loss_gone(objective: float, at_zero: float) -> bool:
-    """Return True if the objective has almost vanished, compared with W = 0, so that a larger radius gains nothing."""
+    """Return True if the objective is so much smaller than at W = 0 that a larger radius gains nothing."""
     return objective <= NOTHING_LEFT * at_zero
 
 
 def is_level(objectives: Sequence[float], *, tol: float) -> bool:
-    """Return True if the last tenfold increase of the radius lowered the objective by less than `tol`, relatively.
+    """Return True if the last tenfold increase of the radius lowered the objective by less than the fraction `tol`.
 
-    objectives: the objective at each radius of a path, by increasing radius.
+    objectives: the objective at each radius of a path, in order of increasing radius.
     """
     return len(objectives) > PER_DECADE and objectives[-1] >= (1 - tol) * objectives[-1 - PER_DECADE]
 
 
 def is_far_inside(norm: float, radius: float, gap: float) -> bool:
-    """Return True if W lies so far inside its ball, given the relative duality gap, that the constraint is inactive."""
+    """Return True if W lies far inside its ball and the relative gap is small: a larger ball then changes nothing."""
     return gap <= CLOSE and norm < INSIDE * radius
 
 
 def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
-    """Return, for each radius in increasing order, the index of the pair (eta0, radius) with the smallest objective.
+    """Choose eta0 for each radius: return the index of the pair (eta0, radius) with the smallest objective.
 
-    Ties go to the first pair. radius: (n_pairs,). objective: (n_pairs, n_records); the first record is at W = 0, and
-    missing records are NaN.
+    The radii are in increasing order. Among equally good pairs, the first is chosen. radius: (n_pairs,). objective:
+    (n_pairs, n_records); the first record is the objective at W = 0, and missing records are NaN.
     """
     smallest = np.nanmin(objective, axis=1)
     slack = TIE_OF_OBJECTIVES * np.abs(objective[:, 0])
@@ -130,12 +131,13 @@ def choose_eta0(radius: NDArray[Any], objective: NDArray[Any]) -> NDArray[Any]:
 
 
 def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: float = TIE) -> int:
-    """Return the index of the radius with the best mean score, or of the smallest among equally good radii.
+    """Return the index of the radius with the best mean score. Among equally good radii, choose the smallest.
 
     Parameters
     ----------
     score : array, (n_radii,) or (n_radii, n_words)
-        Scores by increasing radius, of all words together or of each validation word. Larger is better.
+        Scores in order of increasing radius, either of all words together or of each validation word. Larger scores are
+        better.
     selection : "best", "one_standard_error" or None
         With "best" or None, mean scores within `slack` of the best one are equally good. With "one_standard_error",
         mean scores within one standard error of the best one are equally good, too. The standard error is that of
@@ -152,5 +154,5 @@ def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: f
 
 
 def first_of_best(score: NDArray[Any], slack: float) -> int:
-    """Return the index of the first score that is at most `slack` below the largest one; 0 if any score is NaN."""
+    """Return the index of the first score that is at most `slack` below the largest score, or 0 if any score is NaN."""
     return int(np.argmax(~(score < score.max() - slack)))

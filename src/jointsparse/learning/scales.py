@@ -18,12 +18,13 @@ from jointsparse.learning.regulariser import Ball
 
 
 class Scales(NamedTuple):
-    """Natural scales of a problem.
+    """The natural scales of radii, penalties and gradients for a problem.
 
     radius : float
-        Unit of radii, called R0. Smaller balls contain no W without losses, but smaller radii can still be useful.
+        Natural unit of radii, called R0. In a smaller ball no W makes all losses 0, but a smaller radius may still be
+        useful.
     penalty : float
-        Upper bound of the smallest penalty for which W = 0 is optimal. Without intercepts it equals this penalty.
+        Upper bound of the smallest penalty for which W = 0 is optimal. Without intercepts, it is this smallest penalty.
     gradient : float
         Frobenius norm of the gradient at W = 0. The quantity eta0 * gradient / radius is dimensionless.
     """
@@ -45,7 +46,7 @@ def scales(
 ) -> Scales:
     """Compute the scales of a problem from its gradient at W = 0 and the best intercepts for W = 0.
 
-    For a norm that treats each task separately, each scale is the maximum over the tasks.
+    For a norm that treats each task separately, the radius and the penalty are maxima over the tasks.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def scales(
     Returns
     -------
     Scales
-        The radius is 0 if the losses or their gradient vanish at W = 0.
+        The natural scales. The radius is 0 if the losses or their gradient vanish at W = 0.
     """
     whole = problem.together()
     dual = -loss.subgradient(intercepts_of_samples(whole, best_intercepts(whole, loss)), whole.y, whole.c)
@@ -83,9 +84,9 @@ def scales(
 
 
 def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) -> np.ndarray:
-    """Return G = X^T dual, (n_features, n_tasks), with 0 in place of entries that may be mere rounding errors.
+    """Return G = X^T dual, (n_features, n_tasks), with entries that may be mere rounding errors replaced by 0.
 
-    An entry is a sum over samples. With intercepts, the terms of this sum cancel if the feature is constant.
+    Each entry of G is a sum over samples. With intercepts, the terms of this sum cancel if the feature is constant.
     """
     n, eps = len(dual), np.finfo(problem.dtype).eps
     largest = max(magnitude(part.X) for part in problem.parts) * np.abs(dual).sum()
@@ -101,7 +102,7 @@ def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) 
 
 
 def __getattr__(name: str) -> object:
-    """Return an object that has moved to another module, with a DeprecationWarning."""
+    """Return an object that has moved to another module, and issue a DeprecationWarning."""
     # Imported by name, so that it does not count as a dependency of results: it affects no computed number.
     moved: object = import_module("jointsparse._moved").moved(__name__, name)
     return moved

@@ -1,4 +1,4 @@
-"""Compilation of the training kernels before their first use."""
+"""A function that compiles the training kernels before their first use."""
 
 import sys
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ def warmup(
 ) -> None:
     """Compile the kernels for projections and fits, so that the first calls do not have to wait.
 
-    The compiled kernels are stored in the user's cache folder, for all processes (see `jointsparse.compiled`). If they
-    are in the cache already, this function takes a second or two.
+    The compiled kernels are stored in the user's cache folder, where all processes find them (see
+    `jointsparse.compiled`). If the kernels are already in the cache, this function takes a second or two.
 
     Parameters
     ----------

@@ -7,14 +7,14 @@ A loss is a module with six functions of margins F = XW, labels Y and sample wei
 - ``dual_value(A, Y, c)``: the contribution of the dual variables A to the dual objective for each task, (n_tasks,);
 - ``dual_step(A, F, Y, c, sigma)``: the proximal step of the dual variables, with the shape and dtype of A;
 - ``derivatives(F, Y, c, G)`` and ``dual_steps(A, F, Y, c, sigma, B)``: the compiled loops of `subgradient` and
-  `dual_step`, which do not check their input and write to G and B.
+  `dual_step`, which do not check their input and write their results to G and B.
 
 ``CURVATURE`` is the largest second derivative of a loss of weight 1; it is infinite for a loss with a kink.
 ``QUADRATIC`` is True for the squared loss, whose gradients can be computed from a Gram matrix. ``DESCENDS`` is True if
 the module has the compiled function
-``descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps)``. It minimises the losses
-+ sum_jl penalties_lj abs(W_lj) by coordinate descent on the weights of each task. The features are a CSC matrix. Y, c,
-F, A and W have one row per task. F, W, b and the dual variables A are changed in place.
+``descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps)``. It minimises the sum of
+the losses and of sum_jl penalties_lj abs(W_lj), by coordinate descent on the weights of each task. The features are a
+CSC matrix. Y, c, F, A and W have one row per task. F, W, b and the dual variables A are changed in place.
 
 `learning.loss` compiles the loops from formulas for a single sample and task, and builds the first four functions from
 the loops. F and A are (n_samples, n_tasks). Y and c have the same shape, or (n_samples, 1) if all tasks share them. A

@@ -1,4 +1,4 @@
-"""The hinge loss, max(0, 1 - y f), as in every experiment of Quattoni et al. (2009). Labels are -1 and +1.
+"""The hinge loss, max(0, 1 - y f), which Quattoni et al. (2009) use in all experiments. Labels are -1 and +1.
 
 - value: sum_i c_il max(0, 1 - Y_il F_il), eq. 4 (the technical report prints min instead of max);
 - subgradient: -c_il Y_il where Y_il F_il < 1, else 0, eq. 6 (printed there with the wrong sign);

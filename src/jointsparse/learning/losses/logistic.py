@@ -67,9 +67,9 @@ def dual_term(a, y, weight):  # type: ignore[no-untyped-def]
 
 @njit
 def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
-    """Compute y_i = exp(x_i) for x_i <= 0, accurate to a few units in the last place; 0 below exp(-700).
+    """Compute y_i = exp(x_i) for x_i <= 0, with an error of at most a few units in the last place.
 
-    powers: array for intermediate results.
+    For x_i < -700 the result is 0. powers: an array for intermediate results.
     """
     # exp(x) = 2^k exp(r) with k = round(x / log 2), so that |r| <= log(2) / 2. Unlike `exp`, these loops vectorise.
     # Neighbouring floats of the size of ROUNDER differ by 1, so the sum is rounded to an integer, whose lowest bits are
@@ -94,8 +94,8 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
 def log_odds(alpha, whole, margin, sigma, target, low, powers, exp_minus_z, minus_z):  # type: ignore[no-untyped-def]
     """Solve sigma z + alpha = sigma margin + whole / (1 + exp(z)) for z >= 0 with Newton's method, and write exp(-z).
 
-    All arrays hold one entry per equation. The first four are input and `exp_minus_z` is the result; the others are
-    for intermediate results.
+    All arrays have one entry per equation. The first four are the input, and `exp_minus_z` is the result; the other
+    arrays hold intermediate results.
     """
     # The right side minus the left side is convex and decreasing in z, so Newton's method increases monotonically to
     # the solution from any point below it. From a point above, its first step leads to a point below.
@@ -133,7 +133,7 @@ def log_odds(alpha, whole, margin, sigma, target, low, powers, exp_minus_z, minu
 
 @njit
 def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
-    """Write the proximal steps of A to B; see `functions_of`.
+    """Write the result of a proximal step from A to B; see `learning.loss.functions_of`.
 
     `log_odds` solves TILE equations at a time. The first inner loop collects the equations, the second writes B.
     """
@@ -178,7 +178,10 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
 
 @njit
 def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
-    """Minimise by coordinate descent; see `learning.losses`. The steps use the largest curvature of the loss, 1/4."""
+    """Minimise the losses plus an l1 penalty by coordinate descent; see `learning.losses`.
+
+    The steps use the largest curvature of the loss, 1/4.
+    """
     n_features = indptr.size - 1
     curvature = np.empty(n_features)
     for l in range(W.shape[0]):

@@ -229,7 +229,7 @@ class Proof:
         self.dual, self.bound = np.zeros(problem.y.shape, dtype=problem.dtype), -np.inf
 
     def look(self, t: int, at: Point) -> None:
-        """Keep the W of iteration t if it is the best so far, and keep its dual variables if they are the best so far."""
+        """Keep the W of iteration t if it is the best so far, and its dual variables if they are the best so far."""
         problem = self.problem
         value = self.regulariser.cost(at.W.T) + float(self.loss.value(at.F, problem.y, problem.c).sum())
         self.objective.append((t, 0, value))
@@ -327,7 +327,7 @@ class Run:
         return Point(W, b, V, s, A, F)
 
     def movements(self, at: Point, new: Point) -> tuple[float, float, float]:
-        """Return three distances from `at` to `new`: of W and b together, of A, and of the whole points in PDHG's metric."""
+        """Return three distances between `at` and `new`: of W and b, of A, and of the whole points in PDHG's metric."""
         primal, cross = inner_product(new.W, at.W, new.W, at.W), inner_product(new.W, at.W, new.V, at.V)
         if self.problem.intercept:
             primal += float((np.square(new.b - at.b, dtype=np.float64) / self.b_scale).sum())

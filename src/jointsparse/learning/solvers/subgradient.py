@@ -43,7 +43,7 @@ def fit(
     groups: np.ndarray | None = None,
     watch: Watch | None = None,
 ) -> Fit:
-    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) at the same time.
+    """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) at once.
 
     Each iteration takes one product with X and one with its transpose. The lower bound is computed from an average of
     the dual variables of the iterates. With a constraint the bound is tight. With a penalty it is loose, because the

@@ -5,8 +5,8 @@ The iterations are those of `accelerated` for smooth losses, and of `pdhg` for o
 A solution has few non-zero rows, and the dual variables A identify them: a row whose contribution to ||X^T A||_dual is
 smaller than the largest contribution is zero at the optimum. So each round first solves the problem on a working set of
 rows. Then it computes X^T A for all rows, which gives a duality gap for the whole problem, and adds the rows whose
-contribution is too large for a row of zeros. A norm that treats each task separately has a working set for each task. There is no working
-set for a norm without exact zeros, or for groups of features: the iterations are then on all rows.
+contribution is too large for a row of zeros. A norm that treats each task separately has a working set for each task.
+For a norm without exact zeros, or for groups of features, there is no working set, and the iterations are on all rows.
 
 Sources: docs/training.md, and, for the lasso:
 
@@ -53,7 +53,7 @@ FIRST_ROWS_OF_DESCENT = 1000  # largest first working set: up to here, a Gram ma
 GROWTH_OF_DESCENT = 4  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
 SWEEPS_PER_LOOK = 3  # number of sweeps of coordinate descent on rows before the gap is computed
 SWEEPS_OF_TASKS = 5  # the same for coordinate descent on tasks; only the first sweep visits weights that are 0
-TOGETHER = 10  # if each task has its own working set, an entry of a product takes this many times longer
+TOGETHER = 10  # if each task has its own working set, an entry of a product takes this many times as long
 
 
 class Round(NamedTuple):
@@ -144,14 +144,14 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     """Return factors for the features that make training faster, or None if no factors would help.
 
     Iterations are slow if the features differ in size, as the features of an SVD do. Multiplying each feature by
-    rms^(-1/2) halves the differences on a logarithmic scale; the weights of the features in the norm are adapted, so that
-    the optimum stays the same. The geometric mean of the factors is 1. Factors do not help with sparse features, whose
-    size depends mainly on the number of samples that have the feature.
+    rms^(-1/2) halves the differences on a logarithmic scale; the weights of the features in the norm are adapted, so
+    that the optimum stays the same. The geometric mean of the factors is 1. Factors do not help with sparse features,
+    whose size depends mainly on the number of samples that have the feature.
     """
     if problem.is_sparse:
         return None
     squares, n_samples, n_nonzeros = np.zeros(problem.n_features), 0, 0
-    for X in stored(problem.X).values():  # an X that tasks share counts once
+    for X in stored(problem.X).values():  # an X that several tasks share counts once
         some = X[:: max(len(X) * len(problem.X) // SCALE_SAMPLES, 1)].astype(np.float64)
         squares += np.square(some).sum(axis=0)
         n_samples, n_nonzeros = n_samples + len(some), n_nonzeros + int(np.count_nonzero(some))
@@ -233,7 +233,7 @@ class _Search:
         return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W)
 
     def see(self, A: np.ndarray) -> None:
-        """Compute X^T A for all rows of W, the lower bound, and the contribution of each row to the dual norm of X^T A."""
+        """Compute X^T A for all rows of W, the lower bound, and each row's contribution to the dual norm of X^T A."""
         whole = self.whole
         self.A = balanced(whole, A) if whole.intercept else A
         V = whole.transposed(self.A)
@@ -263,8 +263,8 @@ class _Search:
     def choose_rows(self) -> None:
         """Choose the working set, and start new iterations if it has changed.
 
-        The working set consists of the non-zero rows and of the rows whose contribution is close to the largest one. The first
-        working set consists of the rows with the largest contributions.
+        The working set consists of the non-zero rows and of the rows whose contribution is close to the largest one.
+        The first working set consists of the rows with the largest contributions.
         """
         parts, used = self.row_duals, self.W != 0 if self.per_task else self.W.any(axis=1)
         growth = GROWTH_OF_DESCENT if self.sweeps_rows else 1
@@ -298,7 +298,7 @@ class _Search:
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
 
     def run(self, regulariser: Regulariser, start: Fit | None) -> Fit:
-        """Fit one pair, in rounds, until a gap of at most `tol` is certified or the maximum number of iterations is reached."""
+        """Fit one pair, in rounds, until a gap of at most `tol` is certified or `n_iter` iterations are done."""
         self.begin(regulariser, start)
         working_tol = self.tol  # tolerance for gaps in the precision of X
         self.objective.append((0, 0, self.value))
