@@ -94,7 +94,7 @@ POSITIVE = either(NOTHING, number(0))
 
 
 def plug_in(room: str) -> Spec:
-    """Return the specification of an attribute that holds the name of a plug-in. room: kind of plug-in, as "norms"."""
+    """Return the specification of an attribute that holds the name of a plug-in, for example of one in "norms"."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         pick(room, value)
@@ -133,7 +133,7 @@ def all_or_nothing(learn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def radius_or_penalty(radius: Any, penalty: Any, names: str = "radius and penalty") -> tuple[Any, bool]:
-    """Return the radius or the penalty, whichever is given, and True if it is the penalty.
+    """Return the radius or the penalty, whichever is given, and a flag that is True for the penalty.
 
     The default radius "auto" counts as None if a penalty is given.
     """
@@ -182,7 +182,7 @@ def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
 
 
 def in_order_of_names(numbers: Any, names: np.ndarray | None) -> Any:
-    """Sort a pandas Series whose index holds exactly these names into the order of names; return others unchanged."""
+    """Reorder a pandas Series like `names` if its index holds exactly these names; return anything else unchanged."""
     labels: Any = getattr(numbers, "index", None)  # lists have a method of this name
     named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
     return numbers.loc[names] if named else numbers

@@ -34,8 +34,8 @@ class Labels(NamedTuple):
         name : str
             Name of y in messages.
         numeric : bool
-            True for targets, which may be rounded. Labels are never rounded, and their dtype does not depend on missing
-            entries.
+            True if y holds targets, which may be rounded to floats. Labels are never rounded, and their dtype does not
+            depend on whether entries are missing.
         """
         require_unmasked(y, name)
         all_known = np.ones((1, 1), dtype=bool)

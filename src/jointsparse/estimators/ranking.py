@@ -48,9 +48,9 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
         - positives, negatives: number of samples with a positive and with a negative label.
         - auc, low, high: area under the ROC curve, and the limits of its 95 % confidence interval (Newcombe 2006).
         - average_precision, precision_at_10: average precision, and precision among the ten samples with the highest
-      scores. Neither depends on the order of samples with equal scores.
-        - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and that p-value with Holm's
-          correction for the number of tasks. The p-value is from the normal approximation of the Mann-Whitney test. It
+          scores. Neither depends on the order of samples with equal scores.
+        - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and this p-value with Holm's
+          correction for the number of tasks. It is computed with the normal approximation of the Mann-Whitney test, and
           is inaccurate for fewer than three positives, and too large if many scores are equal.
 
     Raises

@@ -316,7 +316,7 @@ class Search(Trained):
         return self._train_one(problem, centres, radius, penalty, watch)
 
     def _given(self) -> tuple[Any, bool]:
-        """Return the radii or penalties as the user passed them, and True if they are penalties."""
+        """Return the radii or penalties as the user passed them, and a flag that is True for penalties."""
         values, penalised = radius_or_penalty(self.radii, self.penalties, "radii and penalties")
         if not penalised and isinstance(values, str):
             require(values == "auto", f"radii must be 'auto', a list of radii or their number, got {values!r}")
@@ -408,7 +408,7 @@ class Search(Trained):
             if tried and watch.left() < 0:
                 return True
             below = bool(tried) and steps[0] < tried[0]
-            # In smaller balls the solution is near W = 0, so these fits need no warm start.
+            # In small balls the solution is close to W = 0, so fits in smaller balls need no warm start.
             starts = [fits.largest for fits in scored[-1].by_split] if scored and not below else ()
             latest = score(steps, splits, starts)
             scored = [latest, *scored] if below else [*scored, latest]

@@ -326,7 +326,7 @@ class Lazy:
     A step on examples with k non-zeros takes amortised O(k m (log d + log m)) time for d features and m tasks: a row is
     sorted when it is written, and later bends at most once per entry.
 
-    It takes 16 bytes of memory per weight, and about 50 bytes per row. With the l1 norm, a row is a single weight.
+    An object takes 16 bytes of memory per weight, and about 50 bytes per row. With l1, a row is a single weight.
     """
 
     def __init__(self, n_features: int, n_tasks: int, norm: str, radius: float) -> None:

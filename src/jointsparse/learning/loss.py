@@ -104,9 +104,10 @@ def functions_of(column_sums: Loop, derivatives: Loop, dual_sums: Loop, dual_ste
         return G
 
     def dual_value(A: ArrayLike, Y: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
-        """Sum -(c_il loss)*(-A_il) for each task l in double precision, where * denotes the convex conjugate.
+        """Sum -(c_il loss)*(-A_il) over the samples i of each task l, where * denotes the convex conjugate.
 
-        Dual variables A that lie outside their domain because of rounding are clipped. For any margins F,
+        The sums are in double precision. Dual variables A that lie outside their domain because of rounding are
+        clipped. For any margins F,
         value(F, Y, c)_l >= dual_value(A, Y, c)_l - sum_i A_il F_il, with equality for A = -subgradient(F, Y, c).
         Returns an array (n_tasks,). Raises ValueError if shapes or dtypes do not fit. Source: docs/training.md.
         """

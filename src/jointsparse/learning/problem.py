@@ -306,7 +306,7 @@ class Problem:
 
 
 def stored(X: Sequence[Any]) -> dict[int, Any]:
-    """Return a dictionary of the distinct arrays in `X`, which holds the features of each task. The key is the `id`."""
+    """Return the distinct arrays among the features of the tasks, in a dictionary that has their `id`s as keys."""
     return {id(X_k): X_k for X_k in X}
 
 
@@ -433,9 +433,9 @@ def add_transposed_product(X: Any, A: np.ndarray, V: np.ndarray, first: bool) ->
 
 
 def _small_width(n: int, n_pairs: int) -> int:
-    """Return the number of columns of X whose product takes at most SMALL_PRODUCT_MULTIPLICATIONS, but at least 8.
+    """Return the number of columns of X for which a product is small: it takes at most SMALL_PRODUCT_MULTIPLICATIONS.
 
-    n: number of rows of X. n_pairs: number of columns of the other matrix.
+    The result is at least 8. n: number of rows of X. n_pairs: number of columns of the other matrix.
     """
     return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
 

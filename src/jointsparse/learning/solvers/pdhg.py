@@ -76,7 +76,7 @@ def reflect(at, new, first, share):  # type: ignore[no-untyped-def]
 
 @njit
 def add_products(new, at, other_new, other_at, sums):  # type: ignore[no-untyped-def]
-    """Add the inner product of each column of new - at and of other_new - other_at to `sums`, (n_columns,)."""
+    """Add the inner products of the columns of `new - at` and `other_new - other_at` to `sums`, (n_columns,)."""
     for i in range(at.shape[0]):
         for p in range(at.shape[1]):
             sums[p] += np.float64(new[i, p] - at[i, p]) * np.float64(other_new[i, p] - other_at[i, p])
@@ -254,7 +254,7 @@ class Proof:
         self.certify()
         proven = self.gap() <= self.tol
         if not proven:
-            self.wanted /= 2  # the gap in single precision was too optimistic
+            self.wanted /= 2  # the gap that was computed in single precision was too small
         return proven
 
     def certify(self) -> None:
@@ -312,7 +312,7 @@ class Run:
         self.move(new, restarts)
 
     def step(self) -> Point:
-        """Compute the next point from the iterate, and read X only once for it."""
+        """Compute the next point from the present iterate. X is read only once."""
         problem, at, tau = self.problem, self.at, 1 / self.omega
         W = np.ascontiguousarray((at.W + at.W.dtype.type(tau) * at.V).T)
         self.regulariser.step(W, tau, **self.warm)

@@ -311,7 +311,7 @@ class _Search:
                 if gap <= self.tol:
                     self.watched(self.value, gap)
                     break
-                working_tol /= 2  # the gap in single precision was too optimistic
+                working_tol /= 2  # the gap that was computed in single precision was too small
             if self.t >= self.n_iter or self.watched(self.value, gap):
                 self.certify()
                 break
@@ -368,7 +368,7 @@ class _Steps:
     """
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
-        # Tasks with working sets of their own do not share features, so each task needs parts of its own.
+        # Tasks with working sets of their own do not share features, so each of these tasks needs parts of its own.
         regulariser, base = search.regulariser, search.whole if rows.ndim == 1 else search.problem
         # Features are multiplied by `scale`, so W is divided by it, and V and the weights of the norm are multiplied.
         scale, dtype = None if search.scale is None else search.scale[rows], base.dtype
