@@ -448,7 +448,7 @@ class Search(Trained):
         )
         results = list(Parallel(n_jobs=self.n_jobs)(jobs))
         # A split may have run out of time, so only the strengths that all splits have tried are kept. Penalties are
-        # tried from the largest down.
+        # tried in decreasing order.
         tried = min(len(result.scores) for result in results)
         kept = slice(-tried, None) if penalised else slice(tried)
         by_split = [result._replace(**{name: getattr(result, name)[kept] for name in FIT_FIELDS}) for result in results]

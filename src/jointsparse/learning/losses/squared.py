@@ -1,5 +1,6 @@
-"""The squared loss, 1/2 (y - f)^2, as in the least-squares problems of Duchi et al. (2008), sec. 7. Labels may be
-any numbers.
+"""The squared loss, 1/2 (y - f)^2, as in the least-squares problems of Duchi et al. (2008), sec. 7.
+
+Labels may be any numbers.
 
 - value: sum_i c_il 1/2 (Y_il - F_il)^2;
 - subgradient: c_il (F_il - Y_il);
