@@ -1,4 +1,4 @@
-"""Loaders of datasets: photographs, tables and text from files, generated data, and data that come with a package.
+"""Dataset loaders: photographs, tables and text from files, generated data, and data that come with a package.
 
 A loader of captioned photographs is a module with these functions:
 
@@ -6,22 +6,23 @@ A loader of captioned photographs is a module with these functions:
   captions that were left out, with reasons;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
 - ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8;
-- ``file(image, **options)``: the path of one image, if images are files.
+- ``file(image, **options)``: the path of one image; only if images are files.
 
-A loader of given features has ``read(**options) -> Samples``, which returns similar tables and a feature matrix. It
-declares how a page shows features: ``SHOWS`` is "pixels" if the features are the pixels of a square picture, row by
-row, "names" if ``feature_names(**options)`` returns names of the features, or "nothing". If options name files in the
-folder ``root``, ``FILES`` lists these options. ``ONLY_WITH`` maps an option to another option without which it has no
-effect, ``ONLY_WITHOUT`` to an option that disables it. The loader ``synthetic`` draws tasks with known weights instead.
+A loader of a dataset that comes with features has ``read(**options) -> Samples``, which returns similar tables and a
+feature matrix. It declares how the results page shows features: ``SHOWS`` is "pixels" if the features are the pixels of
+a square picture, row by row, "names" if ``feature_names(**options)`` returns names of the features, or "nothing". If
+options name files in the folder ``root``, ``FILES`` lists these options. ``ONLY_WITH`` maps an option to another option
+without which it has no effect, and ``ONLY_WITHOUT`` maps an option to another option that disables it. The loader
+``synthetic`` draws tasks with known weights instead.
 
 Each module declares
 
-- ``OFFERS``: "pictures", "samples", or "drawn" if its studies draw their own tasks;
+- ``OFFERS``: "pictures", "samples", or "drawn" if each study draws its own tasks;
 - ``LABELS``: what its labels are called, in the plural, such as "words" or "topics";
 - ``TAKES``: the names of its options;
-- ``NEEDS``: the options without a default.
+- ``NEEDS``: the names of the options that have no default.
 
-``options`` are the entries under ``options`` of the dataset in config.yaml. Only this package opens raw files.
+``options`` are the entries that the dataset has under ``options`` in config.yaml. No other package opens raw files.
 """
 
 from jointsparse.checks import require_extra

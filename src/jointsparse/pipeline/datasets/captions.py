@@ -1,8 +1,11 @@
 """Read captions of photographs from a table, or from JSON in the format of COCO or of Karpathy's splits.
 
-Sources of the formats: X. Chen et al., Microsoft COCO Captions, arXiv:1504.00325 (2015), for `images` and
-`annotations`; A. Karpathy and L. Fei-Fei, CVPR 2015, for `images` with `sentences`, in which Flickr8k, Flickr30k and
-COCO are also distributed; Hugging Face's loader imagefolder for `metadata.csv`, `.jsonl` and `.parquet`.
+The formats are described in these sources:
+
+- JSON with `images` and `annotations`: X. Chen et al., Microsoft COCO Captions, arXiv:1504.00325 (2015).
+- JSON with `images` that hold `sentences`: A. Karpathy and L. Fei-Fei, CVPR 2015. Flickr8k, Flickr30k and COCO are also
+  distributed in this format.
+- `metadata.csv`, `.jsonl` and `.parquet`: the documentation of Hugging Face's loader imagefolder.
 """
 
 import json
@@ -24,7 +27,7 @@ CALLED = {
     "caption": ("caption", "comment", "text", "sentence", "title"),
     "split": ("split", "splits", "set", "subset", "partition"),
 }
-# Texts that programs write for a missing caption, in lower case.
+# Strings that programs write for a missing caption, in lower case.
 MISSING = ("", "nan", "none", "null", "na", "n/a", "<na>", "#n/a")
 TOKEN = re.compile(r"([^\t]+)#\d+\t(.*)")  # a line of a token file
 KINDS = {str: "text", list: "a list", int: "a whole number"}
@@ -33,8 +36,9 @@ KINDS = {str: "text", list: "a list", int: "a whole number"}
 def read(path: Path) -> pd.DataFrame:
     """Read a file of captions into a table with the columns `image`, `caption` and `split`.
 
-    Missing values become "". The suffix determines the format: .json, .jsonl or .parquet; a file with another suffix is
-    a table or a token file. Raises ValueError, which names the file and the line or key.
+    Missing values become "". The suffix .json, .jsonl or .parquet determines the format. A file with any other suffix
+    is a text table, or a token file with lines such as "a.jpg#0<tab>A dog runs .". If the file does not have the
+    expected format, ValueError is raised with the name of the file and the line or key.
     """
     rows: Any
     if path.suffix.lower() == ".json":
@@ -56,7 +60,7 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def contradiction(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
-    """Return an image for which two tables have different captions, or "" if there is none.
+    """Return the name of an image for which two tables have different captions, or "" if there is no such image.
 
     Different captions suggest that one of the tables is an older draft.
     """
@@ -78,7 +82,7 @@ def _of_json(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _of_lines(path: Path) -> Iterator[list[str]]:
-    """Read image, caption and split from lines of JSON such as {"file_name": "a.jpg", "text": "A dog."}."""
+    """Read lines such as {"file_name": "a.jpg", "text": "A dog."}, and iterate over image, caption and split."""
     with open_text(path) as file:
         lines = [(number, line) for number, line in enumerate(file, start=1) if line.strip()]
     records = []
@@ -92,17 +96,17 @@ def _of_lines(path: Path) -> Iterator[list[str]]:
 
 
 def _chosen(path: Path, columns: Sequence[str]) -> list[str]:
-    """Return the names of the columns of images, captions and splits; "" for splits if there is no such column."""
+    """Return which columns hold images, captions and splits. The third name is "" if there is no column of splits."""
     names = chosen(columns, CALLED)
     require(all(names[:2]), f"{path} must have the columns image,caption, got {shortened(list(columns))}")
     return names
 
 
 def _of_records(path: Path, names: Sequence[str], records: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
-    """Yield image, caption and split of each record.
+    """Yield the image, caption and split of each record.
 
-    `names` are the keys of these three values, with "" if there are no splits. If a value is missing or None, "" is
-    yielded.
+    `names` are the keys under which the records hold these three values; the third key is "" if there are no splits. A
+    value that is missing or None becomes "".
     """
     for number, record in enumerate(records, start=1):
         present = {key: value for key, value in record.items() if value is not None}
@@ -113,7 +117,7 @@ def _of_records(path: Path, names: Sequence[str], records: Sequence[dict[str, An
 
 
 def _of_token(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield image, caption and "" for the split of lines such as "a.jpg#0<tab>A dog runs ."."""
+    """Yield the image and the caption in lines such as "a.jpg#0<tab>A dog runs .", and "" for the split."""
     with open_text(path) as file:
         for number, line in enumerate(file, start=1):
             match = TOKEN.fullmatch(line.rstrip("\r\n"))
@@ -126,7 +130,7 @@ def _of_token(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield image, caption and split of each of the `annotations`, which refer to images by `id`."""
+    """Yield the image, caption and split of each entry in `annotations`. An entry refers to its image by `id`."""
     names: dict[int, tuple[str, str]] = {}
     for i, image in enumerate(_get(data, "images", list)):
         number = _get(image, "id", int, f"images[{i}].")
@@ -140,7 +144,7 @@ def _of_coco(data: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield image, caption and split of each sentence. An image's `filepath`, if given, is its folder."""
+    """Yield the image, caption and split of each sentence. If an image has a `filepath`, this is its folder."""
     for i, image in enumerate(_get(data, "images", list)):
         name = _get(image, "filename", str, f"images[{i}].")
         folder, split = (_get({key: ""} | image, key, str, f"images[{i}].") for key in ("filepath", "split"))
@@ -150,7 +154,11 @@ def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _get(block: Any, key: str, kind: type, where: str = "") -> Any:
-    """Return the value of a key. Raises ValueError for another type, or for text that cannot be stored in a table."""
+    """Return the value of a key.
+
+    Raises ValueError if the value is missing, is not of the type `kind`, or is text that cannot be stored in a table.
+    `where` is put in front of the key in the error message.
+    """
     value = block.get(key) if isinstance(block, dict) else None
     fits = isinstance(value, kind) and not isinstance(value, bool)
     if isinstance(value, str):

@@ -22,14 +22,14 @@ WHITE_LEVEL = 16  # largest pixel value
 
 
 def read(*, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> Samples:
-    """Return the digits with pixels from 0 to 1 and one label each, "0" to "9".
+    """Return the images of the digits, with one label each, "0" to "9".
 
-    Samples are named "digit 1", "digit 2", … in scikit-learn's order.
+    The features are the pixels, scaled to [0, 1]. Samples are named "digit 1", "digit 2", … in scikit-learn's order.
 
     Parameters
     ----------
     fractions : mapping
-        Fraction of the images in each split.
+        Fraction of the images that each split gets.
     seed : int
         Seed of the random generator that draws the splits.
 

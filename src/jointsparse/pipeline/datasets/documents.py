@@ -1,20 +1,23 @@
-"""Generated documents with topics, whose sparse features are shared between topics. The seed determines all draws.
+"""Generated documents with topics. Their features are sparse, and topics share features.
 
-The documents are drawn as follows:
+The documents are drawn as follows, and the seed determines all draws:
 
-- Topics. A fraction LARGEST_TOPIC_SHARE / k**SIZE_EXPONENT of all documents has topic k, drawn independently for each
-  topic, so a document may have no topic, one or several. With 40 topics the rarest has 1.6 % of the documents.
-- Informative features. `n_telling` features, drawn at random, form a pool that all topics share. Each topic uses a
-  random third to two thirds of the pool, at Gamma distributed rates. So each feature of the pool is evidence for many
-  topics and against the others, which joint sparsity exploits. In addition, a fraction OWN_SHARE of a topic's
-  informative words comes from N_OWN_FEATURES features of its own, drawn from all features.
-- Words. The number of words in a document is Poisson distributed (at least 1). The mean of this distribution is Gamma
-  distributed with mean `length`. With probability `telling` a word comes from one of the document's topics, chosen
-  uniformly. With probability `noise` it comes from the pool, regardless of the topic. Otherwise it comes from the
-  background, as do the informative words of a document without topics. The background follows Zipf's law over all
+- Topics. Topic k is given to a fraction LARGEST_TOPIC_SHARE / k**SIZE_EXPONENT of all documents. The documents are
+  drawn independently for each topic, so a document may have no topic, one topic or several. The rarest of 40 topics
+  belongs to 1.6 % of the documents.
+- Informative features. `n_telling` features, drawn at random, form a pool that all topics share. Each topic uses
+  between a third and two thirds of the pool, drawn at random, and uses these features at Gamma-distributed rates.
+  Therefore each feature of the pool is evidence for many topics and against the others, which joint sparsity exploits.
+  In addition, a fraction OWN_SHARE of a topic's informative words comes from N_OWN_FEATURES features that the topic has
+  for itself, drawn from all features.
+- Words. The number of words in a document is Poisson-distributed (at least 1). The mean of this distribution is
+  Gamma-distributed with mean `length`. With probability `telling` a word comes from one of the document's topics,
+  chosen uniformly. With probability `noise` it comes from the pool, regardless of the topic. Otherwise it comes from
+  the background, as do the informative words of a document without topics. The background follows Zipf's law over all
   features: feature i has probability log(1 + 1/(i + 1)) / log(n_features + 1), about proportional to 1/(i + 1).
-- Features. Word counts are multiplied by log(n / n_i) + 1, where n_i of the n training documents hold the word. A word
-  that no training document holds has weight 0. Then the rows are scaled to length 1.
+- Features. The count of word i is multiplied by log(n / n_i) + 1, where n is the number of training documents and n_i
+  the number of training documents that contain the word. A word that no training document contains has weight 0.
+  Finally each row is scaled to length 1.
 """
 
 from collections.abc import Mapping
@@ -36,7 +39,7 @@ TAKES = (
 NEEDS = ()
 
 # Choice: these constants and the defaults below make linear classifiers good but not perfect, and make shared features
-# useful. They were tuned on test AUC, so results on these documents are no evidence for any method.
+# useful. They were tuned on test AUC, so results on these documents are not evidence for any method.
 LARGEST_TOPIC_SHARE = 0.25  # fraction of the documents that have the first topic
 SIZE_EXPONENT = 0.75  # exponent of Zipf's law for the sizes of the topics
 USED_SHARES = (1 / 3, 2 / 3)  # smallest and largest fraction of the pool that a topic uses
@@ -45,7 +48,7 @@ OWN_SHARE = 0.05  # fraction of a topic's informative words that come from featu
 N_OWN_FEATURES = 20  # number of a topic's own features
 LENGTH_SHAPE = 4.0  # shape of the Gamma distribution of lengths: the standard deviation is half the mean
 
-DOCUMENTS_AT_ONCE = 1000  # documents drawn in one block, which bounds the memory; the draws depend on this value
+DOCUMENTS_AT_ONCE = 1000  # documents are drawn in blocks, which limits the memory; the draws depend on this value
 
 
 def read(
@@ -62,8 +65,8 @@ def read(
 ) -> Samples:
     """Draw documents as described at the top of this module.
 
-    Samples are named "document 1", "document 2", …, and labels "topic 1" (the most frequent), "topic 2", … If no
-    training document holds any word of a document, the row of that document is empty.
+    Samples are named "document 1", "document 2", …, and labels are named "topic 1" (the most frequent), "topic 2", …
+    The features of a document are all 0 if none of its words occurs in a training document.
 
     Parameters
     ----------
@@ -74,7 +77,7 @@ def read(
     n_topics : int, at least 1
         Number of labels.
     n_telling : int, from 1 to n_features
-        Number of informative features in the pool that all topics share.
+        Number of informative features in the pool, which all topics share.
     length : float above 0
         Mean number of words in a document.
     telling : float, from 0 to 1
@@ -84,7 +87,7 @@ def read(
     fractions : mapping
         Fraction of the documents in each split, from 0 to 1.
     seed : int
-        Seed of the random generator for all draws.
+        Seed of the random generator that makes all draws.
 
     Returns
     -------
@@ -125,7 +128,7 @@ def read(
 
 
 def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:
-    """Draw the topics of each document, as a CSR matrix of ones with shape (n_documents, n_topics)."""
+    """Draw the topics of each document. Return a CSR matrix, (n_documents, n_topics), with a one for each topic."""
     sizes = np.rint(LARGEST_TOPIC_SHARE * n_documents / np.arange(1, n_topics + 1) ** SIZE_EXPONENT).astype(int)
     rows = [rng.choice(n_documents, max(1, size), replace=False) for size in sizes]
     columns = np.repeat(np.arange(n_topics), [len(row) for row in rows])
@@ -135,7 +138,7 @@ def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> s
 def _draw_topics(
     pool: np.ndarray, n_features: int, n_topics: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the features of each topic and their cumulative probabilities, two arrays of shape (n_topics, n)."""
+    """Draw the features of each topic and their cumulative probabilities, as two arrays of shape (n_topics, n)."""
     n_used = np.rint(len(pool) * rng.uniform(*USED_SHARES, n_topics)).clip(1)
     used = rng.permuted(np.tile(np.arange(len(pool)), (n_topics, 1)), axis=1) < n_used[:, None]
     rates = used * rng.gamma(RATE_SHAPE, 1 / RATE_SHAPE, used.shape)
@@ -184,7 +187,10 @@ def _draw_words(
 
 
 def _weigh(counts: sparse.csr_matrix, is_training: np.ndarray) -> sparse.csr_matrix:
-    """Weight word counts by the rarity of each word in training documents, and scale the rows to length 1."""
+    """Multiply word counts by weights that grow with the rarity of the word, and scale each row to length 1.
+
+    The rarity is measured on the training documents.
+    """
     from sklearn.preprocessing import normalize  # imported here, because the import takes half a second
 
     n_with = np.bincount(counts[is_training].indices, minlength=counts.shape[1])

@@ -1,7 +1,7 @@
 """Load images and labels from pairs of files in MNIST's idx format: plain, .gz or .bz2.
 
-A file begins with two zero bytes, the byte 8 (the code for unsigned bytes), and a byte with the number of dimensions.
-The dimensions follow, as four-byte integers in big-endian order, and then the data in C order.
+A file begins with two zero bytes, the byte 8 (the code for unsigned bytes), and a byte that gives the number of
+dimensions. The length of each dimension follows as a four-byte big-endian integer, and then the data in C order.
 """
 
 import math
@@ -36,18 +36,18 @@ def read(
     validation_fraction: float = 0.0,
     seed: int = 0,
 ) -> Samples:
-    """Read and check images with one label each.
+    """Read and check images that have one label each.
 
     The features are the pixels in C order, divided by 255. Samples are named by file and position: "train:17" is the
-    17th image of the training files, even if it was drawn into the validation split. Labels are numbers, stored as
-    text.
+    17th image of the training files, even if it was moved to the validation split. Labels are numbers, stored as
+    strings.
 
     Parameters
     ----------
     root : path
         Folder of the files.
     train_images : str
-        File of the training images. This and the other files may be compressed, with names that end in .gz or .bz2.
+        File of the training images. All four files may be compressed; their names then end in .gz or .bz2.
     train_labels : str
         File of the labels of the training images.
     test_images : str
@@ -55,9 +55,9 @@ def read(
     test_labels : str
         File of the labels of the test images.
     compression_ratio : float above 0
-        Largest allowed ratio of the unpacked size of a compressed file to its size. Up to 64 KiB are always accepted.
+        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 KiB.
     validation_fraction : float, from 0 to below 1
-        Fraction of the training images that becomes validation.
+        Fraction of the training images that is moved to the validation split.
     seed : int
         Seed of the random generator that draws the validation images.
 
@@ -68,8 +68,8 @@ def read(
     Raises
     ------
     ValueError
-        If a file is missing, damaged, too long, or not in the idx format, if there are not as many labels as images, or
-        if training and test images differ in shape.
+        If a file is missing, damaged, or not in the idx format, if it unpacks to more than `compression_ratio` allows,
+        if the numbers of images and labels differ, or if training and test images differ in shape.
     """
     folder = Path(root)
     files = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
@@ -91,21 +91,21 @@ def read(
 def _read_pair(
     images: Path, labels: Path, compression_ratio: float
 ) -> tuple[sparse.csr_matrix, tuple[int, ...], list[str]]:
-    """Read the features of images, CSR (n, n_pixels) float32, the shape of an image, and the labels."""
+    """Return the features as CSR (n_images, n_pixels) float32, the shape of one image, and the labels."""
     pixels, y = (_read_array(path, compression_ratio) for path in (images, labels))
     require(pixels.ndim > 1, f"{images} must hold images, in at least two dimensions, got shape {pixels.shape}")
     require(
         y.shape == pixels.shape[:1],
         f"{labels} must hold a label for each of the {len(pixels)} images of {images}, got shape {y.shape}",
     )
-    # Convert to CSR before float32, which saves memory because most pixels are 0.
+    # Converting to CSR first and to float32 afterwards saves memory, because most pixels are 0.
     X = sparse.csr_matrix(pixels.reshape(len(pixels), -1)).astype(np.float32)
     X.data /= np.float32(255)
     return X, pixels.shape[1:], [str(label) for label in y]
 
 
 def _read_array(path: Path, compression_ratio: float) -> np.ndarray:
-    """Read the array in a file."""
+    """Read the array in an idx file."""
     data = read_whole(path, compression_ratio)
     hint = " (the name of a gzip file must end in .gz)" if data[:2] == b"\x1f\x8b" else ""
     require(

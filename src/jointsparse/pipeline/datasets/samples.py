@@ -1,4 +1,4 @@
-"""The tables that every dataset is read into, and the feature matrix of datasets with given features."""
+"""Types for the tables that every loader returns, with a feature matrix if the dataset comes with features."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,17 +13,17 @@ from jointsparse.pipeline.provenance.tables import read_matrix, read_table, writ
 
 
 class Photographs(NamedTuple):
-    """A dataset of photographs, read and checked.
+    """A dataset of photographs that has been read and checked, as three tables.
 
     Attributes
     ----------
     images
-        Columns `image` (the name) and `split` (one of `names.SPLITS`), sorted by name. If images are files, also
-        `digest`, a digest of the bytes of the file.
+        Table with a row for each image, sorted by name, and the columns `image` (the name) and `split` (one of
+        `names.SPLITS`). If images are files, a third column, `digest`, holds a checksum of the content of each file.
     captions
-        Columns `image` and `caption`, with a row for each caption of an image in `images`.
+        Table with a row for each caption of these images, and the columns `image` and `caption`.
     left_out
-        Columns `item` and `reason`, with a row for each file or caption that is not used.
+        Table with a row for each file or caption that is not used, and the columns `item` and `reason`.
     """
 
     images: pd.DataFrame
@@ -32,24 +32,25 @@ class Photographs(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """A dataset with given features, read and checked.
+    """A dataset that comes with features, and that has been read and checked.
 
-    Tables and columns have the same names as for photographs, so that all later stages treat both kinds alike: an
-    "image" is a sample, and a "caption" is a label.
+    Tables and columns have the same names as in `Photographs`, so that all later stages treat both kinds of dataset
+    alike. Here an "image" is a sample, and a "caption" is a label.
 
     Attributes
     ----------
     images
-        Columns `image` (the name of the sample) and `split` (one of `names.SPLITS`), with a row for each sample. If the
-        page shows pictures or texts, also `picture` (a file, or empty) and `text`.
+        Table with a row for each sample, and the columns `image` (the name of the sample) and `split` (one of
+        `names.SPLITS`). If the results page shows pictures or text, there are also the columns `picture` (a file, or
+        empty) and `text`.
     captions
-        Columns `image` and `caption`, with a row for each label of a sample. A sample without labels is a negative of
-        every task. If some labels are unknown, also `known`, which is False for these labels. `tasks.choose_words`
-        reads this table with split_captions=False.
+        Table with a row for each label of each sample, and the columns `image` and `caption`. A sample without labels
+        is a negative example in every task. If some labels are unknown, a column `known` is False for these labels.
+        `tasks.choose_words` reads this table with split_captions=False.
     left_out
-        Columns `item` and `reason`, with a row for everything that is not used.
+        Table with a row for each item that is not used, and the columns `item` and `reason`.
     X
-        Features, dense or CSR, shape (n_samples, n_features), float32, with rows in the order of `images`.
+        Feature matrix, dense or CSR, shape (n_samples, n_features), float32. Its rows are in the order of `images`.
     """
 
     images: pd.DataFrame
@@ -59,17 +60,17 @@ class Samples(NamedTuple):
 
     @classmethod
     def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
-        """Read a dataset written by `write`, with the features as CSR and an empty table `left_out`."""
+        """Read a dataset written by `write`. The features become CSR, and the table `left_out` is empty."""
         nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
         return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(read_matrix(features)))
 
     def write(self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path) -> None:
-        """Write the tables and the features.
+        """Write the three tables and the feature matrix, each to its own file.
 
         Parameters
         ----------
         images, captions, left_out, features : path
-            The files to write.
+            The files that are written.
         """
         write_table(self.images, images)
         write_table(self.captions, captions)
@@ -81,16 +82,16 @@ Tables = TypeVar("Tables", Photographs, Samples)
 
 
 def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
-    """Draw a random subset of n images or samples, in which each split keeps its proportion.
+    """Draw a random subset of at most n images or samples, in which each split keeps its proportion.
 
-    Images that are not drawn are not listed in `left_out`, because they have no defect.
+    Images that are not drawn do not appear in `left_out`, because nothing is wrong with them.
 
     Parameters
     ----------
     tables : Photographs or Samples
         The dataset.
     n : int or None
-        Size of the subset. If None, or at least the size of the dataset, the whole dataset is returned.
+        Size of the subset. If it is None or not below the size of the dataset, the whole dataset is returned.
     seed : int
         Seed of the random generator that draws the subset.
     """
@@ -105,16 +106,16 @@ def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
 
 
 def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_out: Mapping[str, str]) -> Photographs:
-    """Return the tables of a dataset.
+    """Build the three tables of a dataset from the splits, the captions and the reasons for items left out.
 
     Parameters
     ----------
     splits : mapping
-        Split of each usable image or sample.
+        For each usable image or sample, by name, the split that it belongs to.
     captions : iterable of list of str
-        Captions or labels of each image or sample, in the same order.
+        The list of captions or labels of each image or sample, in the order of `splits`.
     left_out : mapping
-        Reason for each item that is not used.
+        For each item that is not used, the reason.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Synthetic tasks with known weight vectors that share a few relevant features, and random samples of unit length.
+"""Synthetic tasks: random samples of unit length, and known weight vectors that share a few relevant features.
 
-This loader has `draw` instead of `read`, because its studies draw their own tasks. Source: Quattoni et al. 2009,
-sec. 5.
+This loader has a function `draw` instead of `read`, because each study of such a dataset draws its own tasks. Source:
+Quattoni et al. 2009, sec. 5.
 """
 
 from collections.abc import Callable
@@ -25,18 +25,18 @@ NEEDS = ()
 
 
 class Synthetic(NamedTuple):
-    """Tasks, each with its own samples, and the weights that generated the labels.
+    """Tasks with their samples and labels, and the weights that generated the labels.
 
     Attributes
     ----------
     W : array, shape (n_features, n_tasks)
         The true weights.
     relevant : array of bool, shape (n_features,)
-        The set V, from which each task draws the features that it uses.
+        True for the features in the set V, from which each task draws the features that it uses.
     X_train, X_validation, X_test : array, shape (n_tasks, n, n_features), float32
-        Samples of length 1.
+        Samples of each task, scaled to length 1.
     y_train, y_validation, y_test : array, shape (n_tasks, n), int8
-        Labels, -1 or +1.
+        Labels of these samples, -1 or +1.
     """
 
     W: np.ndarray
@@ -61,12 +61,12 @@ def draw(
     support: str = "random",
     rng: np.random.Generator,
 ) -> Synthetic:
-    """Draw weights and samples.
+    """Draw the weights and the samples of synthetic tasks.
 
-    A random fraction of the features forms the set V. Each task uses a random subset of V, whose size is uniform
-    between half of V and all of V. Its weights are normal(0, 1) on this subset and 0 elsewhere. Samples are drawn from
-    normal(0, 1) and scaled to length 1. Labels are sign(w_k . x). These are the paper's choices; `weights` and
-    `support` change them.
+    The set V consists of a fraction `relevant` of the features, chosen at random. Each task uses a random subset of V,
+    whose size is uniformly distributed between half the size of V and the size of V. The weights of the task are
+    normal(0, 1) on this subset and 0 elsewhere. Samples are drawn from normal(0, 1) and scaled to length 1. The label
+    of sample x in task k is sign(w_k . x). These are the paper's choices, which `weights` and `support` can change.
 
     For a training set of n samples, take the first n samples of each task, so that sets of different sizes are nested.
     For the same state of `rng`, W and the validation and test samples do not depend on `n_train`.
@@ -78,7 +78,7 @@ def draw(
     n_tasks : int, at least 1
         Number of tasks, the columns of W.
     relevant : float, above 0 and at most 1
-        Fraction of the features that forms V, at least one feature.
+        Fraction of the features that are in V. V must have at least one feature.
     n_train : int, at least 1
         Number of training samples per task.
     n_validation : int, at least 0
@@ -86,11 +86,11 @@ def draw(
     n_test : int, at least 0
         Number of test samples per task.
     weights : str
-        Distribution of the weights: "normal", "uniform" on [-1, 1], or "sign", which is -1 or +1.
+        Distribution of the nonzero weights: "normal", "uniform" (on [-1, 1]), or "sign" (-1 or +1).
     support : str
-        "random" subsets of V, or "all" of V for every task.
+        The features that a task uses: a "random" subset of V, or "all" of V.
     rng : Generator
-        Random generator for all draws.
+        Random generator that makes all draws.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def draw(
     Raises
     ------
     ValueError
-        If a size is too small or a name is unknown.
+        If a number is outside its range, or if `weights` or `support` has an unknown value.
     """
     for name, value, least in [
         ("n_features", n_features, 1),
@@ -130,7 +130,7 @@ def draw(
 
 
 def _samples(W: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Draw n samples of each task, and return them with their labels."""
+    """Draw n samples for each task, and return the samples and their labels."""
     X = np.empty((W.shape[1], n, W.shape[0]), dtype=np.float32)
     for X_task in X:
         normal = rng.normal(size=X_task.shape)

@@ -1,1 +1,1 @@
-"""Tables on disk, records of how each file was made, and the manifest that gathers the records."""
+"""Read and write tables, record how each file was made, and gather these records in a manifest."""

@@ -1,8 +1,8 @@
-"""The manifest of a run: the versions and settings that it used, and checksums of all raw files and tables.
+"""The manifest of a run: the versions and settings that the run used, and checksums of all raw files and tables.
 
-The manifest gathers the records of the jobs. The same code on the same kind of machine writes the same manifest, byte
-for byte, because it holds no times. Paths are relative to the folder of the run, which holds the folder `results`. The
-manifest itself is `results/claims/<dataset>/manifest.json`.
+The manifest gathers the records of all jobs. It holds no times, so the same code on the same kind of machine writes the
+same manifest, byte for byte. The paths in it are relative to the folder of the run, which contains the folder
+`results`. The manifest itself is the file `results/claims/<dataset>/manifest.json`.
 """
 
 import json
@@ -37,22 +37,22 @@ def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: M
     Parameters
     ----------
     tables : paths
-        CSV files that have records.
+        CSV files, each of which has a record.
     raw : mapping
-        For each dataset, the checksums of its raw files and folders, see `records.checksums`.
+        For each dataset, the checksums of its raw files and folders as returned by `records.checksums`.
     settings : mapping
         The settings that the tables were made with, as JSON values.
 
     Returns
     -------
     manifest : dict
-        The keys are
+        The manifest has the keys
 
-        - `made_with`: versions and properties of the machine, for all jobs behind the tables. Each value is a list,
-          with several items if the jobs differ;
+        - `made_with`: the versions and machine properties with which the tables were made. Each value is a list, which
+          has several items if jobs used different versions or machines;
         - `settings`: the given settings;
-        - `inputs`: SHA-256 checksums of the raw files by dataset;
-        - `tables`: SHA-256 checksums of the tables.
+        - `inputs`: for each dataset, the SHA-256 checksums of its raw files;
+        - `tables`: the SHA-256 checksum of each table.
 
     Raises
     ------
@@ -72,21 +72,21 @@ def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: M
 
 
 def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
-    """Compare files with the checksums in a manifest, and all results with their records.
+    """Check the files that a manifest lists against its checksums, and all results against their records.
 
     Parameters
     ----------
     path : path
-        The manifest. It names the raw files and the tables to compare.
+        The manifest, which lists the raw files and the tables to check.
 
     Returns
     -------
     checked : int
-        Number of files that were compared.
+        Number of files that were checked.
     differences : list of str
-        A line for each file that differs or is missing.
+        A line for each file that has another checksum, is missing or cannot be read.
     notes : list of str
-        A line for each version or machine property that is different here or was different between jobs.
+        A line for each version or machine property that is different on this machine or differed between jobs.
 
     Raises
     ------
@@ -105,21 +105,21 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
 
 
 def _below(root: str, checksums: Checksums) -> Checksums:
-    """Return the checksums with full paths instead of paths relative to a folder."""
+    """Return the same checksums under full paths. The given paths are relative to `root`."""
     return {str(Path(root, name)): checksum for name, checksum in checksums.items()}
 
 
 def recorded(results: Path) -> Checksums:
-    """Return the recorded checksums of all existing results below a folder. Deleted results are not a defect."""
+    """Return the recorded checksums of all results below a folder, except of results that have been deleted."""
     files = (record.parent.parent / record.stem for record in results.rglob("records/*.json"))
     known = {str(file): records.read(file) for file in files if file.exists()}
     return {name: record["sha256"] for name, record in known.items() if "sha256" in record}
 
 
 def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> dict[str, str]:
-    """Return the files that do not have the expected checksum, each with the reason.
+    """Return a dictionary of the files that do not have the expected checksum, each with the reason.
 
-    cache, largest: see `records.checksums`.
+    `cache` and `largest` are passed to `records.checksums`.
     """
     here = records.checksums(expected, cache, largest)
     wrong = [name for name in sorted(expected) if here.get(name) != expected[name]]
@@ -129,7 +129,7 @@ def different(expected: Checksums, cache: str | Path | None = None, largest: flo
 def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[str]]:
     """Compare the tables of two manifests by their checksums.
 
-    Returns the same values as `verify`. The notes list differences in settings, inputs and versions.
+    Returns three values as `verify` does. The notes say whether settings or inputs differ, and which versions do.
     """
     first, second = _read(path), _read(other)
     ours, theirs = first["tables"], second["tables"]
@@ -141,7 +141,7 @@ def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[s
 
 
 def _notes_on_versions(first: Several, second: Several, words: str) -> list[str]:
-    """Return a note for each version or machine property that differs between the two or has several values."""
+    """Return a note for each version or machine property that differs between two manifests or has several values."""
     notes = []
     for name, values in sorted(first.items()):
         values_of_second = second.get(name, ["none"])

@@ -1,10 +1,10 @@
 """Records of how results were made, and the checksums of files.
 
-A job writes a record of each file or folder that it makes, into the folder `records` next to the result. The record
-holds versions and settings, and the checksums of the result and of the files that the job read. It also copies the
-versions and the checksums of raw files from the records of the files that the job read. The record of a table is
-therefore enough to say how the table was made, even when the intermediate files have been deleted. A job refuses to
-read a file that has no record or does not match its record.
+For each file or folder that a job makes, it writes a record into the folder `records` next to the result. The record
+holds the versions and settings that the job used, and the checksums of the result and of the files that the job read.
+It also includes the versions and the checksums of raw files that the records of these input files hold. The record of a
+table is therefore enough to say how the table was made, even when the intermediate files have been deleted. A job
+refuses to read a file that has no record or does not match its record.
 """
 
 import hashlib
@@ -40,26 +40,28 @@ PACKAGES = {
     "snowballstemmer": "snowballstemmer",
 }
 COMMIT = "JOINTSPARSE_COMMIT"  # environment variable that tells jobs the commit of the code
-LARGEST_RAW = 2**30  # bytes; larger raw files are compared by size and time only. No picture may be larger
+# Size in bytes above which raw files are compared only by size and modification time. Larger pictures are left out.
+LARGEST_RAW = 2**30
 
-Checksums = dict[str, str | None]  # by path; None if it is not a regular file or cannot be read
-Several = dict[str, list[str]]  # by name, the distinct values; more than one if jobs differed
+Checksums = dict[str, str | None]  # by path; None for a path that is not a regular file or cannot be read
+Several = dict[str, list[str]]  # by name, the distinct values; several if they differed between jobs
 
 
 def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, largest: float = math.inf) -> Checksums:
-    """Return the SHA-256 checksum of each file, and of the names and contents of all files below each folder.
+    """Return the SHA-256 checksums of files and folders.
 
-    Paths that do not exist are left out. A file whose inode, size and times have not changed since `cache` was written
-    is not read again.
+    The checksum of a folder covers the names and contents of all files below it. Paths that do not exist are left out.
+    A file whose inode, size and times have not changed since `cache` was written is not read again.
 
     Parameters
     ----------
     paths : paths
         Files and folders.
     cache : path or None
-        JSON file with the checksums of the last call, rewritten if its folder is writable. If None, every file is read.
+        JSON file with the checksums of the last call. It is updated if its folder is writable. If None, all files are
+        read.
     largest : number
-        Size in bytes above which a file is not read: the checksum then covers only its size and time.
+        Files of more than this many bytes are not read: their checksum covers only the size and the modification time.
     """
     known, seen, result = read_json(cache) if cache else {}, {}, Checksums()
     for path in map(str, paths):
@@ -77,7 +79,7 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
 
 
 def files_below(path: Any) -> Iterator[str]:
-    """Yield the path itself if it is a file, or every file below a folder in a fixed order.
+    """Yield the path itself if it is a file. If it is a folder, yield every file below it, in a fixed order.
 
     Links are followed. A folder that was already visited is not entered again, but yielded as a path that ends in a
     slash. Hidden files are skipped, because they are not data: operating systems and editors write them, and the
@@ -96,16 +98,22 @@ def files_below(path: Any) -> Iterator[str]:
 
 
 def look(name: str) -> str:
-    """Return a text with inode, size and times, which changes when a file's content does; "" for an unreadable file."""
+    """Return a string of a file's inode, size and times, or "" if the file cannot be read.
+
+    The string changes whenever the content of the file changes, so that equal strings mean that nothing has changed.
+    """
     if not (os.path.isfile(name) and os.access(name, os.R_OK)):
         return ""
     status = os.stat(name)
-    # ctime also reveals that a file was replaced by another of the same size and modification time.
+    # ctime also reveals that a file was replaced by another one of the same size and modification time.
     return f"{name} {status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def _sha256(name: str, largest: float) -> str:
-    """Return the SHA-256 checksum of a file, or of size and time if it has more than `largest` bytes."""
+    """Return the SHA-256 checksum of a file's content.
+
+    If the file has more than `largest` bytes, return the checksum of its size and modification time instead.
+    """
     status = os.stat(name)
     if status.st_size > largest:
         return digest([status.st_size, status.st_mtime_ns])
@@ -119,34 +127,35 @@ def digest(value: Any) -> str:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write a JSON value, with the same bytes for the same value."""
+    """Write a value to a JSON file. Equal values always give files with the same bytes."""
     with written(path) as temporary:
         temporary.write_text(json.dumps(value, indent=1, sort_keys=True, default=str) + "\n", encoding="utf-8")
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
-    """Return the mapping in a JSON file, or an empty dictionary if the file is missing or damaged."""
+    """Return the JSON object in a file as a dictionary, which is empty if the file is missing or damaged."""
     with suppress(OSError, ValueError, TypeError):
         return dict(json.loads(Path(path).read_bytes()))
     return {}
 
 
 def read_inputs(files: Iterable[str | Path]) -> dict[str, Any]:
-    """Check the files that a job is going to read against their records.
+    """Check each input file of a job against its record.
 
     Parameters
     ----------
     files : paths
-        The files.
+        The files that the job is going to read.
 
     Returns
     -------
     inputs : dict
-        The part of the job's record that describes its inputs, with the keys
+        The part of the job's own record that describes its inputs. The first item below is about the files themselves,
+        the others gather what is in their records:
 
         - `files`: checksums of the files;
-        - `raw`: digests of the raw files by dataset, for all jobs before this one;
-        - `made_with`: values of `environment`, for all jobs before this one.
+        - `raw`: for each dataset, the digests of the raw files from which the files were made;
+        - `made_with`: versions and machine properties with which the files were made, see `environment`.
 
     Raises
     ------
@@ -180,13 +189,13 @@ def write(
     files : paths
         Files and folders that the job has made.
     inputs : mapping
-        Result of `read_inputs` for the files that the job has read.
+        What `read_inputs` returned for the files that the job has read.
     job : str
         Name of the job.
     code : lines
-        The source files that affect the numbers of the job, each with a hash of its content.
+        The source files that affect the results of the job, one per line, each with a hash of its content.
     values : mapping
-        The values of the configuration that the job used.
+        The values from the configuration that the job used.
     raw : mapping
         For each dataset, the digest of the checksums of the raw files that the job read.
     """
@@ -207,7 +216,7 @@ def _record_file(file: str | Path) -> Path:
 
 
 def _add(several: Several, more: Mapping[str, Iterable[str]]) -> None:
-    """Add values to the sorted lists of distinct values, by name."""
+    """Add the values that `more` has under each name to the sorted list of distinct values under that name."""
     for name, values in more.items():
         several[name] = sorted({*several.get(name, ()), *values})
 
@@ -215,7 +224,7 @@ def _add(several: Several, more: Mapping[str, Iterable[str]]) -> None:
 def environment(*, whole: bool = False) -> dict[str, str]:
     """Return the versions of packages and the properties of the machine that may affect numerical results.
 
-    whole: True for all packages that a job may load, False for only those that this process has loaded.
+    If `whole` is True, include all packages that a job may load, otherwise only those that this process has loaded.
     """
     from threadpoolctl import threadpool_info
 
@@ -234,7 +243,7 @@ def environment(*, whole: bool = False) -> dict[str, str]:
             versions |= {package: metadata.version(package)} if whole or module in sys.modules else {}
     if "llvmlite.binding" in sys.modules:
         versions["processor"] = sys.modules["llvmlite.binding"].get_host_cpu_name()
-    # The folders in which the wheels of NumPy and SciPy keep their BLAS.
+    # The folders in which the wheels of NumPy and SciPy install their BLAS.
     owners = {"numpy.libs": "numpy's BLAS", "scipy.libs": "scipy's BLAS"}
     for library in threadpool_info():
         if library["user_api"] == "blas":
@@ -247,7 +256,10 @@ def environment(*, whole: bool = False) -> dict[str, str]:
 
 
 def commit() -> str:
-    """Return the commit of the git work tree that tracks this file, with "-dirty" after edits; "" if there is none."""
+    """Return the current commit of the git work tree that tracks this file, or "" if git does not track it.
+
+    If the work tree has uncommitted changes, "-dirty" is appended.
+    """
     git = partial(subprocess.run, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
     with suppress(OSError, subprocess.CalledProcessError):
         # This fails for a copy of the package inside the work tree of another project.

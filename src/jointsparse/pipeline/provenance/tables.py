@@ -1,7 +1,7 @@
-"""Read and write tables and arrays. All files are written by `written.written`, so a file is complete or absent.
+"""Read and write tables and arrays.
 
-The readers do not check for damage, because a job compares its inputs with their records first, see
-`records.read_inputs`.
+All files are written with `written.written`, so that a file is either complete or absent. The readers do not check
+whether a file was changed, because a job first compares its input files with their records, see `records.read_inputs`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ require_extra(__name__, "pandas", "pyarrow")
 if TYPE_CHECKING:
     import pandas as pd
 
-# Spreadsheets run a cell that begins with one of the characters =, +, - or @ as a formula. In some programs a new cell
-# begins after each of the separators, even inside quotes. An apostrophe is therefore put in front of such texts.
+# Spreadsheets run a cell that begins with one of the characters =, +, - or @ as a formula. Some programs begin a new
+# cell at each separator, even inside quotes. An apostrophe is therefore inserted in front of such text.
 FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])")
 ESCAPED_FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)'(?='*[=+\-@＝＋－＠])|^'(?='*[\t\r\n])")
 
@@ -38,9 +38,9 @@ T = TypeVar("T", bound=Any)  # a NamedTuple whose fields are arrays
 
 
 class Damaged(ValueError):
-    """Error about a file whose content is not what was written, so that the file has to be made again.
+    """Error raised for a file whose content is not what the pipeline wrote. The file has to be made again.
 
-    path: the path of the file.
+    The attribute `path` is the path of the file.
     """
 
     def __init__(self, path: str | Path, why: object) -> None:
@@ -51,14 +51,14 @@ class Damaged(ValueError):
 def write_table(table: pd.DataFrame, path: str | Path) -> None:
     """Write a table as CSV or Parquet, depending on the suffix of the path.
 
-    CSV files are for people and keep every digit. Texts that a spreadsheet would run as a formula are escaped, see
-    `FORMULA`. Parquet files are for the next stage of the pipeline.
+    CSV files are meant for people to read. Numbers are written with all digits, and strings that a spreadsheet would
+    run as a formula are escaped, see `FORMULA`. Parquet files are meant for the next stage of the pipeline.
     """
     with written(path) as temporary:
         if temporary.suffix == ".csv":
             safe = _in_texts(table, lambda text: FORMULA.sub(r"\1'", text))
             text = safe.to_csv(index=False, lineterminator="\n")
-            if "\r" in text:  # outside quotes, some programs take it for the end of a line
+            if "\r" in text:  # some programs take it for the end of a line unless it is in quotes
                 text = safe.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
             temporary.write_text(text + "\n", encoding="utf-8", newline="")
         else:
@@ -66,7 +66,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 
 
 def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
-    """Read a table written by `write_table`. Raises `Damaged` if it is truncated or lacks one of the columns."""
+    """Read a table written by `write_table`. Raises `Damaged` if it is truncated or lacks a given column."""
     import pandas as pd  # imported here, because the import takes a third of a second
 
     if Path(path).suffix != ".csv":
@@ -85,7 +85,7 @@ def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
 
 
 def _in_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
-    """Return a copy of a table with a function applied to every text in it."""
+    """Return a copy of a table in which `change` has been applied to every string."""
     texts = table.select_dtypes(["object", "string"])
     return table.assign(**texts.map(lambda cell: change(cell) if isinstance(cell, str) else cell))
 
@@ -109,7 +109,7 @@ def write_array(path: str | Path, array: np.ndarray) -> None:
 
 
 def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
-    """Read an array written by `write_array`. mapped: True to map the file read-only instead of loading it."""
+    """Read an array written by `write_array`. If `mapped` is True, map the file read-only instead of loading it."""
     return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
 
 
@@ -119,11 +119,11 @@ def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix)
 
 
 def parts_of(matrix: scipy.sparse.csr_matrix, name: str = "") -> dict[str, Any]:
-    """Return the arrays of a CSR matrix by name, for `write_arrays`.
+    """Return a dictionary of the arrays that make up a CSR matrix, to be written with `write_arrays`.
 
-    name: prefix of the names, which distinguishes several matrices in one file.
+    `name` is a prefix of the keys. Different prefixes allow several matrices in one file.
     """
-    few = matrix.shape[1] <= 2**16  # few columns, whose indices fit into 16 bits
+    few = matrix.shape[1] <= 2**16  # then the column indices fit into 16 bits
     indices = matrix.indices.astype(np.uint16) if few else matrix.indices
     parts = {"data": matrix.data, "indices": indices, "indptr": matrix.indptr, "shape": matrix.shape}
     return {f"{name}{part}": array for part, array in parts.items()}
@@ -132,8 +132,8 @@ def parts_of(matrix: scipy.sparse.csr_matrix, name: str = "") -> dict[str, Any]:
 def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.csr_matrix:
     """Read a matrix written by `write_matrix`, or a dense matrix written by `write_array`.
 
-    An .npy file is mapped, so that only the parts in use are read. name: prefix of one of several CSR matrices, see
-    `parts_of`.
+    An .npy file is memory-mapped, so that only the parts that are used are read from disk. If the file holds several
+    CSR matrices, `name` is the prefix of the one to read, see `parts_of`.
     """
     if Path(path).suffix == ".npy":
         return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
@@ -146,17 +146,19 @@ def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.c
 
 
 def read_blocks(files: str | Sequence[str], vocabulary: str | None, images: Sequence[str]) -> Iterator[tuple[Any, Any]]:
-    """Yield blocks of rows of the features, dense or CSR, each with the indices of its images.
+    """Yield the features in blocks of rows, dense or CSR.
+
+    Each block is a pair: the indices of its images (a slice or a list), and the features of these images.
 
     Parameters
     ----------
     files : str or list of str
-        A file with the features of all images in their order, or shards that hold the names of their images and the
-        features for several vocabularies.
+        Either one file that holds the features of all images in order, or a list of shards. A shard holds the names of
+        some of the images and their features for several vocabularies.
     vocabulary : str or None
-        Which vocabulary to read from the shards.
+        The vocabulary whose features are read from the shards.
     images : list of str
-        Names of all images.
+        Names of all images, in order.
     """
     if isinstance(files, str):
         yield slice(None), read_matrix(files)
@@ -173,7 +175,10 @@ def read_blocks(files: str | Sequence[str], vocabulary: str | None, images: Sequ
 
 
 def read_features(files: str | Sequence[str], vocabulary: str | None) -> Any:
-    """Read all features at once, dense or CSR, in the order of the images, which are sorted by name."""
+    """Read all features at once, as a dense or CSR matrix whose rows are sorted by the names of the images.
+
+    The parameters are those of `read_blocks`.
+    """
     if isinstance(files, str):
         return read_matrix(files)
     names = np.concatenate([read_arrays(file, "names")["names"] for file in files])
@@ -183,15 +188,15 @@ def read_features(files: str | Sequence[str], vocabulary: str | None) -> Any:
 
 
 def write_records(path: str | Path, records: Mapping[Any, Any]) -> None:
-    """Write several NamedTuples of arrays to an .npz file, each under its key."""
+    """Write a mapping of NamedTuples, whose fields are arrays, to a single .npz file."""
     fields = {name: record._asdict() for name, record in records.items()}
     write_arrays(path, **{f"{name}/{field}": array for name in fields for field, array in fields[name].items()})
 
 
 def read_record(kind: type[T], path: str | Path, name: Any = None) -> T:
-    """Read a NamedTuple of the given type, whose fields were written by `write_arrays`, or by `write_records`.
+    """Read a NamedTuple of the type `kind` that was written by `write_arrays` or `write_records`.
 
-    name: the name under which `write_records` wrote it.
+    `name` is the key under which `write_records` wrote it, or None if `write_arrays` did.
     """
     fields = kind._fields if name is None else [f"{name}/{field}" for field in kind._fields]
     return kind(*read_arrays(path, *fields).values())
