@@ -1,4 +1,4 @@
-"""Names of files: which files are never data, and how to find the file that a name in a table refers to."""
+"""File names: recognise files that are never data, and find the file that a name in a table refers to."""
 
 import posixpath
 import unicodedata
@@ -35,7 +35,7 @@ STARTS, ENDS = (".", "~$"), ("~", ".crdownload", ".part", ".tmp", ".lrdata")  # 
 
 
 def is_no_data(name: str) -> bool:
-    """Return True if a part of a path is hidden or the name of a file that systems leave behind.
+    """Return True if a file or folder in a path is hidden or is one that operating systems and programs leave behind.
 
     >>> [is_no_data(name) for name in ("cat/1.jpg", "cat/.ipynb_checkpoints/1.jpg", "__MACOSX/cat/1.jpg", "Thumbs.db")]
     [False, True, True, True]
@@ -45,15 +45,16 @@ def is_no_data(name: str) -> bool:
 
 
 def composed(text: str) -> str:
-    """Return text in the composed form of Unicode (NFC). File names from macOS are often in the other form, NFD."""
+    """Return text in the composed Unicode form (NFC). File names from macOS are often in the decomposed form (NFD)."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def finder(files: Iterable[str], beside: str = "") -> Callable[[str], str]:
-    """Return a function that maps a name in a table to the file that it refers to, in either form of Unicode.
+    """Return a function that maps a name in a table to the one of `files` that the name refers to.
 
-    A name refers first to a file in the folder `beside`, the folder of the table. If no file has the name, it refers to
-    the only file whose path ends with it. Any other name is returned unchanged.
+    The function first looks for the name in `beside`, the folder of the table. If there is no such file, it looks for
+    files whose path ends with the name, and takes the file if there is exactly one. Any other name is returned
+    unchanged. The name and the file may be in different Unicode forms (NFC and NFD).
 
     >>> find = finder(["a/cafe\u0301.jpg", "a/tea.jpg", "b/tea.jpg"])
     >>> find("caf\u00e9.jpg") == "a/cafe\u0301.jpg", find("tea.jpg"), find("no.jpg")
@@ -80,9 +81,10 @@ def finder(files: Iterable[str], beside: str = "") -> Callable[[str], str]:
 
 
 def files_of(option: Files) -> list[tuple[str | None, str]]:
-    """Return the files that an option names, each with its split or None, in the order of `SPLITS`.
+    """Return pairs of a split and a file for all files that an option names, in the order of `SPLITS`.
 
-    option: a file, a list of files, or a mapping from splits to a file or a list of files.
+    The option is a file, a list of files, or a mapping from splits to a file or a list of files. Without a mapping, the
+    split is None.
 
     >>> files_of("a.npy"), files_of({"train": ["a.npy", "b.npy"], "test": "c.npy"})
     ([(None, 'a.npy')], [('train', 'a.npy'), ('train', 'b.npy'), ('test', 'c.npy')])

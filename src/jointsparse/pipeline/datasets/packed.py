@@ -1,4 +1,4 @@
-"""Read files that may be compressed (.gz or .bz2) completely, or refuse them."""
+"""Read whole files, which may be compressed (.gz or .bz2), and refuse files that are damaged or unpack to too much."""
 
 import zlib
 from bz2 import BZ2Decompressor
@@ -13,24 +13,25 @@ BYTES_AT_ONCE = 2**13  # bytes read at a time; in bz2 these unpack to at most 16
 # Choice: MNIST has a ratio of 5 and Reuters-21578 of 3. A file of zeros has a ratio of 1,000 as .gz and of a million as
 # .bz2.
 COMPRESSION_RATIO = 200.0
-SMALL_BYTES = 2**16  # size that every file may unpack to
+SMALL_BYTES = 2**16  # a file may unpack to this size, whatever its compression ratio
 UNPACKERS: dict[str, Callable[[], Any]] = {".gz": partial(zlib.decompressobj, 31), ".bz2": BZ2Decompressor}
 
 
 def read_whole(path: Path, compression_ratio: float = COMPRESSION_RATIO) -> bytes:
-    """Read the bytes of a file, and decompress them if its name ends in .gz or .bz2.
+    """Return the content of a file, decompressed if the file name ends in .gz or .bz2.
 
     Parameters
     ----------
     path : path
         The file.
     compression_ratio : float above 0
-        Largest allowed ratio of the unpacked size of a compressed file to its size.
+        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to
+        SMALL_BYTES.
 
     Raises
     ------
     ValueError
-        If a compressed file is damaged or truncated, or unpacks to more than that.
+        If a compressed file is damaged or truncated, or unpacks to more than `compression_ratio` allows.
     """
     size = path.stat().st_size
     most = max(SMALL_BYTES, as_positive(compression_ratio, "compression_ratio") * size)

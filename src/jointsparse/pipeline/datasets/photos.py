@@ -1,7 +1,7 @@
-"""Load a folder of photographs with captions: `images/`, `captions.csv` (image,caption) or JSON, and `splits.csv`.
+"""Load photographs with captions from a folder that holds `images/`, captions, and optionally `splits.csv`.
 
-`splits.csv` is optional. An image may have several rows of captions. Names of images are relative to `images/`.
-Flickr8k in this layout is an example.
+The captions are in `captions.csv`, which has the columns image and caption, or in a JSON file. An image may have several
+captions, each in its own row. The names of images are relative to `images/`. Flickr8k can be stored in this layout.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ __all__ = ["file", "picture", "read", "thumbnail"]
 def read(root: str | Path, *, captions: Files = "captions.csv", **options: Any) -> Photographs:
     """Read and check a folder of captioned photographs.
 
-    captions: name of the captions file in `root`, a list of names, or a mapping from splits to names.
-    `folder.read_folder` describes the other options and the errors.
+    `captions` is the name of the file of captions in `root`, a list of such names, or a mapping from splits to names.
+    The other options and the errors are those of `folder.read_folder`.
     """
     return read_folder(root, captions, **options)

@@ -1,7 +1,7 @@
-"""Load photographs from one folder per class: `images/<class>/…` and optionally `splits.csv` (image,split).
+"""Load photographs that are stored in one folder per class, as `images/<class>/…`, with an optional `splits.csv`.
 
-The only caption of an image is the name of its class. Fifteen Scene Categories (Lazebnik et al., CVPR 2006) is an
-example.
+`splits.csv` has the columns image and split. Each image has a single caption, the name of its class. An example of such
+a dataset is Fifteen Scene Categories (Lazebnik et al., CVPR 2006).
 """
 
 from pathlib import Path
@@ -19,5 +19,5 @@ __all__ = ["file", "picture", "read", "thumbnail"]
 
 
 def read(root: str | Path, **options: Any) -> Photographs:
-    """Read and check photographs in one folder per class. `folder.read_folder` describes the options and errors."""
+    """Read and check photographs in one folder per class. For the options and errors, see `folder.read_folder`."""
     return read_folder(root, None, **options)

@@ -1,4 +1,4 @@
-"""Splits of images or samples into training, validation, test and unlabelled parts."""
+"""Divide images or samples into the splits for training, validation and test, and unlabelled ones."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from jointsparse.pipeline.datasets.names import SPLITS
 
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
 SPLIT_NAMES = {split: split for split in SPLITS}
-ALIASES = {  # other common names of the splits, accepted unless the option split_names is set
+ALIASES = {  # other common names of the splits, which are accepted unless the option split_names is set
     **dict.fromkeys(("val", "valid", "dev"), "validation"),
     "training": "train",
     "restval": "train",  # Karpathy's splits of COCO: COCO's validation images outside his validation and test
@@ -30,31 +30,33 @@ def assign_splits(
     seed: int,
     source: str = "splits.csv",
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Assign a split to each image, from a table or at random.
+    """Assign a split to each image, as given in a table or at random.
 
     Parameters
     ----------
     names : list of str
         Names of the images.
     table : DataFrame or None
-        Columns `image` and `split`, as published with the dataset. If None, the splits are drawn at random.
+        The splits that were published with the dataset, in the columns `image` and `split`. If None, the splits are
+        drawn at random.
     split_names : mapping
         For each split, its name in the table.
     fractions : mapping
-        Fraction of the images in each split, from 0 to 1, if there is no table.
+        Fraction of the images that each split gets if there is no table, from 0 to 1.
     validation_fraction : float, from 0 to below 1
-        Fraction of the training images that becomes validation, if the table has no validation images.
+        Fraction of the training images that is moved to the validation split if the table has no validation images.
     seed : int
         Seed of the random generator that draws the splits.
     source : str
-        Name of the table, for messages.
+        Name of the table, for error messages.
 
     Returns
     -------
     splits : dict
-        Split of each image.
+        For each image that has a split, its split.
     unplaced : dict
-        Images without a split, names in the table without an image, and repeated rows, with reasons.
+        For each image without a split, each name in the table to which no image belongs, and each repeated row of the
+        table, a description of the problem.
     """
     rng = np.random.default_rng(seed)
     if table is None:
@@ -89,7 +91,7 @@ def assign_splits(
 def set_validation_aside(
     splits: Mapping[str, str], validation_fraction: float, rng: np.random.Generator
 ) -> dict[str, str]:
-    """Move a random fraction of the training samples to validation. All other samples keep their split."""
+    """Move a random fraction of the training samples to the validation split. All other samples keep their split."""
     require(
         0 <= validation_fraction < 1, f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}"
     )
@@ -99,9 +101,9 @@ def set_validation_aside(
 
 
 def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
-    """Draw a split for each name, so that every split gets its fraction of the names, up to rounding.
+    """Draw a split for each name at random. Every split gets its fraction of the names, up to rounding.
 
-    Raises ValueError unless the fractions belong to known splits, are not negative and add up to 1.
+    Raises ValueError if a fraction is negative or belongs to an unknown split, or if the fractions do not add up to 1.
     """
     require(set(fractions) <= set(SPLITS), f"fractions must be given for {', '.join(SPLITS)}, got {dict(fractions)}")
     require(

@@ -1,4 +1,4 @@
-"""Read tables (.csv, .parquet) and arrays (.npy, .npz), and convert columns to numbers and texts."""
+"""Read tables (.csv, .parquet) and arrays (.npy, .npz), and convert columns to numbers or text."""
 
 import re
 import zipfile
@@ -20,7 +20,7 @@ from jointsparse.pipeline.datasets.text import DECIMAL, DELIMITERS, open_text
 
 TABLES = (".parquet", ".csv")
 KINDS = (".npy", ".npz", *TABLES)
-NOTHING = {  # texts that pandas reads as a missing value
+NOTHING = {  # strings that pandas reads as a missing value
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 }
@@ -30,7 +30,7 @@ WHOLE = re.compile(r"([+-]?\d+)\.0*")  # an integer written as a float
 
 @contextmanager
 def opened(path: Path) -> Iterator[None]:
-    """Convert any error of a decoder into a ValueError that names the file."""
+    """Convert any error raised inside a `with` block, usually by a decoder, into a ValueError that names the file."""
     try:
         yield
     except Exception as error:
@@ -41,7 +41,10 @@ def opened(path: Path) -> Iterator[None]:
 
 
 def require_bytes(path: Path, n_bytes: int, compression_ratio: float) -> None:
-    """Raise ValueError if a file would unpack to more than a multiple of its size."""
+    """Raise ValueError if a file unpacks to more than `compression_ratio` times its size and more than SMALL_BYTES.
+
+    `n_bytes` is the unpacked size.
+    """
     most = max(SMALL_BYTES, as_positive(compression_ratio, "compression_ratio") * path.stat().st_size)
     require(
         n_bytes <= most,
@@ -54,7 +57,10 @@ def require_bytes(path: Path, n_bytes: int, compression_ratio: float) -> None:
 
 
 def read_npy(path: Path) -> np.ndarray:
-    """Open an array of numbers or text. It stays on disk unless it has bytes of text or another byte order."""
+    """Open an .npy file with an array of numbers or text.
+
+    The array is memory-mapped, unless it holds byte strings or its byte order is not that of the machine.
+    """
     with opened(path):
         array = np.lib.format.open_memmap(path, mode="r")
     require(array.dtype.kind in "fiubUS", f"{path} must hold real numbers or text, got {array.dtype}")
@@ -65,9 +71,9 @@ def read_npy(path: Path) -> np.ndarray:
 
 
 def read_npz(path: Path, compression_ratio: float) -> Any:
-    """Read a sparse matrix that SciPy has written, or the only array in the file.
+    """Read an .npz file that holds a sparse matrix written by SciPy, or a single array.
 
-    A sparse matrix becomes CSR without repeated entries or stored zeros.
+    A sparse matrix is converted to CSR without duplicate entries or stored zeros.
     """
     with opened(path), zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
@@ -92,17 +98,17 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
 
 
 def columns_of(path: Path) -> list[str]:
-    """Return the column names of a table, without the index that pandas stores. An array has no column names."""
+    """Return the column names of a table, except those of a stored pandas index; an empty list for an array."""
     return [composed(name) for name in _columns(path)]
 
 
 def has_index(path: Path) -> bool:
-    """Return True if pandas has stored an index in the file."""
+    """Return True if pandas has stored the index of a table in the file."""
     return path.suffix.lower() == ".parquet" and INDEX in parquet.read_schema(path).names
 
 
 def _columns(path: Path) -> list[str]:
-    """Return the column names of a table exactly as the file has them."""
+    """Return the same names as `columns_of`, but exactly as they are spelt in the file."""
     kind = path.suffix.lower()
     require(kind in KINDS, f"{path} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
     if kind not in TABLES:
@@ -128,7 +134,10 @@ def _columns(path: Path) -> list[str]:
 
 
 def _signs(path: Path) -> csv.ParseOptions:
-    """Return the options for parsing a table, with the separator that is most frequent in its header, or a comma."""
+    """Return the options for parsing a .csv file.
+
+    The separator is the one that is most frequent in the header, or a comma if the header contains no separator.
+    """
     with open_text(path) as file:
         header = file.readline()
     require(
@@ -142,18 +151,18 @@ def _signs(path: Path) -> csv.ParseOptions:
 def read_columns(
     path: Path, compression_ratio: float, columns: Sequence[str] | None = None, texts: Sequence[str] = ()
 ) -> pa.Table:
-    """Read some columns of a table.
+    """Read a table, or some of its columns.
 
     Parameters
     ----------
     path : path
-        File of the table.
+        The .csv or .parquet file.
     compression_ratio : float above 0
-        Largest allowed ratio of the unpacked size of the file to its size.
+        Largest allowed ratio of the file's unpacked size to its size on disk.
     columns : list of str or None
-        The columns to read, in this order; None for all.
+        The columns to read, in this order. If None, all columns are read.
     texts : list of str
-        Columns of a .csv file to read as text, even if all their cells look like numbers.
+        Columns of a .csv file that are read as text, even if all their cells look like numbers.
     """
     in_file = {composed(name): name for name in _columns(path)}
     names = list(in_file) if columns is None else list(columns)
@@ -185,7 +194,7 @@ def read_columns(
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a column after its bytes have been converted to text."""
+    """Return the type that a column of type `kind` has after byte strings have been converted to text."""
     if _is_list(kind):
         return pa.list_(_as_text(kind.value_type))
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
@@ -193,7 +202,7 @@ def _as_text(kind: pa.DataType) -> pa.DataType:
 
 
 def is_number(column: pa.ChunkedArray) -> bool:
-    """Return True if a column holds numbers or truth values, or is empty."""
+    """Return True if a column holds numbers or truth values, or only missing values."""
     tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null
     return any(test(column.type) for test in tests)
 
@@ -204,12 +213,12 @@ def floats_of(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def texts_of(column: pa.ChunkedArray) -> list[str]:
-    """Return the text of each row of a column, see `text_of`."""
+    """Return each cell of a column as text, see `text_of`."""
     return [text_of(cell) for cell in column.to_pylist()]
 
 
 def text_of(cell: Any) -> str:
-    """Return the text of a cell: empty for a missing value, and an integer without ".0".
+    """Return a cell as text. A missing value becomes "", and an integer is written without ".0".
 
     >>> text_of(3.0), text_of("3.0"), text_of(float("nan")), text_of(" 3.5 ")
     ('3', '3', '', '3.5')
@@ -222,7 +231,9 @@ def text_of(cell: Any) -> str:
 
 
 def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
-    """Return the rows in which two columns of text differ. A missing value counts as equal to any value.
+    """Return the indices of the rows in which two columns of text differ.
+
+    Two spellings of the same number or truth value are equal, and a missing value is equal to any value.
 
     >>> unlike(["a", "1.50", "nan", "true"], ["A", "1.5", "b", "0"]).tolist()
     [3]
@@ -236,7 +247,7 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
 
 
 def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
-    """Return the columns that hold lists of numbers, with the length of the first list in each of them."""
+    """Return a mapping from each column that holds lists of numbers to the length of its first list."""
     in_file = {composed(name): name for name in _columns(path)}
     widths: dict[str, int] = {}
     with opened(path):
@@ -255,7 +266,7 @@ def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
 
 
 def _batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Return an iterator over blocks of rows, restricted to columns that may hold lists."""
+    """Iterate over a table in blocks of rows. Columns of a .parquet file that cannot hold lists are left out."""
     if path.suffix.lower() == ".csv":
         options = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
         return iter(csv.open_csv(path, parse_options=_signs(path), convert_options=options))
@@ -270,7 +281,9 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def numbers_of(cell: Any) -> list[float] | None:
-    """Return the list of numbers in a cell, even if Python, NumPy or JSON wrote it as text; None for anything else.
+    """Return the list of numbers in a cell, or None if the cell holds anything else.
+
+    The cell may also hold a list that Python, NumPy or JSON has written as text.
 
     >>> numbers_of("[ 0.5 -2. ]"), numbers_of("[np.float32(0.5), -2]"), numbers_of("(0.5, -2.0)"), numbers_of("0.5")
     ([0.5, -2.0], [0.5, -2.0], [0.5, -2.0], None)
@@ -291,16 +304,17 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
     Parameters
     ----------
     path : path
-        File of the table.
+        The .csv or .parquet file.
     widths : mapping
-        The columns to read, each with the length of its lists, or 0 for single numbers (which have width 1).
+        For each column to read, the length of the lists that it holds, or 0 if it holds single numbers. A column of
+        single numbers becomes one column of the array.
     compression_ratio : float above 0
-        Largest allowed ratio of the unpacked size of the file to its size.
+        Largest allowed ratio of the file's unpacked size to its size on disk.
 
     Raises
     ------
     ValueError
-        If a cell does not fit; the message names the column and the row.
+        If a cell does not hold a number, or a list of the given length. The message names the column.
     """
     table = read_columns(path, compression_ratio, list(widths))
     X = np.empty((len(table), sum(max(width, 1) for width in widths.values())), np.float32)

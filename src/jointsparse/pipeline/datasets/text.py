@@ -1,4 +1,4 @@
-"""Read UTF-8 text files, and tables of text."""
+"""Read UTF-8 text files, and tables whose cells are text."""
 
 import csv
 import re
@@ -13,13 +13,16 @@ import pandas as pd
 from jointsparse.checks import require
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}  # separators of fields in a table
-DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # not a column name, but data in a first row
+DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # in a first row this is data, not a column name
 SIGNS = DELIMITERS | {"|": "vertical bar"}  # separators in a table of captions
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
-    """Open a text file. Raises ValueError if the file does not exist, and names the line if it is not UTF-8."""
+    """Open a UTF-8 text file.
+
+    Raises ValueError if the file does not exist or a line is not UTF-8; the message then names the line.
+    """
     require(path.is_file(), f"root must hold a file {path.name}, got none at {path}")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -35,10 +38,11 @@ def open_text(path: Path) -> Iterator[TextIO]:
 def read_csv(
     path: Path, *columns: str, also: Mapping[str, Sequence[str]] = {}, optional: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Read columns of a table with a header line, as text.
+    """Read columns of a table that has a header line. All values are read as text.
 
     The separator is the first of comma, semicolon, tab and vertical bar that splits the header into the required
-    columns. Other columns are dropped. Raises ValueError, which names the file and the line.
+    columns. Columns that are not asked for are dropped. If the table is not valid, ValueError is raised with the name
+    of the file and the line.
 
     Parameters
     ----------
@@ -47,9 +51,9 @@ def read_csv(
     *columns : str
         Columns that the table must have.
     also : mapping
-        Other accepted names of a column, which are used if the column itself is missing.
+        For each column, other names that are accepted if the table has no column of its own name.
     optional : list of str
-        Further columns to read. A column that the table lacks is filled with "".
+        Further columns to read. If the table lacks such a column, its values are "".
     """
     names = {column: (column, *also.get(column, ())) for column in (*columns, *optional)}
     with open_text(path) as file:
@@ -57,10 +61,9 @@ def read_csv(
 
 
 def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, path: Path) -> Iterator[Sequence[str]]:
-    """Yield the values of the columns for each row that is not empty.
+    """Yield the values of the given columns for each row that is not empty.
 
-    columns: accepted names of each column. n_needed: how many of the columns the table must have, counted from the
-    first column.
+    `columns` gives the accepted names of each column. The first `n_needed` of these columns are required.
     """
     line = file.readline().rstrip("\r\n")
     named = [sign for sign in SIGNS if all(chosen([name.strip('" ') for name in line.split(sign)], columns)[:n_needed])]
@@ -76,7 +79,7 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
             f"{path} must begin with a header line that names the columns {','.join([*columns][:n_needed])}, "
             f"and each column once, got {','.join(header)[:80]!r}",
         )
-        # A column that the header lacks is read from the empty text that is appended to each row.
+        # A column that the header lacks is read from the empty string that is appended to each row.
         wanted = itemgetter(*(header.index(name) if name else -1 for name in own))
         for row in filter(None, rows):
             if len(row) != len(header) or "\0" in "".join(row):
@@ -90,6 +93,9 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
 
 
 def chosen(header: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return for each column the first of its names that is in the header, ignoring case, or "" if there is none."""
+    """Return the name in the header for each column, or "" for a column that the header lacks.
+
+    `columns` gives the accepted names of each column in lower case, the preferred name first. Case is ignored.
+    """
     own = {name.lower(): name for name in header}
     return [next((own[name] for name in names if name in own), "") for names in columns.values()]

@@ -1,11 +1,12 @@
 """The built-in dataset: photographs composed at run time from real pictures that two dependencies install.
 
 Nothing is downloaded, and a picture depends only on the seed and its number. A few visual causes (grass, bricks, a cat,
-the stars, …) explain many words, and several words share a cause, which is the structure that joint sparsity assumes.
-Objects, ground and background are drawn independently, so a word can be recognised only by the region of its cause.
-Words are noisy labels, and some frequent words have no visual cause at all.
+the stars, …) explain many words, and several words share a cause. This is the structure that joint sparsity assumes.
+Objects, ground and background are drawn independently of each other, so a word can be recognised only from the part of
+the picture that shows its cause. Words are noisy labels, and some frequent words have no visual cause at all.
 
-The sources are installed files, which are altered only in memory. The terms are those that the two packages state.
+The source pictures are installed files, which are altered only in memory. Their licences, as stated by the two packages
+that install them, are:
 
 - scikit-image, folder skimage/data. Public domain: astronaut, hubble_deep_field (NASA), rocket (SpaceX). No known
   restrictions: coins (Brooklyn Museum). CC0: brick, grass, gravel (CC0Textures), camera (Lav Varshney), chelsea (Stefan
@@ -49,16 +50,16 @@ def _number(image: str) -> int:
 def read(
     *, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS, **of_rule: Any
 ) -> Photographs:
-    """Return the names of the pictures, their captions and their splits.
+    """Return tables of the pictures' names, splits and captions. The pictures themselves are not painted yet.
 
     Parameters
     ----------
     n_images : int, at least 1
         Number of pictures.
     seed : int, at least 0
-        Seed of the pictures, captions and splits.
+        Seed that determines the pictures, captions and splits.
     fractions : mapping
-        Fraction of the pictures in each split, from 0 to 1, with sum 1.
+        Fraction of the pictures that each split gets, from 0 to 1. The fractions must add up to 1.
     **of_rule : any
         Options that the workflow passes to every loader of photographs. They have no effect here.
 
@@ -73,7 +74,9 @@ def read(
 
 
 def photograph(image: str, *, seed: int = 0) -> np.ndarray:
-    """Return a photograph in colour, (height, width, 3) uint8, computed from the seed and the number in its name.
+    """Paint the photograph with the given name, and return it in colour, as an array (height, width, 3) of uint8.
+
+    The seed and the number in the name determine the photograph.
 
     >>> photograph("collage_00042").shape[2]
     3

@@ -1,4 +1,4 @@
-"""Cut objects, grounds and backgrounds for photographs out of pictures that come with installed packages."""
+"""Cut the objects, grounds and backgrounds of photographs out of pictures that come with installed packages."""
 
 import re
 from functools import lru_cache
@@ -9,11 +9,11 @@ import scipy  # loads scipy.ndimage only when it is used
 import skimage  # loads skimage.segmentation only when it is used
 from PIL import Image, ImageDraw, ImageOps
 
-LONGEST_SIDE_PIXELS = 300  # of a cut-out object; photographs are about 320 x 240 pixels
+LONGEST_SIDE_PIXELS = 300  # longest side of a cut-out object; photographs have about 320 x 240 pixels
 
 
 # For each object: its source picture, a rough outline in that picture (x,y of the corners), and how far, in pixels, the
-# cut may leave the outline to follow the strongest edge.
+# cut may deviate from the outline to follow the strongest edge.
 OUTLINES = {
     "woman": (
         "astronaut.png",
@@ -74,7 +74,7 @@ TEXTURES = {
 
 @lru_cache
 def source(name: str) -> Image.Image:
-    """Open an installed picture in colour."""
+    """Open a picture that comes with an installed package, in colour."""
     package = "sklearn.datasets.images" if name in ("china.jpg", "flower.jpg") else "skimage.data"
     with resources.files(package).joinpath(name).open("rb") as file, Image.open(file) as picture:
         return picture.convert("RGBA" if name == "horse.png" else "RGB")
@@ -82,7 +82,7 @@ def source(name: str) -> Image.Image:
 
 @lru_cache
 def back(name: str) -> Image.Image:
-    """Return a view, or a texture seen from the front, as a background whose lower edge is on the horizon."""
+    """Return a background, whose lower edge will be the horizon: a view, or a texture seen from the front."""
     if name not in VIEWS:
         return ground(name)
     picture, box = VIEWS[name]
@@ -91,7 +91,7 @@ def back(name: str) -> Image.Image:
 
 @lru_cache
 def ground(name: str) -> Image.Image:
-    """Return an evenly lit texture."""
+    """Return the texture of a ground, coloured and evenly lit."""
     picture, dark, middle, light = TEXTURES[name]
     grey = np.asarray(source(picture).convert("L").crop((0, 0, 512, 512)), dtype=np.float32)
     if name == "wood":  # blurring grass along one axis makes long fibres like the grain of wood
@@ -103,7 +103,10 @@ def ground(name: str) -> Image.Image:
 
 @lru_cache
 def thing(name: str, which: int = 0) -> Image.Image:
-    """Return an object without its surroundings, as RGBA cropped to its extent. which: index of the coin."""
+    """Return a picture of an object on a transparent background, as RGBA cropped to the object.
+
+    `which` is the index of the coin, and has no effect for other objects.
+    """
     if name == "coins":
         x, y = COINS[which]
         picture = source("coins.png").crop((x - 32, y - 34, x + 32, y + 34))
@@ -127,7 +130,10 @@ def thing(name: str, which: int = 0) -> Image.Image:
 
 
 def _along_edges(name: str, points: str, band: int) -> np.ndarray:
-    """Return the mask of an outline that has been moved to the strongest edges nearby."""
+    """Return the mask of an object, given a rough outline.
+
+    The border of the mask follows the strongest edges within `band` pixels of the outline.
+    """
     picture = source(name)
     rough = Image.new("L", picture.size)
     ImageDraw.Draw(rough).polygon([int(number) for number in re.findall(r"-?\d+", points)], fill=255)
@@ -142,13 +148,14 @@ def _along_edges(name: str, points: str, band: int) -> np.ndarray:
 
 
 def _mask_by_depth() -> np.ndarray:
-    """Return the mask of the motorcycle, which is nearer to the camera than the wall behind and the floor below it.
+    """Return the mask of the motorcycle.
 
-    The disparities of the stereo pair give the distances.
+    The mask consists of the pixels that are nearer to the camera than the wall and the floor. The disparities of the
+    stereo pair tell how near a pixel is.
     """
     with resources.files("skimage.data").joinpath("motorcycle_disp.npz").open("rb") as file, np.load(file) as data:
         disparity = data["arr_0"]
-    # A strip to the left of the motorcycle gives the disparity of wall and floor in each row.
+    # A strip to the left of the motorcycle gives the disparity of the wall and the floor in each row.
     floor = np.array([np.median(row[np.isfinite(row)]) for row in disparity[:, 12:75]])
     mask = np.isfinite(disparity) & (disparity > np.maximum(floor, 33.0)[:, np.newaxis] + 3.0)
     mask[:, :95] = mask[:, 690:] = False
@@ -156,9 +163,9 @@ def _mask_by_depth() -> np.ndarray:
 
 
 def _soft(mask: np.ndarray) -> Image.Image:
-    """Return the largest part of a mask as an alpha channel with a soft edge of two pixels.
+    """Return the largest connected part of a mask as an alpha channel with a soft edge, about two pixels wide.
 
-    The edge is moved inwards a little, so that no fringe of the old background shows.
+    The edge is moved inwards a little, so that no fringe of the original background shows.
     """
     labels, _ = scipy.ndimage.label(mask)
     largest = labels == np.bincount(labels[mask]).argmax()

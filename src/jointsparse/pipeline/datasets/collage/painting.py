@@ -1,4 +1,4 @@
-"""Paint a planned photograph."""
+"""Paint photographs according to their plans."""
 
 import numpy as np
 from PIL import Image, ImageFilter, ImageOps
@@ -10,7 +10,7 @@ BILINEAR = Image.Resampling.BILINEAR
 
 
 def paint(plan: Plan, rng: np.random.Generator) -> np.ndarray:
-    """Return the planned photograph in colour, (height, width, 3) uint8."""
+    """Paint the planned photograph, and return it in colour, as an array (height, width, 3) of uint8."""
     canvas = Image.new("RGB", (plan.width, plan.height))
     canvas.paste(_part(materials.back(plan.back), plan.width, plan.horizon, rng))
     canvas.paste(_part(materials.ground(plan.ground), plan.width, plan.height - plan.horizon, rng), (0, plan.horizon))
@@ -20,7 +20,10 @@ def paint(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 
 
 def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator) -> Image.Image:
-    """Return a random part of a plate, enlarged by up to 1.5 beyond the size that fits, and mirrored half the time."""
+    """Return a random part of a plate that fills the given size, mirrored with probability one half.
+
+    The plate is scaled to the smallest size that covers the given one, times a random factor from 1 to 1.5.
+    """
     scale = max(width / plate.width, height / plate.height) * rng.uniform(1.0, 1.5)
     w, h = width / scale, height / scale
     x, y = rng.uniform(0, plate.width - w), rng.uniform(0, plate.height - h)
@@ -29,7 +32,7 @@ def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator)
 
 
 def _paint_thing(canvas: Image.Image, spot: Placed, rng: np.random.Generator) -> None:
-    """Paint an object with its shadow."""
+    """Paint an object and its shadow onto the canvas."""
     cut = materials.thing(spot.name, int(rng.integers(len(materials.COINS))) if spot.name == "coins" else 0)
     mirrored = spot.name not in ("cat", "page") and rng.random() < 0.5
     if spot.name == "cat":  # it faces the middle, so that the edge of the photograph hides where its source is cut off
@@ -52,7 +55,7 @@ def _paint_thing(canvas: Image.Image, spot: Placed, rng: np.random.Generator) ->
 
 
 def _develop(canvas: Image.Image, rng: np.random.Generator) -> np.ndarray:
-    """Simulate lens and sensor with some blur, a change of light and noise."""
+    """Simulate the lens and the sensor of a camera: blur some photographs, change the light, and add noise."""
     if rng.random() < 0.4:
         canvas = canvas.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.9)))
     noise = rng.standard_normal((canvas.height, canvas.width, 1), dtype=np.float32) * np.float32(rng.uniform(1.0, 4.0))

@@ -1,4 +1,4 @@
-"""The plan of a photograph, drawn from a seed, and captions that describe it."""
+"""Draw the plan of a photograph from a seed, and captions that describe the photograph."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -9,10 +9,16 @@ from jointsparse.pipeline.datasets.collage.materials import TEXTURES, VIEWS
 
 
 class Thing(NamedTuple):
-    """The way an object is placed in a photograph.
+    """How objects of one kind are placed in photographs.
 
-    stance: the object "stands" or "lies" on the ground, or is "cut" by the lower edge. tall: range of its height, as a
-    fraction of the height of the photograph. most: largest number of such objects in a photograph.
+    Attributes
+    ----------
+    stance : str
+        "stands" or "lies" if the object stands or lies on the ground, "cut" if the lower edge of the photograph cuts it.
+    tall : tuple of two floats
+        Smallest and largest height of the object, as fractions of the height of the photograph.
+    most : int
+        Largest number of such objects in a photograph.
     """
 
     stance: str
@@ -34,7 +40,7 @@ THINGS = {
 GROUNDS = tuple(TEXTURES)
 BACKS = ("bricks", *VIEWS)
 
-# Phrases by which captions name each object, ground and background (NAMES), and further sentences about it (DETAILS).
+# Phrases with which captions name each object, ground and background (NAMES), and sentences about each (DETAILS).
 NAMES: dict[str, tuple[str, ...]] = {
     "horse": ("a horse", "a black horse", "a dark animal"),
     "horses": ("two horses", "two black horses", "two dark animals"),
@@ -82,7 +88,7 @@ DETAILS: dict[str, tuple[str, ...]] = {
     "leaves": ("The garden is dark green.", "Large leaves in the garden."),
     "town": ("The city is near.", "There are buildings in the background."),
 }
-# Openings, endings and whole sentences without a visual cause.
+# Openings, endings and whole sentences that nothing in the picture explains.
 OPENINGS = ("Today, ", "Last weekend, ", "On Monday, ", "On Friday, ", "On holiday, ", "On our trip, ")
 ENDINGS = (", what a nice moment", ", my favourite picture", ", says a friend", ", a nice memory", ", just for fun")
 ASIDES = (
@@ -100,7 +106,7 @@ ASIDES = (
 
 
 class Placed(NamedTuple):
-    """An object in a photograph. x, foot, height: its middle, lower edge and height in pixels."""
+    """An object in a photograph: its horizontal centre `x`, its lower edge `foot`, and its height, in pixels."""
 
     name: str
     x: float
@@ -109,7 +115,10 @@ class Placed(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything that a photograph shows and its captions may name. horizon: distance from the upper edge in pixels."""
+    """Everything that a photograph shows and that its captions may mention.
+
+    Lengths are in pixels. `horizon` is the distance of the horizon from the upper edge.
+    """
 
     width: int
     height: int
@@ -121,12 +130,12 @@ class Plan(NamedTuple):
 
     @property
     def causes(self) -> tuple[str, ...]:
-        """Keys of NAMES and DETAILS for all objects, the ground and the background."""
+        """The keys under which NAMES and DETAILS describe the objects, the ground and the background of this plan."""
         return (*self.things, f"on {self.ground}", self.back)
 
 
 def plan_of(number: int, seed: int) -> Plan:
-    """Draw the plan of a photograph. Objects, ground and background are independent of each other."""
+    """Draw the plan of a photograph. The objects, the ground and the background are drawn independently."""
     rng = np.random.default_rng((seed, number, 0))
     width, height = int(rng.integers(300, 321)), int(rng.integers(224, 249))
     if rng.random() < 0.25:
@@ -139,7 +148,7 @@ def plan_of(number: int, seed: int) -> Plan:
         stance, tall, most = THINGS[name]
         for _ in range(int(rng.integers(min(2, most), most + 1)) if most != 2 else int(rng.integers(1, 3))):
             high = min(height, 1.2 * width) * rng.uniform(*tall)
-            x = width * (slot + rng.uniform(0.2, 0.8)) / len(things)  # each kind of object has its part of the width
+            x = width * (slot + rng.uniform(0.2, 0.8)) / len(things)  # each kind of object gets its own part of the width
             foot = rng.uniform(max(horizon + 0.3 * high, 0.6 * height), 1.02 * height)
             if stance == "cut":
                 foot = height + 0.03 * high
@@ -151,7 +160,7 @@ def plan_of(number: int, seed: int) -> Plan:
 
 
 def captions_of(plan: Plan, rng: np.random.Generator) -> list[str]:
-    """Draw three to five sentences about a plan, as if several people had noticed and named different things."""
+    """Draw three to five captions of a photograph, as if several people had noticed and named different things."""
     details = [line for cause in plan.causes for line in DETAILS[cause]]
     n_lines, lines = int(rng.integers(3, 6)), [_sentence(plan, rng)]
     while len(lines) < n_lines:
@@ -162,7 +171,7 @@ def captions_of(plan: Plan, rng: np.random.Generator) -> list[str]:
 
 
 def _sentence(plan: Plan, rng: np.random.Generator) -> str:
-    """Draw a sentence about the whole photograph."""
+    """Draw a sentence that names one or two objects and perhaps the ground and the background."""
     number = Counter(spot.name for spot in plan.placed)
     counted = [f"{name}s" if f"{name}s" in NAMES and number[name] > 1 else name for name in plan.things]
     named = [str(rng.choice(NAMES[name])) for name in rng.permutation(counted)[: rng.integers(1, 3)]]
