@@ -1,15 +1,15 @@
-"""Load features and labels from .npy, .npz, .parquet or .csv files that have a row for each sample.
+"""Load features and labels from .npy, .npz, .parquet or .csv files that have one row per sample.
 
 For example::
 
-    features.npy     array of shape (n_samples, n_features); or an .npz file from SciPy, or a table
-    labels.csv       id,cat,dog       a column for each task: 0 or 1, true or false, or empty if the label is unknown
+    features.npy     an array of shape (n_samples, n_features); or an .npz file from SciPy, or a table
+    labels.csv       id,cat,dog       one column per task: 0 or 1, true or false, or empty if the label is unknown
                      a17,1,
                      b02,0,1
 
-Instead of a column for each task, one column may list tags, such as "cat;dog". Other columns of the labels may hold
-names, splits, pictures and text. A table may be split into several files, which are joined in their order, or have one
-file for each split.
+Instead of one column per task, the file may have a single column that lists tags, such as "cat;dog". Further columns
+of the file of labels may hold the names, the splits, the pictures and the text of the samples. A table may be divided
+into several files, which are joined in the order in which they are given, or into one file per split.
 """
 
 import ast
@@ -70,34 +70,37 @@ ONLY_WITHOUT = {"fractions": "split"}
 
 ROWS_AT_ONCE = 4096
 LONGEST_SIDE = 320  # pixels; pictures are shrunk to this side length when they are checked
-LARGEST_TAG = 2**53  # larger integers may have been rounded as floats
+LARGEST_TAG = 2**53  # larger integers may have been rounded when they were converted to floats
 LONGEST_TEXT = 300  # characters of a sample's text that a page shows
 TRUTH: Mapping[str, float] = {"1": 1, "true": 1, "0": 0, "false": 0} | {none.lower(): np.nan for none in NOTHING}
-# Patterns for a list that Python, NumPy, pandas or JSON wrote as text, and for its items: a quoted text, a number, or a
-# missing value.
+# Patterns for a list that Python, NumPy, pandas or JSON wrote as text, and for its items: a quoted string, a number, or
+# a missing value.
 TEXT_OF_LIST = re.compile(r"\[.*\]|\{.*\}|\((?:\s*['\"].*|.*,.*|)\)", re.DOTALL)
 AROUND_LIST = re.compile(r"(?:frozenset|set|array)\((.*?)(?:,\s*dtype=(?:\w+|'[<>|]?\w+'))?\)", re.DOTALL)
 IN_LIST = re.compile(
     r"""(?:np\.\w+\()?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|(?<![\w.])(?:[+-]?\d+\.?\d*(?:e[+-]?\d+)?|None|nan|null|NaN)(?![\w.]))\)?""",
     re.DOTALL,
 )
-INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))  # without joiners, which are part of words
+# Invisible characters to remove. The zero-width joiners are not among them, because they are part of words.
+INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
 
 
 class Labels(NamedTuple):
-    """The labels in a table.
+    """The labels in a file, and the columns of text that options name.
 
     Attributes
     ----------
     texts
-        A column for each option that refers to a column of text, with the text of each row. The column `index` holds
-        the names of the rows.
+        Table with one row per sample. For each of the options `index`, `split`, `pictures` and `text` that is given, it
+        has a column with the name of the option and the text of the column in the file.
     captions
-        Columns `image` (row number), `caption` (label), and `known` (False if it is unknown whether the label applies).
+        Table with one row for each label that a sample has or may have. Its columns are `image` (the row number of the
+        sample), `caption` (the label), and `known` (False if it is unknown whether the sample has the label). The
+        column `known` is missing if all labels are known.
     tasks
-        The columns of the table that are tasks; none if a column lists tags.
+        Names of the columns of the file that are tasks. The list is empty if a column lists tags.
     columns
-        All columns of the table.
+        Names of all columns of the file.
     """
 
     texts: pd.DataFrame
@@ -127,38 +130,42 @@ def read(
 ) -> Samples:
     """Read and check the features and labels of samples.
 
-    Samples are named by the column `index`, or "row 1", "row 2", … without it. Features are converted to float32.
-    A dense array in an .npy file stays on disk if it is float32 already. Sparse features are converted to CSR.
+    The column that `index` names holds the names of the samples. Without it, they are named "row 1", "row 2", …
+    Features are converted to float32, and sparse features to CSR. An .npy file that already holds a float32 array is
+    memory-mapped instead of loaded.
 
     Parameters
     ----------
     root : path
         Folder of the files.
     features : str, list of str, or mapping
-        File with a row for each sample: .npy, .npz (from `scipy.sparse.save_npz`, or with one array), .parquet or .csv.
-        A column of a table may hold a list of numbers in each row. Several files are joined in their order. A mapping
-        from splits to files also gives the split of each sample. A column that `labels` has, too, is not a feature.
-        Unless it is listed in `ignore`, it must have the same values in both.
+        File with one row per sample: .npy, .npz (written by `scipy.sparse.save_npz`, or with a single array), .parquet
+        or .csv. A column of a table may hold a list of numbers in each row. Several files are joined in the order in
+        which they are given. A mapping from splits to files also gives the split of each sample. A column that also
+        exists in `labels` is not a feature; it must have the same values in both files, unless it is listed in
+        `ignore`.
     labels : str, list of str, or mapping
-        File or files with the same number of rows: .npy, .parquet or .csv. Each column is a task unless an option below
-        names it.
+        File or files with the same number of rows as the features: .npy, .parquet or .csv. Each column is a task,
+        unless one of the options below names it.
     names : str or None
-        File with the names of the features, one per line. The features of a table are named after its columns.
+        File with the names of the features, one per line. By default the features of a table are named after its
+        columns.
     index, split, pictures, text : str or None
         Columns of `labels` that hold the names of the samples, their splits, the paths of their pictures relative to
-        `root`, and a text that the page shows. The features may have the column `index`, too.
+        `root`, and text that the results page shows. The column `index` may also exist in the file of features.
     tags : str or None
-        Column of `labels` that lists the labels of each sample. Then no other column is a task. If the labels have only
-        one column and it holds text, or integers other than 0 and 1, it is read as such a list. A sample without tags
-        is a negative of every task. Words that pandas reads as a missing value, such as NA, are not tags.
+        Column of `labels` that lists the labels of each sample. If it is given, no other column is a task. If `labels`
+        has a single column, and this column holds text or integers other than 0 and 1, it is read as a list of tags
+        even if `tags` is None. A sample without tags is a negative example in every task. Words that pandas reads as a
+        missing value, such as NA, are not tags.
     ignore : list of str
         Columns that are neither features nor labels.
     separator : str
-        Character between two tags.
+        The string that separates tags.
     compression_ratio : float above 0
-        Largest allowed ratio of the unpacked size of a file to its size. Up to 64 KiB are always accepted.
+        Largest allowed ratio of a file's unpacked size to its size on disk. A file may always unpack to 64 KiB.
     split_names, fractions, validation_fraction, seed : as in `folder.read_folder`
-        See there. The column `split` takes the place of splits.csv.
+        See there. Here the splits are given by the column `split`, or by mappings from splits to files.
 
     Returns
     -------
@@ -169,8 +176,8 @@ def read(
     ------
     ValueError
         If a file is damaged or holds Python objects, if the rows of features and labels do not match, if a feature is
-        missing, text, or not finite in float32, or if a label is not one of the values listed at the top of this
-        module.
+        missing, is text, or is not finite in float32, or if a label is not one of the values that the docstring of this
+        module lists.
     """
     folder = Path(root)
     of_features, of_labels = (
@@ -233,7 +240,10 @@ def read(
 
 
 def _left_out(labels: Labels, features: Sequence[Path], of_pictures: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels, pictures and features that are not used, with reasons. of_pictures: the pictures' reasons."""
+    """Return the labels, pictures and features that are not used, each with the reason.
+
+    `of_pictures` gives the reasons for the pictures. `features` are the files of features.
+    """
     captions = labels.captions
     has = set(captions.loc[captions.get("known", pd.Series(True, captions.index)), "caption"])
     reasons = {f"{task} (label)": "no sample is known to have it" for task in labels.tasks if task not in has}
@@ -247,7 +257,7 @@ def _require_rows(
 ) -> None:
     """Raise ValueError unless features and labels have the same number of rows in each split.
 
-    n_rows: the number of rows of each file, for features and for labels.
+    `n_rows` are two lists: the number of rows of each file of features, and of each file of labels.
     """
     for part in dict.fromkeys(part for part, _ in features):
         n, paths = [], []
@@ -261,12 +271,12 @@ def _require_rows(
 def require_same_rows(
     features: Sequence[Path], labels: Sequence[Path], ignore: Collection[str], *, compression_ratio: float
 ) -> None:
-    """Raise ValueError unless each column that features and labels share is the same in both, row by row.
+    """Raise ValueError if a column that both features and labels have differs between them in any row.
 
     Parameters
     ----------
     features, labels : list of path
-        The files, in order.
+        The files, in the order in which their rows are joined.
     ignore : list of str
         Columns that are not compared.
     compression_ratio : float above 0
@@ -289,13 +299,13 @@ def require_same_rows(
 
 
 def texts_in(paths: Sequence[Path], column: str, compression_ratio: float) -> list[str]:
-    """Return the text in each row of a column, for several files in order."""
+    """Return the cells of a column as text, for several files whose rows are joined in order."""
     tables = [read_columns(path, compression_ratio, [column], [column]) for path in paths]
     return [text for table in tables for text in texts_of(table[column])]
 
 
 def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> Any:
-    """Join the rows of several files of features. Raises ValueError unless all have the same columns."""
+    """Join the rows of several files of features. Raises ValueError if the files differ in their columns or formats."""
     (first, names), *others = blocks
     for (X, names_here), path in zip(others, paths[1:], strict=True):
         fits = names_here == names and X.shape[1] == first.shape[1] and sparse.issparse(X) == sparse.issparse(first)
@@ -319,7 +329,7 @@ def feature_names(
     ignore: Sequence[str] = (),
     **options: Any,
 ) -> list[str]:
-    """Return the names of the features, from the file `names` or from the columns of a table.
+    """Return the names of the features, which are the lines of the file `names` or the columns of a table.
 
     Parameters
     ----------
@@ -331,7 +341,7 @@ def feature_names(
     Returns
     -------
     names : list of str
-        Empty for an array without the file `names`.
+        Empty if the features are in an array and there is no file `names`.
     """
     if not names:
         of_labels = {name for _, file in files_of(labels) for name in columns_of(Path(root) / file)}
@@ -344,7 +354,7 @@ def feature_names(
 
 
 def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
-    """Return the name and the column of each feature of a table. A column of lists holds several features."""
+    """Return pairs (feature, column) for the features in a table. A column of lists holds several features."""
     columns = [name for name in columns_of(path) if name not in without]
     widths = widths_of(path, columns) if columns else {}
     return [
@@ -355,9 +365,9 @@ def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
 
 
 def file(image: str, root: str | Path, **options: Any) -> Path:
-    """Return the path of a sample's picture.
+    """Return the full path of a sample's picture.
 
-    image: the path relative to `root`. options: the other options of `read`, which have no effect here.
+    `image` is the path relative to `root`. The other options of `read` are accepted, but have no effect here.
     """
     return Path(root) / image
 
@@ -386,16 +396,16 @@ def read_features(
     without: Collection[str] = (),
     compression_ratio: float = COMPRESSION_RATIO,
 ) -> tuple[Any, list[str]]:
-    """Read the features in a file.
+    """Read the features in one file.
 
     Parameters
     ----------
     path : path
-        The file, see `read`.
+        The file. Its formats are those of `features` in `read`.
     columns : list of str
-        The features of a table to read, in this order. By default all are read.
+        Names of the features of a table to read, in this order. By default all are read.
     without : collection of str
-        Columns that are not features.
+        Columns of a table that are not features.
     compression_ratio : float above 0
         See `read`.
 
@@ -403,7 +413,7 @@ def read_features(
     -------
     X : ndarray or csr_matrix, shape (n_samples, n_features), float32
     names : list of str
-        The names of the features, empty unless the file is a table.
+        The names of the features of a table. The list is empty if the file holds an array.
     """
     column_of = dict(_expanded(path, without))
     lacking = [name for name in columns if column_of and name not in column_of]
@@ -438,7 +448,7 @@ def read_features(
 
 
 def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Count the entries of each column that pass a test. Zeros must not pass it."""
+    """Count the entries of each column that pass a test. Zeros must not pass it, because sparse X does not store them."""
     return (
         np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
         if sparse.issparse(X)
@@ -449,7 +459,7 @@ def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
 def _read_labels(
     path: Path, columns: Mapping[str, str], ignore: Sequence[str], separator: str, compression_ratio: float
 ) -> Labels:
-    """Read the labels in a file. columns: names of columns, by the option that names them."""
+    """Read the labels in one file. `columns` maps each option that names a column to that column."""
     if path.suffix.lower() == ".npy":
         Y = read_npy(path)
         require(Y.ndim in (1, 2), f"{path} must hold a row of labels for each sample, got shape {Y.shape}")
@@ -488,7 +498,7 @@ def _read_labels(
 
 
 def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
-    """Join the labels of several files. Raises ValueError unless all have the same columns."""
+    """Join the labels of several files. Raises ValueError if the files differ in their columns."""
     first, starts = parts[0], np.cumsum([0, *(len(part.texts) for part in parts)])
     for part, path in zip(parts, paths, strict=True):
         require(
@@ -510,7 +520,8 @@ def _joined(parts: Sequence[Labels], paths: Sequence[Path]) -> Labels:
 def _is_truth(column: pa.ChunkedArray) -> bool:
     """Return True if the only column of labels is a task, rather than a column of tags.
 
-    Columns of 0 and 1 are tasks. So are fractions, which are an error in any case.
+    A column of truth values is a task. A column that holds fractions is also treated as a task, whose labels are then
+    refused, because fractions are neither labels nor tags.
     """
     if not is_number(column):
         return not pa.types.is_nested(column.type) and all(text.lower() in TRUTH for text in texts_of(column))
@@ -520,9 +531,9 @@ def _is_truth(column: pa.ChunkedArray) -> bool:
 
 
 def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
-    """Return the distinct tags in a cell, which holds a text, a number, a list of these, or a list written as text.
+    """Return the distinct tags in a cell, which holds a string, a number, a list of these, or a list written as text.
 
-    Raises ValueError for a number that may have been rounded, and for text that looks like a list but is not one.
+    Raises ValueError if a number may have been rounded, or if a string looks like a list but cannot be read as one.
 
     >>> [tags_of(Path(), cell, ";") for cell in ("cat; dog;", "['cat' 'dog']", '["cat", null]', 3.0, "NaN")]
     [['cat', 'dog'], ['cat', 'dog'], ['cat'], ['3'], []]
@@ -543,7 +554,7 @@ def tags_of(path: Path, cell: Any, separator: str) -> list[str]:
 
 
 def _without_constructor(text: str) -> str:
-    """Return the list in text such as "array(['cat'], dtype='<U3')" or "set()", and any other text unchanged.
+    """Return the list inside text such as "array(['cat'], dtype='<U3')" or "set()". Return any other text unchanged.
 
     >>> [_without_constructor(text) for text in ("array(['cat'], dtype='<U3')", "set()", "set(tings)")]
     ["['cat']", '', 'set(tings)']
@@ -553,7 +564,7 @@ def _without_constructor(text: str) -> str:
 
 
 def _list_in(path: Path, text: str) -> list[str]:
-    """Return the items of a list that was written as text, with or without commas."""
+    """Return the items of a list that was written as text, with or without commas between the items."""
     try:
         require(not IN_LIST.sub("", text[1:-1]).strip(", \t\r\n"), "text between the items")
         return [_unquoted(item) for item in IN_LIST.findall(text[1:-1])]
@@ -564,7 +575,7 @@ def _list_in(path: Path, text: str) -> list[str]:
 
 
 def _unquoted(item: str) -> str:
-    """Return an item of a list that JSON or Python has written, without its quotes."""
+    """Remove the quotes from an item of a list that JSON or Python has written."""
     if item.startswith('"'):
         with suppress(ValueError):
             return str(json.loads(item))
@@ -573,7 +584,7 @@ def _unquoted(item: str) -> str:
 
 
 def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
-    """Return the labels of a task: 0, 1, or NaN if unknown. Raises ValueError, naming the row, for any other value."""
+    """Return the labels of a task as 0, 1, or NaN if unknown. Raises ValueError, with the row, for any other value."""
     if is_number(column):
         values = floats_of(column)
     else:
@@ -588,13 +599,13 @@ def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _spelt(folder: Path, path: str) -> str:
-    """Return the path of a picture in the Unicode form (NFC or NFD) of its file name, if such a file exists."""
+    """Return the path of a picture in the Unicode form (NFC or NFD) in which the file exists, if it exists."""
     forms = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
     return next((form for form in forms if path and os.path.isfile(folder / form)), path)
 
 
 def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the pictures that cannot be shown, with reasons, by path."""
+    """Return a dictionary from the paths of pictures that cannot be shown to the reasons."""
     distinct = list(filter(None, dict.fromkeys(paths)))
     outside = [path for path in distinct if Path(path).is_absolute() or ".." in Path(path).parts]
     reasons, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)

@@ -1,4 +1,4 @@
-"""Check pictures in a separate process, so that a picture that takes too much time or memory ends only that process."""
+"""Check pictures in a separate process, because a picture may crash it or take too much time or memory."""
 
 import json
 import logging
@@ -15,8 +15,8 @@ from jointsparse.pipeline.datasets import picture_check
 from jointsparse.pipeline.datasets.picture_check import NO_PICTURE, MachineError
 
 LOG = logging.getLogger(__name__)  # jobs write it to their log file; elsewhere it has no handler
-# Choice: CPU time instead of elapsed time, so that no picture is left out because the machine is busy. The slowest
-# valid pictures, with MOST_PIXELS pixels, take a third of this time.
+# Choice: a limit on CPU time instead of elapsed time, so that no picture is left out because the machine is busy. The
+# slowest valid pictures, with MOST_PIXELS pixels, take a third of this limit.
 MOST_SECONDS = 20
 # A single thread, because each thread reserves memory. glibc is told to keep freed memory: returning it to the system
 # after each picture takes half as long as decoding.
@@ -28,10 +28,11 @@ SETTINGS = {
 
 
 def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Generator[tuple[str, str], None, None]:
-    """Yield for each picture the reason why it cannot be used, or "", and a digest of its bytes.
+    """Yield two strings for each picture: the reason why it cannot be used, or "", and a checksum of its file.
 
-    One process decodes all pictures. If a picture ends the process, a new process continues with the next picture. The
-    process stops when the caller closes this generator; if the caller is killed, it stops after the current picture.
+    A second process decodes the pictures. If a picture ends that process, a new one continues with the next picture.
+    The process is stopped when the caller closes this generator. If the caller is killed, the process stops after the
+    current picture.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
     Raises
     ------
     MachineError
-        If reading fails because of the machine and not because of the picture.
+        If a picture cannot be read because of a failure of the machine.
     """
     # Start a new interpreter, because a fork could hang if this process has threads. -P: do not import modules from the
     # user's folder.
@@ -51,7 +52,7 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | SETTINGS
     done = 0
     while done < len(paths):
-        # A file instead of a pipe: with two full pipes, both processes would wait for each other.
+        # A file instead of a pipe, because with two full pipes both processes would wait for each other.
         with tempfile.TemporaryFile("w+", encoding="utf-8") as names:
             names.writelines(json.dumps(str(path)) + "\n" for path in paths[done:])
             names.seek(0)
@@ -88,7 +89,7 @@ def _has_room(n_bytes: int) -> bool:
 def _reason_of_end(status: int, path: Path) -> str:
     """Return the reason why a picture that ended the process cannot be used.
 
-    Raises MachineError if the process ended for a reason other than its decoder.
+    Raises MachineError if the process ended for a reason that has nothing to do with decoding the picture.
     """
     name = signal.Signals(-status).name if status < 0 else ""
     if name == "SIGPROF":

@@ -1,4 +1,4 @@
-"""Functions that all loaders of photographs share: list and check the pictures of a folder, and read its tables."""
+"""Functions shared by all loaders of photographs in folders: list and check the pictures, and read the tables."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_
 from jointsparse.pipeline.datasets.text import read_csv
 
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-PICTURES_PER_PROCESS = 200  # for fewer pictures, a second process is not worth its start
+PICTURES_PER_PROCESS = 200  # for so few pictures, starting a second process takes longer than it saves
 
 Progress = Callable[[int, int], None]
 
@@ -41,31 +41,33 @@ def read_folder(
 ) -> Photographs:
     """Read and check a folder of photographs.
 
-    Some pictures and captions are left out and listed with the reason: pictures that do not open, are too small or are
-    byte-identical to another picture, pictures without a caption or a split, and captions without a picture. One of
-    several byte-identical pictures is kept, with the captions of all of them. Hidden files and files that operating
-    systems leave behind are ignored, see `names`.
+    Some pictures and captions are left out, and listed in a table with the reason: pictures that cannot be opened, are
+    too small or are byte-identical to another picture, pictures without a caption or a split, and captions without a
+    picture. Of several byte-identical pictures one is kept, and it gets the captions of all of them. Hidden files and
+    files that operating systems leave behind are ignored, see `names`.
 
     Parameters
     ----------
     root : path
-        Folder that holds the folder of the pictures and optionally `splits.csv` (image,split).
+        Folder that holds the folder of the pictures, and optionally a table `splits.csv` with the columns image and
+        split.
     captions_file : str, list of str, mapping, or None
-        File or files of captions in `root`, see `datasets.captions`. If there is no splits.csv, a mapping from splits
-        to files, or a column `split` in the files, gives the splits of the images. If None, the caption of an image is
-        the name of its folder.
+        File or files of captions in `root`, see `datasets.captions`. If there is no splits.csv, the splits of the
+        images are given by the keys of a mapping from splits to files, or by a column `split` in the files. If None,
+        the caption of an image is the name of the top-level folder in its path.
     smallest_side : int, pixels
-        Smallest length of the shorter side after shrinking.
+        Pictures whose shorter side is below this length after shrinking are left out.
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
     images : str
         Folder of the pictures in `root`; "." for `root` itself. Names in tables are relative to it.
     split_names : mapping
-        For each split, its name in splits.csv.
+        For each split, its name in the table that gives the splits.
     fractions : mapping
-        Fraction of the images in each split, from 0 to 1, if no table gives the splits.
+        Fraction of the images that each split gets if no table gives the splits, from 0 to 1.
     validation_fraction : float, from 0 to below 1
-        Fraction of the training images that becomes validation, if the given splits have no validation images.
+        Fraction of the training images that is moved to the validation split if the given splits have no validation
+        images.
     seed : int
         Seed of the random generator that draws the splits.
     progress : function or None
@@ -78,7 +80,7 @@ def read_folder(
     Raises
     ------
     ValueError
-        If the folder or one of its tables cannot be read, or if it has no usable training image.
+        If the folder or one of its tables cannot be read, or if there is no usable training image.
     """
     folder = Path(root)
     names, left_out = list_pictures(folder / images)
@@ -113,7 +115,7 @@ def read_folder(
 def read_tables(
     root: Path, images: str, names: Sequence[str], captions_file: Files | None
 ) -> tuple[pd.DataFrame, pd.DataFrame | None, str]:
-    """Read captions and splits.
+    """Read the tables of captions and of splits.
 
     Parameters
     ----------
@@ -122,16 +124,17 @@ def read_tables(
     images : str
         Folder of the pictures in `root`.
     names : list of str
-        Names of the pictures in that folder.
+        Names of the pictures, relative to that folder.
     captions_file : str, list of str, mapping, or None
         As in `read_folder`.
 
     Returns
     -------
     captions : DataFrame
-        Columns `image`, `caption`, and `file`, the name of the file that holds the caption.
+        Table with the columns `image`, `caption`, and `file`, the name of the file that holds the caption.
     splits : DataFrame or None
-        Columns `image` and `split`, from splits.csv or else from the files of captions. None if neither gives splits.
+        Table with the columns `image` and `split`, from splits.csv if it exists, otherwise from the files of captions.
+        None if the splits are not given anywhere.
     source : str
         The names of the files that give the splits.
     """
@@ -155,9 +158,10 @@ def read_tables(
 def _equal_pictures(
     splits: Mapping[str, str], digests: Mapping[str, str], captions: dict[Any, list[str]]
 ) -> dict[str, str]:
-    """Find byte-identical pictures, of which only one is kept, so that no picture is in two splits.
+    """Choose which one of several byte-identical pictures is kept, so that no picture is in two splits.
 
-    The captions of all copies are added to those of the kept picture, in place. Returns the other copies with reasons.
+    The captions of the other copies are added to those of the kept picture: `captions` is changed in place. Returns a
+    dictionary of the copies that are left out, each with the reason.
     """
     reasons, first_with = dict[str, str](), dict[str, str]()
     for name in sorted(splits, key=lambda name: (splits[name] == "unlabelled", name)):
@@ -170,7 +174,7 @@ def _equal_pictures(
 
 
 def _classes(names: Sequence[str]) -> pd.DataFrame:
-    """Return a table of captions in which the caption of each picture is the first folder of its name."""
+    """Return a table of captions in which the caption of each picture is the top-level folder of its path."""
     for loose in [name for name in names if "/" not in name][:1]:
         raise ValueError(f"pictures must be in one folder per class below the folder 'images', got {loose!r}")
     classes = [composed(name.split("/")[0]) for name in names]
@@ -178,7 +182,7 @@ def _classes(names: Sequence[str]) -> pd.DataFrame:
 
 
 def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
-    """Return images without captions, captions without an image, and repeated captions, with reasons."""
+    """Return images without captions, captions without an image, and repeated captions, each with the reason."""
     captioned = set(captions["image"])
     uncaptioned = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
     reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
@@ -191,7 +195,7 @@ def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_fil
 
 
 def file(image: str, root: str | Path, images: str = "images", **options: Any) -> Path:
-    """Return the path of a photograph.
+    """Return the path of the file of a photograph.
 
     Parameters
     ----------
@@ -204,7 +208,7 @@ def file(image: str, root: str | Path, images: str = "images", **options: Any) -
 
 
 def picture(image: str, *, root: str | Path, longest_side: int = 320, **options: Any) -> np.ndarray:
-    """Open a photograph as grey levels.
+    """Open a photograph and convert it to grey levels.
 
     Parameters
     ----------
@@ -215,7 +219,7 @@ def picture(image: str, *, root: str | Path, longest_side: int = 320, **options:
     longest_side : int, pixels
         Photographs whose longer side exceeds this length are shrunk to it.
     **options : any
-        The other options of `read_folder`, of which only `images` has an effect here.
+        Further options of `read_folder`, of which only `images` has an effect here.
 
     Returns
     -------
@@ -244,7 +248,7 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
 def check_pictures(
     folder: Path, names: list[str], smallest_side: int, longest_side: int, progress: Progress | None = None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Decode every picture completely, so that a truncated file is found now and not an hour later.
+    """Check each picture by decoding it completely, so that a truncated file is found now and not an hour later.
 
     Parameters
     ----------
@@ -253,7 +257,7 @@ def check_pictures(
     names : list of str
         Names of the pictures, relative to the folder.
     smallest_side : int, pixels
-        Smallest length of the shorter side after shrinking.
+        Pictures whose shorter side is below this length after shrinking cannot be used.
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
     progress : function or None
@@ -262,9 +266,9 @@ def check_pictures(
     Returns
     -------
     reasons : dict
-        The reason for each picture that cannot be used, by name.
+        For each picture that cannot be used, the reason.
     digests : dict
-        A digest of the bytes of each picture, by name.
+        For each picture, a checksum of its file, or "" if the picture cannot be decoded.
     """
     reasons, digests = {}, {}
     paths = [folder / name for name in names]
@@ -283,8 +287,8 @@ def check_pictures(
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
     """List the picture files below a folder.
 
-    Files that `names.is_no_data` recognises are skipped. Links are followed, but every folder is read only once: under
-    its own name if it lies below `folder`, otherwise under the name of the first link to it.
+    Files for which `names.is_no_data` is True are skipped. Links are followed, but every folder is read only once:
+    under its own name if it lies below `folder`, otherwise under the name of the first link to it.
 
     Parameters
     ----------
@@ -296,7 +300,7 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
     pictures : list of str
         Sorted names of the picture files, relative to the folder.
     others : dict
-        The reason for every other file or folder that is not used, by name.
+        For every file or folder that is not used, the reason. Skipped files are not included.
     """
     good: list[str] = []
     other: dict[str, str] = {}

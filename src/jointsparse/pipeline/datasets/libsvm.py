@@ -1,6 +1,6 @@
-"""Load samples from files in the text format of LIBSVM and SVMlight: plain, .gz or .bz2.
+"""Load samples from files in the text format of LIBSVM and SVMlight, which may be compressed (.gz or .bz2).
 
-Each line holds the labels and features of a sample, for example::
+Each line holds the labels and the features of a sample, for example::
 
     3,17 12:0.1 845:0.25    # labels 3 and 17; feature 12 is 0.1; comments begin with #
      12:0.3                 # no label, because the line begins with a space
@@ -37,22 +37,23 @@ ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed"
 
 MOST_FEATURES = 2**31 - 1  # the largest 32-bit index
 LARGEST_LABEL = 2**63 - 1
-SIGNS = b"0123456789+-.eE,: \t"  # characters of numbers and separators, which exclude nan and qid
+SIGNS = b"0123456789+-.eE,: \t"  # the characters of numbers and separators; nan and qid are therefore refused
 
 
 class _Lines(io.RawIOBase):
-    """The samples of all files as a single file, with their positions, because scikit-learn's errors do not name them.
+    """A file-like object that joins the lines of all files for scikit-learn's reader.
 
-    The lists are filled while the file is read.
+    It keeps the position of each sample, because scikit-learn's error messages do not name the line. The attributes are
+    filled in while scikit-learn reads.
 
     Attributes
     ----------
     names, places, labels
-        For each sample its name ("train:17"), its position ("path line 17"), and its labels as written.
+        For each sample, its name ("train:17"), its position ("path line 17"), and its labels as written in the file.
     empty
-        Names of lines without a sample.
+        Names of the empty lines, formed like the names of the samples.
     place, text
-        Position and content of the current line.
+        Position and content of the line that was read last.
     """
 
     def __init__(self, files: Mapping[str, Path], compression_ratio: float) -> None:
@@ -92,37 +93,37 @@ def read(
     validation_fraction: float = 0.2,
     seed: int = 0,
 ) -> Samples:
-    """Read and check samples with given features and any number of labels each.
+    """Read and check the features and labels of samples. A sample may have any number of labels.
 
-    Samples are named by file and line: "train:17" is line 17 of the file `train`, even if it was drawn into another
-    split. Samples without a label are kept. The labels +1 and -1 become two words; to learn only one of them, make the
-    other a stop word. Empty lines and repetitions of a label within a line are left out and listed. Lines that hold
-    only a comment are left out without being listed.
+    Samples are named by file and line: "train:17" is line 17 of the file `train`, even if the sample was moved to
+    another split. Samples without a label are kept. The labels +1 and -1 become two words, each with its own task; to
+    learn only one of them, make the other a stop word. Empty lines and repetitions of a label within a line are left
+    out, and listed in the table `left_out`. Lines that hold only a comment are left out without being listed.
 
     Parameters
     ----------
     root : path
         Folder of the files.
     train : str
-        File of the training samples. This and the other files of samples may be compressed, with names that end in .gz
-        or .bz2.
+        File of the training samples. All files of samples may be compressed; their names then end in .gz or .bz2.
     validation : str or None
         File of the validation samples.
     test : str or None
         File of the test samples.
     topics : str or None
-        File of label names in UTF-8, with number and name in the first two columns, separated by white space. Without
-        this file, the name of a label is its number ("+1" and "1.0" become "1").
+        UTF-8 file with the names of the labels. Each line begins with the number and the name of a label, separated by
+        white space. Without this file, the name of a label is its number ("+1" and "1.0" become "1").
     vocabulary : str or None
         File with the names of the features, see `feature_names`.
     compression_ratio : float above 0
-        Largest allowed ratio of the unpacked size of a compressed file to its size. Up to 64 KiB are always accepted.
+        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 KiB.
     index_base : int, 1 or 0
         Index of the first feature, usually 1.
     fractions : mapping
-        Fraction of the samples in `train` for each split, from 0 to 1, if there is no test file.
+        Fraction of the samples in `train` that each split gets if there is no test file, from 0 to 1.
     validation_fraction : float, from 0 to below 1
-        Fraction of the samples in `train` that becomes validation, if there is a test file but no validation file.
+        Fraction of the samples in `train` that is moved to the validation split if there is a test file but no
+        validation file.
     seed : int
         Seed of the random generator that draws the splits.
 
@@ -134,8 +135,8 @@ def read(
     ------
     ValueError
         If a label is not a 64-bit integer, if the indices of a line do not increase, if a value is not finite in
-        float32, or if a line has a query id (qid); the message names the file and the line. A compressed file that is
-        damaged, truncated or too long also raises ValueError.
+        float32, or if a line has a query id (qid); the message names the file and the line. Also if a compressed file
+        is damaged or truncated, or unpacks to more than `compression_ratio` allows.
     """
     require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
     require(
@@ -173,7 +174,10 @@ def read(
 
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
-    """Return the names of the features, such as words, from the lines of `vocabulary`; none without that file."""
+    """Return the names of the features (such as words), which are the lines of the file `vocabulary`.
+
+    Without that file, the list is empty.
+    """
     return (
         find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
         if vocabulary
@@ -191,7 +195,7 @@ def _whole(label: str) -> int | None:
 
 
 def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
-    """Read the features, CSR (n_samples, n_features) float32 without stored zeros."""
+    """Read the features as a CSR matrix, (n_samples, n_features) float32, without stored zeros."""
     from sklearn.datasets import load_svmlight_files  # imported here, because the import takes half a second
 
     try:
@@ -214,7 +218,7 @@ def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
 
 
 def _label_names(path: Path) -> dict[int, str]:
-    """Read a file with the number and the name of a label in the first two columns, and return the names by number."""
+    """Return a mapping from numbers to names of labels, read from the first two columns of a file."""
     names: dict[int, str] = {}
     with open_text(path) as lines:
         for number, line in enumerate(lines, start=1):

@@ -1,7 +1,7 @@
 """Load photographs with captions from a folder that holds `images/`, captions, and optionally `splits.csv`.
 
-The captions are in `captions.csv`, which has the columns image and caption, or in a JSON file. An image may have several
-captions, each in its own row. The names of images are relative to `images/`. Flickr8k can be stored in this layout.
+The captions are in `captions.csv`, which has the columns image and caption, or in a JSON file. An image with several
+captions has several rows. The names of images are relative to `images/`. Flickr8k can be stored in this layout.
 """
 
 from pathlib import Path

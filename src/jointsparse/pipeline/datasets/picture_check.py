@@ -1,6 +1,6 @@
-"""Program that checks pictures, in the processes that `checker` starts.
+"""The program that checks pictures. The module `checker` runs it in a separate process.
 
-It imports only `pictures` from jointsparse, so that a process starts in a fifth of a second.
+From jointsparse it imports only `pictures`, so that a process starts in a fifth of a second.
 """
 
 import errno
@@ -24,12 +24,12 @@ MOST_MEMORY = 3 * 2**30  # memory limit of this process in bytes; a picture of M
 BYTES_PER_PIXEL = 20  # largest memory use while a picture is decoded
 # Errors that are due to the file itself. EINVAL occurs if a damaged file makes a decoder seek to a negative position.
 OF_FILES = {None, errno.EACCES, errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR, errno.EPERM}
-MOST_WORDS = 2**16  # bytes of a decoder's messages about a picture; a pipe on Linux holds that many
+MOST_WORDS = 2**16  # bytes that are kept of a decoder's messages about a picture; a pipe on Linux holds that many
 NO_PICTURE = "does not open as a picture: "
 
 
 class MachineError(OSError):
-    """Error for a failure of the machine while a file was read. The file itself may be fine."""
+    """Error raised if a file cannot be read because of a failure of the machine. The file itself may be fine."""
 
     def __init__(self, path: str | Path, why: object) -> None:
         super().__init__(f"{path} could not be read: {why}. The file itself may be fine: fix the cause and run again")
@@ -37,7 +37,7 @@ class MachineError(OSError):
 
 
 def of_machine(error: BaseException) -> bool:
-    """Return True if an error is due to a failing disk, too many open files or lack of memory, not to the file."""
+    """Return True if an error is due to the machine (a failing disk, too many open files, too little memory)."""
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_FILES)
 
 
@@ -49,24 +49,24 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
     path : path
         The picture.
     smallest_side : int, pixels
-        Smallest length of the shorter side, after shrinking to `longest_side`.
+        Smallest allowed length of the shorter side, after the picture has been shrunk to `longest_side`.
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
 
     Returns
     -------
     reason : str
-        Why the picture cannot be used, or "".
+        The reason why the picture cannot be used, or "" if it can.
     digest : str
-        Digest of the bytes of the file, "" if it cannot be decoded.
+        Checksum of the file, or "" if the picture cannot be decoded.
     n_bytes : int
-        Not 0 if decoding failed, perhaps for lack of memory. The reason is then valid only if the system would grant
-        `n_bytes` of additional memory.
+        Usually 0. If decoding failed for a reason that may be a lack of memory, the memory in bytes that decoding may
+        need; the picture is then to blame only if the system would grant this much additional memory.
 
     Raises
     ------
     MachineError
-        If reading fails because of the machine and not because of the picture.
+        If the picture cannot be read because of a failure of the machine.
     """
     n_pixels = 0
     try:
@@ -99,7 +99,7 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
 
 
 def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
-    """Check the pictures that the standard input names, and print a line with the result for each of them."""
+    """Read paths of pictures from standard input, check these pictures, and print one line of results for each."""
     if sys.platform == "linux":  # macOS does not enforce a limit on memory, and Windows has none
         import resource
 
@@ -127,9 +127,10 @@ def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
 
 
 def _catch_words() -> Callable[[], str]:
-    """Catch what decoders in C write to the standard error, and return a function that returns the text.
+    """Start to catch what decoders in C write to standard error.
 
-    Decoders do not name the file, so their messages alone would be useless. Python's own output is not caught.
+    Returns a function that returns the text caught since its last call. The messages of decoders do not name the file,
+    so they would be useless on their own. Python's own output is not caught.
     """
     if sys.platform == "win32":
         return str
@@ -150,10 +151,10 @@ def _catch_words() -> Callable[[], str]:
 
 
 def _with_words(reason: str, words: str) -> str:
-    """Return the reason why a picture cannot be used, with the last line that its decoder wrote.
+    """Append the last line that the decoder wrote to the reason why a picture cannot be used.
 
-    A line without another reason is an error of libtiff, whose warnings Pillow turns off: libtiff reports errors in
-    damaged faxes but may decode them nevertheless.
+    If there is no reason yet, the line becomes the reason. It then comes from libtiff, which reports errors in damaged
+    faxes but may decode them nevertheless. It is not a warning, because Pillow turns off the warnings of libtiff.
     """
     last = " ".join(words.splitlines()[-1:]).strip().rstrip(".")[:200]
     if last and not reason:

@@ -14,7 +14,7 @@ class Thing(NamedTuple):
     Attributes
     ----------
     stance : str
-        "stands" or "lies" if the object stands or lies on the ground, "cut" if the lower edge of the photograph cuts it.
+        "stands" or "lies" for an object on the ground, "cut" if the lower edge of the photograph cuts the object off.
     tall : tuple of two floats
         Smallest and largest height of the object, as fractions of the height of the photograph.
     most : int
@@ -148,7 +148,7 @@ def plan_of(number: int, seed: int) -> Plan:
         stance, tall, most = THINGS[name]
         for _ in range(int(rng.integers(min(2, most), most + 1)) if most != 2 else int(rng.integers(1, 3))):
             high = min(height, 1.2 * width) * rng.uniform(*tall)
-            x = width * (slot + rng.uniform(0.2, 0.8)) / len(things)  # each kind of object gets its own part of the width
+            x = width * (slot + rng.uniform(0.2, 0.8)) / len(things)  # each kind of object gets its part of the width
             foot = rng.uniform(max(horizon + 0.3 * high, 0.6 * height), 1.02 * height)
             if stance == "cut":
                 foot = height + 0.03 * high
