@@ -96,7 +96,7 @@ class Labels(NamedTuple):
     captions
         Table with one row for each label that a sample has or may have. Its columns are `image` (the row number of the
         sample), `caption` (the label), and `known` (False if it is unknown whether the sample has the label). The
-        column `known` is missing if all labels are known.
+        column `known` may be missing if all labels are known.
     tasks
         Names of the columns of the file that are tasks. The list is empty if a column lists tags.
     columns
@@ -448,7 +448,7 @@ def read_features(
 
 
 def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Count the entries of each column that pass a test. Zeros must not pass it, because sparse X does not store them."""
+    """Count the entries of each column that pass a test. Zeros must not pass it, because a sparse X lacks them."""
     return (
         np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
         if sparse.issparse(X)
