@@ -599,13 +599,13 @@ def _truth(path: Path, task: str, column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _spelt(folder: Path, path: str) -> str:
-    """Return the path of a picture in the Unicode form (NFC or NFD) in which the file exists, if it exists."""
+    """Return the path of a picture in the Unicode form (NFC or NFD) that exists on disk, or unchanged if none does."""
     forms = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
     return next((form for form in forms if path and os.path.isfile(folder / form)), path)
 
 
 def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return a dictionary from the paths of pictures that cannot be shown to the reasons."""
+    """Return a dictionary that maps the path of each picture that cannot be shown to the reason."""
     distinct = list(filter(None, dict.fromkeys(paths)))
     outside = [path for path in distinct if Path(path).is_absolute() or ".." in Path(path).parts]
     reasons, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)

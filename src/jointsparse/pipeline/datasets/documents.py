@@ -7,9 +7,9 @@ The documents are drawn as follows, and the seed determines all draws:
   belongs to 1.6 % of the documents.
 - Informative features. `n_telling` features, drawn at random, form a pool that all topics share. Each topic uses
   between a third and two thirds of the pool, drawn at random, and uses these features at Gamma-distributed rates.
-  Therefore each feature of the pool is evidence for many topics and against the others, which joint sparsity exploits.
-  In addition, a fraction OWN_SHARE of a topic's informative words comes from N_OWN_FEATURES features that the topic has
-  for itself, drawn from all features.
+  Therefore each feature of the pool is evidence for many topics and against the others. Joint sparsity exploits this.
+  In addition, each topic has N_OWN_FEATURES features of its own, drawn from all features. They provide a fraction
+  OWN_SHARE of the topic's informative words.
 - Words. The number of words in a document is Poisson-distributed (at least 1). The mean of this distribution is
   Gamma-distributed with mean `length`. With probability `telling` a word comes from one of the document's topics,
   chosen uniformly. With probability `noise` it comes from the pool, regardless of the topic. Otherwise it comes from
@@ -85,7 +85,7 @@ def read(
     noise : float, from 0 to 1 - telling
         Probability that a word comes from the pool, regardless of the topic.
     fractions : mapping
-        Fraction of the documents in each split, from 0 to 1.
+        Fraction of the documents that each split gets, from 0 to 1.
     seed : int
         Seed of the random generator that makes all draws.
 

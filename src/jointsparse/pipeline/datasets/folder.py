@@ -60,7 +60,7 @@ def read_folder(
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
     images : str
-        Folder of the pictures in `root`; "." for `root` itself. Names in tables are relative to it.
+        Folder of the pictures in `root`; "." for `root` itself. The names of pictures in tables are relative to it.
     split_names : mapping
         For each split, its name in the table that gives the splits.
     fractions : mapping

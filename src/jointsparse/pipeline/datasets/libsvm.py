@@ -135,8 +135,8 @@ def read(
     ------
     ValueError
         If a label is not a 64-bit integer, if the indices of a line do not increase, if a value is not finite in
-        float32, or if a line has a query id (qid); the message names the file and the line. Also if a compressed file
-        is damaged or truncated, or unpacks to more than `compression_ratio` allows.
+        float32, or if a line has a query id (qid). In these cases the message names the file and the line. Also if a
+        compressed file is damaged or truncated, or unpacks to more than `compression_ratio` allows.
     """
     require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
     require(

@@ -1,4 +1,4 @@
-"""Divide images or samples into the splits for training, validation and test, and unlabelled ones."""
+"""Divide images or samples into the splits "train", "validation", "test" and "unlabelled"."""
 
 from collections.abc import Mapping
 

@@ -98,7 +98,7 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
 
 
 def columns_of(path: Path) -> list[str]:
-    """Return the column names of a table, except those of a stored pandas index; an empty list for an array."""
+    """Return the column names of a table, without those of a pandas index. The list is empty for an array."""
     return [composed(name) for name in _columns(path)]
 
 

@@ -21,7 +21,7 @@ SIGNS = DELIMITERS | {"|": "vertical bar"}  # separators in a table of captions
 def open_text(path: Path) -> Iterator[TextIO]:
     """Open a UTF-8 text file.
 
-    Raises ValueError if the file does not exist or a line is not UTF-8; the message then names the line.
+    Raises ValueError if the file does not exist, or if a line is not UTF-8; in this case the message names it.
     """
     require(path.is_file(), f"root must hold a file {path.name}, got none at {path}")
     try:
@@ -51,7 +51,7 @@ def read_csv(
     *columns : str
         Columns that the table must have.
     also : mapping
-        For each column, other names that are accepted if the table has no column of its own name.
+        For each column, other names under which it may appear in the table.
     optional : list of str
         Further columns to read. If the table lacks such a column, its values are "".
     """

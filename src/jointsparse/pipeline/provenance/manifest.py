@@ -84,7 +84,7 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     checked : int
         Number of files that were checked.
     differences : list of str
-        A line for each file that has another checksum, is missing or cannot be read.
+        A line for each file that has changed, is missing or cannot be read.
     notes : list of str
         A line for each version or machine property that is different on this machine or differed between jobs.
 
@@ -105,7 +105,7 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
 
 
 def _below(root: str, checksums: Checksums) -> Checksums:
-    """Return the same checksums under full paths. The given paths are relative to `root`."""
+    """Return the checksums with `root` put in front of each path."""
     return {str(Path(root, name)): checksum for name, checksum in checksums.items()}
 
 
@@ -129,7 +129,8 @@ def different(expected: Checksums, cache: str | Path | None = None, largest: flo
 def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[str]]:
     """Compare the tables of two manifests by their checksums.
 
-    Returns three values as `verify` does. The notes say whether settings or inputs differ, and which versions do.
+    Returns the number of tables, their differences, and notes, like `verify`. The notes say whether settings or inputs
+    differ, and which versions differ.
     """
     first, second = _read(path), _read(other)
     ours, theirs = first["tables"], second["tables"]

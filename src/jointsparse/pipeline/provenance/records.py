@@ -150,12 +150,13 @@ def read_inputs(files: Iterable[str | Path]) -> dict[str, Any]:
     Returns
     -------
     inputs : dict
-        The part of the job's own record that describes its inputs. The first item below is about the files themselves,
-        the others gather what is in their records:
+        The part of the job's own record that describes its inputs, with the keys
 
-        - `files`: checksums of the files;
-        - `raw`: for each dataset, the digests of the raw files from which the files were made;
-        - `made_with`: versions and machine properties with which the files were made, see `environment`.
+        - `files`: the checksum of each file;
+        - `raw`: for each dataset, the digests of the raw files from which the files were made, according to the records
+          of the files;
+        - `made_with`: the versions and machine properties with which the files were made, also according to their
+          records; see `environment`.
 
     Raises
     ------
@@ -216,7 +217,7 @@ def _record_file(file: str | Path) -> Path:
 
 
 def _add(several: Several, more: Mapping[str, Iterable[str]]) -> None:
-    """Add the values that `more` has under each name to the sorted list of distinct values under that name."""
+    """Add the values in `more` to the sorted lists of distinct values in `several`, name by name."""
     for name, values in more.items():
         several[name] = sorted({*several.get(name, ()), *values})
 

@@ -103,7 +103,7 @@ def read_arrays(path: str | Path, *names: str) -> dict[str, np.ndarray]:
 
 
 def write_array(path: str | Path, array: np.ndarray) -> None:
-    """Write an array to an .npy file, without pickle."""
+    """Write an array to an .npy file. Arrays of Python objects are refused."""
     with written(path) as temporary:
         np.save(temporary, array, allow_pickle=False)
 
@@ -121,7 +121,7 @@ def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix)
 def parts_of(matrix: scipy.sparse.csr_matrix, name: str = "") -> dict[str, Any]:
     """Return a dictionary of the arrays that make up a CSR matrix, to be written with `write_arrays`.
 
-    `name` is a prefix of the keys. Different prefixes allow several matrices in one file.
+    `name` is a prefix of the keys. With different prefixes, several matrices can be written to one file.
     """
     few = matrix.shape[1] <= 2**16  # then the column indices fit into 16 bits
     indices = matrix.indices.astype(np.uint16) if few else matrix.indices

@@ -50,7 +50,7 @@ def _number(image: str) -> int:
 def read(
     *, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS, **of_rule: Any
 ) -> Photographs:
-    """Return tables of the pictures' names, splits and captions. The pictures themselves are not painted yet.
+    """Return tables of the pictures' names, splits and captions. No picture is painted.
 
     Parameters
     ----------

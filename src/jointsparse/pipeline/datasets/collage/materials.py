@@ -82,7 +82,7 @@ def source(name: str) -> Image.Image:
 
 @lru_cache
 def back(name: str) -> Image.Image:
-    """Return a background, whose lower edge will be the horizon: a view, or a texture seen from the front."""
+    """Return a background, which is a view or a texture seen from the front. Its lower edge is the horizon."""
     if name not in VIEWS:
         return ground(name)
     picture, box = VIEWS[name]

@@ -22,7 +22,7 @@ def paint(plan: Plan, rng: np.random.Generator) -> np.ndarray:
 def _part(plate: Image.Image, width: int, height: int, rng: np.random.Generator) -> Image.Image:
     """Return a random part of a plate that fills the given size, mirrored with probability one half.
 
-    The plate is scaled to the smallest size that covers the given one, times a random factor from 1 to 1.5.
+    The plate is scaled by the smallest factor with which it covers that size, times a random factor from 1 to 1.5.
     """
     scale = max(width / plate.width, height / plate.height) * rng.uniform(1.0, 1.5)
     w, h = width / scale, height / scale
