@@ -106,8 +106,7 @@ def examples(d: int, k: int, m: int) -> tuple[Rows, np.ndarray]:
 
 
 def step_tasks(norm: str, d: int, k: int, m: int) -> tuple[dict[str, Task], int]:
-    """Return a lazy step, a step that projects the whole matrix, and the number of features whose weights are not
-    zero."""
+    """Return a lazy step and a step that projects the whole matrix, and how many features have non-zero weights."""
     X, G = examples(d, k, m)
     lazy, eager = Lazy(d, m, norm, 10.0), Eager(d, m, norm, 10.0)
     for t in range(STREAM):

@@ -4,8 +4,9 @@
 
 The weights of features differ by factors of up to 1e60. A fit must lie in its ball, according to 50-digit arithmetic.
 An interior-point method solves the same problem on the features that matter: features with large weights are left out,
-and features with tiny weights are unconstrained. The objective of the fit must not be below this optimum, and the bound
-of the fit must not be above the objective of this solution, scaled into the ball.
+and features with tiny weights are unconstrained. The objective of the fit must not be below the optimum of the
+interior-point method. The lower bound of the fit must not be above the objective of the interior-point solution after
+it is scaled into the ball.
 """
 
 import argparse
@@ -42,8 +43,7 @@ OPTIMUM_TOLERANCE = 2e-4  # for errors of the interior-point method, and of the 
 
 
 def exact_norm(name: str, W: np.ndarray, s: np.ndarray) -> Decimal:
-    """Return the norm of W according to its definition. For norms that act on each task separately, return the largest
-    norm."""
+    """Return the norm of W by its definition. If the norm acts on each task separately, return the largest value."""
     exact = [[Decimal(float(abs(w))) for w in row] for row in W]
     weights = [Decimal(float(a)) for a in s]
     if name in ("l1", "l2"):
@@ -80,8 +80,7 @@ def best_objective(problem: Problem, loss: str, W: np.ndarray) -> float:
 def independent(
     problem: Problem, loss: str, name: str, radius: float, s: np.ndarray | None, positive: bool
 ) -> tuple[float, float]:
-    """Return the optimum over the features that matter, and the objective of its solution scaled into the ball; or
-    NaN."""
+    """Return the optimum over the features that matter, and the objective of its solution in the ball, or two NaN."""
     weights = np.ones(problem.n_features) if s is None else s
     matters = np.flatnonzero(weights < NO_ROOM)
     if not len(matters):

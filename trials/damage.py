@@ -1,10 +1,10 @@
-"""Damage the files of a finished run one at a time, and run the job that reads the file. It must refuse it by name.
+"""Damage the files of a finished run one at a time. The job that reads a damaged file must refuse it by name.
 
 python trials/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
 
-FOLDER is a project whose results are complete, such as the project of tests/pipeline/miniature.py. It is not changed.
-The trial takes one job of each rule, and damages each of its inputs once per folder and kind. Exits with 1 if a job did
-not refuse a file by name.
+FOLDER is a project with complete results, such as the project of tests/pipeline/miniature.py. It is not changed. The
+trial takes one job of each rule, and damages one of the job's inputs per folder and kind of file. Exits with 1 if a job
+does not refuse a damaged file by name.
 """
 
 import argparse
@@ -33,7 +33,7 @@ CUT_OFF, CHANGED, FOREIGN = FAULTS = ("cut off", "a changed byte", "of another r
 
 
 class Run(NamedTuple):
-    """A fault, the result of the job that met it, and a line that describes both."""
+    """A job that was run with a damaged input: its rule, the outcome, and a line that describes both."""
 
     fault: str
     result: str
@@ -63,7 +63,8 @@ def run(job: Any, scripts: Path) -> str:
 
 
 def cut(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
-    """Yield beginnings of a file: nothing, all but the last byte, some lengths between, and for tables whole lines."""
+    """Yield truncated copies of a file: empty, without the last byte, at lengths between, and for tables after whole
+    lines."""
     whole = path.read_bytes()
     for length in {0, len(whole) - 1, *rng.integers(1, len(whole), n_cuts).tolist()}:
         yield f"cut off at {length} of {len(whole)}", whole[:length]
@@ -72,7 +73,7 @@ def cut(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str
 
 
 def changed(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
-    """Yield the file with a changed byte at some places."""
+    """Yield copies of a file, in each of which one byte is changed."""
     for place in rng.integers(0, path.stat().st_size, n_cuts).tolist():
         spoilt = bytearray(path.read_bytes())
         spoilt[place] ^= int(rng.integers(1, 256))
@@ -80,7 +81,7 @@ def changed(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple
 
 
 def foreign(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of the same name from other datasets, studies, runs and sizes."""
+    """Yield the contents of files with the same name that belong to other datasets, studies, runs or sizes."""
     for other in sorted(Path("results").rglob(re.sub(r"\d+", "*", path.name))):
         if other != path and other.read_bytes() != path.read_bytes():
             yield f"{other} in its place", other.read_bytes()

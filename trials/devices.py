@@ -2,9 +2,10 @@
 
     python trials/devices.py --out docs
 
-It writes devices.csv with the libraries that are installed and find an accelerator, of PyTorch, JAX and CuPy; `--cpu`
-takes the processor instead, `--quick` small sizes. It ends with 1 if a result is not what the documentation promises.
-A time is the median of repeated calls, each until the device has finished, after warm-up.
+Writes devices.csv with the results of PyTorch, JAX and CuPy, as far as they are installed and find an accelerator. With
+`--cpu` the processor is used instead, and with `--quick` the matrices are small. Exits with 1 if a result is not what
+the documentation promises. A time is the median over repeated calls after a warm-up, and each call is timed until the
+device has finished.
 """
 
 import argparse
@@ -94,7 +95,7 @@ class Jax:
         self.jax.block_until_ready(x)
 
     def fresh(self, W: Any) -> Any:
-        """A copy: JAX keeps what it has once copied to the processor."""
+        """Return a new array, because JAX caches the host copy of an array that was once copied to the host."""
         return self.jax.block_until_ready(self.copy(W) / 2)
 
     def gradients(self, function: Callable, *arguments: Any) -> Any:
@@ -126,7 +127,7 @@ LIBRARIES = {library.module: library for library in (Torch, Jax, CuPy)}
 
 
 def milliseconds(library: Any, function: Callable, argument: Callable[[], Any]) -> float:
-    """Median time of function(argument()), without that of its argument."""
+    """Return the median time of function(argument()) in milliseconds, without the time to make the argument."""
 
     def once() -> float:
         x = argument()
@@ -141,8 +142,7 @@ def milliseconds(library: Any, function: Callable, argument: Callable[[], Any]) 
 
 
 def measured(library: Any, batch: tuple[int, ...], n_rows: int, n_columns: int, dtype: str) -> Iterator[Row]:
-    """Yield a row for each radius, with times and the difference between the projection and the projection in
-    float64."""
+    """Yield a row for each radius, with times and the error relative to a projection in float64."""
     W = np.random.default_rng(0).standard_normal((*batch, n_rows, n_columns), np.float32).astype(dtype)
     on_device, V = library.array(W), library.array(np.ones_like(W))
     norms = l1inf.norm(W.astype(float))
@@ -183,7 +183,8 @@ def measured(library: Any, batch: tuple[int, ...], n_rows: int, n_columns: int, 
 
 
 def checked(library: Any, name: str, dtype: str, n: int) -> Iterator[Row]:
-    """A row for each function of a norm: its error on a batch of small matrices, and that of its gradient."""
+    """Yield a row for each function of a norm: its error on a batch of small matrices, and the error of its
+    gradient."""
     norm, rng = NORMS[name], np.random.default_rng(1)
     W = rng.standard_t(2, size=(n, 12, 5)).astype(dtype)
     s = {"weights": rng.uniform(0.5, 2, size=12)} if norm.WEIGHTED else {}
@@ -205,7 +206,7 @@ def checked(library: Any, name: str, dtype: str, n: int) -> Iterator[Row]:
 
 
 def gradient_error(library: Any, function: Callable, W: Any, number: Any, options: dict[str, Any]) -> float:
-    """Largest error of a derivative along a direction of all arguments, relative to the largest derivative."""
+    """Return the largest error of a directional derivative in all arguments, relative to the largest derivative."""
     rng = np.random.default_rng(2)
     V, arguments = rng.normal(size=W.shape), [W, np.asarray(number), *options.values()]
 
@@ -253,7 +254,7 @@ def processor() -> str:
 
 
 def measure(module: str, path: Path, cpu: bool, quick: bool) -> int:
-    """Append the rows of one library to a table, and return how many of them are not as promised."""
+    """Append the rows of one library to a table, and return how many rows break a promise of the documentation."""
     library, n_faults = LIBRARIES[module](cpu), 0
     where = {"library": library.name, "device": library.device_name or processor(), "cpu": processor()}
     with path.open("a", newline="", encoding="utf-8") as file:

@@ -36,7 +36,7 @@ from jointsparse.registry import pick, room
 
 
 class Kill(NamedTuple):
-    """The processes that get a signal, and whether the next run waits for the jobs to end, as the README recommends."""
+    """A way to kill a run: which processes get a signal, and whether the next run waits until the jobs have ended."""
 
     target: str
     number: int
@@ -69,7 +69,7 @@ def demand(holds: object, message: str) -> None:
 
 
 class Interrupted(Project):
-    """A project whose runs are disturbed. Kernels are compiled into a separate folder."""
+    """A project whose runs are disturbed. Numba's compiled kernels are cached in a separate folder."""
 
     def __init__(self, root: Path, numba: Path, targets: Iterable[str] = ("reproduce-all",)):
         super().__init__(root)
@@ -96,7 +96,7 @@ class Interrupted(Project):
             )
 
     def end(self, run: psutil.Popen) -> str:
-        """Wait for a run, and return its output."""
+        """Wait until a run has ended, and return its output."""
         run.wait(timeout=HANGING_SECONDS)
         said = self.log.read_text()
         self.started += len(re.findall(r"^(?:local)?rule (?!reproduce-all)", said, re.MULTILINE))
@@ -140,7 +140,7 @@ class Interrupted(Project):
             shutil.rmtree(self.root / name, ignore_errors=True)
 
     def files(self) -> dict[str, str]:
-        """Return a checksum for every result under its final name. For files with timings, the timings are left out."""
+        """Return a checksum of every result under its final name. Only the format of files with timings is included."""
         results = self.root / "results"
         found = {}
         for path in sorted(results.rglob("*")):
@@ -157,7 +157,8 @@ class Interrupted(Project):
         return found
 
     def everything(self) -> set[tuple[str, int, int]]:
-        """Return every file that a run makes, including Snakemake's metadata, with its size and modification time."""
+        """Return the path, size and modification time of every file that a run makes, including Snakemake's
+        metadata."""
         paths = [path for name in MADE for path in (self.root / name).rglob("*") if path.is_file()]
         notes = self.root / ".snakemake" / "log"
         return {(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.parent != notes}
@@ -177,9 +178,9 @@ def wait_for_job(run: psutil.Popen, rule: str = "") -> None:
 
 
 def disturb(project: Interrupted, fault: str, rng: np.random.Generator, patience: float = 0, rule: str = "") -> bool:
-    """Start a run, and cause a fault within `patience` seconds of its first job (of a rule). Return False if too late.
+    """Start a run, and cause a fault within `patience` seconds of its first job. Return False if the run ends before.
 
-    Afterwards the run has ended, and so have its jobs, unless the fault is that they continue.
+    When this function returns, the run and its jobs have ended, unless the fault is that the jobs continue.
     """
     kill = KILLS[fault]
     run = project.begin()
@@ -245,7 +246,8 @@ def deletion(project: Interrupted, rng: np.random.Generator, patience: float) ->
 
 
 def second_run(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Start a second run in the same folder. It must say that the folder is locked, and change nothing."""
+    """Start a second run in the same folder. The second run must report that the folder is locked, and change
+    nothing."""
     run = project.begin()
     wait_for_job(run)
     time.sleep(rng.uniform(0, patience))
@@ -307,7 +309,7 @@ def can_mount(folder: Path) -> bool:
 
 
 def all_faults(project: Interrupted, n_kills: int, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Cause every fault, with the kills spread over as many runs as they need."""
+    """Cause every fault. The kills are spread over as many runs as are needed."""
     n_jobs, project.started, n_runs, left = project.started, 0, 0, n_kills
     faults = cycle(rng.permutation(list(KILLS)))
     while left:

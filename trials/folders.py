@@ -52,7 +52,7 @@ class Case:
         self.X: np.ndarray | None = None
 
     def chance(self, p: float, said: str = "") -> bool:
-        """Draw whether an oddity is present."""
+        """Return True with probability p, and then note the oddity that this means for the folder."""
         yes = bool(self.rng.random() < p)
         self.done += [said] * (yes and bool(said))
         return yes
@@ -340,7 +340,7 @@ KINDS: dict[str, Callable[[Case], None]] = {
 
 
 def differences(case: Case, entry: dict[str, Any]) -> Iterator[str]:
-    """Yield the differences between what is read with an entry of the settings and what should be read."""
+    """Yield the differences between the data that a dataset's settings lead to and the data of the case."""
     more = {"smallest_side": 8} if entry["loader"] in ("photos", "scenes") else {}
     read = pick("datasets", entry["loader"]).read(**entry["options"], **more)
     captions = read.captions

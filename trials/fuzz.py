@@ -4,8 +4,8 @@
 
 Every case ends in one of these ways:
 
-- right: the input is accepted, and read correctly.
-- refused: the input is refused with one clear line, and should be.
+- right: the input is valid, and is read correctly.
+- refused: the input is invalid, and is refused with one clear line.
 - traceback, slow (more than 20 s).
 - wrong: the input is accepted but read incorrectly, or refused although it is valid.
 
@@ -178,7 +178,8 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
-    """Return the split of each image in use ("drawn": training or validation), its captions, and what is left out."""
+    """Return the split of each image in use ("drawn" stands for training or validation), its captions, and what is left
+    out."""
     all_rows = [row for row in second_table(captions, ["image", "caption"]) if row[1].strip()]
     rows, all_pairs = list(dict.fromkeys(all_rows)), second_table(splits, ["image", "split"])
     pairs = set(all_pairs)
@@ -227,7 +228,7 @@ def table_case(mutable: str, place: Path, rng: np.random.Generator) -> Case:
 
 
 def fits(value: Any, shape: Any, place: str = "config.yaml") -> bool:
-    """Return True for a value of a shape. Raise Bad with the place of a value that does not fit."""
+    """Return True if a value has the given shape. Otherwise raise Bad with the place of the value that does not fit."""
     if not isinstance(shape, dict):
         require(shape(value), place)
         return True
@@ -254,7 +255,7 @@ def whole(low: int, high: int) -> Callable[[Any], bool]:
 
 
 def real(low: float, high: float, also: tuple[float, ...] = ()) -> Callable[[Any], bool]:
-    """Accept numbers between low and high, both excluded, and the numbers in `also`."""
+    """Return a check that accepts numbers strictly between `low` and `high`, and the numbers in `also`."""
     return lambda value: type(value) in (int, float) and (low < value < high or value in also)
 
 
@@ -272,7 +273,7 @@ def rows_of(shape: Callable[[Any], bool], least: int = 1, *, unique: bool = True
 
 
 def named(shape: Any) -> Callable[[Any], bool]:
-    """Accept blocks whose entries all have one shape, under any names."""
+    """Return a check that accepts blocks with any names of entries, if all entries have the given shape."""
     return lambda value: (
         isinstance(value, dict)
         and len(value) > 0
@@ -445,7 +446,7 @@ def _study(block: Any) -> bool:
 
 
 def _entry(block: Any) -> bool:
-    """Return True for an entry of `datasets`."""
+    """Return True if a value is a valid entry of `datasets`, otherwise raise Bad."""
     loader = block.get("loader") if isinstance(block, dict) else None
     shape = {
         "loader": any_text,
@@ -535,7 +536,7 @@ PIECES_OF_YAML = [
 
 
 def _another_part(value: str, pattern: str, otherwise: str, new: list[str], rng: np.random.Generator) -> str:
-    """Return the value with new text for one of the parts that match the pattern, or else `otherwise`."""
+    """Return the value after replacing a random match of `pattern`, or of `otherwise` if `pattern` does not match."""
     start, end = one_of(list(re.finditer(pattern, value)) or list(re.finditer(otherwise, value)), rng).span()
     return value[:start] + one_of(new, rng) + value[end:]
 
@@ -553,7 +554,7 @@ def mutated_settings(rng: np.random.Generator) -> bytes:
 
 
 def _require_plain(node: yaml.Node) -> None:
-    """Raise Bad if a key is repeated, or a whole number is written in an unusual way."""
+    """Raise Bad if a key is repeated, or if an integer is written in an unusual way."""
     inside = node.value if isinstance(node, yaml.SequenceNode) else []
     if isinstance(node, yaml.MappingNode):
         keys = {str(key.value) for key, _ in node.value}
@@ -616,7 +617,7 @@ UNPACK = {
 
 
 def in_a_pack(data: bytes, suffix: str, rng: np.random.Generator) -> tuple[bytes, Callable[[], bytes]]:
-    """Return a compressed file, sometimes damaged, and a function that returns its contents."""
+    """Return a compressed file, which is sometimes damaged, and a function that returns its contents."""
     packed = PACK[suffix](data)
     if suffix and often(rng, 0.2):
         packed = mutated(packed, rng, [b"\0", b"\xff", packed])
@@ -634,7 +635,7 @@ LABELS = ["3", "17", "+1", "-1", "1.0", "007", "0", "9007199254740992", "9007199
 
 
 def drawn_line(rng: np.random.Generator) -> str:
-    """Draw a sample in the format of LIBSVM."""
+    """Draw a sample and return its line in LIBSVM format."""
     labels = ",".join(one_of(LABELS, rng) for _ in range(rng.integers(3)))
     columns = np.flatnonzero(rng.random(12) < 0.4) + one_of((1, 1, 100, 2**31 - 13), rng)
     values = rng.normal(size=len(columns)) * 10.0 ** rng.integers(-40, 38)
@@ -752,7 +753,7 @@ def judge_batch(numbers: list[int], seed: int, place: Path, parent: Connection) 
 
 
 def run_batch(numbers: list[int], seed: int) -> Iterator[tuple[int, str, str]]:
-    """Yield the number of each case, how it ends and why. If a case ends the process, a new process does the rest."""
+    """Yield the number of each case, how it ends, and why. If a case ends the process, a new process runs the rest."""
     left = list(numbers)
     while left:
         at, failure = left[0], ("slow", f"more than {SECONDS} s")
@@ -782,7 +783,7 @@ def make_album(place: Path) -> None:
 
 
 def table_of(counts: pd.DataFrame) -> str:
-    """Return the counts as a Markdown table."""
+    """Format the counts of outcomes as a Markdown table."""
     rows = [["", *counts.columns], ["---"] * (1 + len(counts.columns))]
     rows += [[kind, *map(str, row)] for kind, row in zip(counts.index, counts.to_numpy(), strict=True)]
     return "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |") for row in rows)

@@ -68,7 +68,7 @@ FORK = multiprocessing.get_context("fork")  # forks this process, because import
 
 
 class Case(NamedTuple):
-    """A model, whether the answers of its file must be the same as without the change, and a text on the change."""
+    """A changed model: the original's name, whether its answers must stay the same, and a description of the change."""
 
     name: str
     same: bool
@@ -79,7 +79,7 @@ class Case(NamedTuple):
 
 
 def packed(entries: dict[str, bytes], **origin: Any) -> bytes:
-    """Return the file with these entries and correct digests."""
+    """Return the bytes of a model file with these entries and correct digests."""
     known = {"format": files.FORMAT, "versions": files._versions(), "digests": files._digests(entries)}
     return files._packed(entries | {files.ORIGIN: json.dumps(known | origin).encode()})
 
@@ -98,7 +98,7 @@ def of_table() -> Any:
 
 
 class Leaf(NamedTuple):
-    """An attribute, item or field in a model: its path from the top, its value, and a function that sets it."""
+    """An attribute, item or field in a model: its path from the root, its value, and a function that sets the value."""
 
     path: tuple[Any, ...]
     value: Any
@@ -106,7 +106,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(part: Any, path: tuple[Any, ...] = (), put: Callable[[Any], None] | None = None) -> Iterator[Leaf]:
-    """Yield everything that a model contains, including containers."""
+    """Yield a leaf for every value that a model contains, including containers."""
     if put:
         yield Leaf(path, part, put)
     if isinstance(part, tuple):
@@ -198,7 +198,7 @@ def changed_value(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str]
 
 
 def changed_names(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Remove an attribute, add one that hides a method, or swap two."""
+    """Remove an attribute, add an attribute that hides a method, or swap two attributes."""
     parts = [model, *(part for _, part in getattr(model, "steps", []))]
     part = one_of(parts, rng)
     names = list(vars(part))
@@ -217,7 +217,7 @@ def changed_names(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str]
 
 
 def hostile_words(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Return a valid model with words, names or an origin that move the cursor, or name files elsewhere."""
+    """Return a valid model whose words, names or origin move the cursor or are paths of files outside the folder."""
     what = one_of(["words", "names", "card", "columns"], rng)
     if what == "words":
         words = [f"{HOSTILE}{k}<script>" for k in range(2)]
@@ -283,7 +283,7 @@ def changed_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str],
 
 
 def bomb_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Make the tree so large, deep or tangled that memory or time would run out."""
+    """Make the tree of types so large, deep or tangled that loading it would exhaust the memory or take too long."""
     entries = files._dumped(model)
     leaf = {"__class__": "int", "__module__": "builtins", "__loader__": "JsonNode", "content": "1"}
     as_list = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
@@ -325,8 +325,7 @@ def bomb_tree(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], st
 
 
 def large(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Return a valid model that is nearly as large as a file may be, because its basis, tree, known pictures or weights
-    are."""
+    """Return a valid model close to the largest allowed size, with a huge basis, tree, known pictures or weights."""
     sizes = {"basis": (11_000, 4_200, 9, 50), "tree": (290_000, 10, 9, 50), "known": (90, 10, 400, 90_000)}
     what, (n_words, rank, n_tasks, n_known) = one_of([*(sizes | {"weights": (90, 1_000, 40_000, 9)}).items()], rng)
     words, basis, classifier = (part for _, part in model.steps[1:])
@@ -354,14 +353,14 @@ def large(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
 
 
 def npy(shape: tuple[int, ...], descr: str) -> bytes:
-    """Return the header of an array file."""
+    """Return the header of a file in NumPy's npy format."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
     return file.getvalue()
 
 
 def changed_array(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Change the size or type in an array's header, or the bytes of the array."""
+    """Change the shape or type in the header of an array's file, or the bytes of the array."""
     entries = files._dumped(model)
     name = one_of([name for name in entries if name != files.TREE], rng)
     entry = entries[name]
@@ -381,7 +380,7 @@ def changed_array(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str]
 
 
 def bomb_npz() -> bytes:
-    """Return a sparse matrix of zeros that compresses by a factor of a thousand."""
+    """Return a sparse matrix of zeros whose file is compressed by a factor of a thousand."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as found:
         for name in ("data", "indices", "indptr", "shape", "format"):
@@ -390,7 +389,7 @@ def bomb_npz() -> bytes:
 
 
 def changed_archive(model: Any, rng: np.random.Generator) -> tuple[bytes, set[str], str]:
-    """Damage the archive itself, or write it differently from `save`."""
+    """Damage the archive itself, or write it in another way than `save` does."""
     entries = files._dumped(model)
     whole = packed(entries)
     match int(rng.integers(9)):
@@ -442,7 +441,7 @@ def kind_of(number: int) -> str:
 
 
 def written(number: int, seed: int, path: Path) -> Case:
-    """Write the file of a case."""
+    """Draw a case, and write its model file."""
     rng = np.random.default_rng([seed, number])
     kind = kind_of(number)
     kept = list(MODELS)[: {"hostile words": 2, "large": 1}.get(kind, len(MODELS))]
@@ -458,14 +457,13 @@ def written(number: int, seed: int, path: Path) -> Case:
 
 
 def is_control(sign: str) -> bool:
-    """Whether a character is one that a terminal does not only draw."""
+    """Return True if a terminal would do something other than draw the character."""
     kind = unicodedata.category(sign)
     return kind in ("Cc", "Cs", "Zl", "Zp") or (kind == "Cf" and sign not in "\u200c\u200d")
 
 
 def run(arguments: list[str], place: Path) -> tuple[Any, str, str]:
-    """Run a `jointsparse` command. Return its exit status or traceback, what it wrote to stdout, and what it wrote to
-    stderr."""
+    """Run a `jointsparse` command. Return its exit status or traceback, and its output on stdout and on stderr."""
     said = [place / "stdout", place / "stderr"]
     kept = [os.dup(stream) for stream in (1, 2)]
     opened = [os.open(file, os.O_CREAT | os.O_TRUNC | os.O_WRONLY) for file in said]
@@ -539,7 +537,8 @@ def _judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str
 
 
 def alone(work: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
-    """Run a function in a process of its own. Return its result and the exit status, which is None after a kill."""
+    """Run a function in a process of its own. Return the function's result, or None if the process was killed, and the
+    process's exit status."""
     ours, theirs = FORK.Pipe(duplex=False)
     child = FORK.Process(target=lambda: theirs.send(work(*arguments)))
     child.start()
@@ -552,7 +551,7 @@ def alone(work: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
 
 
 def run_case(number: int, seed: int, expected: dict[str, pd.DataFrame]) -> tuple[str, str, str, float]:
-    """Make and judge a case. Return how it ends, why, what was changed, and the megabytes that it used."""
+    """Make and judge a case. Return how the case ends, why, what was changed, and how many megabytes it used."""
     with tempfile.TemporaryDirectory(prefix="models-") as folder:
         place = Path(folder).resolve()
         # In a separate process, because the model may damage the memory of the process that makes it.
@@ -568,8 +567,7 @@ def run_case(number: int, seed: int, expected: dict[str, pd.DataFrame]) -> tuple
 
 
 def used(path: Path, case: Case) -> tuple[str, str]:
-    """Judge a model that does not come from a run, by loading and using it in Python. Return how the case ends, and
-    why."""
+    """Load and use a model that does not come from a run. Return how the case ends, and why."""
     try:
         with warnings.catch_warnings(action="ignore"):
             model = load(path)

@@ -1,4 +1,4 @@
-"""Files with errors or oddities in them."""
+"""Make mutated files, which contain errors or oddities."""
 
 import struct
 
@@ -6,7 +6,8 @@ import numpy as np
 
 
 def mutated(data: bytes, rng: np.random.Generator, pieces: list[bytes], header: int = 64, most: int = 4) -> bytes:
-    """Make one to `most` small changes, half of them near the beginning, where a file states its format."""
+    """Make up to `most` small changes, about half of them near the beginning of the file, where the format is
+    stated."""
     changed = bytearray(data)
     for _ in range(rng.integers(1, most + 1)):
         end = len(changed) if rng.random() < 0.5 else min(header, len(changed))

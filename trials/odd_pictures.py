@@ -54,7 +54,8 @@ def png(bits, colour, row, transparent=(), side=(64, 48)):
 
 
 def tiff_of(changes, harm=()):
-    """Return a TIFF of zeros whose tags differ from grey levels of 8 bits. harm: type and count of a tag."""
+    """Return a TIFF of zeros whose tags are those of 8-bit grey levels, except for `changes`. harm: type and count of a
+    tag."""
     size = 48 * 64
     entries = {256: 64, 257: 48, 258: 8, 262: 1, 273: 8, 277: 1, 279: size} | changes
     kinds = dict.fromkeys(entries, (3, 1)) | dict([harm] if harm else [])
@@ -70,7 +71,7 @@ def tiff(levels, **options):
 
 
 def avif_to_be_cut():
-    """Return an AVIF with a box for the part of it to show. No decoder has to use its numbers."""
+    """Return an AVIF with a `clap` box, which crops the picture. Decoders do not have to follow the box."""
     data = bytearray(encoded(GREY.convert("RGB"), "AVIF"))
     begin = data.index(b"mdat") + 4
     struct.pack_into(">I", data, data.index(struct.pack(">I", begin)), begin + 40)
@@ -90,7 +91,7 @@ def enlarged(kind, before, layout, width_first=True):
 
 
 def frames(kind, **options):
-    """Return a picture whose first frame is the ramp, and whose second frame is the rotated ramp."""
+    """Return a picture with two frames, of which the first shows the ramp and the second the mirrored ramp."""
     first, second = (Image.fromarray(levels).convert("RGB") for levels in (RAMP, RAMP[:, ::-1].copy()))
     return encoded(first, kind, save_all=True, append_images=[second], **options)
 

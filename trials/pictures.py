@@ -3,17 +3,17 @@
     pip install opencv-python-headless pyvips[binary]
     python trials/pictures.py --cases 20000 --seed 1
 
-Arithmetic JPEGs are made by `jpegtran`, if it is installed. PNG and TIFF "by hand" are written byte by byte, so that
-their colours are known independently of any reader. A case ends in one of these ways:
+JPEGs with arithmetic coding are made by `jpegtran`, if it is installed. PNG and TIFF files "by hand" are written byte
+by byte, so that their colours are known independently of any reader. A case ends in one of these ways:
 
-- right: we read it as both others do, or as the only other reader that reads it, or as is known.
+- right: we read it as both others do, or as the only other reader that can read it, or with the colours that are known.
 - disputed: the two others differ, and we read it as one of them does.
 - alone: only we read it.
 - refused: with one line that gives the reason.
-- wrong: we read it differently from both others, from the only other reader, or from what is known, or there is a
-  traceback. The exit status is then 1.
+- wrong: we read it differently from both others, from the only other reader that can read it, or from the colours that
+  are known, or there is a traceback. The exit status is then 1.
 
-Two readings are equal if their sizes are, and if the mean difference of their colours is at most `FAR`, because
+Two readings count as equal if their sizes are equal and the mean difference of their colours is at most `FAR`, because
 decoders round and upsample differently. Large parts of a picture have one colour, so a wrong rotation or level gives a
 much larger difference.
 """
@@ -51,7 +51,7 @@ Rng = np.random.Generator
 
 
 def drawn(rng: Rng, mode: str) -> Image.Image:
-    """Draw a picture of four parts, each of one colour with a little noise."""
+    """Draw a picture of four parts, each of which has one colour with a little noise."""
     height, width = rng.integers(32, 96, 2)
     parts = rng.integers(0, 256, (2, 2, 4))
     parts[0, 0] = 255 * (np.arange(4) % 2)
@@ -80,7 +80,7 @@ def exif(rng: Rng) -> bytes:
 
 
 def xmp(rng: Rng) -> bytes:
-    """Return XMP data with an orientation, which only Pillow among the readers would apply."""
+    """Return XMP data with an orientation, which of all readers only Pillow by itself would apply."""
     return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><r tiff:Orientation="{rng.integers(2, 9)}"/></x:xmpmeta>'.encode()
 
 
@@ -96,7 +96,7 @@ def jpeg(rng: Rng) -> bytes:
 
 
 def arithmetic_jpeg(rng: Rng) -> bytes:
-    """Return an arithmetic JPEG, often larger than the 64 KiB that decoders get at a time."""
+    """Return a JPEG with arithmetic coding, often larger than the 64 KiB that decoders get at a time."""
     plain = saved(drawn(rng, "RGB").resize((int(rng.integers(16, 500)),) * 2), "JPEG", quality=95, comment=b"x")
     if shutil.which("jpegtran") is None:
         return plain
@@ -146,7 +146,8 @@ def tiff(rng: Rng) -> bytes:
 
 
 def odd_tiff(rng: Rng) -> bytes:
-    """Return an unusual TIFF: separate planes, 0 as white, signs, 16 or 32 bits, floats, big-endian, BigTIFF, …"""
+    """Return an unusual TIFF: separate planes, 0 as white, signed values, 16 or 32 bits, floats, big-endian, BigTIFF,
+    …"""
     levels = np.asarray(drawn(rng, str(rng.choice(["L", "RGB"]))))
     kinds = ["u1", "u1", "u1", "u2", "i1", "i2", "u4", "f4"]
     levels = (levels.astype(float) / 2).astype(kinds[rng.integers(len(kinds))])
@@ -203,7 +204,7 @@ def avif(rng: Rng) -> bytes:
 
 
 def levels_of(rng: Rng, bits: int, n: int) -> np.ndarray:
-    """Draw whole numbers (height, width, n) with few values, many of which share half of their bits."""
+    """Draw an integer array (height, width, n) with few distinct values, some of which differ in only one bit."""
     some = rng.integers(0, 2**bits, 3)
     some = np.concatenate([some, some ^ 1, some ^ (1 << (bits - 1))])
     levels = some[rng.integers(0, len(some), (*rng.integers(32, 96, 2), 1))].repeat(n, axis=2)
@@ -295,7 +296,7 @@ KINDS = [*MAKERS, *BY_HAND, "damaged"]
 
 
 def made(number: int, seed: int) -> tuple[str, bytes, np.ndarray | None]:
-    """Return the kind and the bytes of a case, and its colours on white if they are known."""
+    """Return the kind of a case, the bytes of its picture, and the colours on white if they are known."""
     rng, kind = np.random.default_rng([seed, number]), KINDS[number % len(KINDS)]
     if kind in BY_HAND:
         return kind, *BY_HAND[kind](rng)
@@ -309,8 +310,7 @@ def made(number: int, seed: int) -> tuple[str, bytes, np.ndarray | None]:
 
 
 def by_opencv(data: bytes) -> np.ndarray | None:
-    """Return the colours on white, or None where OpenCV is no judge: it ignores transparency and the orientation of
-    AVIF."""
+    """Return the colours on white, or None for transparent or rotated pictures that OpenCV does not read as such."""
     if b"ftypavif" in data[:32] and (b"irot" in data or b"imir" in data):
         return None
     coded = np.frombuffer(data, np.uint8)

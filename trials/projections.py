@@ -5,8 +5,8 @@
 Matrices have many kinds of entries, at scales from 1e-300 to 1e300, in both precisions and all memory layouts, with
 weights that differ by factors of up to 2^500, groups and `positive`. Radii range from 0 to more than the norm, and
 include radii that differ from 0, from the norm or from the largest entry by a few units in the last place. Every
-projection must stay in the ball and reach its boundary, must not enlarge an entry, must return a matrix in the ball
-unchanged, bit for bit, and must agree with the exact solution.
+projection must lie in the ball and reach its boundary, must not enlarge any entry, and must agree with the exact
+solution. A matrix that already lies in the ball must be returned unchanged, bit for bit.
 """
 
 import argparse
@@ -31,7 +31,7 @@ Numbers = list[Decimal]
 
 
 class Draw(NamedTuple):
-    """A projection to check: project(W, radius, **options)."""
+    """A call to check, project(W, radius, **options)."""
 
     W: np.ndarray
     radius: Any
@@ -53,14 +53,13 @@ def theta_of(tops: Numbers, slopes: Numbers, total: Decimal) -> Decimal:
 
 
 def shrunk(v: Numbers, s: Numbers, radius: Decimal) -> Numbers:
-    """Project non-negative values onto the l1 ball with weights s, for a radius between 0 and the norm of the
-    values."""
+    """Project non-negative values onto the l1 ball with weights s, for a radius between 0 and their norm."""
     theta = theta_of([x / a for x, a in zip(v, s, strict=True)], [a * a for a in s], radius)
     return [max(x - theta * a, Decimal(0)) for x, a in zip(v, s, strict=True)]
 
 
 def level(row: Numbers, theta: Decimal) -> tuple[Decimal, int]:
-    """Return mu with sum (row - mu)_+ = theta and the number of entries above it, or zeros. The row is decreasing."""
+    """Return mu with sum (row - mu)_+ = theta, and how many entries of the decreasing row exceed mu; or zeros."""
     total = Decimal(0)
     if sum(row) <= theta:
         return total, 0
@@ -93,8 +92,7 @@ def length(row: Numbers) -> Decimal:
 
 
 def norm_of(name: str, rows: list[Numbers], s: Numbers) -> Decimal:
-    """Return the norm of the rows that share a ball. For norms that act on each task separately, a row is a single
-    entry."""
+    """Return the norm of the rows in a ball. If the norm acts on each task separately, each row is a single entry."""
     if name == "l2":
         return length(flat(rows))
     size = {"l12": length}.get(name, lambda row: max(row, default=Decimal(0)))
@@ -137,7 +135,7 @@ def entries(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 
 
 def laid_out(W: np.ndarray, layout: str) -> np.ndarray:
-    """Return the same numbers in another memory layout."""
+    """Return a copy of a matrix in another memory layout."""
     if layout == "F":
         return np.asfortranarray(W)
     if layout == "every other row":
@@ -167,7 +165,7 @@ def radius_of(rng: np.random.Generator, norm: Decimal, largest: float, dtype: An
 
 
 def draw(rng: np.random.Generator, name: str) -> Draw:
-    """Draw a projection of this norm."""
+    """Draw a random projection onto a ball of this norm."""
     norm, dtype = NORMS[name], rng.choice([np.float64, np.float64, np.float32])
     shape = (int(rng.integers(0, 13)), int(rng.integers(1, 9)))
     scale = rng.choice([0.0, 0.0, rng.uniform(-300, 300) if dtype == np.float64 else rng.uniform(-30, 30)])
@@ -191,8 +189,8 @@ def draw(rng: np.random.Generator, name: str) -> Draw:
 
 
 def parts_of(name: str, W: np.ndarray, options: dict[str, Any]) -> list[tuple[list[Numbers], Numbers, list[Any]]]:
-    """Return for each ball the rows in it, their weights, and the places of their entries in W. There is one ball, or
-    one per task."""
+    """Return for the only ball, or for the ball of each task, its rows, their weights, and where their entries are in
+    W."""
     exact = [[Decimal(float(abs(x))) if x > 0 or "positive" not in options else Decimal(0) for x in row] for row in W]
     if NORMS[name].PER_TASK:
         places = [[[(i, l)] for i in range(len(W))] for l in range(W.shape[1])]

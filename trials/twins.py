@@ -1,4 +1,4 @@
-"""Slow, simple readers of the libsvm and idx formats, and example files."""
+"""Slow, simple readers of the libsvm and idx formats, and example files in these formats."""
 
 import math
 import struct
@@ -24,7 +24,8 @@ def _labels(text: str) -> set[str]:
 
 
 def _line(line: bytes) -> tuple[set[str], dict[int, float]] | None:
-    """Return the labels and {column: value} of a line, or None if it is no sample. Raise ValueError if it is wrong."""
+    """Return the labels and {column: value} of a line, or None for a line without a sample. Raise ValueError for bad
+    lines."""
     text = line.rstrip(b"\r\n").decode("latin-1").split("#")[0]
     if set(text) - SIGNS:
         raise ValueError
@@ -63,14 +64,14 @@ def idx_file(shape: tuple[int, ...], numbers: Any) -> bytes:
 
 
 def idx_files(shape: tuple[int, ...], train: Any, train_labels: Any, test: Any, test_labels: Any) -> Any:
-    """Return the four files of images of a shape."""
+    """Return the four files of a dataset of images of this shape."""
     pixels = {"train": (train, train_labels), "test": (test, test_labels)}
     files = {f"{split}_images": idx_file((len(y), *shape), X) for split, (X, y) in pixels.items()}
     return files | {f"{split}_labels": idx_file((len(y),), y) for split, (_, y) in pixels.items()}
 
 
 def _idx(data: bytes) -> tuple[list[int], bytes]:
-    """Return the shape and the numbers of a file. Raise ValueError if it is wrong."""
+    """Return the shape and the numbers in an idx file. Raise ValueError if the file is invalid."""
     if data[:3] != b"\0\0\x08" or len(data) < 8:
         raise ValueError
     start = 4 + 4 * data[3]
@@ -89,7 +90,7 @@ def _pair(images: bytes, labels: bytes) -> tuple[list[int], np.ndarray, list[str
 
 
 def read_idx(content: dict[str, bytes]) -> tuple[np.ndarray, list[str]] | None:
-    """Return X and labels, or None if anything is wrong."""
+    """Return X and the labels of idx files, or None if anything in the files is wrong."""
     try:
         shape, X, y = _pair(content["train_images"], content["train_labels"])
         test_shape, X_test, y_test = _pair(content["test_images"], content["test_labels"])
