@@ -33,7 +33,7 @@ CUT_OFF, CHANGED, FOREIGN = FAULTS = ("cut off", "a changed byte", "of another r
 
 
 class Run(NamedTuple):
-    """A job that was run with a damaged input: its rule, the outcome, and a line that describes both."""
+    """A kind of damage, the outcome of the job whose input was damaged, and a line that describes both."""
 
     fault: str
     result: str
@@ -63,8 +63,7 @@ def run(job: Any, scripts: Path) -> str:
 
 
 def cut(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
-    """Yield truncated copies of a file: empty, without the last byte, at lengths between, and for tables after whole
-    lines."""
+    """Yield truncated copies of a file: empty, without the last byte, of some lengths between, or with fewer lines."""
     whole = path.read_bytes()
     for length in {0, len(whole) - 1, *rng.integers(1, len(whole), n_cuts).tolist()}:
         yield f"cut off at {length} of {len(whole)}", whole[:length]

@@ -183,8 +183,7 @@ def measured(library: Any, batch: tuple[int, ...], n_rows: int, n_columns: int, 
 
 
 def checked(library: Any, name: str, dtype: str, n: int) -> Iterator[Row]:
-    """Yield a row for each function of a norm: its error on a batch of small matrices, and the error of its
-    gradient."""
+    """Yield a row for each function of a norm: its error and that of its gradient, on a batch of small matrices."""
     norm, rng = NORMS[name], np.random.default_rng(1)
     W = rng.standard_t(2, size=(n, 12, 5)).astype(dtype)
     s = {"weights": rng.uniform(0.5, 2, size=12)} if norm.WEIGHTED else {}

@@ -157,8 +157,7 @@ class Interrupted(Project):
         return found
 
     def everything(self) -> set[tuple[str, int, int]]:
-        """Return the path, size and modification time of every file that a run makes, including Snakemake's
-        metadata."""
+        """Return path, size and modification time of every file that a run makes, including Snakemake's metadata."""
         paths = [path for name in MADE for path in (self.root / name).rglob("*") if path.is_file()]
         notes = self.root / ".snakemake" / "log"
         return {(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths if path.parent != notes}
@@ -180,7 +179,8 @@ def wait_for_job(run: psutil.Popen, rule: str = "") -> None:
 def disturb(project: Interrupted, fault: str, rng: np.random.Generator, patience: float = 0, rule: str = "") -> bool:
     """Start a run, and cause a fault within `patience` seconds of its first job. Return False if the run ends before.
 
-    When this function returns, the run and its jobs have ended, unless the fault is that the jobs continue.
+    If `rule` is given, the fault waits for a job of this rule. When this function returns, the run and its jobs have
+    ended, unless the fault is that the jobs continue.
     """
     kill = KILLS[fault]
     run = project.begin()
@@ -246,8 +246,7 @@ def deletion(project: Interrupted, rng: np.random.Generator, patience: float) ->
 
 
 def second_run(project: Interrupted, rng: np.random.Generator, patience: float) -> Iterator[str]:
-    """Start a second run in the same folder. The second run must report that the folder is locked, and change
-    nothing."""
+    """Start a second run in the same folder. It must report that the folder is locked, and change nothing."""
     run = project.begin()
     wait_for_job(run)
     time.sleep(rng.uniform(0, patience))

@@ -178,7 +178,7 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
-    """Return the split of each image in use ("drawn" stands for training or validation), its captions, and what is left
+    """Return the split ("drawn": training or validation) and the captions of each image in use, and what is left
     out."""
     all_rows = [row for row in second_table(captions, ["image", "caption"]) if row[1].strip()]
     rows, all_pairs = list(dict.fromkeys(all_rows)), second_table(splits, ["image", "split"])

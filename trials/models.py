@@ -537,8 +537,8 @@ def _judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str
 
 
 def alone(work: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
-    """Run a function in a process of its own. Return the function's result, or None if the process was killed, and the
-    process's exit status."""
+    """Run a function in a process of its own. Return its result and the exit status, both None if the process is
+    killed."""
     ours, theirs = FORK.Pipe(duplex=False)
     child = FORK.Process(target=lambda: theirs.send(work(*arguments)))
     child.start()

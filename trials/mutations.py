@@ -6,8 +6,7 @@ import numpy as np
 
 
 def mutated(data: bytes, rng: np.random.Generator, pieces: list[bytes], header: int = 64, most: int = 4) -> bytes:
-    """Make up to `most` small changes, about half of them near the beginning of the file, where the format is
-    stated."""
+    """Make one to `most` small changes, half of them near the beginning, where files state their format."""
     changed = bytearray(data)
     for _ in range(rng.integers(1, most + 1)):
         end = len(changed) if rng.random() < 0.5 else min(header, len(changed))

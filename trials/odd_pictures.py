@@ -54,8 +54,7 @@ def png(bits, colour, row, transparent=(), side=(64, 48)):
 
 
 def tiff_of(changes, harm=()):
-    """Return a TIFF of zeros whose tags are those of 8-bit grey levels, except for `changes`. harm: type and count of a
-    tag."""
+    """Return an 8-bit grey TIFF of zeros, with changed tags. harm: a tag with the type and count to give it."""
     size = 48 * 64
     entries = {256: 64, 257: 48, 258: 8, 262: 1, 273: 8, 277: 1, 279: size} | changes
     kinds = dict.fromkeys(entries, (3, 1)) | dict([harm] if harm else [])

@@ -146,8 +146,7 @@ def tiff(rng: Rng) -> bytes:
 
 
 def odd_tiff(rng: Rng) -> bytes:
-    """Return an unusual TIFF: separate planes, 0 as white, signed values, 16 or 32 bits, floats, big-endian, BigTIFF,
-    …"""
+    """Return an unusual TIFF: with separate planes, 0 as white, signed values, 16 or 32 bits, floats, BigTIFF, …"""
     levels = np.asarray(drawn(rng, str(rng.choice(["L", "RGB"]))))
     kinds = ["u1", "u1", "u1", "u2", "i1", "i2", "u4", "f4"]
     levels = (levels.astype(float) / 2).astype(kinds[rng.integers(len(kinds))])

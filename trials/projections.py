@@ -189,8 +189,7 @@ def draw(rng: np.random.Generator, name: str) -> Draw:
 
 
 def parts_of(name: str, W: np.ndarray, options: dict[str, Any]) -> list[tuple[list[Numbers], Numbers, list[Any]]]:
-    """Return for the only ball, or for the ball of each task, its rows, their weights, and where their entries are in
-    W."""
+    """Return for each ball its rows, their weights, and the places in W. There is one ball, or one per task."""
     exact = [[Decimal(float(abs(x))) if x > 0 or "positive" not in options else Decimal(0) for x in row] for row in W]
     if NORMS[name].PER_TASK:
         places = [[[(i, l)] for i in range(len(W))] for l in range(W.shape[1])]

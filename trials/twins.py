@@ -24,8 +24,7 @@ def _labels(text: str) -> set[str]:
 
 
 def _line(line: bytes) -> tuple[set[str], dict[int, float]] | None:
-    """Return the labels and {column: value} of a line, or None for a line without a sample. Raise ValueError for bad
-    lines."""
+    """Return the labels and {column: value} of a line, or None if it holds no sample. Raise ValueError if it is bad."""
     text = line.rstrip(b"\r\n").decode("latin-1").split("#")[0]
     if set(text) - SIGNS:
         raise ValueError
