@@ -1,4 +1,4 @@
-"""Checks of config.yaml against its schema and beyond it. Each mistake is reported in one clear line."""
+"""Checks of config.yaml, by its schema and beyond what a schema can express. Each mistake is reported in one line."""
 
 import math
 import re
@@ -53,7 +53,7 @@ TAKEN = {"claims", "descriptors", "embeddings", "final", "histograms", "logs", "
 
 
 def check(config: dict[str, Any], schema_file: Path) -> None:
-    """Raise ConfigError with one line about the first mistake: what was expected, what came, and where."""
+    """Raise ConfigError for the first mistake, in one line that says what was expected, what was given, and where."""
     schema = _schema(schema_file)
     _check_schema(schema, "#", config, "")
     for name in chosen_datasets(config):
@@ -88,7 +88,7 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
 
 
 def _check_final(own: dict[str, Any], where: str) -> None:
-    """Raise ConfigError if a block `final` has keys that have no effect when `study` is given, too."""
+    """Raise ConfigError if a block `final` contains `study` and also keys that have no effect together with it."""
     final = own.get("final", {})
     idle = [key for key in final if key not in ("study", "norm")] if "study" in final else []
     advice = "write it into the study, or replace study by like, which takes the settings without running the study"
@@ -111,7 +111,7 @@ def _check_learns(entry: dict[str, Any], own: dict[str, Any], where: str) -> Non
 
 
 def _check_compare(config: dict[str, Any]) -> None:
-    """Raise ConfigError if `compare` does not add any study to the studies of the chosen datasets."""
+    """Raise ConfigError if `compare` is set but adds no study to the studies of the chosen datasets."""
     more, run = datasets_of(config | {"compare": False}), chosen_datasets(config)
     require(
         not config.get("compare") or any(more[name]["settings"] for name in run),
@@ -143,7 +143,7 @@ def _check_folders(names: Iterable[str], where: str) -> None:
 
 
 def _check_extractor(own: dict[str, Any], extractor: str, where: str) -> None:
-    """Raise ConfigError if a block `features`, also within a dataset's entry, has options of another extractor."""
+    """Raise ConfigError if a block `features`, given as `own`, has options that its extractor does not take."""
     takes = pick("features", extractor).TAKES
     for option in own.get("options", {}):
         require(
@@ -156,7 +156,7 @@ def _check_extractor(own: dict[str, Any], extractor: str, where: str) -> None:
 def _check_idle(own: dict[str, Any], idle: Iterable[tuple[str, str]], where: str) -> None:
     """Raise ConfigError if a block itself contains a setting without effect. Inherited settings are accepted.
 
-    idle: the path of each setting without effect, and the change that would give it an effect.
+    idle: for each setting without effect, its path in the block, and the change that would give it an effect.
     """
     for path, advice in idle:
         value: Any = own
@@ -263,7 +263,7 @@ def _check_study(schema: Any, block: dict[str, Any], features: dict[str, Any], w
 
 
 def _check_words(block: dict[str, Any], vocabularies: Iterable[str], where: str) -> None:
-    """Raise ConfigError if the numbers of words, features or sizes of a study contradict each other."""
+    """Raise ConfigError if a study's settings for its words, features or sizes contradict each other."""
     n_words, n_validation_words = block["words"]["n_words"], block["words"]["n_validation_words"]
     most = "auto if n_words is auto" if n_words == AUTO else f"less than n_words = {n_words}"
     require(
@@ -339,7 +339,7 @@ def _known(_: Any, what: str, got: Any, __: Any) -> Iterator[jsonschema.Validati
 
 
 def _type(validator: Any, types: Any, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
-    """Implement the schema keyword `type`, and refuse markup in every text."""
+    """Implement the schema keyword `type`, and refuse strings that contain markup."""
     if isinstance(value, str) and MARKUP.search(value):
         yield jsonschema.ValidationError("", validator="markup", validator_value=None)
     yield from jsonschema.Draft202012Validator.VALIDATORS["type"](validator, types, value, schema)
@@ -362,9 +362,9 @@ Validator = jsonschema.validators.extend(
 @cache
 def _schema(file: Path) -> Any:
     """Return a validator for the schema in a file."""
-    # PyYAML's compiled loader, if there is one.
+    # Use PyYAML's compiled loader if it is installed.
     keys = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(file.read_text(encoding="utf-8")).get_single_data()
-    return Validator(keys | {"$schema": None})  # without the name, for which jsonschema would use its own keywords
+    return Validator(keys | {"$schema": None})  # without the URI, which would make jsonschema ignore our keywords
 
 
 def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:

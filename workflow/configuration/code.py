@@ -14,13 +14,13 @@ from jointsparse.pipeline.provenance import records
 from jointsparse.registry import ROOMS, room
 
 PACKAGE = Path(jointsparse.__file__).parent  # the folder of the library
-# The hash and the imported names of each file. The key has the file's size and dates. Entries come from this process or
-# from an earlier one.
+# For each file, its hash and the names that it imports, as read by this process and by an earlier one. The keys contain
+# the size and dates of the file, so a changed file is read again.
 _seen, _before = dict[str, list[Any]](), dict[str, list[Any]]()
 
 
 def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
-    """Return lines such as "norms/l1inf.py 3f9a…", one per file and per library file that it imports, even indirectly.
+    """Return a line such as "norms/l1inf.py 3f9a…" for each file, and for each library file that it needs to import.
 
     files: names of library files in the package ("norms/l1inf.py"), or paths of scripts. Imports are not followed into
     the dictionaries of plug-ins, because the rules name the plug-ins that a stage uses.
@@ -46,7 +46,7 @@ def params_of(
     *files: str | Path,
     **picked: str | Callable[[Any], str],
 ) -> list[str | Callable[[Any], str]]:
-    """Return the rule params that change with the rule's code: one line per file that can change its results.
+    """Return the params of a rule that change with its code: one line per file that can change the rule's results.
 
     Parameters
     ----------
@@ -59,14 +59,14 @@ def params_of(
     *files : str or path
         Further library files that the script does not import, or paths of modules in the script's folder.
     **picked : str or function
-        For a room: the name of the plug-in that the script uses, or a function that returns this name for the wildcards
-        of a job.
+        For each room that is given as a keyword, the name of the plug-in that the script uses, or a function that
+        returns this name for the wildcards of a job.
 
     Returns
     -------
     list of str or function
-        A file that only some plug-ins need is a param of its own. This param is empty for jobs that use another
-        plug-in, so that a dry run names only the edited file.
+        The params. A file that only some plug-ins need has a param of its own, which is empty for jobs that use other
+        plug-ins, so that a dry run names only the edited file.
     """
     params: list[str | Callable[[Any], str]] = [*code_of(scripts / f"{script}.py", *files)]
     for room_name, name in picked.items():
@@ -80,7 +80,7 @@ def params_of(
 
 
 def _if_needed(line: str, lines_of: Mapping[str, list[str]], name: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Return a param whose value is the line for jobs whose plug-in needs the file, and empty for all other jobs."""
+    """Return a param whose value is the line if the plug-in of a job needs the file, and otherwise an empty string."""
     return lambda w: line if line in lines_of[name(w)] else ""
 
 
@@ -121,7 +121,7 @@ def keep(file: str | Path) -> None:
 
 
 def _modules(path: Path) -> Iterator[str]:
-    """Yield every name that a file imports from the library. Ruff ensures that imports are absolute."""
+    """Yield the full name of everything that a Python file imports. Ruff ensures that imports are absolute."""
     todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))] if path.suffix == ".py" else []
     while todo:
         node = todo.pop()
@@ -135,7 +135,7 @@ def _modules(path: Path) -> Iterator[str]:
 
 @cache
 def _file_of(package: Path, module: str) -> tuple[str, ...]:
-    """Return the file of a module; nothing for foreign modules, dictionaries of plug-ins and empty packages."""
+    """Return the library file of a module; nothing for other libraries, dictionaries of plug-ins and empty packages."""
     library, _, inside = module.partition(".")
     file = inside.replace(".", "/")
     own = package / file / "__init__.py"

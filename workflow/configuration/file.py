@@ -20,13 +20,13 @@ class ConfigError(ValueError):
 
 
 class Surprise(yaml.MarkedYAMLError):
-    """YAML that is well formed, but not what it looks like."""
+    """Well-formed YAML that does not mean what it seems to mean."""
 
 
 def check_file(path: Path) -> None:
     """Raise ConfigError with one line if a file is not plain YAML, or if YAML would misread it.
 
-    These are refused:
+    The following are refused:
 
     - repeated keys, for which YAML would keep only the last value;
     - values that do not mean what they look like (see `PLAIN`);
@@ -59,7 +59,7 @@ def check_file(path: Path) -> None:
 class _PlainLoader(yaml.SafeLoader):
     """A loader for the nodes of a single document, which raises Surprise at the first node that is not plain."""
 
-    depth = 0  # open blocks and lists
+    depth = 0  # number of open blocks and lists
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         event = self.peek_event()
@@ -95,12 +95,12 @@ def _check_keys(block: yaml.MappingNode) -> None:
 
 
 def require(holds: object, said: str, where: str) -> None:
-    """Raise ConfigError with the place in config.yaml unless the condition holds."""
+    """Raise ConfigError unless the condition holds. The message is `said`, followed by the place in config.yaml."""
     if not holds:
         raise ConfigError(f"{said} (config.yaml: {where.lstrip('.') or 'top level'})")
 
 
 def require_known(key: str, known: Iterable[Any], got: Any, where: str) -> None:
-    """Raise ConfigError with all known names if the given name is not among them."""
+    """Raise ConfigError unless the given name is a known name. The message lists the known names."""
     known = list(known)
     require(got in known, f"{key} must be one of {', '.join(map(str, known))}, got {got!r}", where)

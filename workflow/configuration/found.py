@@ -1,7 +1,7 @@
 """Values that the user's process computes once for the processes of its jobs.
 
 Snakemake reads the rules again in the process of every job. A few values that the rules need take long to compute: the
-declarations of plug-ins (a second, because plug-ins import all their dependencies), and the checksums of raw files
+declarations of plug-ins (one second, because plug-ins import all their dependencies), and the checksums of raw files
 (minutes for large files). The user's process stores these values in an environment variable, which the processes of its
 jobs inherit. A job that does not inherit a value computes it.
 """
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Found:
-    """Values by name, all of which can be written as JSON.
+    """Named values that a run computes only once. All of them can be written as JSON.
 
     Parameters
     ----------

@@ -4,17 +4,17 @@ from configuration.run import Run
 from configuration.studies import AUTO, drawing, final_norms, tables_of
 from configuration.wildcards import DatasetWildcards, StudyWildcards
 
-Features = str | list[str]  # a file, or a list with the histograms of each shard
+Features = str | list[str]  # a single file, or a list with one file per shard
 
 
 class Inputs:
-    """The inputs of the rules of a run, except for its pages: see `pages.Pages`."""
+    """The inputs of a run's rules, except for the inputs of its pages, see `pages.Pages`."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     def shards(self, name: str, kind: str, ending: str) -> list[str]:
-        """Return the files of all shards of a result, for the dataset of this name."""
+        """Return the file of each shard of a result. name: the dataset. kind: the folder of the result."""
         n = self.run.shards(name)
         return [f"results/{name}/{kind}/{shard}-of-{n}.{ending}" for shard in range(n)]
 
@@ -24,32 +24,32 @@ class Inputs:
         return f"results/{w.dataset}/{w.study}/images.parquet" if sets_aside else f"results/{w.dataset}/images.parquet"
 
     def given_features(self, w: DatasetWildcards) -> Features:
-        """Return the features that a study starts from: histograms of visual words, or the features of the dataset."""
+        """Return the features from which a study starts: histograms of visual words, embeddings, or given ones."""
         if self.run.offers[w.dataset] == "samples":
             return f"results/{w.dataset}/features.npz"
         return self.shards(w.dataset, "histograms" if self.run.counts_words(w.dataset) else "embeddings", "npz")
 
     def features(self, w: StudyWildcards) -> Features:
-        """Return the features that a study learns from: features in a basis, similarities, or the given features."""
+        """Return the features from which a study learns: features in a basis, similarities, or the given features."""
         for kind, ending in (("basis", "npy"), ("similarities", "npz")):
             if self.run.study(w).get(kind):
                 return f"results/{w.dataset}/{w.study}/{kind}/features.{ending}"
         return self.given_features(w)
 
     def basis(self, w: StudyWildcards) -> Features:
-        """Return the basis of a study if it scales features by a power other than 1 of the singular values."""
+        """Return a study's basis if the study scales features by a power of the singular values other than 1."""
         return [] if self.run.powers(w) in ([], [1]) else f"results/{w.dataset}/{w.study}/basis/basis.npz"
 
     def tasks(self, w: StudyWildcards) -> list[str]:
-        """Return the training sets of all runs of a study."""
+        """Return the files of a study's training sets, one for each run."""
         return [f"results/{w.dataset}/{w.study}/tasks/run{run}.npz" for run in self.run.runs(w)]
 
     def tables_of_tasks(self, w: StudyWildcards) -> list[str]:
-        """Return the tables of training set sizes, one for each run."""
+        """Return the tables of the sizes of a study's training sets, one for each run."""
         return [f"results/{w.dataset}/{w.study}/tables/tasks_run{run}.csv" for run in self.run.runs(w)]
 
     def sweeps(self, w: StudyWildcards) -> list[str]:
-        """Return the fits of a study: a path where the data choose the radii, otherwise a sweep over a grid."""
+        """Return the files of a study's fits: paths for methods with `radius: auto`, sweeps for all other methods."""
         grids = self.run.study(w)["methods"]
         folders = {method: "paths" if grid.get("radius") == AUTO else "sweeps" for method, grid in grids.items()}
         return [
@@ -59,7 +59,7 @@ class Inputs:
         ]
 
     def samples(self, w: DatasetWildcards) -> dict[str, str]:
-        """Return the files of a dataset that an experiment learns from, or none if the experiment draws its samples."""
+        """Return the files of a dataset from which an experiment learns; nothing if it draws its own samples."""
         if self.run.offers[w.dataset] != "samples":
             return {}
         names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
@@ -72,11 +72,11 @@ class Inputs:
         return [self.run.table_file(w, name) for name in sorted(shown & set(tables_of(block)))]
 
     def left_out(self, w: DatasetWildcards) -> list[str]:
-        """Return the table of the data that a dataset leaves out, or nothing if its experiments draw their samples."""
+        """Return the table of what is left out of a dataset; nothing if its experiments draw their own samples."""
         return [] if self.run.offers[w.dataset] == "drawn" else [f"results/{w.dataset}/left_out.csv"]
 
     def final(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return the files that a final fit learns from."""
+        """Return the files from which a final fit learns."""
         study = self.run.final_study(w)
         files: dict[str, Features] = {
             "images": self.images(study),
@@ -87,7 +87,7 @@ class Inputs:
         return files | ({"basis": f"{study.folder}/basis/basis.npz"} if self.run.study(study).get("basis") else {})
 
     def model(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return the files from which a dataset's saved model is made, including all final fits; one fit is saved."""
+        """Return the files from which a dataset's saved model is made. They include all final fits, as candidates."""
         fits = [f"results/{w.dataset}/final/{norm}" for norm in final_norms(self.run.dataset(w))]
         endings = {"models": "skops", "scores": "npz", "tables": "csv"}
         files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in endings.items()}

@@ -17,7 +17,7 @@ class Pages:
         self.run, self.inputs = run, inputs
 
     def judged(self, w: DatasetsWildcards) -> list[dict[str, Any]]:
-        """Return the studies with claims, each with the tables that decide its claims and these tables' origin."""
+        """Return, for each study with claims, the claims, the tables that decide them, and facts about the study."""
         from jointsparse.pipeline.papers.verdicts import CLAIMS  # imported here to save time in jobs that judge nothing
 
         judged = []
@@ -43,13 +43,13 @@ class Pages:
         return [file for study in self.judged(w) for file in study["tables"]]
 
     def claims(self, w: DatasetWildcards) -> list[str]:
-        """Return the files of this run's verdicts, or of the dataset's own verdicts if the run does not include it."""
+        """Return the tables of the run's verdicts, or of a dataset's own verdicts if it is not part of the run."""
         datasets = self.run.chosen if w.dataset in self.run.chosen else [w.dataset]
         folder = f"results/claims/{joined(datasets)}"
         return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.run.has_claims(datasets) else []
 
     def studies(self, w: DatasetWildcards) -> list[dict[str, Any]]:
-        """Return for each study on a dataset's page its files, by their content, and its figures with captions."""
+        """Return, for each study on a dataset's page, the arguments of `inputs.read_study` except for `names`."""
         return [self._study(study) for study in self.run.studies_of([w.dataset])]
 
     def _study(self, study: Study) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Pages:
         }
 
     def pictures(self, w: DatasetWildcards) -> dict[str, dict[str, list[str]]]:
-        """Return for each table of each study the pictures that show it."""
+        """Return, for each study of a dataset and each of its tables, the pictures that show the table."""
         return {study.study: self._pictures(study) for study in self.run.studies_of([w.dataset])}
 
     def _pictures(self, study: Study) -> dict[str, list[str]]:
@@ -87,7 +87,7 @@ class Pages:
         }
 
     def kept(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return the saved model of a dataset, if there is one, and the files on which the page shows the model."""
+        """Return the saved model of a dataset and the other files that its page needs; nothing if no model is saved."""
         if "final" not in self.run.dataset(w):
             return {}
         files: dict[str, Features] = {"model": f"results/{w.dataset}/model.skops"}

@@ -1,8 +1,8 @@
-"""The memory and the minutes that a job requests from a cluster, by its rule and the largest file that it reads.
+"""The memory and the running time that a job requests from a cluster.
 
-Both are linear functions of the file's size that lie just above the measurements in `benchmarks/resources.csv`, which
-`benchmarks/resources.py` has collected. They grow with each attempt. `tests/pipeline/test_resources.py` checks how far
-above the measurements they are.
+Both are linear functions of the size of the largest file that the job reads, with coefficients for each rule. They lie
+just above the measurements in `benchmarks/resources.csv`, which `benchmarks/resources.py` has collected;
+`tests/pipeline/test_resources.py` checks how far above. A job that is tried again requests more.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Any
 from configuration.file import ConfigError
 
 SNAKEMAKE = 350  # MB of the two Snakemake processes that start a job on its node
-LARGE_MB = 300  # larger than any measured file; from here on minutes grow with the size
+LARGE_MB = 300  # larger than any measured file; for files above this size, the minutes grow with the size
 # For each rule, or rule and norm: MB, MB per MB of the largest file, and minutes (at least twice the measured time).
 # fmt: off
 NEEDS = {
@@ -38,7 +38,7 @@ BY_SHARD = ("fit_basis", "inspect_features")  # rules that hold only one shard i
 
 
 def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:
-    """Return the size of the largest file in MB. Missing files count as empty. joined: count all shards as one file."""
+    """Return the size of the largest file in MB; 0 if all files are missing. joined: count all shards as one file."""
     sizes = Counter[Path]()
     for file in filter(Path.is_file, map(Path, files)):
         sizes[file.parent if joined and file.parent.name == "histograms" else file] += file.stat().st_size
@@ -52,14 +52,14 @@ def megabytes(rule: str, norm: str, read_mb: float) -> int:
 
 
 def minutes(rule: str, norm: str, read_mb: float) -> int:
-    """Return the most minutes that a job may take on a node half as fast as the machine of the measurements."""
+    """Return the most minutes that a job may take on a node that is half as fast as the machine that was measured."""
     return round(_needs(rule, norm)[2] * max(1.0, read_mb / LARGE_MB))
 
 
 def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., int]]:
     """Return the resources of every rule, as functions that Snakemake calls with the wildcards and inputs of a job.
 
-    raw_files: returns the raw files of a job's dataset, whose sizes are used for jobs without inputs.
+    raw_files: a function that returns the raw files of a job's dataset; their sizes are used for jobs without inputs.
     """
 
     def times_attempt(number: Callable[[str, str, float], int], by_shard: Sequence[str]) -> Callable[..., int]:
@@ -85,7 +85,7 @@ def require_cores(settings: Any) -> None:
 
 
 def _needs(rule: str, norm: str) -> tuple[float, float, int]:
-    """Return the measured needs of a rule and norm. A norm without measurements gets the largest needs of any norm.
+    """Return the entry of `NEEDS` for a rule and norm; for a norm without an entry, the largest entry of the rule.
 
     All rules that repeat an experiment share one entry.
     """

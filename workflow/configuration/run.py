@@ -58,7 +58,7 @@ class Run:
     tables : dict
         The tables of each experiment, and the folder of each table.
     repeated, measured : lists of str
-        The experiments that are repeated with new draws, and the experiments that are run once to measure seconds.
+        Names of the experiments that are repeated with new draws, and of the experiments that run once to measure time.
     """
 
     def __init__(self, config: Block, found: Found) -> None:
@@ -87,7 +87,7 @@ class Run:
         )
 
     def require_raw_files(self) -> None:
-        """Raise ConfigError if a raw file of a dataset of the run is missing."""
+        """Raise ConfigError if a dataset of the run lacks a raw file."""
         for name in self.chosen:
             raw_files(name, self.datasets[name])
             if not self.counts_words(name) and self.offers[name] == "pictures":
@@ -122,7 +122,7 @@ class Run:
         return self.datasets[w.dataset]
 
     def loader(self, w: DatasetWildcards) -> str:
-        """Return the plug-in that reads a dataset."""
+        """Return the name of the plug-in that reads a dataset."""
         return self.dataset(w)["loader"]
 
     def options(self, w: DatasetWildcards) -> Block:
@@ -130,7 +130,7 @@ class Run:
         return self.dataset(w)["options"]
 
     def features(self, w: DatasetWildcards) -> Block:
-        """Return the block `features` with the values that a dataset overrides."""
+        """Return a dataset's block `features`, with all values that it inherits."""
         return self.dataset(w)["features"]
 
     def features_of_pictures(self, w: DatasetWildcards) -> Block | None:
@@ -138,11 +138,11 @@ class Run:
         return self.features(w) if self.offers[w.dataset] == "pictures" else None
 
     def extractor(self, w: DatasetWildcards) -> str:
-        """Return the plug-in that describes a dataset's pictures."""
+        """Return the name of the plug-in that describes a dataset's pictures."""
         return self.features(w)["extractor"]
 
     def named(self, w: DatasetWildcards) -> str:
-        """Return the name of a dataset in config.yaml, which has no entries for the reduced datasets of quick runs."""
+        """Return a dataset's name in config.yaml: for a reduced dataset of a quick run, the name of the full dataset."""
         return w.dataset.removesuffix("-quick") if self.quick else w.dataset
 
     def drawn(self, w: DatasetWildcards) -> list[int | None]:
@@ -174,11 +174,11 @@ class Run:
         return {name: self.raw_of(name) for name in split(w)}
 
     def shards(self, name: str) -> int:
-        """Return the number of shards of a dataset of pictures, by the name of the dataset."""
+        """Return the number of shards of the dataset of pictures with this name."""
         return self._found.value(f"shards {name}", lambda: n_shards(name, self.datasets[name]))
 
     def counts_words(self, name: str) -> bool:
-        """Return True if the pictures of a dataset by name are described by counts of visual words."""
+        """Return True if the features of the dataset with this name are counts of visual words."""
         return bool(self._makes[self.datasets[name]["features"]["extractor"]] == "descriptors")
 
     def network(self, w: DatasetWildcards) -> Block:
@@ -203,7 +203,7 @@ class Run:
     def study(self, w: StudyWildcards) -> Block:
         """Return the block of a study, with the values that the dataset overrides.
 
-        The study may be one that does not run and only gives the final fits their settings.
+        The study may also be one that is not run and only gives the final fits their settings.
         """
         entry = self.dataset(w)
         return (entry["settings"] | entry["studies"])[w.study]
@@ -221,16 +221,16 @@ class Run:
         return list(range(1, self.study(w)["runs"] + 1))
 
     def vocabulary(self, w: StudyWildcards) -> str | None:
-        """Return the name of the features of pictures that a study starts from, or None for studies without pictures.
+        """Return the name of the picture features from which a study starts; None for studies without pictures.
 
-        It is the vocabulary of visual words, or the prefix that features of a network have in their files.
+        It is the name of a visual vocabulary, or the prefix of a network's features in their files.
         """
         if self.offers[w.dataset] != "pictures":
             return None
         return self.study(w).get("vocabulary") if self.counts_words(w.dataset) else PREFIX
 
     def powers(self, w: StudyWildcards) -> list[float]:
-        """Return the powers of the singular values that scale the features of a study's basis, if it has one."""
+        """Return the powers of the singular values that scale the features of a study; empty if it has no basis."""
         powers = (self.study(w).get("basis") or {"power": []})["power"]
         return powers if isinstance(powers, list) else [powers]
 
@@ -249,7 +249,7 @@ class Run:
         return self.study(w).get("at_size", report_size(self.sizes(w)))
 
     def task_options(self, w: StudyWildcards) -> Block:
-        """Return the options that decide the training sets of a study."""
+        """Return the options that determine the training sets of a study."""
         block = self.study(w)
         return only(block, "sizes", "negatives_per_positive") | only(block["words"], "n_validation_words", "n_words")
 
@@ -258,7 +258,7 @@ class Run:
         return self.study(w)["methods"][f"{w.loss}-{w.norm}"]
 
     def table_file(self, w: StudyWildcards, name: str) -> str:
-        """Return the file of a study's table. Tables of measured seconds have a folder of their own."""
+        """Return the file of a study's table. Tables of timings are in a folder of their own."""
         return f"results/{w.dataset}/{w.study}/{tables_of(self.study(w))[name]}/{name}.csv"
 
     def captions(self, w: StudyWildcards) -> dict[str, str]:
@@ -277,11 +277,11 @@ class Run:
         return Study(w.dataset, self.dataset(w)["final"]["study"])
 
     def final_vocabulary(self, w: DatasetWildcards) -> str | None:
-        """Return the vocabulary of a dataset's final fits; None without final fits or without pictures."""
+        """Return the vocabulary of a dataset's final fits; None if it has no final fits or no pictures."""
         return self.vocabulary(self.final_study(w)) if "final" in self.dataset(w) else None
 
     def final_words(self, w: DatasetWildcards) -> Block:
-        """Return the options that decide which words the final fits of a dataset can learn, if it has final fits."""
+        """Return the options that determine which words a dataset's final fits can learn; empty without final fits."""
         if "final" not in self.dataset(w):
             return {}
         study = self.final_study(w)

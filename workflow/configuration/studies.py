@@ -29,9 +29,9 @@ def chosen_datasets(config: dict[str, Any]) -> list[str]:
 
 
 def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return every dataset's full entry: with defaults, its own `features`, and the complete blocks of its studies.
+    """Return the full entry of every dataset, with all defaults and with the complete blocks of its studies.
 
-    The key `settings` of an entry has the block of a study that is not run and only gives the final fits their
+    The key `settings` of an entry holds the block of a study that is not run and only gives the final fits their
     settings. With `compare: true`, this study is run, too. A dataset whose entry has neither `studies` nor `final` gets
     the final fits described in `own_study`.
     """
@@ -120,7 +120,7 @@ def full_block(
 
 
 def merged(block: dict[str, Any], replacing: dict[str, Any]) -> dict[str, Any]:
-    """Return a block with some values replaced. Nested blocks are merged, null removes a key, lists are replaced."""
+    """Return a block with some values replaced. Nested blocks are merged, lists are replaced, null removes a key."""
     result = dict(block)
     for key, value in replacing.items():
         replaced = result.get(key)
@@ -164,7 +164,7 @@ def names_of(room_name: str) -> list[str]:
 
 
 def tables_of(block: dict[str, Any]) -> dict[str, str]:
-    """Return a study's tables and the folder of each: `timings` if the table has measured seconds, else `tables`."""
+    """Return the folder of each table of a study: `timings` for measured times, and `tables` for all other tables."""
     if block["kind"] != WORDS:
         own = pick("experiments", block["kind"])
         return own.TABLES | ({} if own.TABLES[block["kind"]] == "timings" else {"warnings": "tables"})
@@ -184,7 +184,7 @@ def drawing(figure: str) -> Drawing:
 
 
 def final_norms(entry: dict[str, Any]) -> list[str]:
-    """Return the norms of a dataset's final fits. The first is saved or, for `auto`, the one that folds choose."""
+    """Return the norms of a dataset's final fits. The fit of the first norm is saved, unless `norm` is `auto`."""
     norms = entry.get("final", {"norm": []})["norm"]
     if norms == AUTO:
         return names_of("norms")
@@ -192,7 +192,7 @@ def final_norms(entry: dict[str, Any]) -> list[str]:
 
 
 def n_shards(name: str, entry: dict[str, Any]) -> int:
-    """Return the number of shards of a dataset of pictures. For `auto`, it is a power of two, so it rarely changes."""
+    """Return the number of shards of a dataset of pictures; for `auto` a power of two, so that it rarely changes."""
     if entry["shards"] != AUTO:
         return int(entry["shards"])
     options, folders = entry["options"], raw_files(name, entry)[:1]
@@ -206,7 +206,7 @@ def _files(option: Any) -> list[str]:
 
 
 def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
-    """Return the files from which a dataset is read, and the folder of its pictures; no paths for composed datasets.
+    """Return the files from which a dataset is read, and the folder of its pictures; nothing without the option `root`.
 
     Optional files are listed even if they do not exist, so that a new file is noticed.
     """

@@ -55,13 +55,13 @@ class Targets:
         return [*results, *finals, *setting_files]
 
     def tables(self, w: DatasetsWildcards) -> list[str]:
-        """Return every table of these datasets, except for tables of measured seconds, which differ in each run."""
+        """Return every table of these datasets, except for tables of timings, which differ in each run."""
         results = self.results(split(w))
         tables = results + [file.removesuffix("md") + "csv" for file in results if file.endswith("claims.md")]
         return [file for file in tables if file.endswith(".csv") and "/timings/" not in file]
 
     def settings_of_studies(self) -> dict[str, dict[str, Any]]:
-        """Return the folder and settings of each study, including studies that only give final fits their settings."""
+        """Return the settings of each study by its folder, also of studies that only give final fits their settings."""
         settings = {}
         idle = [Study(name, study) for name in self.run.chosen for study in self.run.datasets[name]["settings"]]
         for study in [*self.run.studies_of(self.run.chosen), *idle]:
@@ -75,7 +75,7 @@ class Targets:
         return settings
 
     def norms(self, datasets: Sequence[str]) -> list[str]:
-        """Return the norms that more than one job of these datasets uses: the norms of methods and experiments."""
+        """Return the norms that the methods and experiments of these datasets use, each possibly in many jobs."""
         blocks = [self.run.study(study) for study in self.run.studies_of(datasets)]
         methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
         named = {method.rpartition("-")[2] for method in methods}

@@ -23,7 +23,7 @@ rule write_configs:
 rule judge_claims:
     """Judge the claims that the studies test: write the estimates and verdicts as tables, and pages that show them.
 
-    Verdicts that rest on measured seconds differ from run to run, so they have a separate table and page. The overview
+    Verdicts that are based on timings differ from run to run, so they have a separate table and page. The overview
     shows all claims.
     """
     input:

@@ -1,5 +1,5 @@
 # Repeat an experiment with new draws, and gather the warnings of its runs. Every experiment has its own rule, because
-# the names of the tables differ. One job does all runs of a study, because many runs are quicker than starting a job.
+# the names of the tables differ. One job does all runs of a study, because starting a job takes longer than many runs.
 for kind in run.repeated:
 
     rule:
@@ -36,7 +36,7 @@ for kind in run.repeated:
 
 
 rule measure:
-    """Run an experiment that measures CPU seconds, once and on one core."""
+    """Run an experiment that measures CPU time, once and on one core."""
     input:
         unpack(inputs.samples),
     output:

@@ -1,11 +1,11 @@
-# The files from which a page is made and which its script does not import.
+# Files from which a page is made, but which the rule's script does not import.
 FRAME = [f"pipeline/explorer/{name}" for name in ("frame.html.jinja", "explorer.css", "explorer.js")]
 
 
 rule write_page:
     """Write the page of a dataset: how well each word is recognised, on which pictures, and which features words share.
 
-    The page can be opened from disk. Thumbnails of its images, and a table of labels that may be wrong, are next to it.
+    The page can be opened from disk. Thumbnails and a table of labels that may be wrong are written next to it.
     """
     input:
         unpack(pages.kept),
@@ -46,7 +46,7 @@ rule write_page:
 
 
 rule write_index:
-    """Write the list of the pages of a run."""
+    """Write the page that lists the pages of a run."""
     input:
         findings=expand("results/{dataset}/findings.json", dataset=run.chosen),
     output:

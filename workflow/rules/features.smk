@@ -86,9 +86,9 @@ rule encode:
 
 
 rule embed:
-    """Compute the features of the images of a shard with a pretrained network.
+    """Use a pretrained network to compute the features of the images in a shard.
 
-    The features that an earlier job has computed of unchanged images are reused.
+    The features that an earlier job computed are reused for images that have not changed.
     """
     input:
         images="results/{dataset}/images.parquet",

@@ -9,7 +9,7 @@ KERNELS_OF = [run.files["solvers"]["working_set"], run.files["losses"]["hinge"],
 
 
 rule compile_kernels:
-    """Compile the kernels of all norms in use once, so that many jobs do not compile the same kernels.
+    """Compile the kernels of all norms in use in advance, so that many jobs do not each compile them.
 
     This job starts first, but no job waits for it: every job compiles the kernels that are still missing.
     """
@@ -31,7 +31,7 @@ rule compile_kernels:
 
 
 rule train_sweep:
-    """Train every pair of first step size and radius on training sets of every size, for one loss and norm."""
+    """For one loss and norm, fit every pair of initial step size and radius to the training sets of every size."""
     input:
         features=inputs.features,
         basis=inputs.basis,
@@ -81,7 +81,7 @@ rule train_svm:
 
 
 rule train_path:
-    """Train a path of radii chosen from the data, with warm starts, on training sets of every size."""
+    """Fit a path of radii, which the data determine, to the training sets of every size, with warm starts."""
     input:
         images=inputs.images,
         features=inputs.features,

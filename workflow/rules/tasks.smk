@@ -1,5 +1,5 @@
 rule choose_words:
-    """Choose the most frequent content words, and record which image has which word.
+    """Choose the most frequent content words, and record which words each image has.
 
     The labels have a column per word, in the order of the table of words.
     """

@@ -1,5 +1,5 @@
 rule inspect_features:
-    """List anomalies in a study's features, and images that occur again in another split."""
+    """List anomalies in a study's features, and images that occur in more than one split."""
     input:
         images=inputs.images,
         features=inputs.features,
@@ -22,7 +22,7 @@ rule inspect_features:
 
 
 rule write_manifest:
-    """Record what a run was made with: its settings, versions, and the checksums of its raw files and tables."""
+    """Record the settings of a run, the versions of its software, and the checksums of its raw files and tables."""
     input:
         tables=targets.tables,
     output:

@@ -1,4 +1,4 @@
-"""Choose the most frequent content words, and record which image has which word."""
+"""Choose the most frequent content words, and record which words each image has."""
 
 from job import job
 

@@ -1,4 +1,4 @@
-"""Compile the kernels of all norms in use once, so that many jobs do not compile the same kernels."""
+"""Compile the kernels of all norms in use in advance, so that many jobs do not each compile them."""
 
 import numpy as np
 from job import job

@@ -11,7 +11,7 @@ from jointsparse.registry import pick
 
 
 def described(images, params, progress):
-    """Yield the descriptors of each image. images: the digest of each file, by name; empty if it is unknown."""
+    """Yield the descriptors of each image. images: for each name, the digest of the file, or "" if it is unknown."""
     dataset, describe = pick("datasets", params.loader), pick("features", params.extractor).describe
 
     def grey(image):
@@ -22,7 +22,7 @@ def described(images, params, progress):
 
 
 def opened(images, params, progress, open_image):
-    """Yield what `open_image` returns for the name of each image. images: as in `described`."""
+    """For the name of each image, yield the result of `open_image`. images: see `described`."""
     for done, (image, digest) in enumerate(images.items(), start=1):
         yield _checked(image, digest, params, open_image)
         progress(done, len(images))
@@ -46,15 +46,16 @@ def _checked(image, digest, params, open_image):
 
 
 def of_shard(images, place):
-    """Return the digests of the images of a shard. place: the wildcards shard and shards."""
+    """Return the digests of the images in a shard, by name. place: the wildcards `shard` and `shards` of the job."""
     digests = digests_of(images)
     return {name: digests[name] for name in shards.part(list(digests), int(place.shard), int(place.shards))}
 
 
 def added_to(left, images):
-    """Return the images whose features an earlier job has not left, and the place of each image's row.
+    """Return the images for which an earlier job has left no features, and the row of each image's features.
 
-    left: the arrays names and digests of the earlier job, if there was one. Rows of new images follow its rows.
+    left: the arrays `names` and `digests` of the earlier job, if there was one. The rows of new images come after its
+    rows.
     """
     row = {image: row for row, image in enumerate(zip(left.get("names", ()), left.get("digests", ()), strict=True))}
     new = {name: digest for name, digest in images.items() if (name, digest) not in row}
@@ -63,10 +64,10 @@ def added_to(left, images):
 
 
 def arrays_of(images):
-    """Return the names and digests of images as arrays, for a file of features."""
+    """Return the names and digests of images as arrays that can be stored in a file of features."""
     return {key: np.array(list(column), dtype=str) for key, column in (("names", images), ("digests", images.values()))}
 
 
 def digests_of(images):
-    """Return the digest of each image's file by name, from the table of images."""
+    """Return a dictionary from the names of images to the digests of their files. images: the table of images."""
     return dict(zip(images["image"], images["digest"] if "digest" in images else [""] * len(images), strict=True))

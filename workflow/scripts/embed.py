@@ -1,4 +1,4 @@
-"""Compute the features of the images of a shard with a pretrained network."""
+"""Use a pretrained network to compute the features of the images in a shard."""
 
 import numpy as np
 from describing import added_to, arrays_of, of_shard, opened
@@ -9,7 +9,7 @@ from jointsparse.features.onnx import PREFIX
 from jointsparse.pipeline.provenance.tables import read_table, write_arrays
 from jointsparse.registry import pick
 
-LONGEST_SIDE = 320  # pixels, of pictures that the loader paints
+LONGEST_SIDE = 320  # in pixels, of the pictures that the loader paints
 
 if __name__ == "__main__":
     with job(snakemake) as progress:

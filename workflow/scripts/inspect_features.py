@@ -1,4 +1,4 @@
-"""List anomalies in a study's features, and images that occur again in another split."""
+"""List anomalies in a study's features, and images that occur in more than one split."""
 
 from job import job
 

@@ -22,7 +22,7 @@ from jointsparse.pipeline.provenance.tables import Damaged, read_arrays  # noqa:
 
 SHOWN_FILES = 6  # most files that a message lists; the log lists all
 SECONDS_BETWEEN_LINES = 60
-SEARCHING = ("jointsparse.estimators", "jointsparse.pipeline.models")  # these log each fit that a search begins
+SEARCHING = ("jointsparse.estimators", "jointsparse.pipeline.models")  # they log each fit that a search begins
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     """
     name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
     log = snakemake.log[0]
-    Path(log).write_bytes(b"")  # then append: if Snakemake was killed, a job of it may still write to the file
+    Path(log).write_bytes(b"")  # then append: if Snakemake was killed, one of its jobs may still be writing to the file
     logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
     logging.captureWarnings(True)
     logging.info("%s begins", name)
@@ -85,7 +85,7 @@ class _Lines(logging.Handler):
 
 
 def parts(items: Sequence[Any], progress: Callable[[int, int], None]) -> Iterator[tuple[Any, Callable[..., None]]]:
-    """Yield the items of a job, each with a function that reports its progress. The items count as equally long."""
+    """Yield the items of a job, each with a function that reports its progress. All items count as equally long."""
     for before, item in enumerate(items):
         yield item, lambda done, total, before=before: progress(before * total + done, len(items) * total)
 
@@ -97,9 +97,9 @@ def key_of(params: Any, *more: Any) -> str:
 
 
 def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
-    """Return the arrays that an earlier job has left in a file, or nothing if the settings or the code have changed.
+    """Return the arrays that an earlier job has left in a file; nothing if the settings or the code have changed.
 
-    names: the arrays to read in addition to the key; all by default.
+    key: see `key_of`. names: the arrays to read in addition to the key; by default, all arrays are read.
     """
     try:
         records.read_inputs([path])
@@ -110,7 +110,7 @@ def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
 
 
 def lines_of_code(params: Any) -> list[str]:
-    """Return the params that have no name; they come before the named params. See `configuration.code.params_of`."""
+    """Return the unnamed params, which come before the named ones. See `configuration.code.params_of`."""
     return list(params)[: -len(dict(params.items()))]
 
 
@@ -143,7 +143,7 @@ def _explained(error: Exception, snakemake: Any) -> str:
 
 
 def _place(snakemake: Any) -> str:
-    """Return the places in config.yaml that set a job's values: a study, those that it is like, a dataset's entries."""
+    """Return the places in config.yaml that set a job's values: its study, the studies in `like`, and its dataset."""
     where, study = str(snakemake.params.where), getattr(snakemake.wildcards, "study", None)
     if not (study and where.startswith("studies.")):
         return where

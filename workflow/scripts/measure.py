@@ -1,4 +1,4 @@
-"""Run an experiment that measures CPU seconds."""
+"""Run an experiment that measures CPU time."""
 
 import numpy as np
 from job import job

@@ -1,4 +1,4 @@
-"""Repeat an experiment with new draws, and write tables of all runs, of their warnings and of their seconds."""
+"""Repeat an experiment with new draws, and write the results, timings and warnings of all runs to tables."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from jointsparse.registry import pick
 
 
 def repeated(experiment, data, params, progress):
-    """Yield the table of each run."""
+    """Yield the table of each run of an experiment."""
     for run, part in parts(params.runs, progress):
         rng = np.random.default_rng([params.seed, run])
         table = experiment.run(data, rng=rng, progress=part, **params.options)
@@ -28,7 +28,7 @@ if __name__ == "__main__":
         left_out = files.pop("left_out")
         data = Samples.read(**files) if files else None
         table = pd.concat(repeated(pick("experiments", params.kind), data, params, progress), ignore_index=True)
-        # Measured seconds differ in each run, so they go to a table of their own.
+        # Timings differ in each run, so they are written to a table of their own.
         if f"{params.kind}_seconds" in output:
             write_table(table, output[f"{params.kind}_seconds"])
         write_table(table.drop(columns="seconds", errors="ignore"), output[params.kind])

@@ -1,4 +1,4 @@
-"""Train a path of radii on training sets of every size, for one loss and norm, until validation scores stop it."""
+"""For one loss and norm, fit a path of radii to the training sets of every size; validation scores end each path."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Train every pair of first step size and radius, for one loss and norm."""
+"""For one loss and norm, fit every pair of initial step size and radius to the training sets of every size."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Write the list of the pages of a run."""
+"""Write the page that lists the pages of a run."""
 
 import json
 from pathlib import Path

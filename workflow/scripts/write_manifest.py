@@ -1,4 +1,4 @@
-"""Record what a run was made with: its settings, versions, and the checksums of its raw files and tables."""
+"""Record the settings of a run, the versions of its software, and the checksums of its raw files and tables."""
 
 import pandas as pd
 from job import job

@@ -1,4 +1,4 @@
-"""The page that a run ends with: which words are recognised, on which pictures, and which features the words share.
+"""The page with which a run ends: which words are recognised, on which pictures, and which features they share.
 
 The page only shows what earlier stages have computed. `page.page` makes the page of a dataset, and `frame.index` makes
 the list of all pages of a run. `words` and `sharing` gather the data that the page's script draws.

@@ -1,4 +1,4 @@
-"""The page of pictures that a saved model has annotated, with maps of what speaks for and against each word."""
+"""The page of pictures that a saved model has annotated, with maps of the evidence for and against each word."""
 
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from jointsparse.pipeline.explorer.frame import render
 from jointsparse.pipeline.models.annotator import Annotations
 from jointsparse.written import written
 
-AT_ONCE = 16  # maps of a picture that are in memory at a time
+AT_ONCE = 16  # most maps of a picture that are in memory at the same time
 
 
 def write(
     folder: str | Path, model: Pipeline, annotations: Annotations, known: str | Path | None = None
 ) -> dict[str, str]:
-    """Write a page, `index.html`, and the pictures that it shows.
+    """Write the page of annotated pictures, `index.html`, and the thumbnails and maps that it shows.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def write(
     annotations : Annotations
         The result of `models.annotator.annotate`.
     known : path or None
-        Folder of the pictures that the model has learnt from. If None, the page gives the names of similar pictures
-        without showing them.
+        Folder of the pictures from which the model has learnt. For each annotated picture, the page shows the most
+        similar pictures of this folder. If None, the page only gives the names of the similar pictures.
 
     Returns
     -------
     not_shown : dict
-        The reason, by name, for each picture that is not shown because it lies outside of `known` or cannot be opened.
-        The names come from the model, which cannot be trusted.
+        For each similar picture that is not shown, by name, the reason: it lies outside of `known`, or it cannot be
+        opened. The names come from the model and cannot be trusted.
     """
     explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
     with_maps = has_maps(model)
@@ -76,7 +76,7 @@ def write(
 
 
 def _inside(folder: Path, name: str) -> Path | None:
-    """Return the path of a name in a folder; None if the name, or a link behind it, leads out of the folder."""
+    """Return the path of the file with this name in a folder; return None if the path leads out of the folder."""
     if "\0" in name or Path(name).is_absolute() or ".." in Path(name).parts:
         return None
     path = (folder / name).resolve()

@@ -1,4 +1,4 @@
-"""The answers that the fits of a study, or a saved model, give for the test images. The page shows both alike."""
+"""The answers that the fits of a study, or a saved model, give for the test images, in one form for the page."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -8,16 +8,16 @@ import pandas as pd
 
 
 class Feature(NamedTuple):
-    """A feature on the map of weights.
+    """A feature that the page shows in the map of weights.
 
     Attributes
     ----------
     place : int
-        Its row in W.
+        Index of the feature's row in W.
     name : str
-        Its name.
+        Name of the feature.
     high, low : list of int
-        The test images with the largest values of the feature, and with the smallest.
+        Rows of the test images in which the feature has its largest values (`high`) and its smallest values (`low`).
     """
 
     place: int
@@ -58,36 +58,37 @@ class Path(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The answers that some fits give for the test images.
+    """The answers that the fits of a study, or a saved model, give for the test images.
 
     Attributes
     ----------
     about : mapping
-        For JSON: facts about the fits for the page's sentences, such as the study and its run, or the saved model.
+        Facts about the fits that the page states in sentences, such as the study and its run. All values can be written
+        as JSON.
     best : str
         The method that the page shows first.
     words : list of str, (n_words,)
         Names of the words, in the order of the columns of all matrices.
     validation_words : bool array, (n_words,)
-        True for the validation words, which have chosen the radii.
+        True for the validation words, whose validation images have chosen the radii.
     X : matrix, (n_test_images, n_features)
         The features of the test images, dense or CSR.
     names : list of str
-        Names of these features; empty if they have none.
+        Names of the columns of X; empty if the features have no names.
     test_images : list of int, (n_test_images,)
         The row of each test image in the table of images.
     labels : array, (n_test_images, n_words)
         The labels of the test images, see `tasks.choose_words`.
     scores : dict of arrays, (n_test_images, n_words)
-        The scores of the chosen fit, by method.
+        For each method, the scores of its chosen fit.
     learnt : DataFrame
         A row for each word and method, with the words in the order in which they are shown. The columns are those of
-        `scores.learnt.words_learnt`, `first` and `precision` of `metrics.by_rank`, and the weight of the word in
-        averages.
+        `scores.learnt.words_learnt`, the columns `first` and `precision` (see `metrics.by_rank`), and `weight`, the
+        weight of the word in averages.
     by_size : DataFrame
-        See `scores.learnt.by_size`; empty for a saved model, which has a single size.
+        The table of `scores.learnt.by_size`; empty for a saved model, whose training set has only one size.
     paths : dict of Path
-        The fits by method.
+        For each method, its fits.
     """
 
     about: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The findings of a run on a single screen: a few sentences, a table of methods, and plain warnings."""
+"""The findings of a run: a few sentences, a table of methods, and warnings in plain words."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from jointsparse.pipeline.explorer.study import Study
 
 SHOWN_WORDS = 3  # how many of the best words, and of the unrecognised words, a sentence names
-RARE = 0.75  # Choice: a word is rarer than others if it has less than this fraction of their test images
+RARE = 0.75  # Choice: words are called rarer if their median number of images is below this fraction of the others'
 CHANCE = 0.05  # Choice: the level of significance, after Holm's correction
 ALL_FEATURES = "l2"  # the norm that uses every feature
 LEVEL = 0.01  # Choice: mean AUCs that differ by at most this much count as level
 WRONG, NOTE = "wrong", "note"  # severities: a result on the page is wrong, or there is merely something to note
-# How the page words each verdict on claims; any other verdict is written as it is.
+# The page's wording of each verdict on claims. Verdicts without an entry are shown unchanged.
 ANSWERS = {"holds": "as claimed", "does not hold": "not as claimed", "demonstration": "not judged on such data"}
 
 
 class Meaning(NamedTuple):
-    """The meaning of some kinds of flags for a reader, and what to do about them. severity: `WRONG` or `NOTE`."""
+    """The text that explains flags of some kinds, and says what to do about them. severity: `WRONG` or `NOTE`."""
 
     severity: str
     text: str
@@ -112,7 +112,7 @@ OTHER = Meaning(WRONG, "Other warnings.", ())
 
 
 def percent(fraction: float) -> str:
-    """Format a fraction in per cent with two digits.
+    """Format a fraction as a percentage with two significant digits.
 
     >>> percent(0.0345), percent(1.0)
     ('3.5 %', '100 %')
@@ -121,7 +121,7 @@ def percent(fraction: float) -> str:
 
 
 def some(count: int, plural: str) -> str:
-    """Format a count with its noun, in the singular where the count is 1.
+    """Format a count followed by its noun, which is in the singular if the count is 1.
 
     >>> some(1, "words"), some(1, "classes"), some(1200, "images")
     ('1 word', '1 class', '1,200 images')
@@ -130,27 +130,31 @@ def some(count: int, plural: str) -> str:
 
 
 def one_of(plural: str) -> str:
-    """Return the singular of a plural, such as "topic" or "class"."""
+    """Return the singular of a plural noun, such as "class" for "classes"."""
     return plural.removesuffix("es" if plural.endswith("sses") else "s")
 
 
 def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) -> list[dict[str, Any]]:
-    """Make the table of methods: a row for each method, with a cell for each size of the training sets.
+    """Return the table of methods: a row for each method, with a cell for each size of the training sets.
 
     Parameters
     ----------
     means : DataFrame
-        See `scores.runs.means`. The mean AUC leaves out the words that chose the radius, and weights each positive
-        equally.
+        The table of `scores.runs.means`. Its mean AUC leaves out the words that chose the radius, and gives each
+        positive image the same weight.
     differences : DataFrame, optional
-        The leads of the first method over the others.
+        The differences between the first method and each other method, see `scores.comparison.differences`.
 
     Returns
     -------
     list of dict
-        A row has the name and the label of the method, and its cells. A cell has the mean AUC, the half-width of its
-        interval over runs, and the fraction of the features in use. The text `lead` says by how much the first method
-        is ahead of the row's method with the largest training sets.
+        The rows, each with these keys:
+
+        - method, label: the name of the method, and its label for readers.
+        - cells: for each size, the mean AUC, the half-width of its interval over runs, and the percentage of the
+          features in use.
+        - lead: a string that says by how much the first method is ahead of this method with the largest training sets.
+          It is empty if there is no difference to report.
     """
     auc, features = means["auc_weighted"], means["features"].map(percent)
     best = auc == means.groupby("n")["auc_weighted"].transform("max")
@@ -168,7 +172,7 @@ def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) 
 
 
 def _leads(differences: pd.DataFrame) -> dict[Any, str]:
-    """Format the first method's lead over each other method with the largest training sets, with its interval."""
+    """Format the first method's lead over each other method, with its interval, for the largest training sets."""
     wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == n.max()"
     said = {}
     for row in differences.query(wanted).to_dict("records"):
@@ -184,12 +188,12 @@ def sentence(learnt: pd.DataFrame, labels: str = "words", *, by: str = "the kept
     Parameters
     ----------
     learnt : DataFrame
-        The rows of `answers.Answers.learnt` for the method, with an additional column `right`: how many of the images
-        ranked highest have the word.
+        The rows of `answers.Answers.learnt` for the method, with an additional column `right`: the number of
+        highest-ranked images that have the word.
     labels : str
-        The plural noun for what is learnt.
+        The plural noun for what is learnt, such as "words".
     by : str
-        The subject of the sentence: who recognises the words.
+        The subject of the sentence, such as "the kept model".
     n_test : int
         Number of test images.
     """
@@ -209,7 +213,7 @@ def sentence(learnt: pd.DataFrame, labels: str = "words", *, by: str = "the kept
 
 
 def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str:
-    """Say how many of the words that could be learnt the model learns; return an empty text if it learns all of them.
+    """Say how many of the learnable words the model learns; return an empty string if it learns all of them.
 
     >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
     ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 374.', '')
@@ -221,9 +225,9 @@ def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str
 
 
 def against_all_features(norms: pd.DataFrame) -> str:
-    """Compare the saved model's norm with l2, which uses every feature, by features in use and mean AUC.
+    """Compare the saved model with the l2 fit in a sentence that gives the features in use and the mean AUC of both.
 
-    norms: see `models.final.norms`.
+    norms: the table of `models.final.norms`.
     """
     (kept,) = norms[norms["kept"]].to_dict("records")
     name, n_features = label(kept["norm"]), f"{kept['of']:,} features"
@@ -242,16 +246,16 @@ def against_all_features(norms: pd.DataFrame) -> str:
 
 
 def demonstrates(studies: Sequence[Study], labels: str, things: str, *, shown: bool) -> str:
-    """Say what the studies of a demonstration demonstrate.
+    """Return a sentence that says what the studies of a demonstration show.
 
     Parameters
     ----------
     studies : list of Study
         The studies.
     labels, things : str
-        The plural nouns for what is learnt and for what has labels.
+        The plural nouns for what is learnt, such as "words", and for the samples, such as "images".
     shown : bool
-        Whether the page shows words. If not, the caption of the first figure describes the studies.
+        Whether the page shows any words. If it does not, the sentence is made from the caption of the first figure.
     """
     if shown:
         return f"It demonstrates how {labels} are learnt from {things}."
@@ -260,13 +264,13 @@ def demonstrates(studies: Sequence[Study], labels: str, things: str, *, shown: b
 
 
 def share_of_features(norms: pd.DataFrame) -> str:
-    """Return the percentage of the features that the saved model uses, as text. norms: see `models.final.norms`."""
+    """Return the percentage of the features that the saved model uses, as a string. norms: see `models.final.norms`."""
     (kept,) = norms[norms["kept"]].to_dict("records")
     return percent(kept["features"] / kept["of"])
 
 
 def norms_table(norms: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Make a row for each norm of the final fits, with the norm's label and the half-width of its interval.
+    """Return a row for each norm of the final fits, with the norm's label and the half-width of the AUC's interval.
 
     norms: see `models.final.norms`.
     """
@@ -290,15 +294,16 @@ def how_sure(
     learnt : DataFrame
         See `sentence`.
     method : str
-        The method that `learnt` is about. If `means` does not have it, the first method in `means` is compared instead.
+        The method whose results are in `learnt`. If `means` has no results of this method, the first method in `means`
+        is compared with the others instead.
     means : DataFrame or None
-        See `scores.runs.means`. None if no study compares methods.
+        The table of `scores.runs.means`. None if no study compares methods.
     auc : float
         The mean AUC of the method, as the tables on the page show it.
     n_test : int
         Number of test images.
     things : str
-        The plural noun for what has labels.
+        The plural noun for the samples, such as "images".
     """
     said = (
         f"On average {one_digit(average(learnt, 'right'))} of the {min(FIRST, n_test)} highest-ranked {things} are "
@@ -318,7 +323,7 @@ def how_sure(
 
 
 def one_digit(value: float) -> str:
-    """Format a positive number with one decimal, rounding halves up as the page's script does.
+    """Format a positive number with one decimal place. Halves are rounded up, as in the page's script.
 
     >>> one_digit(6.25)
     '6.3'
@@ -335,7 +340,7 @@ def average(learnt: pd.DataFrame, column: str) -> float:
 def hold(verdicts: Mapping[str, int]) -> str:
     """Say how often each verdict on the papers' claims occurs.
 
-    verdicts: the counts by verdict, see `papers.page.counts`.
+    verdicts: the number of times that each verdict occurs, see `papers.page.counts`.
 
     >>> hold({"holds": 1, "level": 0, "undecided": 5, "demonstration": 2})
     "Of 8 numbers that the papers' claims are about, 1 is as claimed, 5 are undecided, 2 are not judged on such data."
@@ -348,16 +353,16 @@ def hold(verdicts: Mapping[str, int]) -> str:
 
 
 def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words") -> str:
-    """Say how frequent the unrecognised words are; return an empty text if all words are recognised, or none.
+    """Say whether the unrecognised words are rarer than the others; return an empty string if there is only one group.
 
     Parameters
     ----------
     learnt : DataFrame
         See `sentence`.
     things : str
-        The plural noun for what has labels.
+        The plural noun for the samples, such as "images".
     labels : str
-        The plural noun for what is learnt.
+        The plural noun for what is learnt, such as "words".
     """
     counted = _counted(learnt)
     recognised = counted["p_holm"] <= CHANCE
@@ -372,7 +377,7 @@ def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words")
 
 
 def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
-    """Return the words, best first. Words that chose the radius are left out, unless all words did."""
+    """Return the rows of `learnt`, best words first. Words that chose the radius are left out, unless all words did."""
     rows = learnt.sort_values(["right", "auc"], ascending=False, kind="stable")
     chose = rows["validation_word"]
     return rows if chose.all() else rows[~chose]
@@ -381,23 +386,23 @@ def _counted(learnt: pd.DataFrame) -> pd.DataFrame:
 def warnings_of(
     gathered: Mapping[str, pd.DataFrame], things: str = "images", labels: str = "words"
 ) -> list[dict[str, Any]]:
-    """Put the warnings of all studies into plain words, beginning with warnings that a result is wrong.
+    """Put the warnings of all studies into plain words. Warnings that a result is wrong come first.
 
     Warnings about data that are left out are omitted, because the page lists these data elsewhere.
 
     Parameters
     ----------
     gathered : mapping
-        The table of `scores.warning_table.gather`, by study.
+        For each study, by name, the table that `scores.warning_table.gather` returns.
     things : str
-        The plural noun for what has labels.
+        The plural noun for the samples, such as "images".
     labels : str
-        The plural noun for what is learnt.
+        The plural noun for what is learnt, such as "words".
 
     Returns
     -------
     list of dict
-        For each warning its severity, its text, and its details: the rows of the tables that it is about.
+        For each warning, its severity, its text, and its details, which name the tables and rows that it is about.
     """
     details: dict[str, list[str]] = {}
     for study, table in gathered.items():
@@ -420,7 +425,7 @@ def warnings_of(
 
 
 def _in_words(keys: str) -> str:
-    """Put the keys of a row into words; see `scores.warning_table.gather`.
+    """Write the keys that identify a row of a table in plain words; see `scores.warning_table.gather`.
 
     >>> _in_words("run=1, n=10, method=hinge-l1inf, radius=30.0")
     'run 1, n 10, l1,∞, radius 30'
@@ -430,6 +435,6 @@ def _in_words(keys: str) -> str:
 
 
 def left_out(table: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return each reason why data are left out, with the number of items and the first item."""
+    """Return each reason why data are left out, with the number of items left out and the first of these items."""
     reasons = table.groupby("reason", sort=False)["item"].agg(count="size", first="first").reset_index()
     return list(reasons.sort_values("count", ascending=False, kind="stable").to_dict("records"))

@@ -1,8 +1,8 @@
 """HTML pages that can be opened from disk, and the page that lists all others.
 
-Every text is escaped where it enters a page. A page's security policy allows only its own script, identified by its
-hash, so that nothing in a caption or file name can run or be loaded. Characters that reorder letters are shown as their
-code points.
+All strings are escaped when they are inserted into a page. The security policy of a page allows only the page's own
+script, which it identifies by its hash, so that nothing in a caption or file name can be run or loaded. Unicode
+characters that change the direction of the text are shown as their code points.
 """
 
 import base64
@@ -21,27 +21,27 @@ from jointsparse.pipeline.figures.style import PALETTE
 
 # Characters that would end the script element that holds the data, or, in old browsers, end a line in it.
 _ESCAPED = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
-# Characters that change the order of letters, even beyond the text that contains them.
+# Unicode characters that change the direction of the text, even after the string that contains them.
 _ORDERS = {place: f"\\u{place:04x}" for place in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 _ORDERS_IN_JSON = {place: f"\\{shown}" for place, shown in _ORDERS.items()}
 
 
 def index(found: Sequence[Mapping[str, Any]]) -> str:
-    """Make the page that lists all other pages. found: the findings of each page, see `page.Page`."""
+    """Return the page that lists all other pages, as HTML. found: the findings of each page, see `page.Page`."""
     demonstrations = [card for card in found if card["demonstration"]]
     own = [card for card in found if not card["demonstration"]]
     return render("index.html.jinja", own=own, demonstrations=demonstrations, data=None)
 
 
 def render(template: str, *, data: Any, **values: Any) -> str:
-    """Make a page from a template, with the style sheet, the script and the script's data embedded.
+    """Return an HTML page made from a template, with the style sheet, the script and the script's data embedded.
 
     Parameters
     ----------
     template : str
         Name of a file in this folder.
     data : object
-        The data that the script reads; they are written as JSON.
+        The data that the script reads. They are embedded as JSON.
     **values : Any
         The values that the template reads.
     """

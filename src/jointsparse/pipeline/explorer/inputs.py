@@ -1,4 +1,4 @@
-"""Read what the page of a dataset is made from: its images, the files of its studies, and its saved model."""
+"""The data for the page of a dataset: its images, the results of its studies, and its saved model."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -34,14 +34,14 @@ class Images:
         The table of images, with a column `picture` if samples have pictures in addition to their features. None if the
         studies draw their own samples.
     features : path or None
-        File of the features that the samples come with, if they do.
+        File of the features, if the samples of the dataset come with features.
 
     Attributes
     ----------
     names : list of str
-        Names of these features; empty if they have none.
+        Names of the features that the samples come with; empty if they have no names.
     are_files : bool
-        Whether the loader has a picture of each image, either as a file or painted by the loader.
+        Whether the loader has a picture of each image, either in a file or as a picture that the loader paints.
     are_pictures : bool
         Whether images have thumbnails, which show either their pictures or their features as pixels.
     """
@@ -64,11 +64,11 @@ class Images:
         return {**self.options, "image": self.pictures[row], "longest_side": longest_side}
 
     def file(self, row: int, place: int | None = None) -> str | None:
-        """Return the file of an image's thumbnail, or of its map for a word or feature; None without a picture."""
+        """Return the file of an image's thumbnail or, if `place` is given, of its map; None if there is no picture."""
         return thumbnails.file_of(row, place) if self._picture(row, 0)["image"] else None
 
     def thumbnail(self, row: int) -> Any:
-        """Return an image's thumbnail, uint8 (height, width, 3); None if its features fill no square of pixels."""
+        """Return an image's thumbnail, uint8 (height, width, 3); None if its features cannot be drawn as a square."""
         if self.pixels is not None:
             return thumbnails.of_features(self.pixels[row].toarray()[0])
         return self.loader.thumbnail(**self._picture(row, thumbnails.LONGEST_SIDE))
@@ -78,12 +78,12 @@ class Images:
         return self.loader.picture(**self._picture(row, longest_side))
 
     def colours(self, row: int, longest_side: int) -> Any:
-        """Return what a network describes: the file of the picture, or the picture that the loader paints."""
+        """Return a network's input for an image: the file of its picture, or the picture that the loader paints."""
         picture = self._picture(row, longest_side)
         return self.loader.thumbnail(**picture) if self.painted else self.loader.file(**picture)
 
     def original(self, row: int, folder: Path) -> str:
-        """Return the address of an image's own file, relative to a folder."""
+        """Return the URL of an image's original file, relative to a folder."""
         file = self.loader.file(**self._picture(row, 0))
         return quote(os.path.relpath(file, folder).replace(os.sep, "/"))
 
@@ -103,13 +103,15 @@ def read_study(
     name : str
         Name of the study.
     files : mapping
-        The study's files, by content: tables and, if the study learns words, scores, images, labels and sweeps.
+        The study's files. The keys are `tables` and, if the study learns words, also `scores`, `images`, `labels` and
+        `sweeps`.
     figures : mapping
         Captions of the study's figures. The keys are their files, relative to the page.
     features : path or list of paths
         Files of the features that the study learns from, see `tables.read_features`.
     words : str or None
-        Name of the visual vocabulary of these features.
+        Name of these features in the files: a visual vocabulary, or the prefix of a network. Not used if `features` is
+        a single file.
     names : list of str
         Names of these features; empty if they have none.
     """
@@ -156,13 +158,13 @@ def read_kept(
     features : path or list of paths
         Files of the features that the model learns from, see `tables.read_features`.
     vocabulary : str or None
-        Name of the visual vocabulary of these features.
+        See `words` of `read_study`.
     names : list of str
         Names of these features; empty if they have none.
     fits : Fits
         See `read_fits`.
     """
-    from jointsparse.features.explain import has_maps  # here, as scikit-learn takes two seconds
+    from jointsparse.features.explain import has_maps  # imported here because scikit-learn takes two seconds
 
     kept, table = load(model), read_table(images, "image", "split")
     test_images = np.flatnonzero(table["split"] == "test")
@@ -191,11 +193,11 @@ def read_fits(
     Parameters
     ----------
     norms, thresholds, images : path
-        Files of the tables of these names.
+        Files of the tables with these names.
     captions : DataFrame
         The captions of the dataset.
     warned : mapping
-        Files, by name, of the tables from which no study gathers warnings.
+        Files of the tables whose warnings no study has gathered. The keys are the names of the tables.
     words : mapping
         The options that decide which words could be learnt, see `tasks.n_learnable`.
     """
@@ -235,7 +237,7 @@ def write_thumbnails(
     """
     explainer = None
     if kept and page.maps:
-        from jointsparse.features.explain import Explainer  # here, as scikit-learn takes two seconds
+        from jointsparse.features.explain import Explainer  # imported here because scikit-learn takes two seconds
 
         explainer = Explainer(kept.model, kept.features)
     for done, row in enumerate(page.images, start=1):

@@ -11,16 +11,16 @@ from jointsparse.metrics import by_chance, holm, nearest
 from jointsparse.pipeline.explorer.answers import Answers, Feature, Path
 from jointsparse.pipeline.explorer.words import number
 
-FEATURES = 12  # features that are shown, chosen by the length of their weights
-RESPONDERS = 4  # images that are shown for a feature
-# The results for a word: the page's name for each name in the model card.
+FEATURES = 12  # number of features that are shown, chosen by the norms of their weight vectors
+RESPONDERS = 4  # number of images that are shown for a feature
+# The results for a word. The keys are their names in the model card; the values are their names on the page.
 IN_CARD = {"auc": "auc", "auc_low": "low", "auc_high": "high", "precision_of_first": "first"}
 IN_CARD |= {"average_precision": "precision", "features": "n_features"}
-ALIKE = 3  # images with similar scores that are shown next to an image
+ALIKE = 3  # number of images with similar scores that are shown next to an image
 
 
 class Fits(NamedTuple):
-    """The final fits of a dataset, one of which is saved: how they compare, and their warnings.
+    """A comparison of the final fits of a dataset, one of which is saved, and the warnings about their data.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Fits(NamedTuple):
     n_learnable : int
         Number of words that could be learnt; the model may learn fewer.
     warnings : DataFrame
-        See `scores.warning_table.gather`; empty if a study has gathered the warnings.
+        The table of `scores.warning_table.gather`; empty if the warnings are already in the table of a study.
     """
 
     norms: pd.DataFrame
@@ -50,11 +50,11 @@ class Kept(NamedTuple):
     answers : Answers
         The model's answers for the test images.
     spread : array, (n_words + n_features_shown,)
-        Standard deviation of the scores of each word, then of the values of each feature that is shown.
+        Standard deviations, first of the scores of each word, then of the values of each feature that is shown.
     known_scores : array, (n_known, n_words)
-        The model's scores for the images that it has learnt from.
+        The model's scores for the images from which it has learnt.
     known_images : list of int, (n_known,)
-        The rows of these images in the table of images.
+        For each row of `known_scores`, the row of the image in the table of images.
     fits : Fits
         How the model compares with the other final fits.
     """
@@ -91,7 +91,7 @@ def kept_model(
     model : Pipeline
         See `models.annotator.annotator`.
     X : matrix, (n_test, n_features)
-        The test images, in the form that the first step of the model that takes a matrix expects.
+        The features of the test images. They are the input of the first step of the model that takes a matrix.
     labels : array, (n_test, n_words)
         The labels of the test images, see `tasks.choose_words`.
     test_images : list of int
@@ -99,7 +99,7 @@ def kept_model(
     known_images : list of int
         See `Kept`.
     has_maps : bool
-        Whether the model takes pictures, so that maps can be drawn.
+        Whether the model's input is pictures, so that maps can be drawn.
     names : list of str
         Names of the features of X; empty if they have none.
     fits : Fits
@@ -149,7 +149,7 @@ def model_answers(
     scores: np.ndarray,
     has_maps: bool,
 ) -> Answers:
-    """Return a model's answers for the test images, with the results in its model card.
+    """Return a model's answers for the test images. The results of each word are taken from the model card.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ def model_answers(
         The weights of the model.
     features : list of Feature
         The features that the page shows.
-    X, names, test_images, labels : as in `Answers`
-        See there.
+    X, names, test_images, labels : see `Answers`
+        The fields of `Answers` with these names.
     scores : array, (n_test_images, n_words)
         The scores of the model.
     has_maps : bool
@@ -210,9 +210,9 @@ def model_answers(
 
 
 def alike(kept: Kept, images: Iterable[int]) -> dict[int, list[int]]:
-    """Find for each test image the images with the most similar scores among those that the model has learnt from.
+    """For each test image, find the known images with the most similar scores.
 
-    These images are returned as their rows in the table of images.
+    The known images are the images from which the model has learnt. They are returned as rows of the table of images.
     """
     (scores,) = kept.answers.scores.values()
     return {i: [int(kept.known_images[j]) for j in nearest(kept.known_scores, scores[i], ALIKE)] for i in images}

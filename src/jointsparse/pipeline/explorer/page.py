@@ -17,8 +17,8 @@ from jointsparse.pipeline.explorer.study import Study
 from jointsparse.pipeline.explorer.words import SUSPECTS, packed_scores, reasons_of, suspects_of, wall_of, words_of
 from jointsparse.pipeline.figures.style import label
 
-SAMPLES = 24  # images on the page of a dataset whose studies learn no words
-CARD_PICTURES = 3  # pictures on the card of a dataset in the list of pages
+SAMPLES = 24  # number of images on the page of a dataset whose studies learn no words
+CARD_PICTURES = 3  # number of pictures on the card of a dataset in the list of pages
 IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
 
 
@@ -28,11 +28,11 @@ class Page(NamedTuple):
     Attributes
     ----------
     html : str
-        The page.
+        The content of the page.
     images : list of int
         Rows of the images whose thumbnails the page shows.
     maps : dict of sets
-        For each of these images, the indices of the words and features whose maps the page shows.
+        For each image with maps, by its row, the indices of the words and features whose maps the page shows.
     suspects : DataFrame
         The table of labels that may be wrong, see `words.suspects_of`.
     findings : dict
@@ -68,11 +68,11 @@ def page(
     dataset : str
         Name of the dataset.
     studies : list of Study
-        Its studies. Without a saved model, the page begins with the first study that learns words.
+        The studies of the dataset. Without a saved model, the page begins with the first study that learns words.
     images, captions, left_out : DataFrame or None
-        The tables of the dataset, see `datasets`; None if its studies draw their own samples.
+        The dataset's tables with these names, see `datasets`; None if its studies draw their own samples.
     claims : Markup
-        The claims with their verdicts, see `papers.page.section`.
+        The section of the page with the claims and their verdicts, see `papers.page.section`.
     verdicts : dict
         How often each verdict occurs, see `papers.page.counts`.
     note : str
@@ -80,11 +80,11 @@ def page(
     labels : str
         The plural noun for what is learnt, as given by the dataset's loader.
     thumbnail : function, optional
-        Takes the row of an image, and returns the file of its thumbnail or of its map for a word. None if the samples
-        have no pictures.
+        A function that takes the row of an image and returns the file of its thumbnail. None if the samples have no
+        pictures.
     original : function, optional
-        Takes the row of an image, and returns the address of the image's own file, relative to the page. None if there
-        are no such files.
+        A function that takes the row of an image and returns the URL of its original file, relative to the page. None
+        if there are no such files.
     kept : Kept, optional
         The model that the run has saved.
     """
@@ -176,9 +176,9 @@ def page(
 
 
 def _drawn(answers: Answers) -> dict[str, Any]:
-    """Return the data that the page's script draws for a study or the saved model: only numbers and text, for JSON.
+    """Return the data that the page's script draws for a study or the saved model. All values can be written as JSON.
 
-    An image is its row among the test images; `rows` has the row of each image in the table of images.
+    Images are identified by their rows among the test images; `rows` maps these rows to rows of the table of images.
     """
     words = words_of(answers)
     sharing = {method: sharing_of(path, method.rpartition("-")[2]) for method, path in answers.paths.items()}
@@ -206,7 +206,7 @@ def _drawn(answers: Answers) -> dict[str, Any]:
 
 
 def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
-    """Return for each image, by its row in the table of images, the indices of the words and features with a map."""
+    """Return the indices of the words and features whose maps are shown, by the image's row in the table of images."""
     maps: dict[int, set[int]] = {}
     if not model["with_maps"]:
         return maps
@@ -227,16 +227,16 @@ def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
 
 
 def _best_method(answers: Answers, n_test: int) -> pd.DataFrame:
-    """Return the rows of `Answers.learnt` for the best method, with the number of highest-ranked images that are right.
+    """Return the rows of `Answers.learnt` for the best method, with an additional column `right`.
 
-    This number is a mean over runs, as in the tables.
+    It gives the number of highest-ranked images that have the word, as a mean over runs.
     """
     learnt = answers.learnt[answers.learnt["method"] == answers.best]
     return learnt.assign(right=min(FIRST, n_test) * learnt["first"])
 
 
 def _mean_precision(learnt: pd.DataFrame) -> dict[Any, np.ndarray]:
-    """Average `first` and `precision` over words in the same way as the AUC, for each method. learnt: see `Answers`."""
+    """For each method, average `first` and `precision` over words, with the AUC's weights. learnt: see `Answers`."""
     chose = learnt["validation_word"].to_numpy(bool)
     weights = learnt["positives"] * (~chose | chose.all())
     return {
@@ -251,10 +251,10 @@ def _first_screen(
     images: pd.DataFrame | None,
     image_rows: Mapping[int, Mapping[str, Any]],
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Return the values that the template shows at the top of the page, and the table of suspects.
+    """Return the values that the template shows at the top of the page, and the table of labels that may be wrong.
 
-    The values are about the first study. `why` is the photograph that opens the page, with the file of its map, or None
-    if there are no maps.
+    The values describe the saved model or, without one, the first study. `why` is the photograph that opens the page,
+    with the file of its map, or None if there are no maps.
     """
     if not shown or images is None:
         nothing: dict[str, Any] = {"wall": [], "not_recognised": [], "model": None, "why": None}
@@ -274,7 +274,7 @@ def _first_screen(
 def _why(
     tile: Mapping[str, Any], study: Mapping[str, Any], image_rows: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the highest-ranked photograph that has a tile's word, with its rank and map; None if it has no map."""
+    """Return the highest-ranked photograph that has the word of a tile, with its rank and map; None without a map."""
     (word,) = (word for word in study["words"] if word["word"] == tile["word"])
     (position, rank), place = word["methods"][study["best"]]["highest"][0], study["names"].index(tile["word"])
     image = image_rows[study["rows"][position]]
@@ -286,9 +286,9 @@ def _why(
 def _card_pictures(
     image_rows: Mapping[int, Mapping[str, Any]], wall: Sequence[Mapping[str, Any]] | None
 ) -> list[tuple[str, str]]:
-    """Return captions and files of the pictures on the card of the dataset.
+    """Return the captions and files of the pictures on the card of the dataset.
 
-    The pictures are the best ones of the first words on the wall or, if there is no wall, the first samples.
+    If there is a wall, these are the highest-ranked correct pictures of its first words; otherwise, the first samples.
     """
     if wall is None:
         return [(", ".join(image["captions"]), image["file"]) for image in list(image_rows.values())[:CARD_PICTURES]]
@@ -307,7 +307,7 @@ def _images(
     thumbnail: Callable[..., str | None] | None,
     original: Callable[[int], str] | None,
 ) -> dict[int, dict[str, Any]]:
-    """Return the name, captions, thumbnail and own file of each image that is shown. Parameters: see `page`."""
+    """Return the name, captions, thumbnail and original file of each image that is shown. Parameters: see `page`."""
     if images is None or captions is None:
         return {}
     row_of_name = {str(images["image"].iloc[row]): row for row in sorted(rows)}

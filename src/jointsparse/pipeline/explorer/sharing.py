@@ -1,4 +1,4 @@
-"""The features that words share: the largest weights at each radius, and the AUC that fewer features cost."""
+"""The features that words share: the largest weights at each radius, and the AUC against the number of features."""
 
 from typing import Any
 
@@ -13,16 +13,16 @@ APART = ("l1",)  # norms under which a word may leave out a feature that other w
 
 
 def sharing_of(path: Path, norm: str) -> dict[str, Any]:
-    """Return the map of a method's weights, with rows and columns ordered so that blocks become visible.
+    """Return the data of the map of a method's weights. Rows and columns are ordered so that blocks become visible.
 
     Returns
     -------
     dict
-        Only numbers and text, for JSON:
+        All values can be written as JSON:
 
-        - features: for each feature its name, the test images with its largest and smallest values, and its index among
-          the maps of an image, where features come after the words.
-        - path: for each radius the number of features in use, the mean AUC in this run, and the weights, see
+        - features: for each feature, its name, the test images in which it has its largest and smallest values, and the
+          index of its map. The maps of the words come before those of the features.
+        - path: for each radius, the number of features in use, the mean AUC in this run, and the weights, see
           `packed_weights`.
         - apart: whether words may use different features.
     """
@@ -53,10 +53,10 @@ def sharing_of(path: Path, norm: str) -> dict[str, Any]:
 
 
 def order_of(rows: np.ndarray) -> np.ndarray:
-    """Return an order of the rows in which rows with similar directions are neighbours."""
+    """Return a permutation of the rows that places rows with similar directions next to each other."""
     if len(rows) < 3:
         return np.arange(len(rows))
-    from scipy.cluster import hierarchy  # takes a fifth of a second to import
+    from scipy.cluster import hierarchy  # imported here because it takes a fifth of a second
 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     joined = hierarchy.ward(rows / np.where(lengths > 0, lengths, 1))
@@ -64,14 +64,14 @@ def order_of(rows: np.ndarray) -> np.ndarray:
 
 
 def study_curve(sparsity: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the mean test AUC of each method of a study against the fraction of the features in use.
+    """Return the curve of each method of a study: the mean test AUC against the fraction of the features in use.
 
     Parameters
     ----------
     sparsity : DataFrame
         The fits at all radii, see `scores.evaluation.Evaluation`. Only the largest training sets are shown.
     means : DataFrame
-        See `scores.runs.means`. It gives the chosen point of each method, as shown in the table of methods.
+        The table of `scores.runs.means`, which gives the chosen point of each method.
 
     Returns
     -------
@@ -99,7 +99,10 @@ def study_curve(sparsity: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, A
 
 
 def norms_curve(norms: pd.DataFrame) -> list[dict[str, Any]]:
-    """Do the same as `study_curve` for the final fits, which have one radius each. norms: see `models.final.norms`."""
+    """Return the curves of final fits, see `study_curve`. Their paths are empty, because each norm has a single fit.
+
+    norms: see `models.final.norms`.
+    """
     return [
         {
             "method": row["norm"],

@@ -1,4 +1,4 @@
-"""A study on the page, which shows the fits of its median run with the largest training sets."""
+"""The data of a study that the page shows: the fits of its median run with the largest training sets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ from jointsparse.pipeline.scores.learnt import by_size
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 
-MOST_FEATURES = 48  # rows of the map of weights
-RESPONDERS = 6  # test images that are shown for the largest values of a feature, and for the smallest
+MOST_FEATURES = 48  # most rows of the map of weights
+RESPONDERS = 6  # number of test images that are shown for a feature's largest values, and again for its smallest
 
 
 class Study(NamedTuple):
@@ -29,11 +29,11 @@ class Study(NamedTuple):
     name : str
         Name of the study.
     tables : mapping
-        Its tables by name. The page reads means, differences, sparsity and warnings.
+        The tables of the study, by name. The page reads `means`, `differences`, `sparsity` and `warnings`.
     figures : mapping
-        Captions of its figures. The keys are their files, relative to the page.
+        Captions of the study's figures. The keys are the files of the figures, relative to the page.
     answers : Answers or None
-        The answers of its fits for the test images; None for a study that learns no words.
+        The answers of the study's fits for the test images; None for a study that learns no words.
     """
 
     name: str
@@ -137,9 +137,9 @@ def median_run(chosen: pd.DataFrame) -> int:
 
 
 def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]) -> pd.DataFrame:
-    """Average the results of `metrics.by_rank` for each word over the runs in which the word did not choose the radius.
+    """Return the mean results of `metrics.by_rank` for each word.
 
-    If the word chose the radius in all runs, the average is over all runs.
+    The mean is over the runs in which the word did not help to choose the radius, or over all runs if it always did.
     """
     fits = (scores.n == n) & (scores.method == method)
     chose, once = scores.validation_words[fits], np.ones((1, len(scores.labels)), np.int32)
@@ -150,7 +150,7 @@ def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]
 
 
 def _path(fits: Sweep, rows: pd.DataFrame, chosen: pd.DataFrame, X: Any, names: Sequence[str]) -> Path:
-    """Return the fits for the power of the singular values that validation has chosen."""
+    """Return the path of fits at the chosen power of the singular values."""
     pairs = sweep.best_pairs(fits)
     require(
         len(rows) == len(pairs) and np.allclose(rows["radius"], fits.radius[pairs]),
@@ -171,7 +171,7 @@ def _path(fits: Sweep, rows: pd.DataFrame, chosen: pd.DataFrame, X: Any, names: 
 
 
 def _features(W: np.ndarray, X: Any, names: Sequence[str]) -> list[Feature]:
-    """Return the features in use that have the largest weights. W: (n_features, n_words)."""
+    """Return the features with the largest non-zero weights, largest first. W: (n_features, n_words)."""
     largest = np.abs(W).max(axis=1)
     places = np.argsort(-largest, kind="stable")[:MOST_FEATURES]
     places = places[largest[places] > 0]

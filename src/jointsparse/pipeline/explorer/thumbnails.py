@@ -1,4 +1,4 @@
-"""Thumbnails of pictures and of their maps, as WebP files."""
+"""Thumbnails of pictures, and the maps that are laid over them, as WebP files."""
 
 import io
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from PIL import Image
 LONGEST_SIDE = 240  # pixels; the page enlarges thumbnails
 QUALITY = 60  # Choice: a thumbnail then takes 5 to 8 kB, and a map 1 kB
 COARSER = 4  # side of a pixel of a map, in pixels of the picture
-# Choice: the full colour corresponds to a picture with this score, in standard deviations of the word's scores, if all
-# its pixels had that colour. In photographs, one pixel in a hundred has it. This gives all pictures of a word the same
-# scale, whatever their size.
+# Choice: a picture whose pixels all had the full colour would have this score, in standard deviations of the word's
+# scores. In photographs, one pixel in a hundred has the full colour. The scale is the same for all pictures of a word,
+# whatever their size.
 FULL = 16.0
 FOR, AGAINST = (178, 24, 43), (33, 102, 172)  # red and blue
-OPAQUE = 210  # opacity of the full colour, of 255
+OPAQUE = 210  # opacity of the full colour, on a scale from 0 to 255
 
 
 def file_of(row: int, word: int | None = None) -> str:
-    """Return the path, relative to the page, of an image's thumbnail or of its map for a word.
+    """Return the path, relative to the page, of an image's thumbnail or, if `word` is given, of its map.
 
     The file name consists of the image's row and the word's index, because image names may contain any characters.
     """
@@ -27,7 +27,7 @@ def file_of(row: int, word: int | None = None) -> str:
 
 
 def of_features(row: np.ndarray) -> np.ndarray | None:
-    """Draw features from 0 to 1 as enlarged pixels, uint8 (side, side, 3); return None if they do not fill a square."""
+    """Draw features between 0 and 1 as enlarged pixels, uint8 (side, side, 3); None if they do not fill a square."""
     side = isqrt(len(row))
     if side * side != len(row) or not side:
         return None
@@ -38,10 +38,10 @@ def of_features(row: np.ndarray) -> np.ndarray | None:
 
 
 def overlay(heat: np.ndarray, full: float) -> np.ndarray:
-    """Draw the map that is laid over a thumbnail, uint8 (height, width, 4): red speaks for a word, blue against it.
+    """Draw the map laid over a thumbnail, uint8 (height, width, 4): red supports a word, blue speaks against it.
 
-    heat: (height, width), see `features.explain`. full: the value that gets the full colour. The map is about as coarse
-    as the patches of the picture.
+    heat: (height, width), see `features.explain`. full: the value of `heat` that is drawn in the full colour. The map
+    is about as coarse as the patches of the picture.
     """
     height, width = (max(1, side // COARSER) for side in heat.shape)
     small = Image.fromarray(heat.astype(np.float32) / np.float32(full)).resize((width, height), Image.Resampling.BOX)
@@ -53,7 +53,8 @@ def overlay(heat: np.ndarray, full: float) -> np.ndarray:
 def overlays(heats: Sequence[np.ndarray], spread: np.ndarray) -> list[bytes]:
     """Draw the maps of a picture, and return the contents of their files.
 
-    heats: see `overlay`. spread: for each map, the standard deviation over pictures of the scores that it explains.
+    heats: the `heat` of each map, see `overlay`. spread: for each map, the standard deviation, over all pictures, of
+    the scores that the map explains.
     """
     pairs = zip(heats, spread, strict=True)
     return [encoded(overlay(heat, FULL * deviation / heat.size)) for heat, deviation in pairs]

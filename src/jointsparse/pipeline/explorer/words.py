@@ -1,4 +1,4 @@
-"""How well each word is recognised, and which test images are ranked highest, missed or mistaken for it."""
+"""How well each word is recognised, which test images are ranked highest for it, and which are ranked wrongly."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +12,7 @@ from jointsparse.metrics import FIRST
 from jointsparse.pipeline.explorer.answers import Answers
 from jointsparse.pipeline.explorer.findings import CHANCE
 
-HIGHEST = 8  # images with the word that are shown, from the highest rank down
+HIGHEST = 8  # number of images with the word that are shown, beginning with the highest rank
 WORST = 6  # number of misses, and of errors, that are shown
 ROC_POINTS = 32
 NUMBERS = ("auc", "low", "high", "p_holm", "n_features", "first", "precision")  # the results for a word and a method
@@ -22,8 +22,8 @@ SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table o
 LISTED = 20  # most labels of each kind that this table lists for a word
 LEVELS = 20  # steps of a packed score per standard deviation
 LEVELS_OF_WEIGHTS = 127  # the packed value of the largest weight
-TOP = 20  # number of highest-ranked images, among which other words may be far more frequent than elsewhere
-MOST_BESIDE = 3  # most other words that are named
+TOP = 20  # number of highest-ranked images in which the other words are counted
+MOST_BESIDE = 3  # most other words that are named for a word
 
 
 def words_of(answers: Answers) -> list[dict[str, Any]]:
@@ -32,9 +32,9 @@ def words_of(answers: Answers) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Only numbers and text, for JSON. An image is given by its row among the test images. `right` says how many of
-        the highest-ranked images have the word, in the run that is shown; `first` is the fraction that has the word, as
-        a mean over runs.
+        The data of each word, which can be written as JSON. Images are identified by their rows among the test images.
+        `right` is the number of highest-ranked images that have the word, in the run that is shown; `first` is the
+        fraction of highest-ranked images that have the word, as a mean over runs.
     """
     by_size: dict[Any, list[list[Any]]] = {}
     for row in answers.by_size.to_dict("records"):
@@ -59,7 +59,7 @@ def words_of(answers: Answers) -> list[dict[str, Any]]:
             {
                 "word": str(word),
                 "positives": int(rows["positives"].iloc[0]),
-                # chose: the word helped to choose the radius in the run that is shown; always: in every run.
+                # chose: the word helped to choose the radius in the run that is shown; always: it helped in every run.
                 "chose": bool(answers.validation_words[k]),
                 "always": bool(rows["validation_word"].iloc[0]),
                 "best": best[0] if best else None,
@@ -89,12 +89,12 @@ def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]
     Returns
     -------
     dict
-        For JSON. Each image comes with its rank, counted from 1. The first images are as many as have the word, or
-        `FIRST`.
+        All values can be written as JSON. Each image comes with its rank, counted from 1. In this list, m is the number
+        of images that have the word.
 
-        - highest: the images with the word, from the highest rank down.
-        - errors: the images without the word that are ranked among the first.
-        - misses: the images with the word that are not ranked among the first, from the lowest rank up.
+        - highest: the images with the word, beginning with the highest rank.
+        - errors: the images without the word that are ranked among the first max(m, `FIRST`).
+        - misses: the images with the word that are not ranked among the first m, beginning with the lowest rank.
         - beside: other words that are far more frequent among the highest-ranked images than among all images, each
           with the number of highest-ranked images that have it.
     """
@@ -190,7 +190,7 @@ def packed(numbers: np.ndarray) -> str:
 
 
 def packed_weights(weights: np.ndarray) -> str:
-    """Pack weights as signed bytes relative to the largest weight. Non-zero weights do not become zero."""
+    """Pack weights as signed bytes, in fractions of the largest absolute weight. Non-zero weights never become zero."""
     largest = np.abs(weights).max(initial=0.0)
     levels = np.rint(LEVELS_OF_WEIGHTS * weights / (largest or 1.0))
     return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
@@ -219,7 +219,7 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
     X : matrix, (n_samples, n_features)
         Features of all documents.
     rows : ints
-        The rows of the documents that are shown.
+        The rows of X for the documents that are shown.
     W : array, (n_features, n_words)
         The weights.
     names : list of str
@@ -231,9 +231,9 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
         For JSON:
 
         - brief: True if X is sparse, so that a few names of features describe a document.
-        - features: names of the features that any document shows.
-        - values: for each document, pairs of an index into `features` and the feature's value, ordered by the value
-          times the length of the feature's row in W.
+        - features: names of all features that occur in `values`.
+        - values: for each document, pairs of an index into `features` and the feature's value, in decreasing
+          order of the absolute value times the length of the feature's row in W.
         - weights: the rows of W for these features, see `packed_weights`.
     """
     size = np.linalg.norm(W, axis=1)
