@@ -31,7 +31,7 @@ class Found:
         self._values = {} if fresh else json.loads(environment.get(VARIABLE, "{}"))
 
     def value(self, name: str, find: Callable[[], T]) -> T:
-        """Return the value with this name. If no process has computed it yet, compute it by `find`."""
+        """Return the value with this name. If no process has computed it yet, compute it by calling `find`."""
         if name not in self._values:
             self._values[name] = find()
             self._environment[VARIABLE] = json.dumps(self._values)

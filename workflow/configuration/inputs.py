@@ -24,7 +24,10 @@ class Inputs:
         return f"results/{w.dataset}/{w.study}/images.parquet" if sets_aside else f"results/{w.dataset}/images.parquet"
 
     def given_features(self, w: DatasetWildcards) -> Features:
-        """Return the features from which a study starts: histograms of visual words, embeddings, or given ones."""
+        """Return the files of the features from which a study starts.
+
+        They contain the features of the samples or, for pictures, histograms of visual words or embeddings.
+        """
         if self.run.offers[w.dataset] == "samples":
             return f"results/{w.dataset}/features.npz"
         return self.shards(w.dataset, "histograms" if self.run.counts_words(w.dataset) else "embeddings", "npz")
@@ -87,7 +90,7 @@ class Inputs:
         return files | ({"basis": f"{study.folder}/basis/basis.npz"} if self.run.study(study).get("basis") else {})
 
     def model(self, w: DatasetWildcards) -> dict[str, Features]:
-        """Return the files from which a dataset's saved model is made. They include all final fits, as candidates."""
+        """Return the files from which a dataset's model is made. They include all final fits, one of which is saved."""
         fits = [f"results/{w.dataset}/final/{norm}" for norm in final_norms(self.run.dataset(w))]
         endings = {"models": "skops", "scores": "npz", "tables": "csv"}
         files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in endings.items()}

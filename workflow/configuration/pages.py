@@ -49,7 +49,7 @@ class Pages:
         return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.run.has_claims(datasets) else []
 
     def studies(self, w: DatasetWildcards) -> list[dict[str, Any]]:
-        """Return, for each study on a dataset's page, the arguments of `inputs.read_study` except for `names`."""
+        """Return, for each study on a dataset's page, all arguments but `names` of `explorer.inputs.read_study`."""
         return [self._study(study) for study in self.run.studies_of([w.dataset])]
 
     def _study(self, study: Study) -> dict[str, Any]:

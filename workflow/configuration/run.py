@@ -142,7 +142,7 @@ class Run:
         return self.features(w)["extractor"]
 
     def named(self, w: DatasetWildcards) -> str:
-        """Return a dataset's name in config.yaml: for a reduced dataset of a quick run, the name of the full dataset."""
+        """Return the name of a dataset in config.yaml. For a reduced dataset, it is the name of the full dataset."""
         return w.dataset.removesuffix("-quick") if self.quick else w.dataset
 
     def drawn(self, w: DatasetWildcards) -> list[int | None]:
@@ -239,7 +239,7 @@ class Run:
         return sizes_of(self.study(w))
 
     def at_size(self, w: StudyWildcards) -> int:
-        """Return the training set size that figures for a single size show.
+        """Return the training set size for figures that show a single size.
 
         If there are no training sets of this size, the figures show the next smaller size.
         """

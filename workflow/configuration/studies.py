@@ -150,7 +150,7 @@ def with_own_options(features: dict[str, Any], takes: Sequence[str]) -> dict[str
 
 
 def settings_of(config: dict[str, Any], full: Mapping[str, dict[str, Any]], datasets: list[str]) -> dict[str, Any]:
-    """Return the part of the configuration that is used by a run on these datasets. full: their full entries."""
+    """Return the part of the configuration that is used by a run on these datasets. full: the full entries of all datasets."""
     entries = {name: config["datasets"][name] for name in datasets}
     used = {study for name in datasets for kind in ("studies", "settings") for study in full[name][kind]}
     studies = {name: full_block(config, name) for name in config["studies"] if name in used}
@@ -184,7 +184,10 @@ def drawing(figure: str) -> Drawing:
 
 
 def final_norms(entry: dict[str, Any]) -> list[str]:
-    """Return the norms of a dataset's final fits. The fit of the first norm is saved, unless `norm` is `auto`."""
+    """Return the norms of a dataset's final fits.
+
+    The fit of the first norm is saved. If `norm` is `auto`, cross-validation chooses the fit that is saved.
+    """
     norms = entry.get("final", {"norm": []})["norm"]
     if norms == AUTO:
         return names_of("norms")
@@ -192,7 +195,7 @@ def final_norms(entry: dict[str, Any]) -> list[str]:
 
 
 def n_shards(name: str, entry: dict[str, Any]) -> int:
-    """Return the number of shards of a dataset of pictures; for `auto` a power of two, so that it rarely changes."""
+    """Return the number of shards of a dataset of pictures; for `auto`, it is a power of two and rarely changes."""
     if entry["shards"] != AUTO:
         return int(entry["shards"])
     options, folders = entry["options"], raw_files(name, entry)[:1]
@@ -206,7 +209,7 @@ def _files(option: Any) -> list[str]:
 
 
 def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
-    """Return the files from which a dataset is read, and the folder of its pictures; nothing without the option `root`.
+    """Return the files from which a dataset is read, and the folder of its pictures; none without the option `root`.
 
     Optional files are listed even if they do not exist, so that a new file is noticed.
     """

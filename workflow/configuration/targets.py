@@ -15,7 +15,7 @@ TABLES_OF_SETTINGS = [f"tables/{name}.csv" for name in ("words", "odd_features",
 
 
 class Targets:
-    """The targets of a run."""
+    """The files that Snakemake is asked for in a run."""
 
     def __init__(self, run: Run, inputs: Inputs) -> None:
         self.run, self.inputs = run, inputs
@@ -61,7 +61,7 @@ class Targets:
         return [file for file in tables if file.endswith(".csv") and "/timings/" not in file]
 
     def settings_of_studies(self) -> dict[str, dict[str, Any]]:
-        """Return the settings of each study by its folder, also of studies that only give final fits their settings."""
+        """Return a dictionary from the folders of studies to their settings. It includes studies that are not run."""
         settings = {}
         idle = [Study(name, study) for name in self.run.chosen for study in self.run.datasets[name]["settings"]]
         for study in [*self.run.studies_of(self.run.chosen), *idle]:
@@ -75,7 +75,7 @@ class Targets:
         return settings
 
     def norms(self, datasets: Sequence[str]) -> list[str]:
-        """Return the norms that the methods and experiments of these datasets use, each possibly in many jobs."""
+        """Return the norms that the methods and experiments of these datasets use; many jobs may need their kernels."""
         blocks = [self.run.study(study) for study in self.run.studies_of(datasets)]
         methods = {method for block in blocks for method in block.get("methods", {}) if method != "svm-l2"}
         named = {method.rpartition("-")[2] for method in methods}

@@ -1,4 +1,4 @@
-"""A loop over the sizes of the training sets, shared by the scripts that train."""
+"""A loop over the sizes of the training sets, shared by the scripts that train models."""
 
 from functools import partial
 

@@ -172,7 +172,7 @@ def methods_table(means: pd.DataFrame, differences: pd.DataFrame | None = None) 
 
 
 def _leads(differences: pd.DataFrame) -> dict[Any, str]:
-    """Format the first method's lead over each other method, with its interval, for the largest training sets."""
+    """Format the first method's lead over each of the others, with its interval, for the largest training sets."""
     wanted = "metric == 'auc' and words == 'test words' and average == 'by positives' and n == n.max()"
     said = {}
     for row in differences.query(wanted).to_dict("records"):
@@ -353,7 +353,9 @@ def hold(verdicts: Mapping[str, int]) -> str:
 
 
 def why_not(learnt: pd.DataFrame, things: str = "images", labels: str = "words") -> str:
-    """Say whether the unrecognised words are rarer than the others; return an empty string if there is only one group.
+    """Say whether the unrecognised words are rarer than the recognised words.
+
+    The result is an empty string if all words are recognised, or none.
 
     Parameters
     ----------

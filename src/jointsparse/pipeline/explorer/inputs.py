@@ -108,7 +108,7 @@ def read_study(
     figures : mapping
         Captions of the study's figures. The keys are their files, relative to the page.
     features : path or list of paths
-        Files of the features that the study learns from, see `tables.read_features`.
+        Files of the features from which the study learns, see `tables.read_features`.
     words : str or None
         Name of these features in the files: a visual vocabulary, or the prefix of a network. Not used if `features` is
         a single file.
@@ -156,7 +156,7 @@ def read_kept(
     model, labels, images : path
         Files of the model, of the labels and of the table of images.
     features : path or list of paths
-        Files of the features that the model learns from, see `tables.read_features`.
+        Files of the features from which the model learns, see `tables.read_features`.
     vocabulary : str or None
         See `words` of `read_study`.
     names : list of str
@@ -199,7 +199,7 @@ def read_fits(
     warned : mapping
         Files of the tables whose warnings no study has gathered. The keys are the names of the tables.
     words : mapping
-        The options that decide which words could be learnt, see `tasks.n_learnable`.
+        The options that determine which words could be learnt, see `tasks.n_learnable`.
     """
     return Fits(
         read_table(norms),

@@ -274,7 +274,7 @@ def _first_screen(
 def _why(
     tile: Mapping[str, Any], study: Mapping[str, Any], image_rows: Mapping[int, Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the highest-ranked photograph that has the word of a tile, with its rank and map; None without a map."""
+    """Return the highest-ranked photograph with the word of a tile, its rank and its map; None if it has no map."""
     (word,) = (word for word in study["words"] if word["word"] == tile["word"])
     (position, rank), place = word["methods"][study["best"]]["highest"][0], study["names"].index(tile["word"])
     image = image_rows[study["rows"][position]]

@@ -137,7 +137,7 @@ def median_run(chosen: pd.DataFrame) -> int:
 
 
 def _precision_by_word(scores: ScoredFits, n: int, method: str, words: list[str]) -> pd.DataFrame:
-    """Return the mean results of `metrics.by_rank` for each word.
+    """Return the means of the results of `metrics.by_rank` for each word.
 
     The mean is over the runs in which the word did not help to choose the radius, or over all runs if it always did.
     """

@@ -168,7 +168,7 @@ def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]
     scores, labels : arrays, (n_test_images, n_words)
         The scores of all words, and the labels, see `tasks.choose_words`.
     words : mapping
-        Names of the words that are recognised better than chance, by column.
+        Names of the words that are recognised better than chance. The keys are their columns in `scores`.
 
     >>> labels = np.array([[False], [True], [True], [False], [True]])
     >>> suspects_of(np.array([[5.0], [4], [3], [2], [1]]), labels, {0: "cat"}).to_numpy().tolist()
