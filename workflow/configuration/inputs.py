@@ -62,7 +62,7 @@ class Inputs:
         ]
 
     def samples(self, w: DatasetWildcards) -> dict[str, str]:
-        """Return the files of a dataset from which an experiment learns; nothing if it draws its own samples."""
+        """Return the files of a dataset from which an experiment learns; nothing if the experiment draws samples."""
         if self.run.offers[w.dataset] != "samples":
             return {}
         names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}

@@ -43,7 +43,7 @@ class Pages:
         return [file for study in self.judged(w) for file in study["tables"]]
 
     def claims(self, w: DatasetWildcards) -> list[str]:
-        """Return the tables of the run's verdicts, or of a dataset's own verdicts if it is not part of the run."""
+        """Return the tables of the run's verdicts or, for a dataset outside the run, of the dataset's own verdicts."""
         datasets = self.run.chosen if w.dataset in self.run.chosen else [w.dataset]
         folder = f"results/claims/{joined(datasets)}"
         return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.run.has_claims(datasets) else []

@@ -20,9 +20,9 @@ def in_report(file: str, category: str, shows: str, caption: str = "", **labels:
     shows : str
         What the output is. The report shows this text in the output's row, next to its dataset and study.
     caption : str
-        A file in `workflow/report` without its suffix; by default the name of the output.
+        Name, without suffix, of the file in `workflow/report` with the caption; by default, the name of the output.
     **labels : str
-        Further columns of the row.
+        Further columns of the output's row, by name.
     """
     row = {label: wildcard for wildcard, label in LABELS.items() if wildcard in file} | labels | {"shows": shows}
     return report(file, caption=f"../report/{caption or Path(file).stem}.rst", category=category, labels=row)

@@ -150,7 +150,7 @@ def with_own_options(features: dict[str, Any], takes: Sequence[str]) -> dict[str
 
 
 def settings_of(config: dict[str, Any], full: Mapping[str, dict[str, Any]], datasets: list[str]) -> dict[str, Any]:
-    """Return the part of the configuration that is used by a run on these datasets. full: the full entries of all datasets."""
+    """Return the part of the configuration that is used by a run on these datasets. full: see `datasets_of`."""
     entries = {name: config["datasets"][name] for name in datasets}
     used = {study for name in datasets for kind in ("studies", "settings") for study in full[name][kind]}
     studies = {name: full_block(config, name) for name in config["studies"] if name in used}
@@ -164,7 +164,7 @@ def names_of(room_name: str) -> list[str]:
 
 
 def tables_of(block: dict[str, Any]) -> dict[str, str]:
-    """Return the folder of each table of a study: `timings` for measured times, and `tables` for all other tables."""
+    """Map the tables of a study to their folders: `timings` for measured times, and `tables` for all other tables."""
     if block["kind"] != WORDS:
         own = pick("experiments", block["kind"])
         return own.TABLES | ({} if own.TABLES[block["kind"]] == "timings" else {"warnings": "tables"})

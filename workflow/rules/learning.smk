@@ -31,7 +31,7 @@ rule compile_kernels:
 
 
 rule train_sweep:
-    """For one loss and norm, fit every pair of initial step size and radius to the training sets of every size."""
+    """For one loss and norm, train with every pair of initial step size and radius, for every training set size."""
     input:
         features=inputs.features,
         basis=inputs.basis,
@@ -81,7 +81,7 @@ rule train_svm:
 
 
 rule train_path:
-    """Fit a path of radii, which the data determine, to the training sets of every size, with warm starts."""
+    """For every training set size, train along a path of radii that the data determine, with warm starts."""
     input:
         images=inputs.images,
         features=inputs.features,

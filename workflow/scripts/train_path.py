@@ -1,4 +1,4 @@
-"""For one loss and norm, fit a path of radii to the training sets of every size; validation scores end each path."""
+"""For one loss and norm, train along a path of radii, for every training set size. Validation scores end a path."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""For one loss and norm, fit every pair of initial step size and radius to the training sets of every size."""
+"""For one loss and norm, train with every pair of initial step size and radius, for every training set size."""
 
 from functools import partial
 

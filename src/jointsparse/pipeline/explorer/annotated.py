@@ -23,7 +23,7 @@ def write(
     Parameters
     ----------
     folder : path
-        Folder that the page is written to.
+        Folder to which the page is written.
     model : Pipeline
         The model that has annotated the pictures.
     annotations : Annotations
@@ -35,8 +35,8 @@ def write(
     Returns
     -------
     not_shown : dict
-        For each similar picture that is not shown, by name, the reason: it lies outside of `known`, or it cannot be
-        opened. The names come from the model and cannot be trusted.
+        The reason why a similar picture is not shown, by the name of the picture: it lies outside of `known`, or it
+        cannot be opened. The names come from the model and cannot be trusted.
     """
     explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
     with_maps = has_maps(model)

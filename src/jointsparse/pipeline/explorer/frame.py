@@ -1,4 +1,4 @@
-"""HTML pages that can be opened from disk, and the page that lists all others.
+"""HTML pages that can be opened from disk, and the page that lists all other pages.
 
 All strings are escaped when they are inserted into a page. The security policy of a page allows only the page's own
 script, which it identifies by its hash, so that nothing in a caption or file name can be run or loaded. Unicode

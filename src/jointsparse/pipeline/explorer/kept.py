@@ -1,4 +1,4 @@
-"""The saved model on the page: its scores on the test images, and the images that it ranks right and wrong."""
+"""The saved model on the page: its scores on the test images, and the images that it ranks correctly and wrongly."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -212,7 +212,7 @@ def model_answers(
 def alike(kept: Kept, images: Iterable[int]) -> dict[int, list[int]]:
     """For each test image, find the known images with the most similar scores.
 
-    The known images are the images from which the model has learnt. They are returned as rows of the table of images.
+    Known images are the images from which the model has learnt. They are given by their rows in the table of images.
     """
     (scores,) = kept.answers.scores.values()
     return {i: [int(kept.known_images[j]) for j in nearest(kept.known_scores, scores[i], ALIKE)] for i in images}

@@ -229,7 +229,7 @@ def _maps(model: Mapping[str, Any]) -> dict[int, set[int]]:
 def _best_method(answers: Answers, n_test: int) -> pd.DataFrame:
     """Return the rows of `Answers.learnt` for the best method, with an additional column `right`.
 
-    It gives the number of highest-ranked images that have the word, as a mean over runs.
+    The new column is the number of highest-ranked images that have the word, as a mean over runs.
     """
     learnt = answers.learnt[answers.learnt["method"] == answers.best]
     return learnt.assign(right=min(FIRST, n_test) * learnt["first"])

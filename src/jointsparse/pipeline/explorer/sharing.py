@@ -76,11 +76,11 @@ def study_curve(sparsity: pd.DataFrame, means: pd.DataFrame) -> list[dict[str, A
     Returns
     -------
     list of dict
-        For JSON, an entry for each method:
+        An entry for each method, which can be written as JSON:
 
         - method, label: name and label of the method.
         - chosen: the chosen point, (fraction of features, AUC).
-        - path: a list of such points, one for each radius that all runs have.
+        - path: a list of such points, one for each radius that occurs in all runs.
     """
     chosen = means[means["n"] == means["n"].max()].set_index("method")
     largest = sparsity[sparsity["n"] == sparsity["n"].max()]

@@ -228,7 +228,7 @@ def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str])
     Returns
     -------
     dict
-        For JSON:
+        All values can be written as JSON:
 
         - brief: True if X is sparse, so that a few names of features describe a document.
         - features: names of all features that occur in `values`.
