@@ -96,7 +96,7 @@ def real_array(W: ArrayLike, name: str) -> Floats:
 
 def require_unmasked(array: Any, name: str) -> None:
     """Raise ValueError for a masked array with masked entries, because NumPy would read the values under the mask."""
-    hides = isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)  # pandas' arrays have a `_mask`, too
+    hides = isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array)  # pandas arrays have a `_mask` as well
     require(not hides, f"{name} must hold a number everywhere, got a masked array: fill it")
 
 
@@ -168,7 +168,7 @@ def require_count(value: Any, name: str, most: int | None = None, *, least: int 
 
 
 def require_grid(patch_sizes: Any, step: Any = 1) -> None:
-    """Raise ValueError unless all patches have sides of at least 4 pixels and the grid has a step of at least 1 pixel."""
+    """Raise ValueError unless patch sizes are at least 4 pixels and the step of the grid is at least 1 pixel."""
     require(len(patch_sizes), "patch_sizes must hold at least one size, got none")
     for size in patch_sizes:
         require_count(size, "each of patch_sizes", least=4)
@@ -382,7 +382,7 @@ class Versioned:
     _HOLDS: ClassVar[Mapping[str, Any]] = {}
 
     def _require_consistent(self, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless the attributes have consistent sizes. Add the sizes that follow from them to `sizes`."""
+        """Raise ValueError unless the attributes have consistent sizes. Add sizes that follow from them to `sizes`."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

@@ -190,7 +190,7 @@ def load(path: Any) -> Any:
 
 
 def _in_a_line(error: Exception) -> str:
-    """Return an error's message on one line, after the type of the error unless this is ValueError or from jointsparse."""
+    """Return an error's message on one line, after its type unless this is ValueError or defined in jointsparse."""
     ours = type(error) is ValueError or type(error).__module__.startswith("jointsparse")
     return " ".join(f"{'' if ours else f'{type(error).__name__}: '}{error}".split())[:400]
 

@@ -218,9 +218,9 @@ def holm(p: np.ndarray) -> np.ndarray:
 def over_runs(p_values: Any) -> float:
     """Combine the p-values of all runs, where the p-value of a run is its median over pairings.
 
-    Twice the median of several p-values is a valid p-value, however these depend on each other (Rueschendorf 1982). The median
-    is doubled once for the pairings and, if there are several runs, once more for the runs. A missing p-value counts
-    as 1.
+    Twice the median of several p-values is a valid p-value, however these depend on each other (Rueschendorf 1982).
+    The median is doubled once for the pairings and, if there are several runs, once more for the runs. A missing
+    p-value counts as 1.
 
     >>> over_runs([0.001, 0.002, 0.5])
     0.008

@@ -191,9 +191,9 @@ def _hats(n_pixels: int, n_places: int) -> np.ndarray:
     neighbours.
     """
     pixels = (np.arange(n_pixels) + 0.5) / n_pixels * n_places - 0.5  # in units of places
-    inside = np.clip(pixels, 0, n_places - 1)  # beyond the outer centres shares stay level
+    inside = np.clip(pixels, 0, n_places - 1)  # beyond the outermost centres the shares are constant
     hats = np.maximum(1 - np.abs(inside[:, np.newaxis] - np.arange(n_places)), 0)
-    if n_pixels < n_places:  # a pixel with several places has them all
+    if n_pixels < n_places:  # a pixel that covers several places gets all of their contributions
         hats = np.zeros((n_pixels, n_places))
         hats[np.arange(n_places) * n_pixels // n_places, np.arange(n_places)] = 1
     return hats / hats.sum(axis=0)

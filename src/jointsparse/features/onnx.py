@@ -136,7 +136,7 @@ class Network:
         values = values if reading.layout == "NHWC" else values.transpose(2, 0, 1)
         try:
             (result,) = self._session.run([reading.output], {reading.input: np.ascontiguousarray(values)[np.newaxis]})
-        except Exception as error:  # ONNX Runtime raises errors of many kinds
+        except Exception as error:  # ONNX Runtime raises many types of errors
             raise ValueError(f"{self.path} fails on a picture: {_sentence(error)}") from error
         features, grid = _by_place(np.asarray(result), reading)
         require(np.isfinite(features).all(), f"{self.path} must give finite features, got NaN or infinity")
@@ -238,7 +238,7 @@ def _session(path: Path) -> Any:
     require(0 < n_bytes <= MOST_BYTES, f"a model file must hold 1 to {MOST_BYTES:,} bytes, got {n_bytes:,} in {path}")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4  # errors are raised as well
+    options.log_severity_level = 4  # no logging of errors, because they are also raised
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:

@@ -653,7 +653,7 @@ def shrink_tile(w, theta, rest, b, counts):  # type: ignore[no-untyped-def]
 
 @njit
 def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
-    """Do the work of `shrink` for all columns, and return each column's number of non-zero entries. rest: see `newton`."""
+    """Do the work of `shrink` for all columns, and return their numbers of non-zero entries. rest: see `newton`."""
     n_tasks = W.shape[1]
     w, b, size = W.reshape(W.size), B.reshape(W.size), tile_size(W.shape[0], n_tasks)
     thetas, rests, counts = tiled(theta, size), tiled(rest, size), np.zeros(size, W.dtype)

@@ -19,7 +19,7 @@ import scipy  # scipy.sparse is loaded on first use
 
 from jointsparse.checks import FLOATING, require, require_sound, shortened
 
-MOST_LETTERS = 10_000  # longest text
+MOST_LETTERS = 10_000  # largest length of a string
 MOST_NESTED = 6  # deepest nesting of lists
 LARGEST, WHOLE = sys.float_info.max, 2**53
 

@@ -22,16 +22,16 @@ from jointsparse.checks import require, shortened
 # Limit for the size of a file, and for the arrays that it unpacks to. Python and its packages take 350 MB, reading
 # takes twice the size of the file, and computing with the model at most three times: together less than 1 GB.
 MOST_BYTES = 200_000_000
-MOST_ENTRIES, BYTES_OF_ENTRY = 10_000, 200  # limits for the entries, and for the bytes per entry in the directory
+MOST_ENTRIES, BYTES_OF_ENTRY = 10_000, 200  # limits: number of entries, and bytes per entry in the directory
 MOST_BYTES_OF_TREE, MOST_PARTS, DEEPEST = 2**25, 150_000, 30
 OLDEST_PROTOCOL = 2  # older protocols of skops read trees differently
 TREE = "schema.json"
-# End of the directory: signature, disks, numbers of entries, bytes and place of the directory, bytes of a comment.
+# End of the directory: signature, disks, numbers of entries, length and offset of the directory, length of a comment.
 END = struct.Struct("<4s4H2LH")
-# Precedes the end if there are more than 65,535 entries or 4 GiB: signature, disk, place of a directory, disks.
+# Record before the end if there are more than 65,535 entries or 4 GiB: signature, disk, offset of a record, disks.
 LOCATOR, LOCATOR_MARK = struct.Struct("<4sLQL"), b"PK\6\7"
 SEQUENCES = {"ListNode": "builtins.list", "SetNode": "builtins.set", "TupleNode": "builtins.tuple"}
-KEYS = re.compile(r"builtins\.(str|int|float|bool)|numpy\.(bool_?|str_|u?int\d+|float\d+)")  # types of keys
+KEYS = re.compile(r"builtins\.(str|int|float|bool)|numpy\.(bool_?|str_|u?int\d+|float\d+)")  # allowed types of keys
 # Allowed prefixes of types and functions that occur as values. skops also checks them against a list of its own.
 VALUES: Mapping[str, tuple[str, ...]] = {
     "DTypeNode": (),
@@ -165,7 +165,7 @@ def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
             # A sparse matrix must be a SparseMatrixNode, because an ObjectNode skips the checks of its constructor.
             return not kind.startswith("scipy.") and (content is None or content["__loader__"] == "DictNode")
         case "JsonNode":
-            # Only numbers and text, because lists and dictionaries in a text would evade the limits on parts and depth.
+            # No JSON lists or dictionaries, because they would evade the limits on the number of parts and on the depth.
             return isinstance(content, str) and content.lstrip()[:1] not in ("[", "{")
         case "DictNode":
             # The types of the keys must be harmless, because skops calls them.

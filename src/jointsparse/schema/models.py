@@ -51,7 +51,7 @@ ROOMS = tuple(
 )
 WITH_NAN = ("sklearn.impute.", "sklearn.preprocessing._encoders.")  # classes in which NaN stands for missing values
 SCALERS = ("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "StandardScaler")  # vectors have one number per feature
-# Steps of a kept model.
+# Steps of a model that a run has saved.
 STEPS = re.compile(r"(DenseSift VocabularyTree |Embedding )?(SVDBasis )?JointSparseClassifierCV")
 LARGEST_SCORE = 1e15  # Choice: squares of scores are finite in single precision
 MOST_CHECKED = 1000  # largest number of images in `check_`
