@@ -25,7 +25,7 @@ MOST_SPREAD = 2.0**500  # largest ratio of two weights: their squares must neith
 
 
 class Misfit(ValueError):
-    """Error for arrays that do not belong together, because one comes from another dataset, run or configuration."""
+    """Error for arrays that do not belong together, because their datasets, runs or configurations differ."""
 
 
 def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
@@ -209,7 +209,7 @@ class Groups(NamedTuple):
     starts: NDArray[np.int64]  # the index in `order` at which each group begins
 
     def reduce(self, ufunc: np.ufunc, values: NDArray[Any]) -> NDArray[Any]:
-        """Reduce one value per feature to one value per group, by `np.add` or `np.maximum`."""
+        """Reduce values per feature to values per group, by `np.add` or `np.maximum`."""
         return ufunc.reduceat(values[self.order], self.starts)
 
     def stacked(self, W: Floats) -> Floats | None:
@@ -240,7 +240,7 @@ def as_groups(groups: Any, n_features: int) -> Groups | None:
 
 
 def as_weights(weights: ArrayLike, rows: int | Groups) -> NDArray[np.float64]:
-    """Return `weights`, one positive number per feature or group, as float64."""
+    """Return `weights` as float64. Raise ValueError unless there is one positive number per feature or group."""
     array = real_array(weights, "weights").astype(np.float64)
     row, n = ("group", len(rows.starts)) if isinstance(rows, Groups) else ("feature", rows)
     require(array.shape == (n,), f"weights must be one per {row}, shape ({n},), got shape {array.shape}")

@@ -97,7 +97,7 @@ def resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the precision of the `FIRST` top-ranked samples, and the average precision: (2, n_resamples, n_tasks).
+    """Return the precision of the top `FIRST` samples, and the average precision, as (2, n_resamples, n_tasks).
 
     scores, labels, counts: as in `resampled`. Samples with equal scores share their rank, so their order does not
     matter.

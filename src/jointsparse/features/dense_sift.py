@@ -150,7 +150,7 @@ def _describe_scale(
 
 
 def _cell_weights(size: int) -> np.ndarray:
-    """Return the weight of each pixel of a patch in the four cells along one side: (4, size), float32."""
+    """Return the weights that the pixels along one side of a patch have in the four cells along it: (4, size) float32."""
     # Choice: only pixels inside the patch count, as in Lowe's 16 x 16 samples. There is no Gaussian window, because on
     # a dense grid there is no keypoint at the centre of a patch.
     pixels = (np.arange(size) + 0.5) * CELLS_PER_SIDE / size

@@ -143,7 +143,7 @@ def grow(
 
 
 def _split(points: np.ndarray, path: tuple[int, ...], branching: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the centres of a node's children, and the child of each point."""
+    """Return the centres of a node's children, and the index of the child to which each point belongs."""
     points = points.astype(np.int16)  # the processor multiplies several 16-bit integers at once
     # Centres are stored as integers, in units of 1 / steps, so that their products with points are exact.
     (n, length), steps = points.shape, _steps(points.shape[1])
@@ -239,7 +239,7 @@ def _assign(centres, squares, steps, points, labels, sums, counts):  # type: ign
 
 
 def _has_distinct(points: np.ndarray, n: int) -> bool:
-    """Return True if there are at least n distinct rows."""
+    """Return True if at least n of the rows are distinct."""
     # The first few rows nearly always contain n distinct rows.
     return any(len(np.unique(points[:stop], axis=0)) >= n for stop in (10 * n, len(points)))
 

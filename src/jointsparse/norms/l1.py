@@ -268,7 +268,7 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
 
 @njit
 def sample_of(v, size):  # type: ignore[no-untyped-def]
-    """Return a sample of v: short runs of adjacent entries, evenly spread."""
+    """Return a sample of about `size` entries of v: short runs of adjacent entries, which are evenly spread over v."""
     stretches = size // STRETCH_ENTRIES
     gap = v.size // stretches
     return v[: gap * stretches].reshape(stretches, gap)[:, :STRETCH_ENTRIES].copy().reshape(-1)
@@ -420,7 +420,7 @@ def project_vector(v, z, guess, b):  # type: ignore[no-untyped-def]
 
 @njit
 def tiled(per_task, size):  # type: ignore[no-untyped-def]
-    """Repeat an array with one number per task for all rows of a tile."""
+    """Repeat an array with one number per task, so that it has one number per entry of a tile of `size` entries."""
     result = np.empty(size, per_task.dtype)
     for first in range(0, size, per_task.size):
         for l in range(per_task.size):
@@ -517,7 +517,7 @@ def raise_tops(v, tops):  # type: ignore[no-untyped-def]
 
 @njit
 def column_bounds(W, radii):  # type: ignore[no-untyped-def]
-    """Return a lower bound of theta for each column. It holds because f is at least the term of the largest entry."""
+    """Return a lower bound of theta for each column. It holds because f is at least its term for the largest entry."""
     theta = np.zeros(W.shape[1], W.dtype)
     for i in range(W.shape[0]):
         raise_tops(W[i], theta)
@@ -581,7 +581,7 @@ def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ign
 
 @njit
 def guess_columns(W, radii):  # type: ignore[no-untyped-def]
-    """Estimate theta of every column from evenly spread rows. With few rows, return a lower bound of theta."""
+    """Estimate theta of every column from evenly spread rows. If W has few rows, return a lower bound of theta."""
     n_features, n_tasks = W.shape
     theta = np.empty(0, W.dtype)
     for size in (FIRST_SAMPLE_ROWS, min(n_features // 32, LARGEST_SAMPLE)):
@@ -727,7 +727,7 @@ def weighted_columns(W: Floats, weights: ArrayLike) -> tuple[Vector, Vector, NDA
 
 @njit
 def heights_of_tasks(tops, slopes, totals):  # type: ignore[no-untyped-def]
-    """Return the result of `heights_above` for every row of tops, (n_tasks, n_features)."""
+    """Return the result of `heights_above` for every row of `tops`, (n_tasks, n_features)."""
     heights = np.empty_like(tops)
     for l in range(totals.size):
         heights_above(tops[l], slopes, totals[l], heights[l])
@@ -735,7 +735,7 @@ def heights_of_tasks(tops, slopes, totals):  # type: ignore[no-untyped-def]
 
 
 def weighted_totals(V: Vector, A: Vector) -> Vector:
-    """Return sum_i A_i V_li for each task l, (n_tasks, 1). The products and their sum are rounded once each."""
+    """Return sum_i A_i V_li for each task l, (n_tasks, 1). Every product is rounded once, and so is their sum."""
     return np.array([[total_of(weighted)] for weighted in V * A]).reshape(-1, 1)
 
 

@@ -425,11 +425,11 @@ def newton_with_sets(W, radius, sums, maxima, theta, rows, mu, squares):  # type
 
 @njit
 def guess_from_sample(W, sums, maxima, theta, rows, squares):  # type: ignore[no-untyped-def]
-    """Estimate theta from a sample of the rows. If there are few rows, return its lower bound `theta`.
+    """Estimate theta from a sample of the rows. If there are few rows, return the given lower bound `theta`.
 
-    Returns the estimate, and the mean position of the sample's mu_i between their bounds. Position 0 is the lower bound
-    `mu_bound`. Position 1 is the upper bound M_i - theta / m, which holds because no entry of a row is clipped by more
-    than M_i - mu_i.
+    Returns the estimate, and the mean position of the sample's mu_i between their bounds: position 0 is the lower bound
+    `mu_bound`, and position 1 is the upper bound M_i - theta / m. The upper bound holds because no entry of a row is
+    clipped by more than M_i - mu_i.
     """
     # The sample costs a fiftieth of a pass over a large matrix and saves half of the Newton steps.
     share = 1.0 / W.shape[1]
@@ -546,7 +546,7 @@ def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
 
 @njit
 def rounded_down(mu, W):  # type: ignore[no-untyped-def]
-    """Return mu in the dtype of W, rounded down."""
+    """Return mu, rounded down to the dtype of W."""
     rounded = mu.astype(W.dtype)
     for i in range(mu.size):
         if rounded[i] > mu[i]:
@@ -645,7 +645,7 @@ def _levels(W: Floats, radius: float, warm: Warm | None, method: str = "newton")
 
 @np.errstate(over="ignore")
 def sorted_start(W: Floats, radius: float) -> Warm:
-    """Return the result of `sort_and_merge` as a warm start, so that Newton's method corrects its last digits."""
+    """Return the result of `sort_and_merge` as a warm start, from which Newton's method corrects the last digits."""
     sums, maxima = statistics(W)
     start, rows = Warm(), np.flatnonzero(maxima)
     if 0.0 < radius < compensated_sum(maxima) and np.isfinite(sums.sum()):

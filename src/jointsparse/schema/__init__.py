@@ -80,7 +80,7 @@ def simple(expected: str, holds: Callable[[Any], object]) -> Spec:
 
 
 def optional(spec: Spec) -> Spec:
-    """Return the specification of a value that may be missing."""
+    """Return the specification of a value that fits `spec` or is missing."""
     return spec._replace(optional=True)
 
 

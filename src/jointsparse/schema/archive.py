@@ -165,7 +165,7 @@ def _is_known(node: Mapping[str, Any], loader: str, kind: str, trusted: Set[str]
             # A sparse matrix must be a SparseMatrixNode, because an ObjectNode skips the checks of its constructor.
             return not kind.startswith("scipy.") and (content is None or content["__loader__"] == "DictNode")
         case "JsonNode":
-            # No JSON lists or dictionaries, because they would evade the limits on the number of parts and on the depth.
+            # No JSON lists or dictionaries, because they would evade the limits on the number of parts and the depth.
             return isinstance(content, str) and content.lstrip()[:1] not in ("[", "{")
         case "DictNode":
             # The types of the keys must be harmless, because skops calls them.
