@@ -368,7 +368,7 @@ def require_sound(X: Any) -> None:
 
 
 def version() -> str:
-    """Return the version of jointsparse that is running."""
+    """Return the version of jointsparse that is in use."""
     return sys.modules["jointsparse"].__version__
 
 
@@ -413,7 +413,7 @@ _HOLD = SimpleNamespace(lock=threading.Lock(), calls=0, limiter=None)
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread, so that results have the same bits on any number of cores.
 
-    Blocks of several threads may overlap: the first one sets the limit, and the last one removes it.
+    `with` blocks in several threads may overlap: the first block to begin sets the limit, and the last to end removes it.
 
     >>> with one_thread():
     ...     np.ones((2, 3)) @ np.ones(3)

@@ -128,7 +128,7 @@ def with_mean(values: np.ndarray) -> np.ndarray:
 
 
 def estimates(values: np.ndarray) -> np.ndarray:
-    """Return the estimate and both ends of its 95 % bootstrap interval: (3, n_tasks + 1).
+    """Return the estimate for each task and both ends of its 95 % bootstrap interval, (3, n_tasks + 1).
 
     The last column is the mean over tasks. values: (1 + n_resamples, n_tasks), whose first row comes from the original
     samples and the others from resamples. NaNs are ignored.
@@ -172,7 +172,7 @@ def by_chance(auc: np.ndarray, positives: np.ndarray, n: Any) -> np.ndarray:
 
 
 def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the equal error rate of each task: the false negative rate where it equals the false positive rate.
+    """Return the equal error rate of each task, at which the false negative rate equals the false positive rate.
 
     The threshold moves down from the largest score, and samples with tied scores are accepted together. Between two
     thresholds both rates are interpolated linearly.

@@ -151,7 +151,7 @@ def _dense(X: Any) -> np.ndarray:
 def _svd_in_batches(
     blocks: Blocks, mean: np.ndarray, rank: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first singular values (rank,) and right singular vectors (rank, n_features) of X - mean.
+    """Return the largest singular values, (rank,), and the right singular vectors, (rank, n_features), of X - mean.
 
     The algorithm is randomised like scikit-learn's `randomized_svd`, but makes only a few rows of X dense at a time,
     and needs no other array with as many rows as X. Source: Halko, Martinsson and Tropp (2011), Algorithms 4.3 and 5.1,

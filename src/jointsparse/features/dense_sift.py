@@ -97,7 +97,7 @@ def _sum(values: np.ndarray, sums: np.ndarray) -> np.float32:
 def _finish(
     raw: np.ndarray, smallest_sum: np.float32, clip: np.float32, rootsift: bool, descriptor: np.ndarray
 ) -> None:
-    """Normalise, clip, normalise again and round to uint8. Overwrites `raw`."""
+    """Normalise the histograms `raw`, clip them, normalise them again and round them to uint8. Overwrites `raw`."""
     sums = np.empty(ORIENTATIONS, np.float32)
     if _sum(raw, sums) < smallest_sum:
         descriptor[:] = 0
@@ -150,7 +150,7 @@ def _describe_scale(
 
 
 def _cell_weights(size: int) -> np.ndarray:
-    """Return the weights that the pixels along one side of a patch have in the four cells along it: (4, size) float32."""
+    """Return the weights that the pixels along one side of a patch have in its four cells: (4, size) float32."""
     # Choice: only pixels inside the patch count, as in Lowe's 16 x 16 samples. There is no Gaussian window, because on
     # a dense grid there is no keypoint at the centre of a patch.
     pixels = (np.arange(size) + 0.5) * CELLS_PER_SIDE / size
@@ -237,7 +237,7 @@ def describe(
 
 
 def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
-    """Return the smallest side in pixels of a picture that has a patch of every size.
+    """Return the smallest side in pixels that a picture must have to contain a patch of every size.
 
     Takes the options of `describe`, but depends only on `patch_sizes`.
 

@@ -198,7 +198,7 @@ class _Extractor(PerPicture):
         return map_items(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
 
     def smallest_side(self) -> int:
-        """Return the smallest side in pixels for which a picture has a descriptor of every patch size."""
+        """Return the smallest side in pixels that a picture must have to contain a patch of every size."""
         return int(self.extractor.smallest_side(**self.options))
 
     def bytes_of_picture(self) -> int:

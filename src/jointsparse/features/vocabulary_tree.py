@@ -246,7 +246,7 @@ def _has_distinct(points: np.ndarray, n: int) -> bool:
 
 @njit(nogil=True)
 def _descend(centres, squares, steps, first_child, n_children, descriptors, paths):  # type: ignore[no-untyped-def]
-    """Write to `paths` the nodes that each descriptor passes on its way from the root to the nearest child.
+    """Write to `paths` the nodes that each descriptor passes when it descends to the nearest child at every node.
 
     Column l - 1 is the node at level l, or -1 below a leaf.
     """
@@ -264,7 +264,7 @@ def _descend(centres, squares, steps, first_child, n_children, descriptors, path
 
 
 def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
-    """Return the greedy path of every descriptor x down the tree: node <- argmin over its children k of |x - c_k|^2.
+    """Return the greedy path of every descriptor x down the tree: at every node, go to the child k of least |x - c_k|^2.
 
     descriptors: (n, length) uint8.
 

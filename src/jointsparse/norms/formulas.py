@@ -28,7 +28,7 @@ MOST_PASSES = 100  # limit for Newton's method, which usually takes about ten pa
 
 
 class Library(NamedTuple):
-    """An array library: its namespace, and what the array API standard lacks."""
+    """An array library: its namespace, and functions that the array API standard lacks."""
 
     xp: Any
     constant: Callable[[Array], Array]  # returns the same numbers, detached from the gradient

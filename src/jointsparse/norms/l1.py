@@ -8,8 +8,8 @@ f(theta) = sum_i (|v_i| - theta)_+ = z. `theta_by_sorting` and `theta_by_pivot` 
 
 The rest of this file is a faster algorithm, which takes a tenth to a third of the time of a sort. Since f is convex,
 decreasing and piecewise linear, the first step of Newton's method leads from any start to the solution or below it, and
-all further steps increase theta. They end as soon as the set {i: |v_i| > theta} repeats. With a start from a sample of
-v, a few sweeps over v are enough.
+all further steps increase theta. The iteration ends as soon as the set {i: |v_i| > theta} repeats. If it starts from an
+estimate from a sample of v, a few sweeps over v are enough.
 """
 
 import math

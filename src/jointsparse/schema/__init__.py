@@ -61,7 +61,7 @@ def require_like(values: Mapping[str, Any], specs: Mapping[str, Spec], name: str
 
 
 def brief(value: Any) -> str:
-    """Describe a value in a message: arrays by dtype and shape, other large values by their size."""
+    """Return a description of a value for a message: arrays by dtype and shape, other large values by their size."""
     if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
         return f"{value.dtype} of shape {value.shape}"
     if isinstance(value, list | tuple | dict | set) or (isinstance(value, str) and len(value) > MOST_LETTERS):
