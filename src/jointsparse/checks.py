@@ -413,7 +413,8 @@ _HOLD = SimpleNamespace(lock=threading.Lock(), calls=0, limiter=None)
 def one_thread() -> Iterator[None]:
     """Limit BLAS to one thread, so that results have the same bits on any number of cores.
 
-    `with` blocks in several threads may overlap: the first block to begin sets the limit, and the last to end removes it.
+    `with` blocks in several threads may overlap: the first block to begin sets the limit, and the last block to end
+    removes it.
 
     >>> with one_thread():
     ...     np.ones((2, 3)) @ np.ones(3)

@@ -149,7 +149,7 @@ def _resized(colours: Image.Image, height: int, width: int) -> np.ndarray:
 
 
 def _require_levels(picture: np.ndarray) -> None:
-    """Raise ValueError unless a picture in memory has a shape, type and range that `grey_of` takes."""
+    """Raise ValueError unless `grey_of` accepts the shape, type and range of a picture in memory."""
     floating = picture.dtype.kind == "f"
     if not (floating or picture.dtype == np.uint8) or picture.ndim < 2 or picture.shape[2:] not in ((), (3,)):
         raise ValueError(
@@ -172,7 +172,7 @@ def _shrunk(grey: Image.Image, longest_side: int) -> np.ndarray:
 
 
 def _as_grey(picture: Image.Image) -> Image.Image:
-    """Convert a picture to grey levels in [0, 1], with transparent parts on white."""
+    """Convert a picture to grey levels in [0, 1], with transparent parts on a white background."""
     return Image.fromarray(np.asarray(_on_white(picture).convert("L"), dtype=np.float32) / np.float32(255))
 
 

@@ -35,7 +35,7 @@ def written(path: str | Path) -> Iterator[Path]:
 
 
 def _clear_leftovers(final: Path) -> None:
-    """Delete the temporary files of processes that were killed while they were writing this file."""
+    """Delete the temporary files that were left by processes killed while they were writing this file."""
     leftovers = list(final.parent.glob(f"{glob.escape(f'.{final.stem}.')}*{glob.escape(f'.part{final.suffix}')}"))
     if not leftovers:
         return

@@ -69,9 +69,9 @@ def encode(
 ) -> dict[str, list[sparse.csr_matrix]]:
     """Compute the histograms of pictures for several vocabularies, in one pass over the descriptors.
 
-    described: descriptors of each picture, (n_descriptors, length). words: a function for each vocabulary, which takes
-    the concatenated descriptors of some pictures and the number of descriptors of each picture, and returns one row per
-    picture. The result maps each vocabulary to a list of consecutive blocks of rows.
+    described: one array of descriptors per picture, (n_descriptors, length). words: maps each vocabulary's name to a
+    function that takes the concatenated descriptors of some pictures and the number of descriptors of each picture, and
+    returns one row per picture. The result maps each vocabulary's name to a list of consecutive blocks of rows.
     """
     rows: dict[str, list[sparse.csr_matrix]] = {name: [] for name in words}
     remaining = iter(described)

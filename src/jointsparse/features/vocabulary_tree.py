@@ -264,7 +264,7 @@ def _descend(centres, squares, steps, first_child, n_children, descriptors, path
 
 
 def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
-    """Return the greedy path of every descriptor x down the tree: at every node, go to the child k of least |x - c_k|^2.
+    """Return the path of every descriptor x down the tree, which goes from every node to its child k of least |x - c_k|^2.
 
     descriptors: (n, length) uint8.
 

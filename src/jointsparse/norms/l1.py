@@ -68,7 +68,7 @@ def theta_by_sorting(v: Floats, z: float) -> float:
 
 @njit
 def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
-    """Return theta such that sum (u - theta)_+ = z, in expected linear time. Reorders u. Paper: Fig. 2."""
+    """Return theta such that sum (u - theta)_+ = z, in expected linear time. Changes the order of u. Paper: Fig. 2."""
     start, end = 0, u.size  # U is u[start:end]
     s, rho = 0.0, 0
     random = np.uint64(1)
@@ -205,9 +205,9 @@ def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
 def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
     """Return sum |v_i| (approximately), sum (|v_i| - theta)_+ and the number of |v_i| > theta, from one pass over v.
 
-    The first sum is not finite if an entry is not. The indices of the entries above theta are written to `candidates`.
-    If this array is too short, only the indices of the first blocks are written. If it is None, no indices are written
-    and the first sum is 0.
+    The first sum is not finite if an entry is not. The indices i with |v_i| > theta are written to `candidates`. If this
+    array is too short, only the indices of the first blocks are written. If it is None, no indices are written and the
+    first sum is 0.
     """
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
     for start in range(0, v.size, BLOCK_ENTRIES):
@@ -313,7 +313,7 @@ def guess_theta(v, z, no_candidates):  # type: ignore[no-untyped-def]
 
 @njit
 def not_below_zero(theta, rest):  # type: ignore[no-untyped-def]
-    """Return theta and rest such that their sum is not negative and rest is only what theta loses by rounding.
+    """Adjust theta and rest such that their sum is not negative and rest is only what theta loses by rounding.
 
     If the sum were negative, zeros would not stay zeros. If rest were larger, rounding could let entries grow.
     """
@@ -667,7 +667,7 @@ def shrink_columns(W, theta, rest, B):  # type: ignore[no-untyped-def]
 
 @njit
 def project_columns(W, radii, B):  # type: ignore[no-untyped-def]
-    """Project every column of W onto the ball of its own radius, write the result to B (perhaps W), and return True.
+    """Project every column of W onto its own ball, write the result to B, which may be W, and return True.
 
     Return False, with nothing written, if the sum of a column is not finite.
     """
@@ -747,7 +747,7 @@ def weighted_sums(W: Floats, weights: ArrayLike) -> Vector:
 
 
 def norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | None = None) -> Any:
-    """Return ||w_l||_1 = sum_i |W_il| or, with weights a, sum_i a_i |W_il| for each task l.
+    """Return the norm for each task l: ||w_l||_1 = sum_i |W_il| or, with weights a, sum_i a_i |W_il|.
 
     W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. axis: as in
     `project`. Returns an array (n_tasks,), or a float for a vector; sums above the largest float become infinity.
@@ -767,7 +767,7 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | None = N
 
 
 def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | None = None) -> Any:
-    """Return the dual norm, max_i |W_il| or, with weights a, max_i |W_il| / a_i for each task l.
+    """Return the dual norm for each task l: max_i |W_il| or, with weights a, max_i |W_il| / a_i.
 
     W: (n_features, n_tasks), or (n_features,) for a single task. weights: (n_features,), positive. axis: as in
     `project`. Returns an array (n_tasks,), or a float for a vector. Raises ValueError for NaN, infinity, a wrong shape,
@@ -801,7 +801,7 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None) -> Floats:
 def _project_tasks(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
     """Write the projections of the columns of W to B, and return True.
 
-    Return False if the sum of a column is not finite. Some columns of B may have been written in that case.
+    Return False instead if the sum of a column is not finite. Some columns of B may have been written in that case.
     """
     if method == "newton" and W.shape[1] > 1:
         return bool(project_columns(W, radii, B))

@@ -249,7 +249,7 @@ def dual_rows(W: ArrayLike, *, weights: ArrayLike | None = None, groups: ArrayLi
 
 @njit(fastmath=FINITE)
 def count_and_excess(a, level, with_excess):  # type: ignore[no-untyped-def]
-    """Return the number of |a_j| above the level, and sum (|a_j| - level)_+ unless `with_excess` is None."""
+    """Return the number of |a_j| above the level and, unless `with_excess` is None, sum (|a_j| - level)_+."""
     # Written with a difference and max instead of an if, so that the compiler vectorises it: seven times as fast.
     zero, one = a.dtype.type(0), a.dtype.type(1)
     count, excess = zero, zero
@@ -282,7 +282,7 @@ def bound_and_slope(sums, maxima, m, theta, squares):  # type: ignore[no-untyped
 
 @njit
 def theta_bound(sums, maxima, m, radius, squares):  # type: ignore[no-untyped-def]
-    """Return a lower bound of theta from row sums and maxima, by Newton's method on `bound_and_slope` from 0."""
+    """Return a lower bound of theta from row sums and maxima. Newton's method on `bound_and_slope` starts from 0."""
     # By rounding of a large sum, a long step may overshoot. The last step corrects this, because the bound is convex.
     theta = 0.0
     while True:
@@ -384,9 +384,9 @@ def improve_sets(W, theta, sums, maxima, rows, mu, k, slopes, squares):  # type:
 
 @njit
 def lower_mu(step, theta, share, rounding, sums, maxima, rows, mu, k, slopes):  # type: ignore[no-untyped-def]
-    """Update mu after a step of theta. Rows keep their sets, unless `mu_bound` is higher by more than rounding errors.
+    """Update mu after a step of theta. Rows keep their sets, unless `mu_bound` exceeds mu by more than rounding errors.
 
-    In that case mu is set to the bound, and k changes its sign.
+    In that case mu is set to this bound, and k changes its sign.
     """
     for r in range(rows.size):
         mu[r] -= step * slopes[r]
@@ -578,7 +578,7 @@ def careful_levels(
 
     `heights_of` takes one set per row: the sum of its entries and their number k. It returns by how much these sums
     exceed theta. If the sets hold the entries above mu_i, this height is k_i mu_i. `newton_with_sets` subtracts theta
-    from the sums instead, which cancels if mu_i is tiny compared with them.
+    from the sums instead, which loses digits if mu_i is tiny compared with the sums.
     """
 
     def per_row(ufunc: np.ufunc, by_feature: Vector) -> Vector:
@@ -609,7 +609,7 @@ Levels = tuple[bool, float, Vector]
 
 
 class Warm:
-    """Warm start for projecting a slowly changing matrix: theta, its lower bound, and mu of the last projection.
+    """Warm start for projecting a slowly changing matrix: theta, the bound of theta, and mu from the last projection.
 
     The projection is exact (up to rounding) with any warm start. A good one saves up to two fifths of the time.
 

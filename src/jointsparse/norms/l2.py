@@ -73,7 +73,7 @@ def project_columns(B, radii):  # type: ignore[no-untyped-def]
 
 
 def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
-    """Return W times powers of two that bring its largest entries near 1, and these powers.
+    """Return W scaled by powers of two that bring its largest entries near 1, and these powers.
 
     Sums of squares then neither overflow nor underflow. tops: largest entry of each column, (n_tasks,), or of each row,
     (n_features, 1). Raises ValueError for NaN or infinity in W.
@@ -85,7 +85,7 @@ def scaled(W: Floats, tops: Vector) -> tuple[Vector, Vector]:
 
 
 def safe_lengths(W: Floats) -> tuple[Vector, Floats, Vector]:
-    """Return the column lengths of V = W * power, the matrix V, and the power of two of each column.
+    """Return the column lengths of V = W * power, the matrix V, and `power`, one power of two per column.
 
     The powers are 1 and V is W, unless the sum of squares of a column overflows or underflows.
     """
@@ -115,7 +115,7 @@ def norm(W: ArrayLike, *, axis: int | None = None) -> Any:
 
 
 def dual_norm(W: ArrayLike, *, axis: int | None = None) -> Any:
-    """Return ||w_l||_2 for each task l, because the l2 norm is its own dual norm.
+    """Return the dual norm for each task l, which is ||w_l||_2 because the l2 norm is its own dual norm.
 
     W: (n_features, n_tasks), or (n_features,) for a single task. axis: as in `project`. Returns an array (n_tasks,), or
     a float for a vector. Raises ValueError for NaN, infinity or a wrong shape.

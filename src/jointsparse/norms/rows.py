@@ -68,7 +68,7 @@ def heights_above(tops, slopes, total, heights):  # type: ignore[no-untyped-def]
     """Write heights_i = (tops_i - theta)_+ such that sum_i slopes_i heights_i = total > 0, by Newton's method on theta.
 
     The slopes may differ by any factor, and the total may be tiny. Because tops - theta would cancel, heights are
-    measured upwards from the lowest top above theta, where only non-negative numbers are added.
+    measured upwards from the lowest top above theta, so that only non-negative numbers are added.
     """
     rounding = 1.0 - 8 * np.finfo(np.float64).eps
     bound = -np.inf  # lower bound of theta, because every term of the sum is at most the total

@@ -118,7 +118,7 @@ def one_of(*names: str) -> Spec:
 
 
 def size(size: str, low: int = 1) -> Spec:
-    """Return the specification of an integer that equals the size with this name and is at least `low`."""
+    """Return the specification of an integer that is at least `low` and equals the size of the given name."""
 
     def check(name: str, value: Any, sizes: Sizes) -> None:
         whole(low).check(name, value, sizes)
@@ -308,7 +308,7 @@ def _bounds(low: float, high: float) -> str:
 
 
 def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> bool:
-    """Return True if a shape agrees with the known sizes, and add the sizes that were not known before."""
+    """Return True if a shape agrees with the known `sizes`, and add to them the sizes that were not known before."""
     if len(shape) != len(names):
         return False
     known = sizes.copy()
@@ -321,7 +321,7 @@ def _agrees(shape: Sequence[int], names: Sequence[str | int], sizes: Sizes) -> b
 
 
 def _in_words(names: Sequence[str | int], sizes: Sizes) -> str:
-    """Describe a shape in a message: known sizes as numbers, unknown sizes by name."""
+    """Return a description of a shape for a message, with known sizes as numbers and unknown sizes by name."""
     return ", ".join(str(name if isinstance(name, int) else sizes.get(name, name)) for name in names)
 
 

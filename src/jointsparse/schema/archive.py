@@ -83,7 +83,7 @@ def require_sound(archive: zipfile.ZipFile, trusted: Set[str], rooms: tuple[str,
     Parameters
     ----------
     archive : ZipFile
-        Archive from `opened`.
+        Archive that `opened` has returned.
     trusted : set of str
         Names of the classes whose objects the archive may hold.
     rooms : tuple of str
@@ -236,9 +236,9 @@ def _bytes_of_sparse(archive: zipfile.ZipFile, name: str) -> int:
 
 
 def _bytes_of(file: IO[bytes], length: int, name: str, is_scalar: bool = False) -> int:
-    """Return the number of bytes of an array in NumPy's format, from its header alone.
+    """Return the number of bytes of an array in a file of NumPy's format. Only the header is read.
 
-    Raises ValueError unless the file, which has `length` bytes, ends together with the array.
+    Raises ValueError unless the file, which has `length` bytes, ends where the array ends.
     """
     version = np.lib.format.read_magic(file)
     require(version in ((1, 0), (2, 0)), f"arrays must be of version 1 or 2, got {version}")

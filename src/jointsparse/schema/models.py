@@ -114,7 +114,7 @@ def require_model(model: Any) -> None:
 
 
 def _compare(part: Any, name: str) -> Sizes:
-    """Check a part of a model against the declarations of its class, and return its sizes: "in", "out" and others."""
+    """Check a part of a model against the declarations of the part's class, and return its sizes: "in", "out" and others."""
     from sklearn.pipeline import Pipeline
 
     if not isinstance(part, Versioned):
@@ -218,7 +218,7 @@ def _compare_kept(chain: Any, kept: Mapping[str, Any], name: str, step_sizes: li
 def _compare_others(part: Any, name: str) -> Sizes:
     """Check an estimator of scikit-learn, and return its sizes "in" and "out" as far as they are known.
 
-    Its attributes must be plain values, and vectors of a scaler must have one number per feature.
+    The attributes must be plain values, and the vectors of a scaler must have one number per feature.
     """
     path, kind = _path(part), type(part).__name__
     require(path.startswith(ROOMS), f"{name} must be an estimator of jointsparse or scikit-learn, got {brief(part)}")
