@@ -264,7 +264,7 @@ def _descend(centres, squares, steps, first_child, n_children, descriptors, path
 
 
 def quantise(tree: Tree, descriptors: np.ndarray) -> np.ndarray:
-    """Return the path of every descriptor x down the tree, which goes from every node to its child k of least |x - c_k|^2.
+    """Return the path of every descriptor x down the tree, from every node to its child k of least |x - c_k|^2.
 
     descriptors: (n, length) uint8.
 

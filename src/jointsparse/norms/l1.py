@@ -205,9 +205,9 @@ def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
 def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
     """Return sum |v_i| (approximately), sum (|v_i| - theta)_+ and the number of |v_i| > theta, from one pass over v.
 
-    The first sum is not finite if an entry is not. The indices i with |v_i| > theta are written to `candidates`. If this
-    array is too short, only the indices of the first blocks are written. If it is None, no indices are written and the
-    first sum is 0.
+    The first sum is not finite if an entry is not. The indices i with |v_i| > theta are written to `candidates`. If
+    this array is too short, only the indices of the first blocks are written. If it is None, no indices are written
+    and the first sum is 0.
     """
     total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
     for start in range(0, v.size, BLOCK_ENTRIES):

@@ -114,7 +114,7 @@ def require_model(model: Any) -> None:
 
 
 def _compare(part: Any, name: str) -> Sizes:
-    """Check a part of a model against the declarations of the part's class, and return its sizes: "in", "out" and others."""
+    """Check a part of a model against what its class declares, and return its sizes: "in", "out" and others."""
     from sklearn.pipeline import Pipeline
 
     if not isinstance(part, Versioned):
