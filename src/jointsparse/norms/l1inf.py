@@ -609,7 +609,7 @@ Levels = tuple[bool, float, Vector]
 
 
 class Warm:
-    """Warm start for projecting a slowly changing matrix: theta, a lower bound of theta, and mu from the last projection.
+    """Warm start for projecting a slowly changing matrix: theta with its lower bound, and mu, of the last projection.
 
     The projection is exact (up to rounding) with any warm start. A good one saves up to two fifths of the time.
 
