@@ -34,7 +34,7 @@ N_SHARED = 20  # number of features that determine the targets
 TOLERANCES = 10.0 ** -np.arange(1, 7)
 ITERATIONS = (3, 10, 30, 100, 300)
 STEPS = 10.0 ** np.arange(-0.5, 2, 0.5)  # step sizes of the subgradient method, divided by the norm of X^T Y
-REPEATS = 3  # the fastest run counts
+REPEATS = 3  # number of timed runs, of which the fastest counts
 Run = Callable[[], np.ndarray]
 
 

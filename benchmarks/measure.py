@@ -19,14 +19,14 @@ import pandas as pd
 from numba import njit
 from threadpoolctl import threadpool_info
 
-RADII = (0.001, 0.01, 0.1, 0.5)  # in units of the norm
+RADII = (0.001, 0.01, 0.1, 0.5)  # as fractions of the norm
 ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.ndarray]] = {
     "normal": lambda rng, shape: rng.normal(size=shape),
     "uniform": lambda rng, shape: rng.uniform(-1, 1, shape),
     "t(1.5)": lambda rng, shape: rng.standard_t(1.5, shape),
 }
 ROUND_SECONDS = 3e-3  # quick tasks are repeated for this long in every round
-SLOW_TASK_SECONDS = 0.15  # total over all rounds; slower tasks take part in fewer rounds
+SLOW_TASK_SECONDS = 0.15  # total time of a task over all rounds; slower tasks take part in fewer rounds
 FEWEST_ROUNDS = 3  # least number of rounds for any task
 PEERS = ("spams-bin", "POT", "optax", "jax", "skglm", "celer")  # their versions are printed if they are installed
 

@@ -34,7 +34,7 @@ from sklearn.model_selection import KFold
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor
 from jointsparse.checks import one_thread
 
-GAP = 1e-4  # relative to the best objective
+GAP = 1e-4  # largest relative difference from the best objective
 TOLERANCES = 10.0 ** -np.arange(1, 10)
 STRENGTHS = 6
 Learner = Callable[[float], tuple[np.ndarray, np.ndarray]]  # maps a tolerance to W (n_features, n_tasks) and b

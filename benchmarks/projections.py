@@ -138,8 +138,7 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
         row["cold / limit"] = cold = t["cold"] / t["limit"]
         if (entries, dtype) == ("normal", "float64"):
             row["goal"] = GOALS[shape][RADII.index(fraction)]
-        # Alternating between matrices costs more cache misses, so warm starts are compared with cold ones on the same
-        # path.
+        # Alternating between matrices costs more cache misses, so warm and cold starts are compared on the same path.
         warm = t["warm, moving"] / t["cold, moving"]
         row |= {
             "cold / plain limit": t["cold"] / t["plain limit"],

@@ -38,7 +38,7 @@ SPREADS = (0.0, 0.5, 8.0, 30.0)  # spread of the weights in decades around 1
 NO_ROOM, FREE = (
     1e6,
     1e-6,
-)  # features with larger weights are left out, with smaller ones free
+)  # features with larger weights than NO_ROOM are left out, and those with smaller weights than FREE are free
 OPTIMUM_TOLERANCE = 2e-4  # for errors of the interior-point method, and of the features that it leaves out
 
 

@@ -33,11 +33,11 @@ COLUMNS = (
 SHAPES = (((), 1000, 1000), ((), 10_000, 1000), ((), 100_000, 1000), ((100,), 1000, 100))
 QUICK_SHAPES = (((), 100, 50), ((), 1000, 100), ((10,), 100, 20))
 FRACTIONS = (0.01, 0.1, 0.5)  # of the norm
-LARGEST_ERROR = {"float32": 1e-5, "float64": 1e-12}  # of the largest entry
-LARGEST_EXCESS = {"float32": 1e-6, "float64": 1e-12}  # of the norm over the radius, relative
-LARGEST_GRADIENT_ERROR = 1e-6  # of directional derivatives in float64 against differences
-STEP = 1e-6  # of these differences
-LEAST_REPEATS, MOST_REPEATS, SECONDS = 3, 30, 0.4  # of a call that is timed
+LARGEST_ERROR = {"float32": 1e-5, "float64": 1e-12}  # relative to the largest entry
+LARGEST_EXCESS = {"float32": 1e-6, "float64": 1e-12}  # by which the norm may exceed the radius, relative to the radius
+LARGEST_GRADIENT_ERROR = 1e-6  # of directional derivatives in float64, compared with finite differences
+STEP = 1e-6  # step of the finite differences
+LEAST_REPEATS, MOST_REPEATS, SECONDS = 3, 30, 0.4  # repeats of a timed call, and their total time
 
 Row = dict[str, Any]
 
@@ -279,7 +279,7 @@ def main() -> int:
     if args.library:
         return int(measure(args.library, path, args.cpu, args.quick) > 0)
     path.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
-    codes = [  # a process each, as each takes memory of the device for itself
+    codes = [  # one process per library, because each library reserves memory of the device
         subprocess.run([sys.executable, __file__, *sys.argv[1:], "--library", module], check=False).returncode
         for module in LIBRARIES
         if importlib.util.find_spec(module) and not (args.cpu and module == "cupy")

@@ -51,11 +51,11 @@ KILLS = {
     "Snakemake gets SIGTERM": Kill("snakemake", signal.SIGTERM),
     "Ctrl-C": Kill("all", signal.SIGINT),
 }
-# Tables of measured seconds, and the figures that show them.
+# Tables of timings, and the figures that show them.
 FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
 MEASURED = {name for name, drawing in FIGURES.items() if FOLDERS.get(drawing.table) == "timings"}
 MADE = ("results", ".snakemake")
-KILLS_PER_RUN = 10  # from the start of a run to its end
+KILLS_PER_RUN = 10  # number of kills between the start of a run and its end
 HANGING_SECONDS = 900
 
 
@@ -148,7 +148,7 @@ class Interrupted(Project):
             if not path.is_file() or path.name.startswith(".") or "logs/" in name or path.suffix == ".tsv":
                 continue
             content = path.read_bytes()
-            # Records contain the times of files.
+            # Records contain the modification times of files.
             is_measured = path.parent.name == "records" or "timings/" in name
             if not is_measured and not (path.parent.name == "figures" and path.stem in MEASURED):
                 found[name] = hashlib.sha256(content).hexdigest()
@@ -251,7 +251,7 @@ def second_run(project: Interrupted, rng: np.random.Generator, patience: float) 
     wait_for_job(run)
     time.sleep(rng.uniform(0, patience))
     everybody = [run]
-    run.suspend()  # first, so that it starts no other job
+    run.suspend()  # before its jobs, so that it starts no other job
     while more := [process for process in run.children(recursive=True) if process not in everybody]:
         for process in more:
             process.suspend()

@@ -53,8 +53,8 @@ from jointsparse.pipeline.datasets import folder, idx, libsvm, photos  # noqa: E
 from jointsparse.pipeline.papers.catalogue import FIGURES  # noqa: E402
 from jointsparse.pipeline.papers.verdicts import CLAIMS  # noqa: E402
 
-CASES, CASES_AT_ONCE = 8_000, 500  # cases in a run, and in a process
-SECONDS, BYTES = 20, 3 * 2**30  # limits of a case; the memory is in addition to that of the process
+CASES, CASES_AT_ONCE = 8_000, 500  # number of cases in a run, and in a process
+SECONDS, BYTES = 20, 3 * 2**30  # limits of a case; BYTES is in addition to the memory of the process before it
 CHECK_PICTURES = folder.check_pictures
 SMALLEST_SIDE, LONGEST_SIDE = 4, 40  # in pixels
 SCHEMA = BASE / "workflow" / "config.schema.yaml"
@@ -178,8 +178,7 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
-    """Return the split ("drawn": training or validation) and the captions of each image in use, and what is left
-    out."""
+    """Return the split and captions of each image in use, and what is left out. "drawn": training or validation."""
     all_rows = [row for row in second_table(captions, ["image", "caption"]) if row[1].strip()]
     rows, all_pairs = list(dict.fromkeys(all_rows)), second_table(splits, ["image", "split"])
     pairs = set(all_pairs)
@@ -516,7 +515,7 @@ SETTING_CHANGES = {  # functions of a line's key (with the colon) and value that
     ],
     "another indent": lambda key, value, lines, odd, rng: [" " * int(rng.integers(9)) + (key + value).strip()],
 }
-OFTEN = ["another number"] * 3  # because most of these are accepted
+OFTEN = ["another number"] * 3  # chosen more often, because most of these changes are accepted
 ENDS_OF_KEYS = ["x", " ", "'", "_", "\t"]
 PIECES_OF_YAML = [
     b"\t",

@@ -125,8 +125,8 @@ def of_camera(kind, orientation):
     return encoded(Image.fromarray(np.ascontiguousarray(STORED[orientation])), kind, exif=exif)
 
 
-# Grey levels from 0 to 255, with the upper half half as bright, 64 x 48 pixels, from a camera that was rotated by 90
-# degrees. Nothing here can write HEIC.
+# Grey levels from 0 to 255, in the upper half at half the brightness, 64 x 48 pixels, from a camera that was rotated by
+# 90 degrees. Nothing here can write HEIC.
 HEIC = zlib.decompress(
     b85decode(
         b"c-muNV30{GsVvAy&8%Pmg51nBLl8SRGck>Uf$>0YYDppk1Sn>t<P<^K3<a6VB@Af5Br_*J8N_gLU|?ck1hE*OKxiQF28sazlRjKT1&A#"
@@ -150,7 +150,7 @@ LISTED = {
     "too-many-pixels.ppm": SAVED["PPM"].replace(b"64 48", b"20000 20000", 1),
     "too-many-pixels.tif": tiff_of({256: 20_000, 257: 20_000}),
     "a-few-too-many-pixels.png": png(8, 0, bytes(64), side=(10_000, 10_000)),
-    # Changes the last byte of the pixels, just before the twelve bytes of the end.
+    # The last byte of the pixels is changed, just before the final twelve bytes.
     "wrong-checksum.png": PNG[:-13] + bytes([PNG[-13] ^ 1]) + PNG[-12:],
     "uint16.tif": tiff(RAMP.astype(np.uint16) * 257),
     "int32.tif": tiff(RAMP.astype(np.int32) << 20),
@@ -158,7 +158,7 @@ LISTED = {
     "float32.tif": tiff((RAMP / 255).astype(np.float32)),
     # After the comment, its pixels cross the 64 KiB that Pillow passes to the decoder at a time.
     "arithmetic-beyond-64-KiB.jpg": ARITHMETIC[:2] + COMMENT + ARITHMETIC[2:],
-    # Claims to be grey with ten bits.
+    # The file claims to have grey levels of ten bits.
     "of-10-bits.heic": HEIC.replace(b"\xfc\xfc\xf8\xf8", b"\xfc\xfc\xfa\xf8"),
     "half.heic": HEIC[: len(HEIC) // 2],
     **{f"without-its-last-{cut}-bytes.png": PNG[:-cut] for cut in (8, 12, 20)},

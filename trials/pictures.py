@@ -45,7 +45,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import raw_pictures
 
 FAR = 8.0  # mean difference over pixels and colours, in levels of 255
-NEAR = 2.0  # the same, for known colours
+NEAR = 2.0  # largest mean difference from known colours
 ENDS = ("right", "disputed", "alone", "refused", "wrong")
 Rng = np.random.Generator
 
@@ -266,7 +266,7 @@ def tiff_by_hand(rng: Rng) -> tuple[bytes, np.ndarray]:
         levels[:, :, :n] = most - levels[:, :, :n]
     if photometric < 3 and bits >= 8 and rng.integers(8) == 0:
         tags["SampleFormat"] = [2] * levels.shape[2]
-        levels = levels ^ (1 << (bits - 1))  # half of the range, as signed numbers
+        levels = levels ^ (1 << (bits - 1))  # shifts the levels by half of the range, as signed numbers do
     tags |= {"FillOrder": int(rng.choice([1, 1, 2])), "PlanarConfiguration": int(rng.choice([1, 1, 2]))}
     options = {
         "order": "<>"[rng.integers(2)],

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 # Choice: the papers do not mention words that nearly all images have.
 NEARLY_ALL = 0.9  # words that at least this fraction of the training images have get a warning
 
-# Choice: values for data that the papers do not cover. n_words, n_validation_words and sizes may be AUTO.
+# Choice: values for data other than the papers'. `n_words`, `n_validation_words` and `sizes` may be AUTO.
 AUTO = "auto"
-MOST_WORDS = 40  # largest number of words with n_words: auto, as in Quattoni et al. 2009, sec. 6
+MOST_WORDS = 40  # largest number of words for `n_words: auto`, as in Quattoni et al. 2009, sec. 6
 WORDS_PER_VALIDATION_WORD = 4  # the paper uses 10 validation words of 40
-AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # sizes: auto, up to the paper's largest size
-SMALLEST_SIZE = 5  # additional size with sizes: {auto: 3}, because users may have few images
+AUTO_SIZES = (10, 20, 40, 80, 160, 320, 640)  # for `sizes: auto`, up to the paper's largest size
+SMALLEST_SIZE = 5  # an additional size for `sizes: {auto: 3}`, because users may have few images
 FEWEST_WORDS = 2  # one for validation and one for testing
 
 UNKNOWN = -1  # value of unknown labels, in addition to 1 and 0

@@ -59,7 +59,7 @@ CHOICES = (
     "tags",
     "ignore",
     "model",
-)  # and columns, and names to ignore
+)  # options by which the user chooses a file or column, or names to ignore
 
 
 class Found(NamedTuple):
@@ -176,7 +176,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
 
 def _network(model: str) -> str:
     """Return a line about how a network reads pictures. Raises ValueError if the network cannot be used."""
-    from jointsparse.features.embedding import Embedding  # it imports scikit-learn, which takes a second
+    from jointsparse.features.embedding import Embedding  # imports scikit-learn, which takes a second
 
     embedding = Embedding(model).fit(None)
     reading, (rows, columns) = embedding.network().reading, embedding.grid_

@@ -19,7 +19,7 @@ from jointsparse.pipeline.provenance import manifest
 
 SECONDS_BETWEEN_LINES = 60  # between progress lines in a file or pipe, where a line cannot be overwritten
 UNSAID = "error: {} ended without a message, as if the system had killed it (is there enough memory?); its log: {}"
-# Beginnings of messages to hide, because they repeat the message of a failed job or are of no use to the user.
+# First words of messages that are hidden, because they repeat the message of a failed job or do not help the user.
 HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not", "Cannot restore", "Restored")
 
 
@@ -47,7 +47,7 @@ class Progress(logging.Handler):
         super().__init__()
         self.stream, self.without_jobs, self.dry, self.silent = stream, without_jobs, dry, silent
         self.rules = set[str]()  # the rules of the jobs to run
-        self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: its rule or the rules of its group, and logs
+        self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: rule or rules, and logs
         self.done = self.total = 0
         self.begun, self.written = time.monotonic(), float("-inf")
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-APART = 10  # least distance between radii that are written next to a path, in per cent of the axis
-MOST_ROWS = 400  # most rows in a picture of weights, so that each row is at least one pixel high
+APART = 10  # smallest distance between two radii written next to a path, in per cent of the axis
+MOST_ROWS = 400  # largest number of rows in a picture of weights, so that each is at least one pixel high
 
 
 class Star(NamedTuple):
@@ -163,7 +163,7 @@ def eer_by_word(table: pd.DataFrame, *, n: int, source: str = "") -> Figure:
     by_word = shown.pivot_table(index="word", columns="method", values="eer", aggfunc="mean", dropna=False)
     by_word = by_word.reindex(columns=list(method_looks)).dropna(how="all")
     by_word = by_word.sort_values(next(iter(method_looks)), kind="stable")
-    lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for no method
+    lowest = (by_word.rank(axis=1, method="max") == 1).sum()  # a tie counts for neither method
     figure, (axes,) = canvas(height=1.2 + 0.17 * max(len(by_word), 4))
     for method, look in method_looks.items():
         axes.plot(
@@ -246,7 +246,7 @@ def _means_by_radius(table: pd.DataFrame) -> pd.DataFrame:
     """Average the features in use (in per cent), the AUC (with its interval half-width) and the gap over the runs."""
     by_radius = table.groupby(["method", "radius"])
     fits = by_radius[["features", "auc_weighted", "gap"]]
-    # Runs may end their paths at different radii. A mean over fewer runs would make a step in the line.
+    # Runs may end their paths at different radii. A mean over fewer runs would cause a step in the line.
     n_runs = fits.size()
     whole = n_runs == n_runs.groupby("method").transform("max")
     means = fits.mean()[whole]

@@ -52,8 +52,9 @@ OTHERS = (
     (_C[6], "p", ":"),
 )
 NORM_LOOKS = dict(zip(("l1inf", "l1", "l2", "l12"), FIVE, strict=False))  # further norms share the looks in OTHERS
-NORM_NAMES = {"l1inf": "l1,∞", "l12": "l1,2"}  # names for readers; other norms go by their names in the code
-# For each loss, in order: how much lighter than the norm's colour it is drawn, and which part of its marker is filled.
+NORM_NAMES = {"l1inf": "l1,∞", "l12": "l1,2"}  # names for readers; other norms are shown under their names in the code
+# For each loss, in order: how much lighter than the norm's colour its lines are, and which part of its marker is
+# filled.
 SHADES = ((0.0, "full"), (0.3, "bottom"), (0.5, "none"), (0.3, "left"), (0.5, "top"))
 # Algorithms in the same row share a look, because no figure shows two of them. "tree" shares the row of "projection"
 # and "stochastic" because it computes their projections.

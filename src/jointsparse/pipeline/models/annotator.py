@@ -43,7 +43,7 @@ CHECKED = 5  # number of images whose scores are computed again when a model is 
 # Tolerance for the recomputed score of a known picture, as a fraction of the largest score of a word. The last digits
 # of products depend on the processor and on how many pictures are scored together.
 SCORE_TOL = 1e-5
-FEWEST = 5  # known pictures above a threshold that are needed to state a precision
+FEWEST = 5  # number of known pictures above a threshold that are needed to state a precision
 PRECISIONS = (0.5, 0.7, 0.9)  # rows of `at_precisions`
 ALIKE = 3  # number of similar known pictures listed for each picture
 
@@ -316,7 +316,7 @@ def _listed(
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
     known, limits = model.known_scores_, thresholds(model, precision)
-    # Without slack, a known picture could miss its own rank or threshold by rounding when its score is computed again.
+    # Without a tolerance, rounding could change a known picture's rank or threshold when its score is recomputed.
     slack = SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0))
     words, rows = model.card_["words"], list[tuple[Any, ...]]()
     for name, score in decided:

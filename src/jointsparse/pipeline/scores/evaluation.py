@@ -419,7 +419,7 @@ def _warning_and_note(
 ) -> dict[str, str]:
     """Return the values of the columns `warning` and `note` for a chosen pair (eta0, radius), see `Evaluation`."""
     flags = [_edge_of_radii(fits, pair)]
-    if not fits.gap[pair] <= GAP:  # for a certified fit, no other step size could be much better
+    if not fits.gap[pair] <= GAP:  # if the gap is certified, no other step size could be much better
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _gap_flag(fits.gap[pair])]
     if fits.unconverged[pair]:
         flags.append(Flag(Kind.NOT_CONVERGED, int(fits.unconverged[pair])))

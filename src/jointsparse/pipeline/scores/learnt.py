@@ -11,7 +11,7 @@ from jointsparse.metrics import as_trials, by_chance, holm, interval
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
-LENT = 4  # Choice: prior degrees of freedom that a word gets from the other words, as many as five runs have
+LENT = 4  # Choice: prior degrees of freedom that a word gets from the other words, as many as there are in five runs
 
 
 def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd.DataFrame:

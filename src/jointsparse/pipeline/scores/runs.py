@@ -10,7 +10,7 @@ from scipy import special  # instead of scipy.stats, whose import takes half a s
 if TYPE_CHECKING:  # only the annotations need pandas, which is optional
     import pandas as pd
 
-FEWEST_RUNS = 5  # Choice: with fewer runs, the interval is too wide and its t distribution too rough an approximation
+FEWEST_RUNS = 5  # Choice: with fewer runs, the interval is too wide and the t distribution too rough an approximation
 
 
 def half_width(spread: Any, n_runs: Any) -> Any:
