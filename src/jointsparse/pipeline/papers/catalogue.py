@@ -1,7 +1,7 @@
 """All figures by name, each with the table that it shows and the function that draws it.
 
-The functions in the module `study` draw figures for any study. For these, the entry also says which figure of a paper
-is reproduced, and which values the paper states.
+The functions in the module `study` draw figures that suit any study. For such a figure, the entry in the catalogue also
+says which figure of a paper it reproduces, and which values the paper states.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ def draw(name: str, table: pd.DataFrame, *, beside: pd.DataFrame | None = None, 
     name : str
         Name of the figure.
     table : DataFrame
-        The table that the figure shows. It must have rows.
+        The table that the figure shows. It must have at least one row.
     beside : DataFrame, optional
-        The second table, for figures that show two.
+        The second table, for a figure that shows two tables.
     beside_paper : bool
         Whether to draw the values that the paper states. Set it to False for datasets that differ from the paper's.
 

@@ -1,4 +1,4 @@
-"""Time and record the methods of all experiments, and compute medians of measured seconds.
+"""Time and record the methods of all experiments, and compute medians of timings.
 
 A method is a generator that yields a `State` after each step. It does not measure time itself.
 """
@@ -14,7 +14,7 @@ from scipy import special  # scipy.stats takes half a second to import
 
 from jointsparse.checks import one_thread
 
-Progress = Callable[[int, int], None]  # called with the number of parts that are done, and their total
+Progress = Callable[[int, int], None]  # called with the number of parts that are done, and of all parts
 
 LEAST_SECONDS = 2e-3  # quick calls are repeated for this long, because clocks are coarse
 CONFIDENCE = 0.95
@@ -22,10 +22,10 @@ RADIUS_SHARE = 0.1  # radius / norm, for the projections that are timed or whose
 
 
 class State(NamedTuple):
-    """The state of a method after some steps.
+    """The state of a method after a number of steps.
 
-    weights: a function that returns the weights. flops: the number of operations so far; NaN if they are not counted.
-    details: anything else that the method has computed, such as the derivatives at the weights.
+    weights: a function that returns the weights. flops: the number of operations so far, or NaN if operations are not
+    counted. details: anything else that the method has computed, such as the derivatives at the weights.
     """
 
     step: int
@@ -38,7 +38,7 @@ Columns = Callable[[State], dict[str, float]]  # returns the columns of a state
 
 
 class Measurement(NamedTuple):
-    """A timing: its columns in the table, and a function that measures the seconds once."""
+    """Something to be timed: its columns in the table, and a function that times it once and returns the seconds."""
 
     columns: dict[str, Any]
     seconds: Callable[[], float]
@@ -49,7 +49,7 @@ def silent(done: int, of: int) -> None:
 
 
 def ticking(progress: Progress, total: int) -> Callable[[], object]:
-    """Return a function that, at every call, reports that one more of `total` parts is done."""
+    """Return a function that reports, each time that it is called, that one more of `total` parts is done."""
     done = count(1)
     return lambda: progress(next(done), total)
 
@@ -67,13 +67,14 @@ def record(
     Parameters
     ----------
     method : callable
-        Starts the method. It is started twice, the first time for one step, to compile its kernels.
+        A function that starts the method and returns its generator of states. It is called twice. The first call is
+        only for compiling the kernels, and runs a single step.
     columns : callable
-        Returns the columns of a state. The time that it takes is not counted.
+        Returns the columns of a state. Its own running time is not counted.
     at : container of int, optional
-        Steps to record; all by default.
+        The steps to record. By default, all steps are recorded.
     restarts : bool
-        True for a method that starts from scratch for each state. The clock then starts again for each state, too.
+        True for a method that computes each state from scratch. The clock is then reset for each state, too.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def record(
 
         - step: number of the step.
         - flops: number of operations so far.
-        - seconds: CPU seconds since the first state.
+        - seconds: CPU time in seconds since the first state.
     """
     for _ in islice(method(), 2):
         pass
@@ -97,7 +98,7 @@ def record(
 
 
 def measure(measurements: Sequence[Measurement], repeats: int, progress: Progress = silent) -> pd.DataFrame:
-    """Return a row for each measurement with its median seconds. The measurements take turns, `repeats` times each."""
+    """Return a row with the median timing of each measurement. Each is repeated `repeats` times, all taking turns."""
     tick, seconds = ticking(progress, repeats * len(measurements)), np.empty((repeats, len(measurements)))
     for repeat in range(repeats):
         for i, measurement in enumerate(measurements):
@@ -108,7 +109,7 @@ def measure(measurements: Sequence[Measurement], repeats: int, progress: Progres
 
 
 def seconds_of(call: Callable[[], object]) -> float:
-    """Return the CPU seconds of a call, averaged over as many calls as fill 2 ms."""
+    """Return the CPU time of a call in seconds, averaged over as many calls as are needed to fill 2 ms."""
     calls, start, elapsed = 0, time.process_time(), 0.0
     while elapsed < LEAST_SECONDS or not calls:
         call()
@@ -117,16 +118,16 @@ def seconds_of(call: Callable[[], object]) -> float:
 
 
 def seconds_of_projection(ball: Any, W: np.ndarray, **options: Any) -> float:
-    """Return the CPU seconds of projecting W. ball: the module of a norm, to whose `project` the options are passed."""
+    """Return the CPU time in seconds taken by `ball.project` to project W. ball: the module of a norm."""
     radius, out = RADIUS_SHARE * ball.norm(W), np.empty_like(W)
     return seconds_of(lambda: ball.project(W, radius, out=out, **options))
 
 
 def median(times: Sequence[float] | np.ndarray) -> dict[str, float]:
-    """Return the median of measured times (`seconds`) and the ends of its 95 % interval (`low`, `high`).
+    """Return the median of timings (`seconds`) and the ends of its 95 % interval (`low`, `high`).
 
-    The ends of the interval are two of the measurements, so it is valid for any distribution. They are NaN for fewer
-    than six measurements.
+    Each end of the interval is one of the timings, so the interval is valid for any distribution. With fewer than six
+    timings, the ends are NaN.
 
     >>> median([3.0, 1.0, 2.0, 5.0, 4.0, 6.0])
     {'seconds': 3.5, 'low': 1.0, 'high': 6.0}

@@ -19,9 +19,9 @@ from jointsparse.metrics import holm
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
 
 Tables = Mapping[str, pd.DataFrame]
-Where = dict[str, Any]  # columns with their values, which select rows; see `rows_with`
+Where = dict[str, Any]  # conditions on rows by column; see `rows_with`
 
-# Level: the difference of two methods is too small to matter. Demonstration: drawn or composed data are no evidence.
+# Level: the difference between two methods is too small to matter. Demonstration: drawn or composed data prove nothing.
 VERDICTS = ("holds", "level", "does not hold", "undecided", "not tested", "demonstration")
 HOLDS, LEVEL, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED, DEMONSTRATION = VERDICTS
 
@@ -33,12 +33,12 @@ CONFIDENCE = 0.95
 MOST_RUNS = 1000  # Choice: nobody would follow advice to use more runs than this
 FAR_BELOW = 0.1  # Choice: "far below" means less than a tenth.
 COMPETITIVE = 2  # Choice: at most this many times the cost of another method. The papers give no number.
-NEARLY_FLAT_SLOPE = 0.15  # Choice: seconds may outgrow the stated cost by this exponent, because caches overflow.
+NEARLY_FLAT_SLOPE = 0.15  # Choice: timings may outgrow the stated cost by this exponent, because caches overflow.
 
-# Tables whose rows are fits; tables whose rows are the steps of fits; and tables of measured seconds.
+# Tables whose rows are fits, tables whose rows are the steps of fits, and tables of timings.
 FIT_TABLES = ("chosen", "sparsity", "recovery")
 STEP_TABLES = ("exponentiated", "exponentiated_seconds", "digits", "online", "race", "race_seconds")
-TIMED_TABLES = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # their verdicts are "timed"
+TIMED_TABLES = ("cost", "projection", "exponentiated_seconds", "race_seconds")  # verdicts from them are "timed"
 
 EVERY = "every value"  # all values of a column; see `Claim.each`
 
@@ -51,18 +51,20 @@ def at_least(value: float) -> pd.Interval:
 class Claim(NamedTuple):
     """A claim of a paper in our words, with the quantity that decides it and the limits of this quantity.
 
-    sentence, paper, place: what is claimed, and where.
-    table: the table from which the quantity is estimated. beside: other tables that are read.
-    shape: a function in `shapes`, or in the module of the paper's claims, that judges the rows of one case.
-    number: the quantity, as a column or an expression of columns. means: a description of the quantity with its unit;
-    braces are filled from the rows.
-    where: selects the rows, see `rows_with`. "against" is the value of the column `by` that the rows are compared with;
-    if it is a tuple, the first of its values that occurs in the table is used.
-    each: columns with values; every combination of values is a case. EVERY stands for all values in the table.
-    by: the column that distinguishes the compared rows.
-    x: the column along which the quantity grows or is compared. group: the column whose values each have an intercept
-    of their own in a slope.
-    least, most: the limits, included. level: the largest difference between two methods that does not matter.
+    sentence: the claim. paper, place: where the paper makes it.
+    table: the name of the table from which the quantity is estimated. beside: the names of other tables that are read.
+    shape: the function that judges the rows of one case. It is defined in `shapes` or next to the paper's claims.
+    number: the quantity, given as a column or as an expression of columns. means: a description of the quantity with
+    its unit. Its braces are filled with values from the rows.
+    where: the conditions on the rows, as for `rows_with`. The entry "against" selects the rows that they are compared
+    with, by their value in the column `by`. If it is a tuple, its first value that occurs in the table is used.
+    each: for some columns, the values to judge separately. Every combination of these values is a case. EVERY stands
+    for all values in the table.
+    by: the column that distinguishes the rows of a case from the rows that they are compared with.
+    x: the column with the size, against which a slope is computed or at which two methods are compared. group: when a
+    slope is computed, each value of this column has its own intercept.
+    least, most: the limits within which the quantity must lie, both included. level: the largest difference between
+    two methods that does not matter.
     exact: True for a count, which needs no interval. on_fits: True for accuracy and sparsity, which get no verdict if
     too many fits are unfinished, or if the data are drawn.
     more: further quantities that the claim is about, or further tables in which it can be tested. Tables that a study
@@ -90,26 +92,27 @@ class Claim(NamedTuple):
     more: "tuple[Claim, ...]" = ()
 
     def and_also(self, **changes: Any) -> "Claim":
-        """Return the claim with one more quantity or table, given as the changes to a copy of this claim."""
+        """Return the claim extended by a second quantity or table, given as changes to a copy of the claim."""
         return self._replace(more=(*self.more, self._replace(more=(), **changes)))
 
     @property
     def fits(self) -> str:
-        """The name of the table of the fits that the claim is about, or an empty string."""
+        """The name of the table of the fits on which the claim is tested, or an empty string if there is none."""
         return self.table if self.table in (*FIT_TABLES, *STEP_TABLES) else "chosen" * self.on_fits
 
     @property
     def tables(self) -> set[str]:
-        """The names of all tables that the claim reads if the study has them."""
+        """The names of all tables that are read to judge the claim. A study need not have all of them."""
         return {part.table for part in (self, *self.more)} | {self.fits, *self.beside} - {""}
 
 
 class Estimate(NamedTuple):
-    """An estimate, its 95 % interval (NaN without one), how both were computed, and the degrees of freedom.
+    """An estimate with its 95 % interval.
 
-    The degrees of freedom are those of the t quantile of the interval. over_runs: the part of the interval's half-width
-    that more runs would reduce, or NaN. wants: what would narrow the interval if over_runs is NaN. of_logs: True if the
-    interval was computed on the log scale.
+    low, high: the ends of the interval, or NaN if there is no interval. origin: says how the estimate and the interval
+    were computed. freedom: the degrees of freedom of the t distribution on which the interval is based. over_runs: the
+    part of the interval's half-width that more runs would reduce, or NaN. wants: what would narrow the interval if
+    `over_runs` is NaN. of_logs: True if the interval was computed on the log scale.
     """
 
     number: float
@@ -126,8 +129,8 @@ class Judgement(NamedTuple):
     """An estimate for a claim, and the verdict that follows from it.
 
     number_means: what was estimated, with its unit, and how the interval was computed; or the reason why the claim was
-    not tested. where: selects the rows from which the estimate was computed. n: the size of their training sets, if
-    there is one.
+    not tested. where: the conditions on the rows from which the estimate was computed. n: the size of the training
+    sets to which these rows refer, or None.
     """
 
     claim: Claim
@@ -138,13 +141,13 @@ class Judgement(NamedTuple):
     n: int | None = None
 
     def adding(self, note: str, verdict: str = "") -> "Judgement":
-        """Return the judgement with more text about its estimate, and optionally another verdict."""
+        """Return a copy of the judgement with a note added to `number_means` and, optionally, another verdict."""
         return self._replace(number_means=self.number_means + note, verdict=verdict or self.verdict)
 
     def withheld(
         self, verdict: str, why: str = "no number of runs would decide it, because it is a bound"
     ) -> "Judgement":
-        """Turn this verdict into "undecided", for instance because the estimate is only a bound."""
+        """Return the judgement, with "undecided" in place of `verdict`, for instance if the estimate is only a bound."""
         return self.adding(f"; {why}", verdict=UNDECIDED) if self.verdict == verdict else self
 
 
@@ -153,7 +156,7 @@ class NotTested(Exception):
 
 
 def judged(claim: Claim, tables: Tables) -> list[Judgement]:
-    """Judge each case of a claim. "Does not hold" must survive Holm's correction, or becomes undecided or level."""
+    """Judge each case of a claim. "Does not hold" becomes undecided or level unless it survives Holm's correction."""
     parts = [part for part in (claim, *claim.more) if part.table in tables] or [claim]
     judgements = [judgement for part in parts for judgement in _judged_cases(part, tables)]
     p_values = holm(np.array([_reversal(judgement) for judgement in judgements]))
@@ -181,7 +184,7 @@ def _not_tested(claim: Claim, reason: NotTested, where: Where) -> Judgement:
 
 
 def cases(claim: Claim, tables: Tables) -> list[Where]:
-    """Return the conditions that select the rows of each case: one case per combination of values in `claim.each`."""
+    """Return the conditions that select the rows of each case. Each combination of values in `claim.each` is a case."""
     open_columns = [column for column, values in claim.each.items() if EVERY in values]
     rows = rows_with(tables, claim.table, *open_columns, **_without(claim.where, "against"))
     choices = []
@@ -199,7 +202,7 @@ def _with_known(claim: Claim, tables: Tables, where: Where) -> Where:
 
 
 def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judgement:
-    """Judge an estimate. Raise NotTested if it is NaN.
+    """Judge a claim by an estimate. Raise NotTested if the estimate is NaN.
 
     Parameters
     ----------
@@ -208,9 +211,9 @@ def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judg
     estimate : Estimate
         The estimate with its interval.
     where : dict
-        Selects the rows from which the estimate was computed.
+        The conditions on the rows from which the estimate was computed.
     **row : Any
-        Other values for the braces of `claim.means`.
+        Further values with which the braces in `claim.means` are filled.
     """
     texts = {column: _text(value) if isinstance(value, tuple) else value for column, value in where.items()}
     means = claim.means.format(**texts | row)
@@ -226,7 +229,7 @@ def conclude(claim: Claim, estimate: Estimate, where: Where, **row: Any) -> Judg
 
 
 def decide(low: float, high: float, least: float, most: float) -> str:
-    """Return the verdict on the claim that a quantity lies in [least, most], from its interval [low, high].
+    """Judge the claim that a quantity lies in [least, most], given the interval [low, high] of its estimate.
 
     Parameters
     ----------
@@ -250,7 +253,7 @@ def _level_or_undecided(judgement: Judgement) -> str:
 
 
 def _wanted(judgement: Judgement) -> str:
-    """Return how many runs would decide an undecided judgement if its estimate stayed the same."""
+    """Say how many runs, or what else, would decide an undecided judgement if its estimate stayed the same."""
     estimate, claim = judgement.estimate, judgement.claim
     if np.isnan(estimate.over_runs + estimate.low):
         return estimate.wants
@@ -267,9 +270,10 @@ def _wanted(judgement: Judgement) -> str:
 
 
 def _reversal(judgement: Judgement) -> float:
-    """Return the one-sided p-value of an estimate outside its limits, from the t distribution of its interval.
+    """Return the one-sided p-value for the estimate lying outside the limits of the claim.
 
-    The p-value is 1 if the estimate is inside the limits, and NaN if it has no interval.
+    The p-value is computed from the t distribution on which the interval is based. It is 1 if the estimate lies within
+    the limits, and NaN if it has no interval.
     """
     estimate, claim = judgement.estimate, judgement.claim
     number, freedom = estimate.number, estimate.freedom
@@ -288,7 +292,7 @@ def _reversal(judgement: Judgement) -> float:
 
 
 def describe(where: Where) -> str:
-    """Describe in words which rows are selected.
+    """Describe which rows are selected, as they are described on the pages of claims.
 
     >>> describe({"n": 1, "method": ("d", "e"), "x": pd.Interval(10, np.inf, closed="left")})
     'n=1, method=d or e, 10<=x'
@@ -323,18 +327,18 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
     Parameters
     ----------
     tables : mapping
-        Tables by name.
+        The tables by name.
     name : str
-        The table to read.
+        Name of the table to read.
     *needed : str
         Further columns, or expressions of columns, that the table must have.
     **where : Any
-        For a column or expression, the condition on it: a value, a tuple of accepted values, or a pandas Interval.
+        The conditions by column or expression: a value, a tuple of accepted values, or a pandas Interval.
 
     Raises
     ------
     NotTested
-        If there is no table of this name, or no such row.
+        If there is no table with this name, or no row satisfies the conditions.
     ValueError
         If the table lacks a column.
     """
@@ -349,7 +353,7 @@ def rows_with(tables: Tables, name: str, /, *needed: str, **where: Any) -> pd.Da
 
 
 def columns_of(expression: str) -> list[str]:
-    """Return the names of the columns in an expression.
+    """Return the names of the columns in an expression, as often as they occur.
 
     >>> columns_of("seconds / (x * log(x))")
     ['seconds', 'x', 'x']
@@ -358,7 +362,7 @@ def columns_of(expression: str) -> list[str]:
 
 
 def matching(table: pd.DataFrame, where: Where) -> pd.DataFrame:
-    """Return the rows of a table that satisfy all conditions. Columns that the table does not have are ignored."""
+    """Return the rows of a table that satisfy all conditions. Ignore conditions on columns that the table lacks."""
     chosen = np.ones(len(table), dtype=bool)
     for expression, value in where.items():
         if set(columns_of(expression)) <= set(table):
@@ -380,11 +384,11 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
     Parameters
     ----------
     claim : Claim
-        The claim, with its table and the column that distinguishes the two groups of rows.
+        The claim. Its `table` is read, and its column `by` distinguishes the two groups of rows.
     tables : mapping
-        Tables by name.
+        The tables by name.
     where : dict
-        Selects the rows of the case.
+        The conditions on the rows of the case.
     *needed : str
         Further columns that the table must have.
     """
@@ -396,14 +400,14 @@ def pair(claim: Claim, tables: Tables, where: Where, *needed: str) -> list[pd.Da
 
 
 def first_known(rows: pd.DataFrame, column: str, names: tuple[str, ...]) -> str:
-    """Return the first of the names that occurs in a column."""
+    """Return the first of several names that occurs in a column of the table."""
     present = [name for name in names if (rows[column] == name).any()]
     require(present, f"this study has no such result: {describe({column: names})}", NotTested)
     return present[0]
 
 
 def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Return the rows indexed by the column `key`. Raise ValueError if a value of this column occurs twice."""
+    """Return the rows indexed by their values in the column `key`. Raise ValueError if a value occurs twice."""
     several_rows = rows[key][rows[key].duplicated()].unique()
     require(not len(several_rows), f"there must be one row for each {key}, got several for {list(several_rows)}")
     return rows.set_index(key)
@@ -413,7 +417,7 @@ def once(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 
 
 def mean_over(values: Iterable[float], of: str = "run") -> Estimate:
-    """Return the mean of values, one per run (or `of`), with a t interval. NaN are ignored; few values give none."""
+    """Return the mean of values, one per run (or per `of`), with a t interval unless there are too few. Ignore NaN."""
     numbers = pd.Series(values, dtype=float).dropna().to_numpy()
     n = len(numbers)
     require(n, f"no {of} has all the numbers that are needed", NotTested)
@@ -439,7 +443,7 @@ def geometric_mean_over(ratios: pd.Series) -> Estimate:
 
 
 def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Estimate:
-    """Return the least-squares slope of log `y` over log `x` and its t interval. Each group has its own intercept."""
+    """Return the least-squares slope of log y against log x with a t interval. Each group has its own intercept."""
     points = pd.DataFrame({"u": np.asarray(x, float), "v": np.asarray(y, float)})
     require(
         ((points > 0) & np.isfinite(points)).all(axis=None),

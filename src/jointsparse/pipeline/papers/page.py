@@ -1,4 +1,4 @@
-"""Pages with the papers' claims and our verdicts on them, in Markdown and in HTML."""
+"""Write pages with the papers' claims and our verdicts on them, in Markdown and in HTML."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ ORIGINS = ("dataset", "study", "source", "seed", "config")  # columns besides th
 COMPARED = r"against=(\w+-[\w-]*)"  # only names with a hyphen, because other names may be ordinary words of the text
 BAR = 21  # characters
 GLYPHS = {HOLDS: "✓", LEVEL: "≈", DOES_NOT_HOLD: "✗", UNDECIDED: "?", NOT_TESTED: "–", DEMONSTRATION: "◇"}
-STRIP_WIDTH = 120  # pixels, as is the height
+STRIP_WIDTH = 120  # in pixels, like the height
 STRIP_HEIGHT = (8, 40)  # least and most
 STRIP_ROW = 3  # height of the row of one estimate, unless there are too many
 WIDE_SCALE = 10  # positive estimates get a logarithmic scale if the largest is this many times the smallest
@@ -38,16 +38,18 @@ _ESCAPED = str.maketrans(
 _PLURALS = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", DEMONSTRATION: "demonstrations"}
 _METHODS = {"hinge-l1inf": "l1,∞", "hinge-l12": "l1,2", "hinge-l1": "l1", "hinge-l2": "l2", "svm-l2": "linear SVM"}
 
-Link = Callable[[str, str], str]  # from a dataset and the name of a claim to the address of the evidence
+Link = Callable[[str, str], str]  # maps a dataset and the name of a claim to an address
 
 
 def page(table: pd.DataFrame, heading: str = "# The papers' claims") -> str:
     """Write verdicts as Markdown: each claim with the counts of its verdicts, its estimates and their source files.
 
-    table: rows of `verdicts.judge` for one or more studies, with the additional columns ORIGINS. `source` is the file
-    of the table from which an estimate was computed, `config` the file with the study's settings. The column `note` is
-    optional: studies of datasets with a note are marked. heading: the first line. Text is escaped, and the heading of
-    each claim is its name, so that a link can lead to it. Raises ValueError if columns are missing.
+    table: rows of `verdicts.judge` for one or more studies, with the additional columns ORIGINS. In these, `source` is
+    the file that contains the table from which an estimate was computed, and `config` the file that contains the
+    study's settings. If there is a column `note`, studies whose dataset has a note are marked. heading: the first line.
+
+    Text is escaped. Each claim has its name as its heading, so that links can lead to it. Raises ValueError if columns
+    are missing.
     """
     values = _outline(table, {}) | {"heading": heading, "tally": _tally(table["verdict"])}
     return _written("page.md.jinja", values, _in_markdown)
@@ -56,8 +58,8 @@ def page(table: pd.DataFrame, heading: str = "# The papers' claims") -> str:
 def overview(table: pd.DataFrame, link: Link) -> markupsafe.Markup:
     """Write one line of HTML for each claim: its sentence, the counts of its verdicts by dataset, and its intervals.
 
-    table: as in `page`. link: returns the address of the evidence for a claim on a dataset. The page needs the style
-    sheet `claims.css`. The HTML has no empty lines, so that it can be embedded in Markdown.
+    table: as in `page`. link: returns the address of the evidence for a claim on a dataset. The page that contains the
+    lines needs the style sheet `claims.css`. The HTML has no empty lines, so that it can be embedded in Markdown.
     """
     html = _written("claims.html.jinja", _outline(table, {}, link) | {"style": "", "evidence": False})
     return markupsafe.Markup("\n".join(line.strip() for line in html.splitlines() if line.strip()) + "\n")
@@ -66,25 +68,25 @@ def overview(table: pd.DataFrame, link: Link) -> markupsafe.Markup:
 def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence[str]]) -> markupsafe.Markup:
     """Write verdicts as a section of an HTML page: the lines of `overview`, which unfold to show the estimates.
 
-    table: as in `page`. figures: the pictures that show a table, by dataset, study and table. Text is escaped.
+    table: as in `page`. figures: for each dataset, study and table, the pictures that show the table. Text is escaped.
     """
     outline = _outline(table, figures, lambda _, name: f"#claim-{name}")
     return markupsafe.Markup(_written("claims.html.jinja", outline | {"style": _style(), "evidence": True}))
 
 
 def document(table: pd.DataFrame) -> str:
-    """Write verdicts as a complete HTML page, which can be opened from disk. table: as in `page`."""
+    """Write verdicts as a complete HTML page that can be opened from disk. table: as in `page`."""
     return _written("index.html.jinja", {"claims": section(table, {}), "tally": _tally(table["verdict"])})
 
 
 def counts(table: pd.DataFrame) -> dict[str, int]:
-    """Count how often each verdict occurs. table: as in `page`."""
+    """Return how often each verdict occurs in the table. table: as in `page`."""
     by_verdict = table["verdict"].value_counts()
     return {verdict: int(by_verdict.get(verdict, 0)) for verdict in VERDICTS}
 
 
 def _written(template: str, values: dict[str, Any], finalize: Callable[[Any], Any] = lambda value: value) -> str:
-    """Fill a template from this folder. `finalize` turns every value into text, which is then escaped."""
+    """Fill a template from this folder. `finalize` is applied to each value, and the result is escaped."""
     environment = jinja2.Environment(
         autoescape=True,
         finalize=finalize,
@@ -105,7 +107,7 @@ def _style() -> markupsafe.Markup:
 
 
 def _in_markdown(value: Any) -> markupsafe.Markup:
-    """Return a value as one line of text that Markdown prints literally."""
+    """Return a value as a single-line string, escaped so that Markdown prints it literally."""
     return markupsafe.Markup(" ".join(str(value).split()).translate(_ESCAPED))
 
 
@@ -115,7 +117,7 @@ def _in_markdown(value: Any) -> markupsafe.Markup:
 def _outline(
     table: pd.DataFrame, figures: Mapping[Any, Sequence[str]], link: Link = lambda dataset, name: ""
 ) -> dict[str, Any]:
-    """Return the papers with their sections and claims, in the order of CLAIMS, and the files behind the estimates."""
+    """Return the papers with their sections and claims, in the order of CLAIMS, and the files of the estimates."""
     missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
     require(not missing, f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
     notes = pd.Series(table.get("note"), table.index, dtype=object).fillna("").astype(str).str.strip()
@@ -158,8 +160,8 @@ def _claim(
 ) -> dict[str, Any]:
     """Return a claim with its estimates, and the counts of its verdicts by dataset and by study.
 
-    In the result, `what` and `rows` are the parts of the texts `number_means` and `rows` that all tested estimates
-    share; `own` and `notes` are the remaining parts of each estimate.
+    In the result, `what` and `rows` are the parts of the strings `number_means` and `rows` that are the same for all
+    tested estimates. For each estimate, `own` and `notes` are the remaining parts.
     """
     studies = [head | {"tally": _tally(cases["verdict"])} for head, cases in _groups(rows, "dataset", "study")]
     chips = [_chip(cases) | {"href": link(head["dataset"], first["id"])} for head, cases in _groups(rows, "dataset")]
@@ -193,7 +195,7 @@ def _tally(verdicts: pd.Series) -> str:
 
 
 def _chip(cases: pd.DataFrame) -> dict[str, Any]:
-    """Count the verdicts of a claim on a dataset, most frequent first; of equal counts, the least favourable first."""
+    """Count the verdicts of a claim on a dataset, the most frequent first. In a tie, the least favourable is first."""
     n_of = cases["verdict"].value_counts()
     ranked = (DOES_NOT_HOLD, UNDECIDED, LEVEL, HOLDS, DEMONSTRATION, NOT_TESTED)
     order = sorted((verdict for verdict in ranked if verdict in n_of), key=lambda verdict: -n_of[verdict])
@@ -207,10 +209,10 @@ def _chip(cases: pd.DataFrame) -> dict[str, Any]:
 
 
 def _parts(record: dict[Any, Any], *, rename: bool) -> dict[str, list[str]]:
-    """Split the texts `number_means` and `rows` of a record.
+    """Split the strings `number_means` and `rows` of a record into parts.
 
-    means: what was estimated; with `rename`, the name of the compared method replaces "the other method". selected: the
-    conditions on the rows from which the estimate was computed, except the condition on n.
+    The part `means` says what was estimated. With `rename`, the name of the compared method replaces "the other method"
+    in it. The part `selected` has the conditions on the rows from which the estimate was computed, except that on n.
     """
     selected = [part for part in record["rows"].split(", ") if part and not part.startswith("n=")]
     means = record["number_means"]
@@ -220,7 +222,7 @@ def _parts(record: dict[Any, Any], *, rename: bool) -> dict[str, list[str]]:
 
 
 def _named(text: str) -> str:
-    """Replace the names of methods in tables by the names that readers know."""
+    """Replace the method names that are used in tables by the names that readers know."""
     names = "|".join(_METHODS)
     return re.sub(rf"(?<![\w=-])(?:{names})(?![\w-])", lambda match: _METHODS[match[0]], text)
 
@@ -229,10 +231,11 @@ def _named(text: str) -> str:
 
 
 def _strip(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the strip of intervals, in pixels, for all estimates of a claim that share their limits, sorted.
+    """Lay out a strip with the intervals of all estimates for a claim with the same limits, sorted by the estimate.
 
-    In the result, `lines` has the place, the ends of the interval, the height and the verdict of each estimate.
-    `limits` are the claimed limits, and `zone` is the part of the strip between them.
+    All positions are in pixels. In the result, `lines` has for each estimate its horizontal position, the ends of its
+    interval, its vertical position and its verdict. `limits` has the limits of the claim, and `zone` the part of the
+    strip between them.
     """
     columns = ["low", "number", "high", "least", "most"]
     values = rows[columns].replace("", np.nan).infer_objects().astype(float).to_numpy()
@@ -274,9 +277,9 @@ def _strip(rows: pd.DataFrame) -> dict[str, Any]:
 def _drawn(table: pd.DataFrame) -> dict[str, list[Any]]:
     """Write estimates with their intervals as text and as bars, on one scale for all estimates of a claim.
 
-    In the result, `at` has the lower end, the estimate and the upper end in hundredths of the scale, or nothing without
-    an interval; `limits` has the limits of the claim on this scale. `bar` shows both as text, ``··│··───o───·``: o is
-    the estimate, ─ its interval, │ a limit.
+    In the result, `at` has the lower end, the estimate and the upper end in hundredths of the scale, or is empty if
+    there is no interval. `limits` has the limits of the claim on the same scale. `bar` shows both as a string, such as
+    ``··│··───o───·``, where o is the estimate, ─ its interval and │ a limit.
     """
     values = table[["low", "number", "high", "least", "most"]].astype(float)
     ends = values.drop(columns="number").where(np.isfinite).groupby(table["id"])

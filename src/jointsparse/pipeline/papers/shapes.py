@@ -1,7 +1,7 @@
 """The shapes of claims: functions that compute the estimate for a claim from the rows of a case, and judge it.
 
 Each function takes the claim, the tables, and `where`, which selects the rows of the case (see `judging.cases`). The
-docstring of a shape is printed with the claim, followed by the claim's limits, so it is a noun phrase.
+docstring of a shape is printed on the page of claims, followed by the claim's limits, so it begins with a noun phrase.
 """
 
 import numpy as np
@@ -50,7 +50,7 @@ def ratio_over_runs(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
 
 
 def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference over runs, with an interval that combines runs and resampled test images."""
+    """Mean difference over runs. The interval combines the variation over runs with that over resampled test images."""
     columns = ["difference", "low", "high", "low_words", "high_words", "over_runs", "runs"]
     rows = rows_with(tables, claim.table, *columns, **where)
     require(len(rows) == 1, f"there must be one row of {claim.table} with {describe(where)}, got {len(rows)}")
@@ -71,13 +71,13 @@ def resampled_difference(claim: Claim, tables: Tables, where: Where) -> list[Jud
 
 
 def largest(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Largest value of all rows, which needs no interval."""
+    """Largest value in all rows. It needs no interval."""
     rows = rows_with(tables, claim.table, claim.number, **where)
     return [conclude(claim, Estimate(float(rows[claim.number].max()), np.nan, np.nan, f"of {len(rows)} draws"), where)]
 
 
 def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm of the number over the logarithm of x."""
+    """Least-squares slope of the logarithm of the quantity against the logarithm of the size."""
     needed = columns_of(claim.number)
     rows = rows_with(tables, claim.table, claim.x, *needed, **where).dropna(subset=needed)
     require(len(rows), f"table {claim.table} has no {claim.number} with {describe(where)}", NotTested)
@@ -88,7 +88,7 @@ def slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def ratio_slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm of a ratio over the logarithm of x."""
+    """Least-squares slope of the logarithm of the ratio of two methods against the logarithm of the size."""
     sides = pair(claim, tables, where, claim.x, claim.number)
     values, against = (rows.set_index(claim.x)[claim.number] for rows in sides)
     ratios = (values / against).dropna()
@@ -98,7 +98,7 @@ def ratio_slope(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of the medians at the largest size at which both methods were measured."""
+    """Ratio of the median timings of two methods at the largest size at which both were measured."""
     sides = pair(claim, tables, where, claim.x, claim.number, claim.by, "repeats")
     common = set(sides[0][claim.x]) & set(sides[1][claim.x])
     require(common, "the two methods were not measured at the same sizes", NotTested)
@@ -123,15 +123,15 @@ def ratio(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 # Experiments that record every step
 
-# Choice: the accuracy 1e-2 of Duchi et al., sec. 7, is a fraction of the objective at w = 0. In the paper it is
-# absolute, which is stricter where that objective is above 1, and depends on the scale of the random data, which the
-# paper does not give.
+# Choice: we take the accuracy 1e-2 of Duchi et al., sec. 7, as a fraction of the objective at w = 0. In the paper it is
+# absolute. An absolute accuracy is stricter if that objective is above 1, and depends on the scale of the random data,
+# which the paper does not give.
 ACCURACY = 1e-2
 
 
 def sooner(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio over runs. If a method never reaches the accuracy, its total cost counts as a
-    lower bound, and a verdict that the bound favours is withheld.
+    """Geometric mean over runs of the ratio of the two costs. If a method never reaches the accuracy, its total cost
+    is used as a lower bound, and a verdict in favour of which the bound is biased is withheld.
     """
     costs = costs_to_accuracy(claim, tables, where)
     judgement = conclude(claim, geometric_mean_over(costs["ratio"]), where)
@@ -145,10 +145,10 @@ def sooner(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
-    """Return for each run the cost of reaching ACCURACY, for the best of the claim's methods and for the other method.
+    """Return the costs of reaching ACCURACY in each run: those of the claim's best method and of the other method.
 
-    The table has the columns of `until`, the same columns with the suffix _of_other for the other method, and `ratio`.
-    Runs in which no method reaches the accuracy are left out.
+    The table has the columns of `until` for the best method, the same columns with the suffix _of_other for the other
+    method, and the ratio of the two costs in `ratio`. Runs in which no method reaches the accuracy are left out.
     """
     sides = []
     for rows in pair(claim, tables, where, "run", "suboptimality", claim.number):
@@ -162,10 +162,10 @@ def costs_to_accuracy(claim: Claim, tables: Tables, where: Where) -> pd.DataFram
 
 
 def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
-    """Return for each run the least cost at which any method in the rows reaches the accuracy.
+    """Return for each run the lowest cost at which any of the methods in the rows reaches the accuracy.
 
-    The cost is in the column `spent`. The column `bound` is True if no method reaches the accuracy. The cost is then
-    the least total cost, which is a lower bound.
+    The column `spent` has the cost. The column `bound` is True if no method reaches the accuracy. In this case, the
+    cost is the lowest total cost of a method, which is a lower bound.
     """
     reached = rows[rows["suboptimality"] <= accuracy].groupby("run")[spent].min()
     totals = rows.groupby(["run", "method"])[spent].max().groupby("run").min()
@@ -174,19 +174,19 @@ def until(rows: pd.DataFrame, spent: str, accuracy: float) -> pd.DataFrame:
 
 
 def difference_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference, paired by run. The runs draw and order the same samples differently."""
+    """Mean difference, paired by run. The runs use the same samples, but draw and order them differently."""
     values = _side_by_side(claim, tables, where)
     return [conclude(claim, mean_over(values["compared"] - values["against"]), where)]
 
 
 def ratio_after(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run. The runs draw and order the same samples differently."""
+    """Geometric mean ratio, paired by run. The runs use the same samples, but draw and order them differently."""
     values = _side_by_side(claim, tables, where)
     return [conclude(claim, geometric_mean_over(values["compared"] / values["against"]), where)]
 
 
 def _side_by_side(claim: Claim, tables: Tables, where: Where) -> pd.DataFrame:
-    """Return the values of both methods by run, each from its last record within the smaller of their totals of x."""
+    """Return the values of both methods in each run, read where x reaches the smaller of the two methods' totals."""
     sides = pair(claim, tables, where, "run", "schedule", "eta0", claim.x, claim.number)
     for rows in sides:
         several_fits = len(rows.drop_duplicates(["run", "schedule", "eta0"])) > rows["run"].nunique()

@@ -1,19 +1,19 @@
 """Judge the papers' claims by our tables.
 
-A claim is about one quantity or several. Each is estimated from the tables, and every estimate gets a verdict by one
-rule:
+A claim is about one or more quantities. Each quantity is estimated from the tables, and every estimate gets a verdict
+by the same rule:
 
 - The claim holds if the whole 95 % interval lies on the claimed side of the limit.
-- It does not hold if the whole interval lies on the other side, also after Holm's correction over all estimates for the
-  claim.
-- Otherwise it is level if the whole interval lies within the claim's `level`, a difference that does not matter, and
-  undecided if not.
-- An estimate without an interval leaves the claim undecided. So does an estimate if more than a fifth of the fits
-  behind it are unfinished or lie at the edge of a grid.
-- A claim is not tested if the tables lack the rows for it.
-- Accuracy and sparsity on drawn or composed data are a demonstration, without a verdict.
+- It does not hold if the whole interval lies on the other side, and still does after Holm's correction over all
+  estimates for the claim.
+- Otherwise the claim is level if the whole interval lies within plus or minus the claim's `level`, the largest
+  difference that does not matter. If not, it is undecided.
+- An estimate without an interval leaves the claim undecided. So does an estimate if more than a fifth of the fits on
+  which it is based are unfinished or lie at the edge of a grid.
+- A claim is not tested if the tables lack the rows that it needs.
+- Estimates of accuracy and sparsity on drawn or composed data are a demonstration and get no verdict.
 
-Some shapes have rules of their own: their docstrings state them, and `rule_of` prints these docstrings.
+Some shapes have additional rules. Their docstrings state these rules, and `rule_of` returns them.
 
 `quattoni.claims` and `duchi.claims` define the claims; `pd.DataFrame(CLAIMS.values(), CLAIMS)` shows them as a table.
 `shapes` computes the estimates, `judging` judges them.
@@ -65,16 +65,16 @@ COLUMNS = (
 
 
 def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) -> pd.DataFrame:
-    """Judge the claims of these names.
+    """Judge the claims with the given names.
 
     Parameters
     ----------
     tables : mapping
-        Tables by name, such as "chosen", "differences", "recovery" or "cost".
+        The tables by name, such as "chosen", "differences", "recovery" or "cost".
     ids : list of str
-        Names of CLAIMS.
+        Names of claims, which are keys of CLAIMS.
     demonstration : bool
-        True for drawn or composed data, on which accuracy and sparsity get no verdict.
+        True for drawn or composed data, for which accuracy and sparsity get no verdict.
 
     Returns
     -------
@@ -83,15 +83,15 @@ def judge(tables: Tables, ids: Sequence[str], *, demonstration: bool = False) ->
 
         - id: name of the claim.
         - paper, place: where the claim is made.
-        - claim: its sentence in our words.
-        - n: training size, or empty.
+        - claim: the claim in our words.
+        - n: size of the training sets, or missing.
         - number: the estimate.
-        - low, high: ends of its interval.
-        - least, most: the claimed limits.
+        - low, high: ends of the estimate's interval.
+        - least, most: the limits of the claim.
         - number_means: what was estimated, how its interval was computed, and how many fits are unfinished.
         - verdict.
         - table, rows: the rows from which the estimate was computed.
-        - timed: whether the verdict rests on measured seconds.
+        - timed: whether the verdict is based on timings.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _record(name: str, judgement: Judgement) -> dict[str, Any]:
 
 
 def rule_of(name: str) -> str:
-    """Return in words how a claim is judged: for each of its quantities, what is estimated, and the limits.
+    """Describe how a claim is judged: what is estimated for each of its quantities, and which limits apply.
 
     >>> rule_of("l1-over-l2")
     'Mean difference, paired by run. It holds if it is below 0, and is level within ±0.01.'
@@ -151,7 +151,7 @@ def _rule(claim: Claim) -> str:
 
 
 def _beside_its_fits(tables: Tables, judgement: Judgement, demonstration: bool) -> Judgement:
-    """Say how many of the compared fits are unfinished. If too many are, the verdict is "undecided"."""
+    """Add a note on how many of the compared fits are unfinished. If too many are, make the verdict "undecided"."""
     claim, where = judgement.claim, judgement.where
     if judgement.verdict == NOT_TESTED or not (claim.on_fits or claim.fits in STEP_TABLES):
         return judgement

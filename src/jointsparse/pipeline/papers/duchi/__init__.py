@@ -1,1 +1,1 @@
-"""Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008."""
+"""Experiments of Duchi, Shalev-Shwartz, Singer, Chandra, ICML 2008."""

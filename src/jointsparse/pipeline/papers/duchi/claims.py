@@ -51,7 +51,9 @@ NOT_JUDGED = (
 
 
 def gain(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Cost ratio of two methods at the largest size over their ratio at the smallest, a geometric mean over runs."""
+    """Geometric mean over runs of the cost ratio of two methods at the largest size, divided by their cost ratio at the
+    smallest size.
+    """
     sizes = rows_with(tables, claim.table, "n", problem=where["problem"])["n"]
     small, large = int(sizes.min()), int(sizes.max())
     require(small < large, f"table {claim.table} has only one size with {describe(where)}, n={small}", NotTested)
@@ -64,7 +66,9 @@ def gain(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def exponent_of_iteration(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Exponent of the size in the seconds per iteration, from the smallest to the largest size, a mean over runs."""
+    """Mean over runs of the exponent with which the seconds per iteration grow from the smallest to the largest
+    size.
+    """
     rows = rows_with(tables, claim.table, "run", "n", "step", "seconds", **where)
     small, large = int(rows["n"].min()), int(rows["n"].max())
     last = rows.groupby(["n", "run"])[["seconds", "step"]].max()
@@ -75,8 +79,8 @@ def exponent_of_iteration(claim: Claim, tables: Tables, where: Where) -> list[Ju
 
 
 def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean over runs. If a run never reaches the digit, all its steps count. This is a lower bound, which
-    cannot contradict the claim.
+    """Geometric mean ratio over runs. If a run never reaches the digit, all of its steps are counted. This gives a
+    lower bound, which cannot contradict the claim.
     """
     runs = {column: where[column] for column in ("problem", "n", "method")}
     rows, digit = rows_with(tables, claim.table, "run", "step", "suboptimality", **runs), where["digit"]
@@ -95,7 +99,7 @@ def slowdown(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 # The claims
 
 DIMENSION, UPDATES = {"part": "dimension"}, {"part": "touched", "method": "tree"}
-LARGE = {"x": at_least(10_000)}  # Choice: with fewer entries, the fixed cost of a call flattens the slope of seconds.
+LARGE = {"x": at_least(10_000)}  # Choice: with fewer entries, the fixed cost of a call flattens the slope of timings.
 MANY = at_least(1_000_000)  # Choice: count of non-zero weights; the paper's bigrams have 1,946,684 dimensions.
 SPARSE = pd.Interval(
     0, 0.012, closed="both"

@@ -1,4 +1,4 @@
-"""Compare methods on a problem, each with its best step sizes, and tabulate the comparison.
+"""Run methods on a problem, each with its best step sizes, and tabulate how they compare.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -23,11 +23,11 @@ from jointsparse.pipeline.sweep import at_edge
 
 
 class Comparison(NamedTuple):
-    """How the methods of a problem are compared.
+    """How methods are compared on a problem.
 
-    columns: returns the columns of a state, among them `objective` and `bound`, a lower bound of the optimum. at_zero:
-    the objective at W = 0, by which the suboptimality is divided. bound: a lower bound of the optimum that is known
-    beforehand.
+    columns: a function that returns the columns of a state. They must include `objective` and `bound`, a lower bound of
+    the optimum. at_zero: the objective at W = 0, by which the suboptimality is divided. bound: a lower bound of the
+    optimum that is known before the methods are run.
     """
 
     columns: Columns
@@ -35,7 +35,7 @@ class Comparison(NamedTuple):
     bound: float
 
     def suboptimality(self, table: pd.DataFrame, objective: str = "objective") -> pd.Series:
-        """Return (objective - bound) / at_zero for each record, with the best bound known from any record."""
+        """Return (objective - bound) / at_zero for each record, where `bound` is the best bound from all records."""
         return (table[objective] - max(self.bound, table["bound"].max())) / self.at_zero
 
 
@@ -44,9 +44,9 @@ def certified_columns(
 ) -> Columns:
     """Return a function that computes the columns of a state: `objective`, `bound`, `non_zero`, and those of `more`.
 
-    objective: an object with a method `tangent`, which returns a tuple that begins with the weights. certify: returns
-    the objective at a tangent, and a lower bound of the optimum. more: functions of the weights, by column. The column
-    `non_zero` is the fraction of non-zero weights.
+    The column `non_zero` is the fraction of non-zero weights. objective: an object with a method `tangent`, which
+    returns a tuple that begins with the weights. certify: a function that returns the objective and a lower bound of
+    the optimum, given a tangent. more: by column name, functions that compute further columns from the weights.
     """
 
     def columns(state: State) -> dict[str, float]:
@@ -59,7 +59,7 @@ def certified_columns(
 
 
 def halved(data: Samples, y: np.ndarray) -> tuple[Any, np.ndarray, Any, np.ndarray]:
-    """Split the samples into halves. Return features and labels for training, then features and labels for testing."""
+    """Split the samples in half. Return the features and labels for training, then those for testing."""
     learn, test = tasks.halves(data.images)
     return select(data.X, learn), y[learn], select(data.X, test), y[test]
 
@@ -80,20 +80,20 @@ def best_runs(
     Parameters
     ----------
     begin : callable
-        Starts a method with a schedule and a first step size.
+        Starts a method, given its name, a schedule and a first step size.
     columns : callable
         Returns the columns of a state.
     grids : mapping from method to sequence of float
-        First step sizes to try for each method.
+        The first step sizes to try for each method.
     schedules : sequence of str
         Schedules to try with each first step size.
     at : container of int, optional
-        Steps to record; all by default.
+        The steps to record. By default, all steps are recorded.
     by : str
-        Column whose final value is smallest in the best run.
+        Column by which the best run is chosen: the run whose last record has the smallest value.
     repeats : int, at least 1
-        Number of runs with the best step sizes, including the first; their median seconds are reported. The methods
-        take turns.
+        Number of runs with the best step sizes, including the run that found them. The methods take turns, and the
+        median timings are reported.
     tick : callable
         Called after each run.
 
@@ -126,12 +126,12 @@ def best_runs(
 def best_of(
     run: Callable[[str, float], pd.DataFrame], schedules: Sequence[str], eta0: Sequence[float], by: str = "objective"
 ) -> pd.DataFrame:
-    """Try each schedule with each eta0, and return the records with the smallest final value in the column `by`.
+    """Try each schedule with each eta0, and return the records of the run with the smallest final value of `by`.
 
     Parameters
     ----------
     run : callable
-        Returns the records for a schedule and an eta0. Runs that diverge are skipped.
+        Returns the records of a run, given a schedule and an eta0. Runs that diverge are skipped.
     schedules : sequence of str
         Schedules to try.
     eta0 : sequence of float
@@ -144,7 +144,7 @@ def best_of(
     DataFrame
         The records of the best run, with further columns:
         - schedule, eta0: the best schedule and first step size.
-        - lowest: the smallest value of the column `by` that any schedule and eta0 has reached up to this step.
+        - lowest: the smallest value of the column `by` that any run has reached up to this step.
         - warning: says that eta0 lies at the edge of its grid, or that the objective has not decreased.
 
     Raises

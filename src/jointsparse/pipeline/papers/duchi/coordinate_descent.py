@@ -13,13 +13,13 @@ from jointsparse.pipeline.papers.harness import State
 def coordinate_descent(objective: Objective, penalty: float, *, n_iter: Sequence[int]) -> Iterator[State]:
     """Minimise f(w) + penalty ||w||_1 by scikit-learn's solvers, and yield a state for each entry of `n_iter`.
 
-    - "squared": `Lasso`, cyclic coordinate descent. An iteration is a pass over the coordinates with 4 nnz operations,
-      or fewer if it skips coordinates that are known to stay 0.
-    - "logistic": liblinear, Newton steps by coordinate descent. It does not report the passes within a step, so flops
-      are NaN. Each fit copies X.
+    - For the loss "squared", the solver is `Lasso`, which is cyclic coordinate descent. An iteration is a pass over the
+      coordinates with 4 nnz operations, or fewer if it skips coordinates that are known to stay 0.
+    - For the loss "logistic", the solver is liblinear, which computes Newton steps by coordinate descent. It does not
+      report the number of passes within a step, so flops are NaN. Each fit copies X.
 
-    Each state is the result of a separate run from w = 0. penalty: above 0. n_iter: increasing numbers of iterations,
-    each at least 1.
+    Each state is the result of a separate run from w = 0. penalty: a number above 0. n_iter: increasing numbers of
+    iterations, each at least 1.
 
     References
     ----------

@@ -27,7 +27,7 @@ from jointsparse.pipeline.papers.duchi.steps import (
 )
 from jointsparse.pipeline.papers.harness import State
 
-ENTROPIC_FLOPS = 15  # for each of two logarithms: step, subtract maximum, exp, sum, scale; then one subtraction
+ENTROPIC_FLOPS = 15  # for each of two logarithms: step, subtract maximum, exp, sum, scale; then a subtraction
 LAZY_PROJECTION_FLOPS = 12  # removal from a heap or tree and insertion, six operations per level each
 LAZY_ENTROPIC_FLOPS = 22  # for each of two logarithms: step, exp before and after, compensated sum
 
@@ -43,10 +43,11 @@ def descend(
     batches: Sequence[RowNumbers] | None = None,
     lazy: bool = False,
 ) -> Iterator[State]:
-    """Minimise f(w) subject to ||w||_1 <= radius by steps along the gradient of all samples, or of a few samples.
+    """Minimise f(w) subject to ||w||_1 <= radius by steps along the gradient over all samples, or over a few of them.
 
-    The gradient of a few samples is scaled so that it estimates the full gradient. For samples with k entries in total,
-    computing it takes 4 k + SLOPE_FLOPS batch_size operations, to which the operations of the method are added.
+    The gradient over a few samples is scaled so that it estimates the full gradient. If these samples have k stored
+    entries in total, computing the gradient takes 4 k + SLOPE_FLOPS batch_size operations. The operations of the method
+    are added to these.
 
     Parameters
     ----------
@@ -58,15 +59,15 @@ def descend(
     n_iter : int, at least 1
         Number of steps.
     method : "projection" or "entropic"
-        "projection" is w <- P(w - eta0 / sqrt(t) gradient); "entropic" is exponentiated gradient.
+        "projection" is projected gradient, w <- P(w - eta_t gradient). "entropic" is exponentiated gradient.
     schedule : str
         Schedule of the step sizes; see `entropic.step_sizes`.
     batches : sequence of int arrays, optional
         Row numbers of the samples that each step uses; see `steps.draw_batches`. By default, every step uses all
         samples.
     lazy : bool
-        Whether a step changes only the weights of features that occur in its samples, if X is sparse. With many samples
-        per step, dense steps are faster.
+        Whether a step changes only the weights of the features that occur in its samples. This has no effect if X is
+        dense or all samples are used. With many samples per step, dense steps are faster.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def descend(
 
 
 class LazyProjected(Lazy):
-    """A point in the l1 ball, moved by projected steps that touch only the features of each step's samples."""
+    """A point in the l1 ball, moved by projected steps that touch only the features of their samples."""
 
     def __init__(self, n: int, radius: float) -> None:
         super().__init__(n, 1, "l1", radius)
@@ -109,7 +110,7 @@ class LazyProjected(Lazy):
 
 
 class LazyEntropic(SparseEntropic):
-    """A point in the l1 ball, moved by steps of exponentiated gradient that touch only the features of its samples."""
+    """A point in the l1 ball, moved by exponentiated gradient steps that touch only the features of their samples."""
 
     entry_flops = LAZY_ENTROPIC_FLOPS
 
@@ -124,7 +125,7 @@ class LazyEntropic(SparseEntropic):
 def lazy_steps(
     objective: Objective, point: LazyProjected | LazyEntropic, etas: Vector, batches: Sequence[RowNumbers]
 ) -> Iterator[State]:
-    """In each step, move only the weights of features that occur in the step's samples, for sparse X.
+    """In each step, move only the weights of the features that occur in the step's samples. X must be sparse.
 
     Parameters
     ----------

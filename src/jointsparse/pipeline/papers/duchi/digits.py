@@ -5,13 +5,13 @@
 
     k(x, j) = sum_i W_ij sigma_ij K(x, x_i),   K(x, x_i) = exp(-||x - x_i||^2 / width).
 
-y is the class of x, and sigma_ij is 1 if support sample i is of class j, and -1 otherwise.
+Here, y is the class of x, and sigma_ij is 1 if the support sample x_i is of class j, and -1 otherwise.
 
 K is stored in single precision. Bounds and objectives are therefore exact only to about 1e-6, and a suboptimality near
-0 can be slightly negative, such as -1e-7.
+0 can come out slightly negative, such as -1e-7.
 
-Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, eq. 12 and Fig. 7. `exponentiated` does the same for
-text, Fig. 6.
+Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, eq. 12 and Fig. 7. The module `exponentiated` makes
+the same comparison on text (Fig. 6).
 """
 
 import math
@@ -57,9 +57,9 @@ class Tangent(NamedTuple):
 class SimilarityObjective:
     """The objective f(W), as defined in the docstring of this module.
 
-    K: similarities (n_samples, n_support), float32 or float64; products with K are computed in the same precision.
-    y (n_samples,) and support (n_support,): classes of the samples and of the support set, as integers from 0 to
-    n_classes - 1. W has shape (n_support, n_classes).
+    K: similarities (n_samples, n_support), as float32 or float64. Products with K are computed in the same precision.
+    y: the classes of the samples (n_samples,), as integers from 0 to n_classes - 1. support: the classes of the support
+    samples (n_support,), as integers in the same range. W has the shape (n_support, n_classes).
     """
 
     def __init__(self, K: Floats, y: RowNumbers, support: RowNumbers, n_classes: int) -> None:
@@ -67,7 +67,7 @@ class SimilarityObjective:
         self.signs = np.where(support[:, None] == np.arange(n_classes), 1.0, -1.0)
 
     def scores(self, W: Matrix, K: Floats) -> Matrix:
-        """Return k(x, j), shape (n_samples, n_classes), for samples with similarities K."""
+        """Return the scores k(x, j), with shape (n_samples, n_classes), for samples with the similarities K."""
         return (K @ (self.signs * W).astype(K.dtype)).astype(np.float64)
 
     def value(self, W: Matrix) -> float:
@@ -75,21 +75,21 @@ class SimilarityObjective:
         return _softmax(self.scores(W, self.K), self.y)[0]
 
     def tangent(self, W: Matrix, rows: RowNumbers | None = None) -> Tangent:
-        """Return the mean loss and its gradient, over all samples or over the samples `rows`."""
+        """Return the mean loss and its gradient at W, over all samples or only over the samples `rows`."""
         K, y = (self.K, self.y) if rows is None else (self.K[rows], self.y[rows])
         value, shares = _softmax(self.scores(W, K), y)
         shares[np.arange(len(y)), y] -= 1
         return Tangent(W, value, self.signs * (K.T @ (shares / len(y)).astype(K.dtype)))
 
     def error(self, W: Matrix) -> float:
-        """Return the fraction of misclassified samples. A sample is divided equally among tied classes."""
+        """Return the fraction of misclassified samples. If classes are tied, each gets an equal share of the sample."""
         scores = self.scores(W, self.K)
         best = scores == scores.max(axis=1, keepdims=True)
         return float(1 - (best[np.arange(len(self.y)), self.y] / best.sum(axis=1)).mean())
 
 
 def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
-    """Return the mean loss, and exp(scores) normalised over the classes."""
+    """Return the mean loss, and the values of exp(scores), normalised over the classes."""
     scores -= scores.max(axis=1, keepdims=True)
     shares = np.exp(scores)
     totals = shares.sum(axis=1, keepdims=True)
@@ -97,10 +97,10 @@ def _softmax(scores: Matrix, y: RowNumbers) -> tuple[float, Matrix]:
 
 
 def certify(tangent: Tangent, radius: float) -> tuple[float, float]:
-    """Return f at W, which may lie outside the feasible set, and a lower bound of f on the set.
+    """Return f at W, and a lower bound of f on the feasible set. W may lie outside this set.
 
-    The bound is the minimum of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S in the set. It is as exact as
-    the gradient: to about 1e-6 if K is float32.
+    The bound is the minimum of the tangent, f(W) + sum_ij G_ij (S_ij - W_ij), over all S in the feasible set, where G
+    is the gradient at W. The bound is as exact as the gradient, which is exact to about 1e-6 if K is float32.
 
     Source: Frank, Wolfe: An algorithm for quadratic programming. Naval Research Logistics Quarterly 3, 1956.
     """
@@ -119,7 +119,7 @@ def descend(
     batches: Sequence[RowNumbers] | None = None,
     lazy: bool = False,
 ) -> Iterator[State]:
-    """Minimise f(W) on the feasible set by steps along the gradient of all samples, or of a few samples.
+    """Minimise f(W) on the feasible set by steps along the gradient over all samples, or over a few of them.
 
     Operations are not counted.
 
@@ -131,7 +131,7 @@ def descend(
     eta0, n_iter, method, schedule, batches : as in `descent.descend`
         As in `descent.descend`.
     lazy : bool
-        Ignored; present so that the signature is that of `descent.descend`.
+        Ignored. It is present so that the signature is the same as that of `descent.descend`.
     """
     n, n_classes = objective.signs.shape
     etas = scheduled_etas(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
@@ -144,10 +144,10 @@ def descend(
 
 @one_thread()
 def near_optimum(objective: SimilarityObjective, radius: float, *, n_iter: int) -> tuple[Matrix, float]:
-    """Return W near the optimum, and the best lower bound of the optimum that was found on the way.
+    """Return a W near the optimum, and the best lower bound of the optimum from all iterations.
 
-    The method is projected gradient with momentum, which is reset when it points uphill. The step size is halved until
-    f is below its quadratic model, and grows by the factor STEP_GROWTH in each iteration.
+    The method is projected gradient with momentum. The momentum is reset when it points uphill. In each iteration, the
+    step size is first increased by the factor STEP_GROWTH and then halved until f is below its quadratic model.
 
     Source: Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm for linear inverse problems. SIAM Journal
     on Imaging Sciences 2, 2009; O'Donoghue, Candès: Adaptive restart for accelerated gradient schemes. Foundations of
@@ -191,15 +191,15 @@ def run(
     Parameters
     ----------
     data : Samples
-        Samples, each with a single label, which is its class.
+        The samples. Each has a single label, which is its class.
     n_support : int, at least 1
-        Size of the support set. If there are fewer samples, all are used.
+        Size of the support set. If there are fewer training samples, all of them are used.
     n_train : int, at least 1
-        Number of training samples. If there are fewer, all are used.
+        Number of training samples to use. If there are fewer, all of them are used.
     width : float, above 0
-        Squared width of the kernel, in units of a squared feature. The paper has 25.
+        Width of the kernel, by which squared distances between samples are divided. The paper uses 25.
     radius : sequence of float, above 0
-        The paper's z, for each class.
+        The paper's z, which is the same for every class.
     optimum_n_iter : int, at least 1
         Number of iterations of `near_optimum`.
     rng : numpy.random.Generator
@@ -210,8 +210,8 @@ def run(
     Returns
     -------
     DataFrame
-        The table of `forms.train_forms`, in which `non_zero` refers to all n_support * n_classes weights, and `flops`
-        are NaN.
+        The table of `forms.train_forms`. Its column `non_zero` refers to all n_support * n_classes weights, and its
+        column `flops` is NaN.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def run(
     unknown = np.setdiff1d(labels_test, classes).tolist()
     if unknown:
         raise ValueError(f"every class of a test sample must occur among the training samples, got {unknown[0]!r}")
-    # Choice: the support samples are taken from the training samples; the paper does not say where they are from.
+    # Choice: the support samples are taken from the training samples. The paper does not say where they come from.
     order = rng.permutation(len(y))
     train, support = order[:n_train], order[:n_support]
 

@@ -1,15 +1,15 @@
-"""Exponentiated gradient: weights are multiplied by exp(-eta * gradient) and then normalised to the sum z.
+"""Exponentiated gradient: weights are multiplied by exp(-eta * gradient) and then normalised so that they sum to z.
 
 Kivinen, Warmuth: Exponentiated gradient versus gradient descent for linear predictors. Information and Computation 132,
 1997. Beck, Teboulle: Mirror descent and nonlinear projected subgradient methods for convex optimization. Operations
 Research Letters 31, 2003. Duchi et al. (2008), sec. 7, eq. 13, compare it with projected gradient.
 
-Each of two sets of w is parametrised by positive weights u with sum z:
-- "nonnegative", {w >= 0, sum w <= z}: w = u, plus a slack weight, whose gradient is 0;
+There are two feasible sets of w. In both, w is computed from positive weights u with sum z:
+- "nonnegative", {w >= 0, sum w <= z}: w = u, with one additional slack weight in u, whose gradient is 0;
 - "ball", {||w||_1 <= z}: two weights per coordinate, w = u+ - u-, with gradients g and -g (EG+-).
 
-The logarithms of u are stored, up to a constant, so that no weight overflows or is stuck at 0. All weights start equal.
-Except by rounding, a coordinate that has left 0 does not return to it.
+The logarithms of u are stored, up to a constant, so that no weight overflows or gets stuck at 0. All weights are equal
+at the start. A coordinate of w that has left 0 does not return to exactly 0, except through rounding.
 """
 
 import math
@@ -36,30 +36,30 @@ SCHEDULES = ("constant", "1/sqrt(t)", "1/t")
 
 LARGEST_CHANGE = 1e200  # largest total change of the logarithms in a sparse step
 LARGEST_LOG = 600.0  # exp of a larger logarithm could overflow
-SMALLEST_PART = 2.0**-40  # a sum below this fraction of its largest value has lost digits
+SMALLEST_PART = 2.0**-40  # a sum below this fraction of its peak has lost digits to rounding
 
 
 def n_weights(n: int, of_set: Set) -> int:
-    """Return the number of positive weights for n coordinates: n + 1 for "nonnegative", 2 n for "ball"."""
+    """Return the number of positive weights u for n coordinates of w: n + 1 for "nonnegative", 2 n for "ball"."""
     return {"ball": 2 * n, "nonnegative": n + 1}[of_set]
 
 
 def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set = "ball") -> Matrix:
-    """Return step sizes (n_iter,): eta0 sqrt(log N) times 1 / sqrt(T), 1 / sqrt(t) or 1 / t, for N weights and T steps.
+    """Return step sizes (n_iter,) for N weights and T steps: eta0 sqrt(log N) times 1 / sqrt(T), 1 / sqrt(t) or 1 / t.
 
     Parameters
     ----------
     schedule : "constant", "1/sqrt(t)" or "1/t"
-        Decay of the step sizes.
+        How the step sizes decrease. "constant" is 1 / sqrt(T).
     eta0 : float, above 0
-        If the entries of the gradients are in [-L, L], the theory suggests "constant" with eta0 = sqrt(2) / L. The mean
-        objective is then at most z L sqrt(2 log N / T) above the optimum.
+        If the entries of the gradients are in [-L, L], the theory suggests "constant" with eta0 = sqrt(2) / L. The
+        objective, averaged over the steps, is then at most z L sqrt(2 log N / T) above the optimum.
     n : int, at least 1
         Number of coordinates.
     n_iter : int, at least 1
         Number of steps T.
     of_set : "ball" or "nonnegative"
-        The set, which determines N from n.
+        The feasible set. N is n + 1 for "nonnegative" and 2 n for "ball".
 
     Raises
     ------
@@ -80,7 +80,7 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set =
 
 
 def shrinking(schedule: str, n_iter: int) -> Matrix:
-    """Return the factors (n_iter,) by which a schedule scales T = n_iter steps: 1 / sqrt(T), 1 / sqrt(t) or 1 / t."""
+    """Return the factors (n_iter,) of a schedule for steps t = 1 to T = n_iter: 1 / sqrt(T), 1 / sqrt(t) or 1 / t."""
     require(schedule in SCHEDULES, f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     t = np.arange(1, n_iter + 1, dtype=float)
     # Choice: 1/sqrt(t) and 1/t start with the step size for T = 1, because sqrt(log N / T) requires T beforehand.
@@ -88,21 +88,21 @@ def shrinking(schedule: str, n_iter: int) -> Matrix:
 
 
 class Entropic:
-    """A point W that is moved by multiplicative steps. Each of its columns stays in a set of its own.
+    """A point W that is moved by multiplicative steps, with each column in its own feasible set.
 
-    W starts at 0 in the ball, and with all entries z / (n + 1) in the nonnegative set. A step takes O(n) per column.
-    Because of rounding, sums and norms may slightly exceed z.
+    At the start, W is 0 in the ball, and all its entries are z / (n + 1) in the nonnegative set. A step takes O(n) per
+    column. Because of rounding, the sum or the norm of a column may slightly exceed z.
 
     Parameters
     ----------
     n : int, at least 1
         Number of coordinates.
     z : float or array (n_columns,), at least 0 and finite
-        The papers' z or C.
+        The sum of the weights u of each column, called z or C in the papers.
     of_set : "ball" or "nonnegative"
         The set of each column; see the docstring of this module.
     n_columns : int or None
-        None if W is a vector (n,); otherwise W is (n, n_columns).
+        None if W is a vector (n,). Otherwise, W has the shape (n, n_columns).
 
     Raises
     ------
@@ -156,8 +156,8 @@ class Entropic:
 
 @njit
 def change(logs, totals, i, by):  # type: ignore[no-untyped-def]
-    """Add `by` to logarithm i; return False if it gets too large. totals: sum of exp(logs), its error, its peak."""
-    # The sum stays exact: a weight is subtracted bit for bit as it was added, and the rounding error is kept.
+    """Add `by` to logarithm i. Return False if it gets too large. totals: the sum of exp(logs), its error, its peak."""
+    # The sum stays exact, because a weight is subtracted bit for bit as it was added, and the rounding error is kept.
     before = math.exp(logs[i])
     logs[i] += by
     if logs[i] > LARGEST_LOG:
@@ -180,7 +180,7 @@ def sum_afresh(logs, totals):  # type: ignore[no-untyped-def]
 
 @njit
 def step_sparse(logs, totals, indices, values, eta):  # type: ignore[no-untyped-def]
-    """Step the weights `indices` and their mirror images; return True if the sum was recomputed."""
+    """Update u+ and u- at the given indices. Return True if the sum of the weights was recomputed."""
     follows, n = True, logs.size // 2
     for k in range(indices.size):
         by = eta * values[k]
@@ -195,18 +195,18 @@ def step_sparse(logs, totals, indices, values, eta):  # type: ignore[no-untyped-
 class SparseEntropic:
     """A vector w in the ball ||w||_1 <= z that is moved by multiplicative steps in a few coordinates.
 
-    This is the lazy form of `Entropic`. A step with k entries changes only the logarithms of its own weights, and
-    updates the sum of all weights, by which they are normalised. It therefore takes O(k); returning the whole array
-    takes O(n).
+    This is the lazy form of `Entropic`. A step along a gradient with k non-zero entries changes only the logarithms of
+    the weights of these k coordinates, and updates the sum by which all weights are normalised. It therefore takes
+    O(k). To return the whole array takes O(n).
 
     Sometimes the sum cannot be updated precisely, because the weights that dominated it have almost vanished, or
     because a weight would overflow. The sum is then recomputed in O(n), and `refreshed` counts how often this happens.
-    It cannot happen before all dominant weights have moved.
+    It cannot happen before all dominant weights have been changed.
 
     Parameters
     ----------
     n, z : int, float
-        As in `Entropic`, but with a single z.
+        As in `Entropic`, but z is a single number.
 
     References
     ----------
@@ -227,11 +227,12 @@ class SparseEntropic:
         self.refreshed = 0
 
     def step(self, indices: ArrayLike, values: ArrayLike, eta: float) -> None:
-        """Take the step of `Entropic` with the gradient sum_k values_k e_indices_k.
+        """Take a step as in `Entropic`, with the sparse gradient that has `values` at `indices` and zeros elsewhere.
 
-        indices: (k,) integers in 0..n-1; the values of repeated indices are added up. values: (k,). eta: at least 0.
-        Raises ValueError and leaves w unchanged if an index is out of range, if the lengths differ, if there is NaN or
-        infinity, or if the magnitudes of the values sum to more than 1e200 / eta.
+        indices: (k,) integers from 0 to n - 1. If an index is repeated, its values are added up. values: (k,). eta: at
+        least 0. Raises ValueError and leaves w unchanged if an index is out of range, if the lengths of `indices` and
+        `values` differ, if an input is NaN or infinite, or if the magnitudes of the values add up to more than
+        1e200 / eta.
         """
         where, numbers = as_places(indices, self.n), real_array(values, "values").astype(np.float64)
         eta, got = as_finite(eta, "eta"), f"got {where.shape}, {numbers.shape}"
@@ -241,7 +242,7 @@ class SparseEntropic:
         self.refreshed += step_sparse(self._logs, self._totals, where, numbers, eta)
 
     def take(self, indices: ArrayLike) -> Matrix:
-        """Return the coordinates (k,) of w at k indices from 0 to n - 1. This takes O(k)."""
+        """Return the entries (k,) of w at k given indices from 0 to n - 1. This takes O(k)."""
         where = as_places(indices, self.n)
         u = np.exp(self._logs[where]) - np.exp(self._logs[where + self.n])
         return u * float(self.z / (self._totals[0] + self._totals[1]))
@@ -252,12 +253,12 @@ class SparseEntropic:
 
     def count_nonzero(self) -> int:
         """Return the number of non-zero coordinates."""
-        # w is 0 where both logarithms are equal. This takes a tenth of the time of computing the whole array.
+        # w is 0 where both logarithms are equal. Comparing them takes a tenth of the time of computing the array.
         return int(np.count_nonzero(self.take(np.flatnonzero(self._logs[: self.n] != self._logs[self.n :]))))
 
 
 def _require_short(is_short: object, eta: float, gradient: Matrix, name: str) -> None:
-    """Raise ValueError unless a step is short enough. If the gradient is the cause, the message says so."""
+    """Raise ValueError unless a step is short enough. If the gradient is not finite, the message says so."""
     if not is_short:
         require_finite(gradient, name)
         raise ValueError(f"the step is too long for double precision: choose an eta below {eta:g}, or scale {name}")

@@ -2,7 +2,7 @@
 
     minimise 1/m sum_i log(1 + exp(-y_i x_i . w))  subject to ||w||_1 <= radius.
 
-Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7 and Fig. 6. `digits` does the same for Fig. 7.
+Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7 and Fig. 6. `digits` is the same for Fig. 7.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def run(
     rng: np.random.Generator,
     **options: Any,
 ) -> pd.DataFrame:
-    """Do one repetition: learn one label against the others, on nine tenths of the training samples.
+    """Do one repetition: learn one label against all others, on nine tenths of the training samples.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def run(
     radius : sequence of float, above 0
         The paper's z.
     label : str, optional
-        The label to learn; the most frequent label by default.
+        The label to learn. By default, this is the most frequent label.
     optimum_n_iter : int, at least 1
         Number of steps of the line search that computes a lower bound of the optimum.
     rng : numpy.random.Generator

@@ -50,24 +50,24 @@ def _dashes(values: Iterable[float]) -> dict[Any, Any]:
 
 
 def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
-    """Return the legend entries for dashes."""
+    """Return the legend entries that explain the dashes."""
     return [entry(f"{name} {value:,.10g}", linestyle=dash) for value, dash in dashes.items()]
 
 
 def _labels(table: pd.DataFrame) -> dict[str, str]:
-    """Return the legend label of each method, with a star if any of its fits has a warning."""
+    """Return the legend label of each method, followed by a star if any fit of the method has a warning."""
     warned = set(table["method"][table["warning"].fillna("") != ""])
     return {method: label(method) + "*" * (method in warned) for method in table["method"].unique()}
 
 
 def _warnings(table: pd.DataFrame) -> list[Line2D]:
-    """Return the legend entry for the stars of `_labels`."""
+    """Return the legend entry that explains the stars of `_labels`, or nothing if there are no warnings."""
     texts = " or ".join(text for text in table["warning"].dropna().unique() if text)
     return [entry(f"*some fits: {texts}", linestyle="none")] if texts else []
 
 
 def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, Any]], labels: dict[str, str]) -> None:
-    """Draw the suboptimality against x: the first run of each method in the method's look, other runs as thin lines."""
+    """Draw the suboptimality against x, for the first run of each method in the method's look, for others thinly."""
     first_run = rows["run"].min()
     rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
     for method, look in looks.items():
@@ -84,7 +84,7 @@ def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, A
 
 
 def _other_runs(table: pd.DataFrame) -> list[Line2D]:
-    """Return the legend entry for the thin lines of `_traces`; a single run has none."""
+    """Return the legend entry for the thin lines of `_traces`, or nothing if there is only one run."""
     more = table["run"].nunique() - 1
     return [entry(f"thin: {more} more run{'s' if more > 1 else ''}", **THIN)] if more else []
 
@@ -160,7 +160,7 @@ def exponentiated_gradients(table: pd.DataFrame) -> Figure:
 
 
 def _exponentiated(table: pd.DataFrame, x: str, x_label: str, note: str = "") -> Figure:
-    """Draw a panel for each form of gradient and each radius. Its title has the means over runs at the last step."""
+    """Draw a panel for each form of the gradient and each radius. Titles show means over runs at the last step."""
     runs = list(table.groupby(["form", "radius"], sort=False))
     figure, panels = grid(len(runs), 4, max(5.0, 3.0 * min(4, len(runs))), 2.6)
     looks = in_order(table)
@@ -179,7 +179,7 @@ def _exponentiated(table: pd.DataFrame, x: str, x_label: str, note: str = "") ->
 
 
 def _end(rows: pd.DataFrame) -> str:
-    """Describe the last step: the fraction of non-zero weights, and the test error, as means over runs."""
+    """Return a string with the fraction of non-zero weights and the test error at the last step, as means over runs."""
     last = rows.sort_values("step", kind="stable").groupby("run").tail(1)
     return f"{percent(last['non_zero'].mean())} non-zero, error {percent(last['test_error'].mean())}"
 

@@ -1,4 +1,4 @@
-"""Train by projected and exponentiated gradient, with the full and the stochastic gradients that the paper compares.
+"""Train by projected and by exponentiated gradient, with the full and stochastic gradients that the paper compares.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7, Fig. 6 and 7.
 """
@@ -27,11 +27,11 @@ COLUMNS = (
 
 
 class Form(NamedTuple):
-    """The steps that are taken with a form of gradient.
+    """The steps that are taken with one form of the gradient.
 
-    n_iter: number of steps. batch_size: samples per step. batches: row numbers of the samples of each step, or None if
-    each step uses all samples. lazy: whether a step changes only the weights of features that occur in its samples.
-    at: steps to record.
+    n_iter: number of steps. batch_size: number of samples per step. batches: row numbers of the samples of each step,
+    or None if each step uses all samples. lazy: whether a step changes only the weights of the features that occur in
+    its samples. at: the steps to record.
     """
 
     n_iter: int
@@ -56,23 +56,23 @@ def train_forms(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Train by both methods with each form of gradient, and with the best step sizes.
+    """Train by both methods with each form of the gradient, and with the best step sizes.
 
     Forms:
-    - "batch 100%": steps along the full gradient;
-    - "batch 25%": steps along the gradient of a random quarter of the samples, drawn anew in each step;
-    - "stochastic 1", "stochastic 100": steps along the gradient of 1 or 100 random samples.
+    - "batch 100%": steps along the full gradient.
+    - "batch 25%": steps along the gradient over a random quarter of the samples, drawn anew for each step.
+    - "stochastic 1", "stochastic 100": steps along the gradient over 1 or 100 random samples, drawn anew for each step.
 
     Parameters
     ----------
     begin : callable
-        Starts a method in the feasible set of a radius, such as `descent.descend` with its objective bound.
+        Starts a method in the feasible set of the given radius, for example `descent.descend` with a fixed objective.
     comparisons : mapping from float to Comparison
-        The comparison for each radius. Its columns include `test_error`.
+        The `Comparison` for each radius. Its columns must include `test_error`.
     n_samples : int
-        Number of samples from which the samples of a step are drawn.
+        Number of all samples. The samples of a step are drawn from these.
     n_iter : mapping from form to int
-        Number of steps for each form to try.
+        The forms to try, each with its number of steps.
     eta0 : sequence of float, above 0
         First step sizes of the projected gradient.
     entropic_eta0 : sequence of float, above 0
@@ -83,13 +83,13 @@ def train_forms(
     n_records : int, at least 1
         Approximate number of records in a run.
     repeats : int, at least 1
-        Number of runs with the best step sizes, including the first; their median seconds are reported.
+        Number of runs with the best step sizes, including the run that found them. Their median timings are reported.
     records_each : str
-        The form for which every step is recorded.
+        A form for which every step is recorded, or an empty string for none.
     rng : numpy.random.Generator
         Draws the samples of the steps, which are the same for all step sizes.
     progress : callable
-        Called with (runs done, all runs).
+        Called with the number of runs done and the number of all runs.
 
     Returns
     -------
@@ -100,24 +100,25 @@ def train_forms(
         - step.
         - gradients: number of single-sample gradients computed so far.
         - objective.
-        - suboptimality: see `Comparison`, with the best bound from all records for the radius.
-        - best_suboptimality: suboptimality of the lowest objective that any schedule and eta0 has reached up to this
-          step.
+        - suboptimality: see `Comparison`. It is computed with the best bound from all records for this radius.
+        - best_suboptimality: suboptimality of the lowest objective that has been reached up to this step with any
+          schedule and eta0.
         - test_error.
         - non_zero: fraction of non-zero weights.
-        - flops.
-        - seconds: median over the repeats.
+        - flops: number of operations so far.
+        - seconds: CPU time so far, as the median over the repeats.
         - radius.
         - warning: says that eta0 lies at the edge of its grid, or that the objective has not decreased.
 
     Raises
     ------
     ValueError
-        If an input is out of range, or if a method overflows with every step size. Other overflowing runs are skipped.
+        If an input is out of range, or if a method overflows with every step size. Otherwise, runs that overflow are
+        skipped.
     """
     require(n_iter and n_iter.keys() <= set(FORMS), f"n_iter must name forms among {', '.join(FORMS)}, got {[*n_iter]}")
     grids = {"projection": eta0, "entropic": entropic_eta0}
-    # Each form has its own seed, so that the forms in n_iter do not affect each other.
+    # Each form has its own seed, so that its results do not depend on which other forms are in n_iter.
     seeds = {form: int(rng.integers(2**63)) for form in FORMS}
     forms = {}
     for name, steps in n_iter.items():
@@ -145,7 +146,7 @@ def train_forms(
 
 
 def batch_size(form: str, n_samples: int) -> int:
-    """Return the number of samples per step of a form. Raise ValueError if there are too few samples."""
+    """Return the number of samples that a step of a form uses. Raise ValueError if there are too few samples."""
     size = BATCH_COUNTS[form] if form in BATCH_COUNTS else max(1, round(BATCH_SHARES[form] * n_samples))
     require(size <= n_samples, f"{form} needs at least {size} training samples, got {n_samples}")
     return size

@@ -12,8 +12,8 @@ from jointsparse.pipeline.papers.duchi.objective import CURVATURE_FLOPS, LOSS_FL
 from jointsparse.pipeline.papers.duchi.steps import Matrix, Vector
 from jointsparse.pipeline.papers.harness import State
 
-SHORTEST_STEP = 2.0**-60  # as a fraction of the Newton step; shorter steps are lost in rounding
-# Paper (Koh et al. 2007, sec. 3.2): t is multiplied by T_GROWTH as soon as steps are longer than LONG_STEP.
+SHORTEST_STEP = 2.0**-60  # as a fraction of the Newton step; shorter steps are lost to rounding
+# Paper (Koh et al. 2007, sec. 3.2): t is multiplied by T_GROWTH when a step is at least LONG_STEP long.
 T_GROWTH, LONG_STEP = 2.0, 0.5
 DECREASE = 0.01  # required decrease of the barrier function, as a fraction of the decrease predicted by the slope
 
@@ -22,19 +22,19 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
     """Minimise f(w) + penalty ||w||_1 by Newton's method on a barrier function.
 
     The barrier function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for increasing t. With
-    p = 1 / (u + w) and q = 1 / (u - w), the changes of u are eliminated from the Newton system. The remaining n
+    p = 1 / (u + w) and q = 1 / (u - w), the change of u is eliminated from the Newton system. The remaining n
     equations
         (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u,
 
-    are solved by Cholesky's method. H holds the curvatures of the losses, g_w = t gradient - p + q and
-    g_u = t penalty - p - q.
+    are solved by a Cholesky decomposition. H is the diagonal matrix of the curvatures of the losses,
+    g_w = t gradient - p + q, and g_u = t penalty - p - q.
 
-    Operations in a step:
+    A step takes the following operations, for n features and m samples:
 
     - (2 LOSS_FLOPS + SLOPE_FLOPS + CURVATURE_FLOPS) m + 4 m n for the gradient, the curvatures, the gap and the margins
       of dw;
-    - m n^2 + m n for X^T H X, which is half of the full product because of symmetry (for "squared" only in the first
-      step);
+    - m n^2 + m n for X^T H X, which is half of the full product because of symmetry. For "squared", it is computed only
+      in the first step;
     - n^3 / 3 + 2 n^2 for solving the equations, and 20 n for the rest;
     - (LOSS_FLOPS + 2) m + 10 n for each trial step length.
 
@@ -66,7 +66,7 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
             return
         if length >= LONG_STEP:
             # Paper (Koh et al. 2007): the central point of t has the duality gap 2 n / t, so the central point of
-            # t = 2 n / gap has the current gap.
+            # t = 2 n / gap has the same gap as the current point.
             t = max(T_GROWTH * min(2 * n / (value - bound), t), t)
         if gram is None or loss != "squared":
             gram = _gram(objective, tangent.slopes)
@@ -81,7 +81,7 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
 
 
 def _gram(objective: Objective, slopes: Vector) -> Matrix:
-    """Return X^T H X. The curvatures H are the weighted second derivatives of the losses."""
+    """Return X^T H X, where H is the diagonal matrix of curvatures, the weighted second derivatives of the losses."""
     share, c = np.abs(slopes), 1 / objective.n_samples
     curvatures = share * (1 - share / c) if objective.loss == "logistic" else np.full_like(share, c)
     scaled = objective.X * np.sqrt(curvatures)[:, None]
@@ -91,7 +91,7 @@ def _gram(objective: Objective, slopes: Vector) -> Matrix:
 def _newton_direction(
     gram: Matrix, gradient: Vector, w: Vector, u: Vector, t: float, penalty: float
 ) -> tuple[Vector, Vector, float]:
-    """Return the changes of w and u, and the derivative of the barrier function along them."""
+    """Return the Newton step in w and in u, and the derivative of the barrier function along this step."""
     p, q = 1 / (u + w), 1 / (u - w)
     sums, differences = p**2 + q**2, p**2 - q**2
     g_w, g_u = t * gradient - p + q, t * penalty - p - q
@@ -111,7 +111,11 @@ def _step_length(
     along: tuple[Vector, Vector, Vector],
     slope: float,
 ) -> tuple[float, int]:
-    """Return the first of 1, 1/2, 1/4, ... with |w| < u and enough descent (0 if none has it), and the trial count."""
+    """Return a step length and the number of lengths tried.
+
+    The length is the first of 1, 1/2, 1/4, ... at which |w| < u and the barrier function is low enough, or 0 if there
+    is none.
+    """
 
     def barrier(length: float) -> float:
         w, u, margins = (here + length * change for here, change in zip(at, along, strict=True))

@@ -16,15 +16,16 @@ from jointsparse.pipeline.papers.harness import State
 
 # Choice: the paper gives no constants for the line search.
 ARMIJO = 1e-4  # required decrease, as a fraction of the decrease predicted by the slope
-SHORTEST_STEP = 2.0**-60  # relative to w; shorter steps are lost in rounding
+SHORTEST_STEP = 2.0**-60  # relative to w; shorter steps are lost to rounding
 
 
 def line_search(objective: Objective, radius: float, *, n_iter: int) -> Iterator[State]:
     """Minimise f(w) subject to ||w||_1 <= radius by projected gradient with backtracking along the projection arc.
 
-    A step to w(s) = P(w - s gradient) is accepted if f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first step
-    tries s = 1, later steps begin with twice the last accepted s, and s is halved until the step is accepted. The
-    method stops early at an exact optimum, where w(s) = w, and when further descent is lost in rounding.
+    A step to w(s) = P(w - s gradient), where P projects onto the ball, is accepted if
+    f(w(s)) <= f(w) - ARMIJO gradient . (w - w(s)). The first step begins with s = 1, and every later step with twice
+    the last accepted s. Then s is halved until the step is accepted. The method stops early at an exact optimum, where
+    w(s) = w, and when further descent is so small that it is lost to rounding.
 
     Parameters
     ----------
@@ -53,7 +54,7 @@ def line_search(objective: Objective, radius: float, *, n_iter: int) -> Iterator
 
 
 class Accepted(NamedTuple):
-    """An accepted step: the point w(s), its margins, the step size s, and the number of trials."""
+    """An accepted step: the point w(s), its margins X w(s), the step size s, and the number of step sizes tried."""
 
     w: Vector
     margins: Vector
@@ -62,7 +63,7 @@ class Accepted(NamedTuple):
 
 
 def _backtrack(objective: Objective, radius: float, tangent: Tangent, s: float) -> Accepted | None:
-    """Return the step for the first of s, s/2, ... that is accepted, or None if none is or if it does not move w."""
+    """Return the first accepted step of size s, s/2, ..., or None if no step is accepted or it does not move w."""
     longest, size = (float(np.abs(numbers).max()) for numbers in (tangent.gradient, tangent.w))
     value, trials = objective.value(tangent.margins), 0
     while s * longest > SHORTEST_STEP * size:

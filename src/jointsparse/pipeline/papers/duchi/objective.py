@@ -3,18 +3,20 @@
     minimise f(w)  subject to ||w||_1 <= radius,   or   minimise f(w) + penalty ||w||_1,
     f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
 
-`descent` and `line_search` solve the first problem, `interior_point` and `coordinate_descent` the second. If radius =
-||w*||_1 for a solution w* of the second problem, both problems have the same solutions. All methods start at w = 0.
-Each method is a generator of states; see `harness`.
+`descent` and `line_search` solve the first problem, and `interior_point` and `coordinate_descent` the second. If the
+radius is ||w*||_1 for a solution w* of the second problem, both problems have the same solutions. All methods start at
+w = 0. Each method is a generator of states; see `harness`.
 
 Operations are counted as follows, for n features and m samples. Each +, -, `*`, /, exp, log, max and |.| counts as one.
 
 - Product with X or its transpose: 2 nnz, for nnz stored entries (m n for an array).
 - Losses, slopes and curvatures: LOSS_FLOPS, SLOPE_FLOPS and CURVATURE_FLOPS per sample.
-- Projected step: 2 n, and PROJECTION_FLOPS n for the projection. Step of exponentiated gradient: ENTROPIC_FLOPS n.
-- Lazy step that touches k entries: LAZY_PROJECTION_FLOPS k log2(n + 1), or LAZY_ENTROPIC_FLOPS k.
-- Trial step of the line search: a projected step, a product, losses, and 3 n for Armijo's condition.
-- Pass of coordinate descent: 4 nnz, because each coordinate needs a product and an update.
+- Projected step: 2 n, and PROJECTION_FLOPS n for the projection.
+- Step of exponentiated gradient: ENTROPIC_FLOPS n.
+- Lazy step that touches k entries: LAZY_PROJECTION_FLOPS k log2(n + 1) if it is projected, or LAZY_ENTROPIC_FLOPS k for
+  exponentiated gradient.
+- Trial step of the line search: a projected step, a product with X, the losses, and 3 n for Armijo's condition.
+- Pass of coordinate descent: 4 nnz, because each coordinate needs a product with its column of X, and an update.
 - Interior-point step: see `interior_point`.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
@@ -40,7 +42,7 @@ PROJECTION_FLOPS = 18
 
 
 class Tangent(NamedTuple):
-    """The derivatives of f at w, over all samples or estimated from some of them."""
+    """The gradient of f at w with its parts, over all samples or estimated from some of them."""
 
     w: Vector
     margins: Vector
@@ -52,8 +54,9 @@ class Tangent(NamedTuple):
 class Objective:
     """The objective f(w) = 1 / n_samples sum_i loss(x_i . w, y_i).
 
-    X: (n_samples, n_features), dense or sparse. y: (n_samples,), -1 or +1 for "logistic", any number for "squared".
-    loss: "squared", 1/2 (y - f)^2, or "logistic", log(1 + exp(-y f)).
+    X: (n_samples, n_features), dense or sparse. y: (n_samples,), with entries -1 or +1 for "logistic", and any numbers
+    for "squared". loss: "squared" or "logistic". For a score s = x_i . w, these losses are 1/2 (y_i - s)^2 and
+    log(1 + exp(-y_i s)).
     """
 
     def __init__(self, X: Any, y: Vector, *, loss: str) -> None:
@@ -61,16 +64,16 @@ class Objective:
         as_matrix: Any = sparse.csr_matrix if sparse.issparse(X) else np.asarray
         self.X, self.y, self.loss = as_matrix(X, dtype=np.float64), np.asarray(y, dtype=np.float64), loss
         self.n_samples, self.n_features = self.X.shape
-        # Choice: the paper does not say whether losses are added up or averaged. With the mean, suitable step sizes do
-        # not depend on the number of samples.
+        # Choice: the paper does not say whether the losses are summed or averaged. With the mean, suitable step sizes
+        # do not depend on the number of samples.
         self.weights = np.full((self.n_samples, 1), 1 / self.n_samples)
 
     def value(self, margins: Vector) -> float:
-        """Return f, given the margins X w."""
+        """Return f(w), given the margins X w."""
         return float(LOSSES[self.loss].value(margins[:, None], self.y[:, None], self.weights)[0])
 
     def slopes(self, margins: Vector, rows: RowNumbers | None = None) -> Vector:
-        """Return the derivatives of the losses at the margins of `rows`, weighted to estimate the full gradient."""
+        """Return the derivatives of the losses of the samples `rows`, weighted to estimate the full gradient."""
         # Choice: the weights make the samples of a step represent all samples, so that step sizes do not depend on
         # their number.
         y, weights = self.y, self.weights
@@ -79,18 +82,18 @@ class Objective:
         return np.asarray(LOSSES[self.loss].subgradient(margins[:, None], y[:, None], weights)[:, 0])
 
     def tangent(self, w: Vector, rows: RowNumbers | None = None, margins: Vector | None = None) -> Tangent:
-        """Return the derivatives at w, over all samples or over the samples `rows`. margins: X w, if known."""
+        """Return the gradient at w with its parts, over all samples or the samples `rows`. margins: X w, if known."""
         X = self.X if rows is None else self.X[rows]
         margins = np.asarray(X @ w) if margins is None else margins
         slopes = self.slopes(margins, rows)
         return Tangent(w, margins, slopes, np.asarray(X.T @ slopes), X.size)
 
     def dual_value(self, dual: Vector) -> float:
-        """Return the dual value, which satisfies f(w) >= dual_value(dual) - dual . X w for all w; see `losses`."""
+        """Return a value v for which f(w) >= v - dual . X w holds for all w; see `losses`."""
         return float(LOSSES[self.loss].dual_value(dual[:, None], self.y[:, None], self.weights)[0])
 
     def certify_in_ball(self, tangent: Tangent, radius: float) -> tuple[float, float]:
-        """Return f at w, and a lower bound of its optimum in the ball: dual_value - radius max_i |gradient_i|.
+        """Return f at w, and a lower bound of its minimum in the ball: the dual value - radius max_i |gradient_i|.
 
         Source: Fenchel duality; see docs/training.md.
         """
@@ -100,8 +103,8 @@ class Objective:
     def certify_penalised(self, tangent: Tangent, penalty: float) -> tuple[float, float]:
         """Return f(w) + penalty ||w||_1, and a lower bound of its optimum.
 
-        The bound is the dual value of the slopes after they are scaled down so that no entry of the gradient exceeds
-        the penalty.
+        The bound is the dual value of the slopes, after they are scaled down so that no entry of the gradient exceeds
+        the penalty in magnitude.
         """
         steepest = float(np.abs(tangent.gradient).max())
         dual = -tangent.slopes * min(1.0, penalty / steepest) if steepest > 0 else -tangent.slopes

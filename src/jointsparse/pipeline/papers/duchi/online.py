@@ -2,8 +2,8 @@
 
     minimise sum_t log(1 + exp(-y_t x_t . w))  subject to ||w||_1 <= radius,  one step per example.
 
-A step changes the weights of the k features that its example has, and returns to the ball. A projected step takes
-O(k log n), a lazy step of exponentiated gradient O(k).
+A step changes the weights of the k features that occur in its example, and then returns to the ball. A projected step
+takes O(k log n), and a lazy step of exponentiated gradient takes O(k).
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 6 and 7.
 """
@@ -35,14 +35,14 @@ COLUMNS = ("method", "radius", "schedule", "eta0", "examples", "loss", "error", 
 
 
 class SparseProjected(SparseL1Ball):
-    """A point that is moved by w <- project(w - eta values) after each example."""
+    """A point w that is moved by w <- project(w - eta gradient) after each example."""
 
     def step(self, indices: NDArray[np.int64], values: Vector, eta: float) -> None:
         self.add(indices, -eta * values)
 
 
 class Pass(NamedTuple):
-    """An unfinished pass: the current point, and the margins y_t x_t . w of the examples so far, before their steps."""
+    """An unfinished pass: the current point, and the margin y_t x_t . w of each example so far, before its step."""
 
     margins: Vector
     point: SparseProjected | SparseEntropic
@@ -72,9 +72,9 @@ def run(
     Parameters
     ----------
     data : Samples
-        The samples. One label is learnt against the others.
+        The samples. One label is learnt against all others.
     label : str, optional
-        The label to learn; the most frequent label by default.
+        The label to learn. By default, this is the most frequent label.
     radius : sequence of float, above 0
         The paper's z.
     eta0 : sequence of float, above 0
@@ -85,28 +85,28 @@ def run(
         Schedules of the step sizes; see `entropic.step_sizes`. Both methods try every schedule. The paper uses only
         1/sqrt(t) for projected gradient.
     n_examples : int, at least 1, optional
-        Number of examples in a pass, unless there are fewer. All examples by default.
+        Largest number of examples in a pass. By default, all examples are used.
     n_records : int, at least 1
         Number of records in a pass.
     rng : numpy.random.Generator
         Draws the order of the examples, which is the same for all step sizes.
     progress : callable
-        Called with (passes done, all passes).
+        Called with the number of passes done and the number of all passes.
 
     Returns
     -------
     DataFrame
-        For each method and radius, a row per record; records are evenly spaced. Columns:
+        For each method and radius, a row per record. The records are evenly spaced. Columns:
         - method: "tree" for projections by `SparseL1Ball`, "entropic" for steps of `SparseEntropic`.
-        - radius.
+        - radius: the radius of the ball.
         - schedule, eta0: the schedule and first step size with the smallest final loss.
         - examples: number of examples seen so far.
         - loss: mean logistic loss so far, with each example scored before its step.
         - error: fraction of examples misclassified so far, scored in the same way.
         - non_zero: fraction of features with a non-zero weight.
-        - seconds: CPU seconds so far.
+        - seconds: CPU time so far, in seconds.
         - warning: says that eta0 lies at the edge of its grid.
-        - label.
+        - label: the label that is learnt.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def run(
 
 
 def pass_over(examples: Objective, point: SparseProjected | SparseEntropic, etas: Vector) -> Iterator[State]:
-    """Take a step for each example, and yield states whose details are a `Pass`."""
+    """Take a step for each example, and yield states that have a `Pass` in `details`."""
     (indptr, indices, data), y, margins = csr(examples.X), examples.y, np.empty(len(etas))
     for t, eta in enumerate(etas):
         entries = slice(indptr[t], indptr[t + 1])
@@ -147,7 +147,7 @@ def pass_over(examples: Objective, point: SparseProjected | SparseEntropic, etas
 
 
 def columns(state: State) -> dict[str, float]:
-    """Return the columns of a record."""
+    """Return the columns of the table for a state."""
     margins, point = state.details
     losses = np.logaddexp(0.0, -margins)
     errors = np.where(margins == 0, 0.5, margins < 0)  # Choice: a margin of 0 counts as half an error.

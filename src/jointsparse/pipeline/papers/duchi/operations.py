@@ -1,7 +1,7 @@
 """Count the operations of l1 projections and sparse updates, with plain Python versions of the paper's algorithms.
 
-The library's kernels do not count operations. `projection` measures the seconds of `norms.l1` and of `SparseL1Ball`,
-which uses a heap instead of the paper's tree.
+The library's kernels do not count operations. The module `projection` measures the CPU time of `norms.l1` and of
+`SparseL1Ball`, which uses a heap instead of the paper's tree.
 
 Source: Duchi et al. 2008. The paper claims expected O(n) for a projection (sec. 5, Fig. 2), and O(k log n) for an
 update of k coordinates followed by a projection (sec. 6, Fig. 3).
@@ -44,21 +44,21 @@ def run(
     touched : sequence of int, at least 1
         Numbers k of coordinates that an update changes.
     non_zeros : sequence of int, at least max(touched)
-        Numbers of non-zero entries before the update.
+        Numbers n of non-zero entries before the update.
     rng : numpy.random.Generator
         Draws the vectors, the pivots and the shapes of trees.
     progress : callable
-        Called with (rows done, all rows).
+        Called with the number of rows done and the number of all rows.
 
     Returns
     -------
     DataFrame
-        A row per count, with columns part, x, n, k, method and operations:
+        A row per count, with the columns part, x, n, k, method and operations. There are two parts:
 
-        - "dimension": number of comparisons with a pivot while `pivot` projects a vector of n entries, averaged over 20
-          projections. The radius is 0.1 of the norm, and x = k = n.
-        - "touched": number of nodes that a `Tree` of n entries visits while k random entries change and the point is
-          projected; x = k.
+        - "dimension": the number of comparisons with a pivot that `pivot` makes while it projects a vector of n
+          entries, averaged over 20 projections. The radius is 0.1 times the norm, and x = k = n.
+        - "touched": the number of nodes of a `Tree` with n entries that are visited while k random entries are changed
+          and the point is projected; x = k.
 
     Raises
     ------
@@ -83,7 +83,9 @@ def run(
 
 
 def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
-    """Return theta for the projection of v >= 0 with sum v > z, and the number of entries compared with a pivot.
+    """Return theta for the projection of v, and the number of entries compared with a pivot.
+
+    The entries of v are non-negative, and their sum exceeds the radius z.
 
     Source: Duchi et al. (2008), Fig. 2.
     """
@@ -102,7 +104,10 @@ def pivot(v: Vector, z: float, rng: np.random.Generator) -> tuple[float, int]:
 
 
 class Node(NamedTuple):
-    """A tree's entry, keyed by its magnitude before theta is subtracted, with count and sum of the subtree's keys."""
+    """A tree node for an entry. Its key is the entry's magnitude before theta is subtracted.
+
+    size, total: the number of keys in the subtree of this node, and their sum.
+    """
 
     left: Any
     key: tuple[float, int]  # the magnitude, and the entry's index
@@ -115,16 +120,15 @@ EMPTY = Node(None, (np.nan, -1), None, 0, 0.0)  # the tree without nodes
 
 
 def join(left: Node, key: tuple[float, int], right: Node) -> Node:
-    """Return the tree of a node and its children."""
+    """Return the tree whose root has the given key and the given subtrees."""
     return Node(left, key, right, 1 + left.size + right.size, key[0] + left.total + right.total)
 
 
 class Tree:
     """A point on the boundary of an l1 ball that is moved by sparse updates, with the number of nodes visited so far.
 
-    `visits` counts every time that an update reads a node: while removing and inserting entries, searching the pivot
-    and splitting off zeros. The paper uses a red-black tree. Here the tree is random, so its expected depth is
-    logarithmic.
+    `visits` counts how often updates read a node, while they remove and insert entries, search for the pivot and split
+    off zeros. The paper uses a red-black tree. Here, the tree is a random one, whose expected depth is logarithmic.
 
     Source: Duchi et al. (2008), sec. 6 and Fig. 3; Martínez, Roura: Randomized binary search trees. Journal of the ACM
     45, 1998.
@@ -136,7 +140,7 @@ class Tree:
         self.root = self._built(np.argsort(self.keys).tolist())
 
     def _built(self, entries: list[int]) -> Node:
-        """Build a random tree from ordered entries."""
+        """Build a random tree from entries that are sorted by key."""
         if not entries:
             return EMPTY
         middle = int(self.rng.integers(len(entries)))
@@ -144,7 +148,7 @@ class Tree:
         return join(left, (float(self.keys[entries[middle]]), entries[middle]), right)
 
     def _split(self, tree: Node, *at: float) -> tuple[Node, Node]:
-        """Split a tree into the nodes before the key `at` and all other nodes."""
+        """Split a tree into two: the nodes before the key `at`, and all other nodes."""
         if tree is EMPTY:
             return EMPTY, EMPTY
         self.visits += 1
@@ -155,7 +159,7 @@ class Tree:
         return before, join(inner, tree.key, tree.right)
 
     def _merged(self, before: Node, after: Node) -> Node:
-        """Merge two trees. All keys of the first come before the keys of the second."""
+        """Merge two trees. All keys of the first tree must come before those of the second."""
         if before is EMPTY or after is EMPTY:
             return before if after is EMPTY else after
         self.visits += 1
@@ -164,7 +168,7 @@ class Tree:
         return join(self._merged(before, after.left), after.key, after.right)
 
     def _pivot_shift(self) -> float:
-        """Return theta with sum (key - theta)_+ = radius. Paper: Fig. 3."""
+        """Return the theta at which the sum of (key - theta)_+ is the radius. Paper: Fig. 3."""
         s, rho, node = 0.0, 0, self.root
         while node is not EMPTY:
             self.visits += 1
@@ -176,7 +180,7 @@ class Tree:
         return (s - self.radius) / rho
 
     def add(self, indices: NDArray[np.int64], values: Vector) -> None:
-        """Add `values` (k,) to the coordinates `indices` (k,), which must not repeat, and project."""
+        """Add `values` (k,) to the coordinates at `indices` (k,), which must be distinct, and project the point."""
         for i, change in zip(indices.tolist(), values.tolist(), strict=True):
             value = self.signs[i] * max(self.keys[i] - self.theta, 0.0) + change
             before, others = self._split(self.root, self.keys[i], i)

@@ -1,4 +1,4 @@
-"""Measure the seconds that projections onto the l1 ball take, and how they grow with the size.
+"""Measure the CPU time of projections onto the l1 ball, and how it grows with the size.
 
 Source: Duchi et al. 2008. The paper claims expected O(n) for a projection (sec. 5, Fig. 2), and O(k log n) for an
 update of k coordinates followed by a projection (sec. 6, Fig. 3).
@@ -46,7 +46,7 @@ GRADIENT_SIZES = (800, 4000)  # numbers of features, and of samples, in the pape
 # projection takes place, and the number of zeros hardly changes, because other entries become non-zero.
 UPDATE_SHARE = 0.3
 N_UPDATES = 10  # updates per measurement
-VERBATIM = "verbatim"  # the paper's Fig. 2 on the whole vector, which sec. 6 improves upon
+VERBATIM = "verbatim"  # projects the whole vector as in the paper's Fig. 2; sec. 6 improves on this
 MOST_VERBATIM = 1_000_000  # Choice: largest number of entries for "verbatim"; more would take minutes
 
 
@@ -60,7 +60,7 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Measure CPU seconds of projections and of sparse updates, as medians of interleaved repeats.
+    """Measure the CPU time of projections and of sparse updates as medians over interleaved repeats.
 
     Parameters
     ----------
@@ -70,31 +70,44 @@ def run(
     touched : sequence of int, at least 1
         Numbers k of coordinates that an update changes.
     non_zeros : sequence of int, at least max(touched)
-        Numbers of non-zero entries before the update. The vector has no zeros.
+        Numbers n of entries before the update, none of which is zero.
     repeats : int, at least 1
         Number of times that each measurement is taken.
     rng : numpy.random.Generator
         Draws the vectors and updates.
     progress : callable
-        Called with (measurements done, all measurements).
+        Called with the number of measurements done and the number of all measurements.
 
     Returns
     -------
     DataFrame
-        A row per measurement, with columns part, x, n, k, method, repeats, seconds (the median over the repeats), and
-        low and high, the 95 % interval of the median (NaN for fewer than six repeats). Parts:
+        A row per measurement. Columns:
 
-        - "dimension": projections of a vector of n entries, by `l1.project` with the methods "sort" and "pivot" (the
-          paper's) and "newton", and by `l2.project`, called "l2". The radius is 0.1 of the norm, and x = k = n.
+        - part: see below.
+        - x: the size that varies within the part.
+        - n: number of entries.
+        - k: number of entries that change.
+        - method: name of the method.
+        - repeats: number of repeats.
+        - seconds: median CPU time over the repeats.
+        - low, high: the 95 % interval of the median, or NaN with fewer than six repeats.
+
+        Parts:
+
+        - "dimension": projections of a vector of n entries, by `l1.project` with the paper's methods "sort" and "pivot"
+          and with "newton", and by `l2.project`, called "l2". The radius is 0.1 times the norm, and x = k = n.
         - "gradient step": a gradient step of least squares with n features and n samples, followed by a projection by
           "pivot", "newton" or "l2"; x = k = n.
-        - "touched": k distinct random coordinates change by normal values, and the point is projected; x = k. Each
+        - "touched": normal values are added to k distinct random coordinates, and the point is projected; x = k. Each
           measurement is the mean of 10 updates. The point starts as a normal vector on the boundary of the ball. After
-          any number of updates, about nine tenths or more of its n entries are non-zero. The method "tree" is
-          `SparseL1Ball.add`, which uses a heap; the paper uses a search tree. "full" updates and projects the whole
-          vector. "verbatim" does the same by "pivot", only for the largest k and for at most 1,000,000 entries.
-          "entropic" is a step of `SparseEntropic`. It starts at 0, because it cannot reach most points of the boundary,
-          so only its cost is meaningful.
+          any number of updates, about nine tenths or more of its n entries are non-zero. Methods:
+
+          - "tree": `SparseL1Ball.add`, which uses a heap, whereas the paper uses a search tree.
+          - "full": the whole vector is projected by "newton".
+          - "verbatim": the whole vector is projected by "pivot", only for the largest k and for at most 1,000,000
+            entries.
+          - "entropic": a step of `SparseEntropic`. Its point starts at 0, because it cannot reach most points of the
+            boundary. Only its cost can therefore be compared.
 
     Raises
     ------
@@ -136,7 +149,7 @@ def _columns(part: str, n: int, k: int, method: str) -> dict[str, Any]:
 
 
 def _gradient_step(X: NDArray[np.float64], ball: Any, **options: Any) -> Callable[[], object]:
-    """Return a function that takes a gradient step of least squares, with samples X and labels 1, and projects it."""
+    """Return a function that takes a least-squares gradient step, with samples X and labels 1, and projects."""
     w = ball.project(X[0], RADIUS_SHARE * ball.norm(X[0]))
     radius, out = ball.norm(w), np.empty_like(w)
     return lambda: ball.project(w - X.T @ (X @ w - 1) / X.size, radius, out=out, **options)
@@ -149,7 +162,7 @@ def require_fit(touched: Sequence[int], non_zeros: Sequence[int]) -> None:
 
 
 def _in_full(point: Vector, radius: float, method: l1.Method = "newton") -> Update:
-    """Return a function that projects the whole vector after each update."""
+    """Return a function that updates some coordinates of a point and then projects the whole vector."""
     w = l1.project(point, radius)
 
     def add(indices: NDArray[np.int64], values: Vector) -> Vector:
@@ -174,7 +187,7 @@ POINTS: dict[str, Callable[[Vector, float], Update]] = {
 
 
 def _updates(update: Update, n: int, k: int, rng: np.random.Generator) -> float:
-    """Return the CPU seconds of an update of k of n coordinates, averaged over several updates."""
+    """Return the CPU time in seconds taken to update k of n coordinates, averaged over several updates."""
     indices = [rng.choice(n, k, replace=False) for _ in range(N_UPDATES)]
     values = UPDATE_SHARE * rng.normal(size=(N_UPDATES, k))
     start = time.process_time()

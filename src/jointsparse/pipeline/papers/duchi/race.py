@@ -28,8 +28,8 @@ TABLES = {"race": "tables", "race_seconds": "timings"}
 
 NOISY = 0.1  # fraction of the labels that are flipped. Paper: sec. 7
 PASSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)
-# Choice: the paper does not say how many samples a stochastic step uses. If it is a fixed fraction of all samples, the
-# same step sizes and numbers of steps suit every n.
+# Choice: the paper does not say how many samples a stochastic step uses. With a fixed fraction of all samples, the same
+# step sizes and numbers of steps suit every n.
 BATCH_SHARE = 0.05
 N_RECORDS = 100  # records of the stochastic method; only so many, because a record takes as long as a batch step
 COLUMNS = (
@@ -41,9 +41,9 @@ COLUMNS = (
 def draw(problem: str, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw a random problem with as many samples as features.
 
-    The weights w are normal(0, 1), and half of them are set to 0. X is normal(0, 1). "squared": y = X w + normal(0, 1).
-    "logistic": y = sign(X w), flipped with probability 0.1. n: at least 2. The same state of rng gives the same X and w
-    for both problems. Returns X (n, n), y (n,), w (n,).
+    The weights w are normal(0, 1), except that half of them are set to 0. The entries of X are normal(0, 1). For
+    "squared", y = X w + normal(0, 1). For "logistic", y = sign(X w), with each sign flipped with probability 0.1. n: at
+    least 2. The same state of `rng` gives the same X and w for both problems. Returns X (n, n), y (n,) and w (n,).
 
     Source: Duchi et al. (2008), sec. 7.
     """
@@ -70,22 +70,22 @@ def run(
     ----------
     data : None
     problems : sequence of str
-        "squared" or "logistic".
+        The problems to draw: "squared", "logistic" or both.
     sizes : sequence of int, at least 1
-        Number of features, which is also the number of samples.
+        Numbers of features. There are as many samples as features.
     rng : numpy.random.Generator
-        A generator whose seed is known. Each size gets a generator of its own, made from this seed.
+        A generator that knows its seed. From this seed, a separate generator is made for each size.
     progress : callable
-        Called with (problems solved, all problems).
+        Called with the number of problems solved and the number of all problems.
     **options : Any
         Options of `solve_by_each`.
 
     Returns
     -------
     DataFrame
-        The tables of `solve_by_each`.
+        The tables of `solve_by_each` for all problems and sizes, one below the other.
     """
-    # Each size has its own generator, so that the sizes in the list do not affect each other.
+    # Each size has its own generator, so that its problems do not depend on the other sizes in the list.
     seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
     tick, tables = ticking(progress, len(problems) * len(sizes)), []
     for problem, n in product(problems, sizes):
@@ -108,12 +108,12 @@ def solve_by_each(
     tol: float = 1e-8,
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Solve a random problem by each method.
+    """Draw a random problem and solve it by each method.
 
     minimise f(w)  subject to ||w||_1 <= radius   (batch, stochastic, line-search), or
     minimise f(w) + penalty ||w||_1               (coordinate-descent, interior-point),   f the mean loss.
 
-    radius is the l1 norm of the solution that the interior-point method finds, so that both problems have this
+    The radius is the l1 norm of the solution that the interior-point method finds, so that both problems have this
     solution.
 
     Parameters
@@ -124,9 +124,9 @@ def solve_by_each(
         Number of features, and of samples.
     penalty : float, between 0 and 1
         The penalty, as a fraction of the smallest penalty for which the solution is 0. Choice: the paper gives no
-        penalty. With 0.03, about half of the solution is 0, like the true weights.
+        penalty. With 0.03, about half of the entries of the solution are 0, as they are in the true weights.
     eta0 : sequence of float, above 0
-        First step sizes for the methods "batch" and "stochastic". The step size with the smallest final objective is
+        First step sizes for the methods "batch" and "stochastic". The one with the smallest final objective is
         kept. Choice: the paper chooses eta0 "to give reasonable performance". The two problems need very different
         values.
     n_iter : int, at least 1
@@ -134,26 +134,26 @@ def solve_by_each(
     stochastic_n_iter : int, at least 1
         Number of steps for the method "stochastic", each with 5 % of the samples.
     passes : sequence of int
-        Numbers of passes of coordinate descent to record.
+        Numbers of passes after which coordinate descent is recorded.
     tol : float, above 0
         Relative duality gap at which the interior-point method stops.
     rng : numpy.random.Generator
-        Draws the problem, and the samples of stochastic steps, which are the same for each eta0.
+        Draws the problem and the samples of the stochastic steps, which are the same for each eta0.
 
     Returns
     -------
     DataFrame
         A row for each record of each method. Columns:
-        - problem.
-        - n.
-        - method.
-        - eta0: NaN for methods without step sizes.
-        - step.
-        - suboptimality.
-        - flops, seconds: operations and CPU seconds so far; see `objective`.
+        - problem, n: as above.
+        - method: name of the method.
+        - eta0: the first step size, or NaN for methods without step sizes.
+        - step: number of the step.
+        - suboptimality: see the notes.
+        - flops: number of operations so far; see `objective`.
+        - seconds: CPU time so far, in seconds.
         - non_zero: fraction of features with a non-zero weight in the last iterate.
-        - radius.
-        - penalty.
+        - radius: the radius of the constrained problem.
+        - penalty: the penalty of the penalised problem.
         - warning: says that eta0 lies at the edge of its grid, that the objective has not decreased, or that the
           optimum is not certified to `tol`.
 
@@ -164,13 +164,14 @@ def solve_by_each(
 
     Notes
     -----
-    The suboptimality is (objective - bound) / objective at w = 0, for the problem that the method solves. Because
-    `bound` is a certified lower bound of the optimum, the suboptimality is never underestimated. For the penalised
-    problem, `bound` is the better of the bounds that its two methods find. For the constrained problem, it is the best
-    of the bounds that its three methods find, and of the penalised problem's bound minus penalty * radius. The latter
-    is a lower bound because f(w) + penalty ||w||_1 is at most f(w) + penalty * radius for w in the ball. It is the
-    tightest of all bounds, by default to 1e-8. The methods' own bounds converge more slowly than their objectives:
-    after 100 steps of the line search with n = 800, they are lower by 3e-5 (squared) and 1e-2 (logistic).
+    The suboptimality is objective - bound, divided by the objective at w = 0, for the problem that the method solves.
+    Because `bound` is a certified lower bound of the optimum, the suboptimality is never underestimated. For the
+    penalised problem, `bound` is the better of the bounds that its two methods find. For the constrained problem, there
+    are the bounds that its three methods find, and the penalised problem's bound minus penalty * radius. The latter
+    is a lower bound because f(w) + penalty ||w||_1 is at most f(w) + penalty * radius for w in the ball. `bound` is the
+    best of these bounds. By default it is the latter, which is exact to 1e-8. The methods' own bounds converge more
+    slowly than their objectives: after 100 steps of the line search with n = 800, they are lower by 3e-5 (squared) and
+    1e-2 (logistic).
 
     References
     ----------
@@ -199,7 +200,7 @@ def solve_by_each(
     constrained = Comparison(certified_columns(objective, certify), at_zero, bound - penalty * radius)
 
     def descended(n_iter: int, every: int = 1, batches: Sequence[RowNumbers] | None = None) -> pd.DataFrame:
-        """Return the records of the run with the best eta0."""
+        """Return the records of the run of `descend` with the best eta0."""
 
         def begin(_: str, schedule: str, eta0: float) -> Iterator[State]:
             return descend(objective, radius, schedule=schedule, eta0=eta0, n_iter=n_iter, batches=batches)
@@ -218,7 +219,7 @@ def solve_by_each(
 
 
 def _joined(comparison: Comparison, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Join the records of all methods for a problem, with the suboptimality, and `non_zero` from the last iterate."""
+    """Join the records of all methods for a problem. Add the suboptimality, and set `non_zero` to its last value."""
     named = (table.assign(method=method, non_zero=table["non_zero"].iloc[-1]) for method, table in tables.items())
     table = pd.concat(named, ignore_index=True)
     return table.assign(suboptimality=comparison.suboptimality(table))

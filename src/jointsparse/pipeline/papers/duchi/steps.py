@@ -1,4 +1,4 @@
-"""Steps along the gradient of any objective, over all samples or over samples drawn for each step, and step sizes.
+"""Steps along the gradient of an objective, over all samples or over samples drawn for each step, and step sizes.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
@@ -25,7 +25,7 @@ class Diverged(ValueError):
 
 
 def take_step(move: Callable[..., None], t: int, *arguments: Any) -> None:
-    """Take step t by calling `move`. Raise Diverged if it overflows."""
+    """Take step number t by calling `move`. Raise Diverged if the step overflows."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             move(*arguments)
@@ -34,7 +34,7 @@ def take_step(move: Callable[..., None], t: int, *arguments: Any) -> None:
 
 
 class Projected:
-    """A point W in a set, moved by W <- project(W - eta G)."""
+    """A point W in a feasible set, which is moved by W <- project(W - eta G)."""
 
     def __init__(self, W: Matrix, radius: float, project: Callable[..., Any]) -> None:
         self.W, self.radius, self.project = W, radius, project
@@ -54,7 +54,7 @@ def dense_steps(
     batches: Sequence[RowNumbers] | None,
     step_flops: Callable[[Any], float] | None = None,
 ) -> Iterator[State]:
-    """Move all weights along the gradient of all samples, or of the samples of each step.
+    """In each step, move all weights along the gradient over all samples, or over the samples of this step.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def dense_steps(
     etas : array (n_iter,)
         Step sizes.
     batches : sequence of int arrays, or None
-        Row numbers of the samples of each step, or None for all samples.
+        Row numbers of the samples of each step. None means that every step uses all samples.
     step_flops : callable, optional
-        Returns the number of operations in a step along a tangent. Operations are not counted by default.
+        Returns the number of operations of a step along a tangent. By default, operations are not counted.
     """
     flops = 0.0 if step_flops else np.nan
     for t, eta in enumerate(etas):
@@ -79,7 +79,7 @@ def dense_steps(
 
 
 def draw_batches(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Generator) -> list[RowNumbers]:
-    """Draw the row numbers of the samples of each step, without replacement.
+    """Draw the row numbers of the samples for each step. Within a step, they are drawn without replacement.
 
     Parameters
     ----------
@@ -95,7 +95,9 @@ def draw_batches(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Ge
 
 
 def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: Set = "ball") -> Vector:
-    """Return step sizes (n_iter,): eta0 times the schedule for projected gradient, else see `entropic.step_sizes`.
+    """Return the step sizes (n_iter,) of a method, with a schedule and a first step size.
+
+    For "projection", they are eta0 times the factors of the schedule. For "entropic", see `entropic.step_sizes`.
 
     Parameters
     ----------
@@ -107,7 +109,7 @@ def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter
         Number of coordinates.
     n_iter : int, at least 1
     of_set : str
-        The set in which exponentiated gradient moves.
+        The feasible set of exponentiated gradient; see `entropic.step_sizes`.
     """
     if method == "entropic":
         return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)

@@ -1,1 +1,1 @@
-"""Quattoni, Carreras, Collins, Darrell, ICML 2009, with its technical report (2008) and poster."""
+"""Experiments of Quattoni, Carreras, Collins, Darrell, ICML 2009, and of its technical report (2008) and poster."""

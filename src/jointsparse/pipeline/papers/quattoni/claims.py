@@ -53,13 +53,13 @@ from jointsparse.pipeline.papers.shapes import (
 
 REPORT, ICML, POSTER = "Quattoni et al. 2008 (report)", "Quattoni et al. 2009 (ICML)", "Quattoni et al. 2009 (poster)"
 
-SIMILAR = 0.01  # Choice: "similar" AUCs, EERs and test errors differ by at most this
-EQUAL_RECALL = 0.01  # Choice: "equal" recalls differ by at most this
+SIMILAR = 0.01  # Choice: "similar" AUCs, EERs or test errors differ by at most this much
+EQUAL_RECALL = 0.01  # Choice: "equal" recalls differ by at most this much
 SMALL_SAMPLES = 20_000  # Quattoni et al. 2009, sec. 6.2
 SIGNIFICANT = 0.05  # Choice: significance level of the tests, after Holm's correction
 FEW_FEATURES = 0.3  # fraction of all features; Quattoni et al. 2009, sec. 6.2 on Fig. 4
 N_ITER = 200  # Quattoni et al. 2009, Fig. 2
-LEAST_OBJECTIVE = 1e-3  # smallest divisor of relative distances from the optimum, the same as for the relative gap
+LEAST_OBJECTIVE = 1e-3  # smallest divisor of a relative distance from the optimum, as for the relative gap
 
 JOINT, L1, L2 = "hinge-l1inf", "hinge-l1", "hinge-l2"
 # Two of our methods stand for the papers' l2. The closer one comes first: the ICML paper trained l2 with SVM-Light, the
@@ -70,8 +70,9 @@ L2_OF_ICML, L2_OF_REPORT = ("svm-l2", L2), (L2, "svm-l2")
 
 
 def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference of precisions, paired by run. It is undecided if the recalls may differ by more than 0.01, and
-    not tested if they do, or if both methods use only relevant features.
+    """Mean difference in precision, paired by run. The claim is not tested if the mean recalls differ by more than
+    0.01, or if both methods use only relevant features. It is undecided if the interval of the difference in recall
+    exceeds ±0.01.
     """
     recall = difference(claim._replace(number="recall"), tables, where)[0].estimate
     differ = f"recalls differ by {recall.number:+.3f}"
@@ -84,13 +85,13 @@ def precision_at_equal_recall(claim: Claim, tables: Tables, where: Where) -> lis
 
 
 def difference_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference, paired by run. It is not tested if both methods use only relevant features."""
+    """Mean difference, paired by run. The claim is not tested if both methods use only relevant features."""
     _not_if_perfect(claim, tables, where)
     return difference(claim, tables, where)
 
 
 def ratio_if_imperfect(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run. It is not tested if both methods use only relevant features."""
+    """Geometric mean ratio, paired by run. The claim is not tested if both methods use only relevant features."""
     _not_if_perfect(claim, tables, where)
     return ratio_over_runs(claim, tables, where)
 
@@ -101,7 +102,7 @@ def _not_if_perfect(claim: Claim, tables: Tables, where: Where) -> None:
 
 
 def ratio_at_report_size(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run, with n = 30 or else the next size."""
+    """Geometric mean ratio, paired by run, at the smallest n of at least 30, or else at the largest n."""
     return ratio_over_runs(claim, tables, _at_report_size(claim, tables, where))
 
 
@@ -110,10 +111,10 @@ def _at_report_size(claim: Claim, tables: Tables, where: Where) -> Where:
 
 
 def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """P-value over all runs and pairings: four times the median over runs of the median over pairings, at most 1. It
-    has no interval, and is judged after Holm's correction over the comparisons with fewer than 20,000 samples. It does
-    not hold if the reverse direction is significant. If neither direction is significant, the verdict is that of
-    auc-order if that is "does not hold" or "level", and undecided otherwise.
+    """P-value over all runs and pairings: four times the median over runs of the median over pairings, at most 1. The
+    p-value has no interval, and is judged after Holm's correction over the comparisons with fewer than 20,000 samples.
+    The claim does not hold if the reverse direction is significant. If neither direction is significant, the claim
+    gets the verdict of auc-order if this is "does not hold" or "level", and is undecided otherwise.
     """
     rows = rows_with(tables, claim.table, "run", "n", "against", "p", "p_median", "p_reverse_median", **where)
     l2 = [name for name in L2_OF_ICML if name in set(rows["against"])]
@@ -155,8 +156,8 @@ FIT_COLUMNS = ("run", "features", "validation", "auc_weighted")  # columns of th
 
 
 def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean difference, paired by run, of the fits that validation words choose for each method among those with few
-    features. A run in which a method has no such fit gives no number, and then the claim cannot hold.
+    """Mean difference, paired by run, between the fits that the validation words choose for each method among its fits
+    with few features. A run in which a method has no such fit is left out, and then the claim cannot hold.
     """
     sides = pair(claim, tables, where, *FIT_COLUMNS)
     values, against = (_chosen_with_few(rows)[claim.number] for rows in sides)
@@ -169,8 +170,8 @@ def difference_of_few(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Geometric mean ratio, paired by run. If a run never reaches the AUC, the largest number of features that it used
-    counts. This is a lower bound, which cannot contradict the claim.
+    """Geometric mean ratio, paired by run. If no fit of l1 in a run reaches the AUC, the largest number of features
+    that l1 uses in this run is taken instead. This gives a lower bound, which cannot contradict the claim.
     """
     l1, joint = pair(claim, tables, where, *FIT_COLUMNS)
     few = _chosen_with_few(joint)
@@ -178,7 +179,7 @@ def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgem
     most = l1[l1["run"].isin(target.index)].groupby("run")["features"].max()
     matching = l1[l1["validation"] >= l1["run"].map(target)].groupby("run")["features"].min().reindex(most.index)
     never = int(matching.isna().sum())
-    # Choice: if no fit of l1 reaches the AUC, its largest number of features counts as a lower bound.
+    # Choice: if no fit of l1 reaches the AUC, the largest number of features that l1 uses is taken as a lower bound.
     judgement = conclude(claim, geometric_mean_over(matching.fillna(most) / few["features"]), where)
     if never:
         note = f"; in {never} of {len(most)} runs {L1} never reaches the AUC, and its largest number of features counts"
@@ -190,7 +191,7 @@ def features_to_match(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def _chosen_with_few(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return for each run the fit with the best validation AUC among those with few features; the first one on ties."""
+    """Return each run's fit with the best validation AUC among its fits with few features; in a tie, the first."""
     few = rows[(rows["features"] <= FEW_FEATURES) & rows["validation"].notna()]
     return few.sort_values("validation", ascending=False, kind="stable").drop_duplicates("run").set_index("run")
 
@@ -199,8 +200,8 @@ ANY, CHOSEN = "any", "as in table chosen"
 
 
 def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Largest relative distance from the optimum on the largest training sets. Its interval consists of bounds, by
-    duality and by smaller radii, and is not a confidence interval.
+    """Largest relative distance from the optimum on the largest training sets. Its interval is not a confidence
+    interval: the upper end is a bound by duality, and the lower end a bound from the objectives at smaller radii.
     """
     rows = rows_with(
         tables, claim.table, "run", "n", "radius", "eta0", "iteration", "objective", "gap", method=where["method"]
@@ -217,13 +218,15 @@ def distance_from_optimum(claim: Claim, tables: Tables, where: Where) -> list[Ju
         chosen = rows_with(tables, "chosen", "run", "radius", n=n, method=where["method"])[["run", "radius"]]
         fits = fits.merge(chosen, on=["run", "radius"])
     gap = float(fits["gap"].max(skipna=False))
-    # Choice: bounds on the distance from the optimum stand in for a confidence interval.
+    # Choice: bounds on the distance from the optimum take the place of a confidence interval.
     least, origin = float(fits["least"].max()), "bounds by duality and by smaller radii"
     return [conclude(claim, Estimate(gap, least, gap, origin, wants="a smaller gap"), where | {"n": n})]
 
 
 def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Fraction of topics on which a method has the lowest mean over runs, with n = 30 or else the next size."""
+    """Fraction of the topics on which the method has the lowest mean over runs of all methods, at the smallest n of
+    at least 30, or else at the largest n.
+    """
     where = _at_report_size(claim, tables, where)
     rows = rows_with(tables, claim.table, "method", "word", claim.number, n=where["n"], validation_word=False)
     methods = [first_known(rows, "method", names) for names in ((JOINT,), (L1,), L2_OF_REPORT)]
@@ -240,7 +243,9 @@ def share_of_topics(claim: Claim, tables: Tables, where: Where) -> list[Judgemen
 
 
 def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Difference with n = 30 or else the next size. It is a count in one run, which needs no interval."""
+    """Difference at the smallest n of at least 30, or else at the largest n. It is counted in a single run, and needs
+    no interval.
+    """
     rows = rows_with(tables, claim.table, "method", "feature", "weight")
     if "n" in rows:
         where = _at_report_size(claim, tables, where)
@@ -251,8 +256,9 @@ def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm of the median over runs. The smallest sizes are left out if most of their runs never reach
-    the accuracy. The slope is then an upper bound, which cannot contradict the claim.
+    """Least-squares slope of the logarithm of the median over runs against the logarithm of the size. Sizes at which
+    most runs never reach the accuracy are left out if they are the smallest ones. The slope is then an upper bound,
+    which cannot contradict the claim.
     """
     rows = rows_with(tables, claim.table, "n", "iterations", **where)
     # A run that does not reach the accuracy took more iterations than any run that does.
@@ -270,8 +276,9 @@ ACCURACIES = {"iterations_10": 0.1, "iterations_3": 0.03, "iterations": 0.01}  #
 
 
 def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Mean over runs of the slope between logarithms. If a run never reaches an accuracy, its iterations to the
-    previous accuracy count. This gives a lower bound, which cannot confirm the claim.
+    """Mean over runs of the slope of the logarithm of the iterations against the logarithm of the inverse accuracy. If
+    a run never reaches an accuracy, its iterations up to the previous accuracy are taken instead. This gives a lower
+    bound, which cannot confirm the claim.
     """
     rows = once(rows_with(tables, claim.table, "run", *ACCURACIES, **where), "run")
     iterations = rows[[*ACCURACIES]].astype(float)
@@ -285,8 +292,9 @@ def rate(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Ratio of the seconds beyond a scan, with an interval from the scatter of the scans. A scan takes the same time
-    for any number of non-zero rows, so its measurements show the error of a single measurement.
+    """Ratio of two timings after the mean time of a scan is subtracted from both. The interval is computed from the
+    scatter of the timings of scans: a scan takes the same time for any number of non-zero rows, so this scatter is the
+    error of a single measurement.
     """
     rows, others = pair(claim, tables, where, "x", "seconds")
     ends = rows.sort_values("x", kind="stable").iloc[[0, -1]]
@@ -305,7 +313,7 @@ def beyond_scan(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
 
 
 def slope_of_programs(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Slope of the logarithm of a ratio over the logarithm of x."""
+    """Least-squares slope of the logarithm of the ratio of two methods against the logarithm of the size."""
     program, fits = (rows.set_index("x")["objective"] for rows in pair(claim, tables, where, "x", "objective"))
     (judgement,) = ratio_slope(claim, tables, where)
     above = max((fits / program - 1).max(), 0)

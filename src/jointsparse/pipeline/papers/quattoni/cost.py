@@ -1,4 +1,4 @@
-"""Measure the seconds that projections and training take, and how they grow with the size of the problem.
+"""Measure the CPU time of projections and of training, and how it grows with the size of the problem.
 
 Source: Quattoni et al. 2009, sec. 4.2. The paper claims O(dm log dm) for a projection with dm non-zero entries.
 """
@@ -57,7 +57,7 @@ def run(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> pd.DataFrame:
-    """Measure the CPU seconds that projections and training take, as medians of interleaved repeats.
+    """Measure the CPU time of projections and of training as medians over interleaved repeats.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def run(
     projection_sizes : sequence of int, at least 1
         Numbers of rows d of dense normal matrices.
     projection_rows : sequence of int, from 1 to 100,000
-        Numbers of non-zero rows among 100,000 rows, all of which are stored.
+        Numbers of non-zero rows in a dense matrix of 100,000 rows.
     training_sizes : sequence of int, at least 1
         Numbers of samples per task, with 200 features.
     program_tasks : sequence of int, at least 1
@@ -75,7 +75,7 @@ def run(
     rng : numpy.random.Generator
         Draws the matrices and samples.
     progress : callable
-        Called with (measurements done, all measurements).
+        Called with the number of measurements done and the number of all measurements.
 
     Returns
     -------
@@ -84,26 +84,27 @@ def run(
 
         - part: see below.
         - x: the size that varies within the part.
-        - seconds: median over the repeats.
-        - low, high: the 95 % interval of the median, with six repeats or more.
-        - repeats.
+        - seconds: median CPU time over the repeats.
+        - low, high: the 95 % interval of the median, or NaN with fewer than six repeats.
+        - repeats: number of repeats.
         - d: number of rows.
-        - m: number of tasks, 40 unless stated.
-        - method.
-        - bytes: largest memory that a projection by "sort" uses in addition to the matrix and the result. NaN above
+        - m: number of tasks, which is 40 unless stated otherwise.
+        - method: name of the method.
+        - bytes: peak memory that a projection by "sort" uses in addition to the matrix and the result. It is NaN above
           10,000 rows, and for "newton", because only NumPy's memory can be traced, not the memory of compiled code.
-        - objective: only for the part "tasks".
-        - difference: largest difference between the projection of a single column and `l1.project`, divided by the
-          radius.
+        - objective: the objective of the trained tasks, only in the part "tasks".
+        - difference: largest difference between the projection of a matrix with a single column and the result of
+          `l1.project` for this column, divided by the radius.
 
         Parts:
 
-        - "projection size": `l1inf.project` by the paper's method "sort" and by "newton", with radius 0.1 of the norm;
-          x = d m. "l1 pivot" is `l1.project` of the same entries as one vector, with radius 0.1 of its norm.
+        - "projection size": `l1inf.project` by the paper's method "sort" and by "newton", with a radius of 0.1 times
+          the norm; x = d m. "l1 pivot" is `l1.project` of the same entries as a single vector, with a radius of 0.1
+          times its l1 norm.
         - "projection tasks": method "sort" on matrices with 320,000 entries; x = m.
-        - "projection rows": the same methods on a matrix with x non-zero rows. "scan" finds the row maxima and copies
-          the matrix, which is the least that any function from a dense matrix to a dense matrix has to do.
-        - "one task": method "sort" on matrices with one column; x = d.
+        - "projection rows": the methods "sort" and "newton" on a matrix with x non-zero rows. "scan" finds the row
+          maxima and copies the matrix, which is the least that any projection of a dense matrix has to do.
+        - "one task": method "sort" on matrices with a single column; x = d.
         - "training samples": an iteration of the solver "subgradient" with l1inf; x = samples per task.
         - "tasks": training of m = x tasks with the l1,inf norm, solved as a "linear program" by HiGHS's interior-point
           method, or by 200 iterations of "subgradient".
@@ -162,7 +163,7 @@ def _from_l1(column: np.ndarray) -> float:
 
 
 def _peak_bytes(A: np.ndarray) -> int:
-    """Return the peak memory in bytes of a projection of A by the paper's method, without A and the result."""
+    """Return the peak memory in bytes that the paper's method needs to project A, not counting A and the result."""
     radius, B = RADIUS_SHARE * l1inf.norm(A), np.empty_like(A)
     tracemalloc.start()
     try:
@@ -173,7 +174,7 @@ def _peak_bytes(A: np.ndarray) -> int:
 
 
 def _scan(A: np.ndarray) -> float:
-    """Return the CPU seconds of finding the row maxima of A and copying A."""
+    """Return the CPU time in seconds taken to find the row maxima of A and to copy A."""
     B = np.empty_like(A)
 
     def scan() -> None:
@@ -193,25 +194,25 @@ CALLS_OF_FEW_ROWS = {
     "sort": 1,
     "newton": 5,
     "scan": 5,
-}  # the median is taken, because the methods differ little
+}  # the median over these calls is taken, because the methods differ little
 
 
 def _few_rows(A: np.ndarray, rows: np.ndarray, method: str) -> float:
-    """Return the CPU seconds of a method on a matrix with these rows of A and zeros elsewhere."""
+    """Return the CPU time of a method in seconds, for a matrix with the given rows of A and zeros elsewhere."""
     sparse_A = np.zeros((MATRIX_ROWS, A.shape[1]))
     sparse_A[rows] = A[rows]
     return float(np.median([MATRIX_SECONDS[method](sparse_A) for _ in range(CALLS_OF_FEW_ROWS[method])]))
 
 
 def _iteration(data: Synthetic, n: int) -> float:
-    """Return the CPU seconds of an iteration with n samples per task, as the median over a fit."""
+    """Return the median CPU time in seconds of the iterations of a fit with n samples per task."""
     stamps: list[float] = []
     _fit([*data.X_train[:, :n]], [*data.y_train[:, :n]], data.W, N_ITER, lambda *_: stamps.append(time.process_time()))
     return float(np.median(np.diff(stamps)))
 
 
 def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | None = None) -> Fit:
-    """Train tasks by the paper's method, in the ball whose boundary contains the true weights W."""
+    """Train tasks by the paper's method, in the ball that has the true weights W on its boundary."""
     problem, radius = Problem(X, y, normalisation="mean"), np.array([l1inf.norm(W)])
     return subgradient.fit(
         problem, loss=hinge, norm=l1inf, radius=radius, eta0=np.array([ETA0]), n_iter=n_iter, watch=watch
@@ -219,17 +220,18 @@ def _fit(X: list[Any], y: list[Any], W: np.ndarray, n_iter: int, watch: Watch | 
 
 
 def _training(columns: dict[str, Any], method: str, data: Synthetic, m: int) -> float:
-    """Return the CPU seconds of training the first m tasks, and add the objective to `columns`."""
+    """Return the CPU time in seconds taken to train the first m tasks, and store the objective in `columns`."""
     start = time.process_time()
     columns["objective"] = TRAINERS[method]([*data.X_train[:m]], [*data.y_train[:m]], data.W[:, :m])
     return time.process_time() - start
 
 
 def _by_program(X: list[Any], y: list[Any], W: np.ndarray) -> float:
-    """Return the objective of tasks trained by a linear program, in the ball whose boundary contains the true W.
+    """Train tasks by a linear program, in the ball that has the true weights on its boundary. Return the objective.
 
-    The variables are W task by task, the row maxima t, and the hinge losses s. The program minimises the sum of s / n,
-    subject to y x . w + s >= 1, |W| <= t in each row, and sum t <= radius.
+    The variables of the program are the weights, task by task, the row maxima t, and the hinge losses s. The program
+    minimises the sum of s / n, subject to y x . w + s >= 1 for each sample, |w| <= t for the weights in each row, and
+    sum t <= radius.
     """
     from scipy.optimize import linprog  # imported here because it takes a fifth of a second
 

@@ -123,7 +123,7 @@ def significance(table: pd.DataFrame, *, reported: pd.DataFrame | None = None, s
 
 
 def _drawn_p(values: Iterable[float]) -> np.ndarray:
-    """Return p-values as they are drawn: values below LOWEST_P are raised to it."""
+    """Return p-values as they are drawn: values below LOWEST_P are raised to LOWEST_P."""
     return np.maximum(np.asarray(list(values), dtype=float), LOWEST_P)
 
 
@@ -131,8 +131,8 @@ def _drawn_p(values: Iterable[float]) -> np.ndarray:
 
 
 MAIN_SETTING = ("working_set", "true")
-# The look and the label of each pair of solver and rule for the radius. Subgradient steps reach nearly the same error
-# as the certified fits, so they are drawn as rings around the points of these fits.
+# The look and the label for each combination of a solver and a rule for the radius. Subgradient steps reach nearly the
+# same error as the certified fits, so they are drawn as rings around the points of these fits.
 RING: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 11, "fillstyle": "none"}
 SETTINGS: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
     MAIN_SETTING: ({"linestyle": "-"}, "certified, true radius"),
@@ -193,7 +193,7 @@ def selection_by_validation(table: pd.DataFrame) -> Figure:
 
 
 def _selection(table: pd.DataFrame, radius_rule: str, which: str) -> Figure:
-    """Draw precision and recall at the radii that a rule chooses. which: the last words of the title."""
+    """Draw precision and recall at the radii that are chosen by a rule. which: the words that end the title."""
     rows = table[(table["solver"] == "working_set") & (table["radius_rule"] == radius_rule)]
     figure, (axes,) = canvas()
     for method, look, method_rows in by_method(rows[~rows["method"].str.endswith("-l2")]):

@@ -1,4 +1,4 @@
-"""Results that the papers report, to be shown next to ours."""
+"""Results that the papers report. Figures show them next to ours."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,7 @@ REPORT_SIZE = 30  # positives per task in figures that show a single size, as in
 
 
 def report_size(sizes: Iterable[int]) -> int:
-    """Return the size that figures for a single size show: the first size of at least 30, or else the largest size.
+    """Return the training size that single-size figures show: the first of at least 30, or else the largest of all.
 
     >>> report_size([15, 40, 80]), report_size([10, 20])
     (40, 20)

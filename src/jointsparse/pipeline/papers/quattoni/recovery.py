@@ -1,4 +1,4 @@
-"""Learn tasks with known weights, and measure the test error and which of the relevant features are selected.
+"""Learn tasks with known weights, and measure the test error and how well the relevant features are selected.
 
 Source: Quattoni et al. 2009, sec. 5 and Fig. 1.
 """
@@ -26,9 +26,9 @@ SERVES = "drawn"
 TABLES = {"recovery": "tables"}
 
 COMPARED = {"l1inf": l1inf, "l1": l1, "l2": l2}
-# Choice: larger radii are tried until this many in a row do not improve on the smallest validation error so far.
+# Choice: larger radii are tried until this many in a row have not improved on the smallest validation error so far.
 PATIENCE = 2
-# Each column has the first iteration whose objective is within this fraction of the optimum.
+# By column: the first iteration is recorded whose objective is within this fraction of the optimum.
 NEAR_OPTIMUM = {"iterations": 0.01, "iterations_3": 0.03, "iterations_10": 0.1}
 
 
@@ -51,21 +51,22 @@ def run(
     tasks : mapping
         Options of `synthetic.draw`.
     weights, support : sequences of str
-        Options of `synthetic.draw`. Tasks are drawn for every combination of weights and support; the paper has only
+        Options of `synthetic.draw`. Tasks are drawn for every combination of weights and support. The paper uses only
         normal weights on random supports.
     sizes : sequence of int, at least 1
         Numbers of training samples per task.
     rng : numpy.random.Generator
         Draws the tasks.
     progress : callable
-        Called with (fits done, fits of all norms and sizes), separately for each combination of weights and support.
+        Called with the number of fits done and the number of fits for all norms and sizes, separately for each
+        combination of weights and support.
     **options : Any
         Options of `learn`.
 
     Returns
     -------
     DataFrame
-        The tables of `learn`, with the columns weights and support in front.
+        The tables of `learn`, one below the other, with `weights` and `support` as additional first columns.
     """
     tables = []
     for kind, used in product(weights, support):
@@ -94,7 +95,7 @@ def learn(
     sizes : sequence of int, from 1 to the number of training samples of a task
         Numbers of training samples per task.
     progress : callable
-        Called with (fits done, fits of all norms and sizes).
+        Called with the number of fits done and the number of fits for all norms and sizes.
     **options : Any
         Options of `rows_of`.
 
@@ -112,21 +113,20 @@ def learn(
         Columns:
 
         - n: number of training samples per task.
-        - method.
-        - radius_rule.
-        - solver.
-        - radius: if tasks have different radii, their mean.
-        - eta0: NaN for the solver without step sizes.
+        - method, radius_rule, solver: as above.
+        - radius: the radius, or the mean of the radii if they differ between tasks.
+        - eta0: the first step size, or NaN for the solver without step sizes.
         - test_error: fraction of test samples that are misclassified.
         - precision, recall: precision and recall of the selected features, which are those with a non-zero weight for
           any task. Precision is NaN if no feature is selected.
         - features: fraction of the features that are selected.
-        - objective: relative to the objective at W = 0.
+        - objective: the objective, divided by the objective at W = 0.
         - gap: certified relative duality gap. Rows with "true" use the better lower bound of the two solvers.
-        - iterations: index of the first iterate within 1 % of the optimum; missing if there is no such iterate or if
-          the optimum is unknown.
-        - iterations_3, iterations_10: the same within 3 % and 10 %.
-        - warning: says that a value lies at the edge of its grid, or that an optimum is not certified to `tol`.
+        - iterations: index of the first iterate whose objective is within 1 % of the optimum. It is missing if there
+          is no such iterate or if the optimum is unknown.
+        - iterations_3, iterations_10: the same for 3 % and 10 %.
+        - warning: says that eta0 or the radius lies at the edge of its grid, or that an optimum is not certified to
+          `tol`.
 
     References
     ----------
@@ -152,20 +152,21 @@ def rows_of(
     tol: float = 1e-3,
     optimum_n_iter: int = 5000,
 ) -> list[dict[str, Any]]:
-    """Return the three rows of a training set and a norm.
+    """Return the three rows of the table for a training set and a norm.
 
     Parameters
     ----------
     problem : Problem
         The tasks with their training samples.
     data : Synthetic
-        All samples and the true weights.
+        All drawn samples and the true weights.
     norm : module
-        One of `norms`.
+        One of the modules in `norms`.
     eta0 : sequence of float, above 0
         First step sizes of the subgradient method. The fit with the smallest training objective is kept.
     radius : sequence of float, at least 0
-        Radii from which validation chooses. They are tried in increasing order; see PATIENCE.
+        Radii from which the validation error chooses. They are tried in increasing order, until PATIENCE radii in a row
+        bring no improvement.
     n_iter : int, at least 1
         Number of iterations of the subgradient method.
     tol : float, at least 0
@@ -223,9 +224,9 @@ def rows_of(
 def _optima(
     problem: Problem, data: synthetic.Synthetic, norm: Any, radii: np.ndarray, **options: Any
 ) -> tuple[Fit, int]:
-    """Return the optima at the true radii, then at the other radii until validation stops, and which one it chooses.
+    """Return the optima at the true radii and at the other radii, and the index of the one chosen by validation.
 
-    options: passed to `working_set.fit`.
+    The other radii are tried until the validation error stops improving. options: passed to `working_set.fit`.
     """
     fits: list[Fit] = []
     errors: list[float] = []
@@ -239,7 +240,7 @@ def _optima(
 
 
 def error(W: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the fraction of samples, over all tasks, whose score does not have the sign of the label.
+    """Return the fraction of the samples of all tasks whose score does not have the sign of the label.
 
     W: (n_features, n_tasks). X: (n_tasks, n, n_features). y: (n_tasks, n) of -1 and +1.
     """
@@ -249,7 +250,7 @@ def error(W: np.ndarray, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def selection(W: np.ndarray, relevant: np.ndarray) -> dict[str, float]:
-    """Return the precision, the recall and the fraction of the features that W uses for any task, by column name.
+    """Return, by column name, the precision and recall of the features that W uses for any task, and their fraction.
 
     W: (n_features, n_tasks). relevant: (n_features,) bool. Precision is NaN if no feature is used.
     """
