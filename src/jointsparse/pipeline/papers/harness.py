@@ -45,7 +45,7 @@ class Measurement(NamedTuple):
 
 
 def silent(done: int, of: int) -> None:
-    """Report no progress."""
+    """Do nothing. This is the default for `progress`."""
 
 
 def ticking(progress: Progress, total: int) -> Callable[[], object]:
@@ -98,7 +98,7 @@ def record(
 
 
 def measure(measurements: Sequence[Measurement], repeats: int, progress: Progress = silent) -> pd.DataFrame:
-    """Return a row with the median timing of each measurement. Each is repeated `repeats` times, all taking turns."""
+    """Make all measurements in turn, `repeats` times, and return a row with the median timing of each."""
     tick, seconds = ticking(progress, repeats * len(measurements)), np.empty((repeats, len(measurements)))
     for repeat in range(repeats):
         for i, measurement in enumerate(measurements):

@@ -1,4 +1,4 @@
-"""Judge a claim: compute an estimate and its interval from the rows of tables, and decide on a verdict.
+"""Judge a claim: compute an estimate and its interval from the rows of a table, and decide on a verdict.
 
 `verdicts` states the rule by which verdicts are reached, `shapes` computes the estimates, and `quattoni.claims` and
 `duchi.claims` define the claims.
@@ -147,12 +147,12 @@ class Judgement(NamedTuple):
     def withheld(
         self, verdict: str, why: str = "no number of runs would decide it, because it is a bound"
     ) -> "Judgement":
-        """Return the judgement, with "undecided" in place of `verdict`, for instance if the estimate is only a bound."""
+        """Change the verdict from `verdict` to "undecided", for instance because the estimate is only a bound."""
         return self.adding(f"; {why}", verdict=UNDECIDED) if self.verdict == verdict else self
 
 
 class NotTested(Exception):
-    """Raised if the tables contain no rows that test a claim. The message gives the reason."""
+    """Raised if the tables contain no rows on which a claim can be tested. The message gives the reason."""
 
 
 def judged(claim: Claim, tables: Tables) -> list[Judgement]:
@@ -292,7 +292,7 @@ def _reversal(judgement: Judgement) -> float:
 
 
 def describe(where: Where) -> str:
-    """Describe which rows are selected, as they are described on the pages of claims.
+    """Return a string that describes which rows are selected.
 
     >>> describe({"n": 1, "method": ("d", "e"), "x": pd.Interval(10, np.inf, closed="left")})
     'n=1, method=d or e, 10<=x'

@@ -1,4 +1,4 @@
-"""Coordinate descent for a loss with an l1 penalty and dense X, by scikit-learn's solvers."""
+"""Coordinate descent for a loss with an l1 penalty and dense X, carried out by scikit-learn's solvers."""
 
 import warnings
 from collections.abc import Iterator, Sequence

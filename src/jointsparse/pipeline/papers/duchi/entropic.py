@@ -130,9 +130,9 @@ class Entropic:
         self._logs = np.zeros((n_weights(n, of_set), width))
 
     def step(self, G: ArrayLike, eta: float) -> None:
-        """Set u_i <- z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
+        """Replace u_i by z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
 
-        G: the (sub)gradient, with the same shape as W. eta: at least 0. Raises ValueError and leaves W unchanged if the
+        G: the gradient or a subgradient, with the same shape as W. eta: at least 0. Raises ValueError and leaves W unchanged if the
         shape is wrong, if G or eta is NaN or infinite, or if the step exceeds the range of double precision.
         """
         gradient, eta = real_array(G, "G"), as_finite(eta, "eta")
@@ -252,7 +252,7 @@ class SparseEntropic:
         return self.take(np.arange(self.n))
 
     def count_nonzero(self) -> int:
-        """Return the number of non-zero coordinates."""
+        """Return the number of non-zero entries of w."""
         # w is 0 where both logarithms are equal. Comparing them takes a tenth of the time of computing the array.
         return int(np.count_nonzero(self.take(np.flatnonzero(self._logs[: self.n] != self._logs[self.n :]))))
 

@@ -2,7 +2,7 @@
 
     minimise 1/m sum_i log(1 + exp(-y_i x_i . w))  subject to ||w||_1 <= radius.
 
-Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7 and Fig. 6. `digits` is the same for Fig. 7.
+Source: Duchi, Shalev-Shwartz, Singer, Chandra (ICML 2008), sec. 7 and Fig. 6. `digits` compares them on digits.
 """
 
 from collections.abc import Sequence

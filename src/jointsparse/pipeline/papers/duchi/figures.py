@@ -67,7 +67,7 @@ def _warnings(table: pd.DataFrame) -> list[Line2D]:
 
 
 def _traces(axes: Axes, rows: pd.DataFrame, x: str, looks: dict[str, dict[str, Any]], labels: dict[str, str]) -> None:
-    """Draw the suboptimality against x, for the first run of each method in the method's look, for others thinly."""
+    """Draw the suboptimality against x: each method's first run in the look of the method, other runs as thin lines."""
     first_run = rows["run"].min()
     rows = rows[(rows["suboptimality"] > 0) & rows[x].notna()]
     for method, look in looks.items():

@@ -156,7 +156,7 @@ def _gradient_step(X: NDArray[np.float64], ball: Any, **options: Any) -> Callabl
 
 
 def require_fit(touched: Sequence[int], non_zeros: Sequence[int]) -> None:
-    """Raise ValueError if more coordinates are touched than there are entries."""
+    """Raise ValueError if an update touches more coordinates than the smallest vector has non-zero entries."""
     least = min(non_zeros)
     require(max(touched) <= least, f"touched must be at most {least}, the smallest of non_zeros, got {max(touched)}")
 

@@ -83,7 +83,7 @@ def run(
     Returns
     -------
     DataFrame
-        The tables of `solve_by_each` for all problems and sizes, one below the other.
+        The concatenated tables of `solve_by_each` for all problems and sizes.
     """
     # Each size has its own generator, so that its problems do not depend on the other sizes in the list.
     seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]

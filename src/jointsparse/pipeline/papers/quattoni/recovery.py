@@ -66,7 +66,7 @@ def run(
     Returns
     -------
     DataFrame
-        The tables of `learn`, one below the other, with `weights` and `support` as additional first columns.
+        The concatenated tables of `learn`, with `weights` and `support` as additional first columns.
     """
     tables = []
     for kind, used in product(weights, support):
