@@ -132,8 +132,9 @@ class Entropic:
     def step(self, G: ArrayLike, eta: float) -> None:
         """Replace u_i by z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
 
-        G: the gradient or a subgradient, with the same shape as W. eta: at least 0. Raises ValueError and leaves W unchanged if the
-        shape is wrong, if G or eta is NaN or infinite, or if the step exceeds the range of double precision.
+        G: the gradient or a subgradient, with the same shape as W. eta: at least 0. Raises ValueError and leaves W
+        unchanged if the shape is wrong, if G or eta is NaN or infinite, or if the step exceeds the range of double
+        precision.
         """
         gradient, eta = real_array(G, "G"), as_finite(eta, "eta")
         require(gradient.shape == self.shape, f"G must have shape {self.shape}, got {gradient.shape}")
