@@ -68,7 +68,7 @@ def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
 
 
 def norm_by_columns(B: np.ndarray) -> float:
-    """Return ||B||_{1,inf}, computed in the order of a Fortran array."""
+    """Return ||B||_{1,inf}, computed column by column, in the memory order of a Fortran array."""
     return float(np.maximum(B.max(axis=1), -B.min(axis=1)).sum(dtype=np.float64))
 
 

@@ -43,7 +43,7 @@ SOLVERS_TO_TOL = {"working_set": working_set, "pdhg": pdhg}
 
 
 def product_rate(dtype: type) -> float:
-    """Return the rate of a large matrix product in floating-point operations per second."""
+    """Return the speed of a large matrix product in floating-point operations per second."""
     A = np.random.default_rng(0).normal(size=(2048, 2048)).astype(dtype)
     return 2 * 2048**3 / medians({"product": lambda: A @ A}, 5)["product"]
 

@@ -112,7 +112,7 @@ class Interrupted(Project):
         self.expect(self.begin(), reason)
 
     def unlock(self) -> None:
-        """Unlock the folder if necessary, as the README says."""
+        """Unlock the project's folder if necessary, in the way that the README recommends."""
         if any((self.root / ".snakemake" / "locks").glob("*")):
             self.unlocked += 1
             done = self.snakemake("--unlock")
@@ -292,7 +292,7 @@ def mount(*arguments: str | Path) -> None:
 
 @contextmanager
 def mounted(folder: Path, *what: str | Path) -> Iterator[None]:
-    """Mount something on a folder until the block ends."""
+    """Mount a file system on a folder until the `with` block ends."""
     folder.mkdir(parents=True, exist_ok=True)
     mount(*what, folder)
     try:

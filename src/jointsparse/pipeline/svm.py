@@ -1,6 +1,6 @@
 """Train an independent l2-regularised linear classifier per task with scikit-learn's LinearSVC.
 
-This is the standard SVM that the paper compares its method with. Source: Quattoni et al. 2009, sec. 6, which uses
+This is the standard SVM with which the paper compares its method. Source: Quattoni et al. 2009, sec. 6, which uses
 SVM-Light.
 """
 

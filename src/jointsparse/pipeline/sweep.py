@@ -105,7 +105,7 @@ def run(
         Whether each task learns an intercept. It is not returned, because it does not change how a task ranks the
         samples.
     progress : function (done, total), optional
-        Called during the iterations. `done` restarts from 0 for each radius if the solver fits the radii one by one.
+        Called during the iterations. If the solver fits the radii one by one, `done` restarts from 0 for each radius.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def _word(letter: str) -> re.Pattern[str]:
 
 @cache
 def _marked_letter() -> str:
-    """Return a pattern of a letter or digit with its combining marks: accents, vowel signs and points."""
+    """Return a regular expression for a letter or digit with its combining marks: accents, vowel signs and points."""
     marks = (chr(code) for code in range(0x300, sys.maxunicode + 1) if unicodedata.category(chr(code))[0] == "M")
     return rf"[^\W_][{''.join(marks)}{JOINERS}]*+"
 
@@ -182,7 +182,7 @@ def choose_words(
 
 
 class _Counted(NamedTuple):
-    """The words of captions, by stem or form.
+    """The words in captions, counted by stem or by form, and the images that have them.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ def _counted(
     split_captions: bool = True,
     join_inflections: bool = False,
 ) -> _Counted:
-    """Count the content words of captions. The parameters are the same as in `choose_words`."""
+    """Count the content words in captions. The parameters are those of `choose_words`."""
     left_out = {word.lower() for word in stop_words}
     if split_captions:
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS

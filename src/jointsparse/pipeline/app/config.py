@@ -507,7 +507,7 @@ def _split_in(folder: str) -> str | None:
 
 
 def _named_after_splits(names: Iterable[str]) -> list[str]:
-    """Return the folders named after splits, at levels of the tree where folders of at least two splits occur."""
+    """Return the folders named after splits, at those levels of the tree that have folders for at least two splits."""
     places = {(depth, folder) for name in names for depth, folder in enumerate(name.split("/")[:-1])}
     split_of = {place: split for place in sorted(places) if (split := _split_in(place[1]))}
     splits = {depth: {split for place, split in split_of.items() if place[0] == depth} for depth, _ in split_of}

@@ -5,9 +5,9 @@ from types import TracebackType
 
 
 def end_interrupts_with(line: str) -> None:
-    """End this process with the given line if it is interrupted.
+    """Make an interrupt end this process after printing only the given line.
 
-    Jobs pass an empty line, because the run that started them reports the interrupt once.
+    Jobs pass an empty line, because the run that started them reports the interrupt for all of them.
     """
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

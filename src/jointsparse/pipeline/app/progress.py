@@ -47,7 +47,7 @@ class Progress(logging.Handler):
         super().__init__()
         self.stream, self.without_jobs, self.dry, self.silent = stream, without_jobs, dry, silent
         self.rules = set[str]()  # the rules of the jobs to run
-        self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: rule or rules, and logs
+        self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: rule(s) and logs
         self.done = self.total = 0
         self.begun, self.written = time.monotonic(), float("-inf")
 
@@ -138,7 +138,7 @@ class Progress(logging.Handler):
 
 
 def _hidden(message: str) -> bool:
-    """Return True if the user does not need to see a warning or error."""
+    """Return True if a warning or error from Snakemake is of no use to the user."""
     killed = "died with" in message and "SIGINT" not in message  # a killed job could not report its own end
     return message.startswith(HIDDEN) and not killed
 

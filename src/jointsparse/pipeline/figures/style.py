@@ -190,7 +190,7 @@ def grid(n: int, columns: int, width: float, height: float) -> tuple[Figure, lis
     n : int
         Number of panels.
     columns : int
-        Largest number of panels in a row.
+        Maximum number of panels in a row.
     width : float
         Width of the figure in inches.
     height : float
@@ -239,7 +239,7 @@ def _columns(lengths: list[int], width: float) -> int:
 
 
 def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> None:
-    """Make the x axis logarithmic, with a tick at each size that leaves room for its label.
+    """Make the x axis logarithmic, with ticks at those sizes whose labels fit next to each other.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def size_axis(axes: Axes, sizes: Iterable[float], label: str, most: int = 8) -> 
     label : str
         Label of the axis.
     most : int
-        Largest number of tick labels.
+        Maximum number of tick labels.
     """
     sizes = sorted(set(sizes))
     ticks = apart(np.log(sizes), (1 - 1e-9) * np.log(sizes[-1] / sizes[0]) / most)  # less, against rounding
@@ -328,13 +328,13 @@ def curve(
     rows : DataFrame
         The rows of one method.
     x : str
-        Column of the x axis. Its mean over the rows of a point is drawn.
+        Column of the x axis. The x coordinate of a point is the mean over the rows of the point.
     y : str
         Column of the y axis.
     by : str
-        Column whose values distinguish the points.
+        Column that assigns rows to points: rows with the same value belong to the same point.
     scale : float
-        Factor of y, such as 100 for per cent.
+        Factor by which y is multiplied, such as 100 for per cent.
     band : bool
         Whether the band is drawn.
     **look : Any

@@ -1,7 +1,8 @@
-"""The final fit of a study: a model of all labelled images, with calibrated probabilities, and its test scores.
+"""The final fit of a study: a model of the training and validation images with calibrated probabilities, and its
+scores.
 
 In the comparisons of methods, each word is learnt from few images, as in the papers. The final fit, which a run saves,
-is learnt from all labelled images.
+is learnt from all labelled training and validation images.
 """
 
 import logging
@@ -28,7 +29,7 @@ ALL_WORDS = "(all words)"  # name of the row of means
 
 
 class Final(NamedTuple):
-    """The final fit of a study, which is trained on all labelled images except the test images.
+    """The final fit of a study, which is trained on its training and validation images together.
 
     Attributes
     ----------

@@ -355,7 +355,7 @@ def _by_word(
     by_word: dict[str, np.ndarray],
     score_warnings: Sequence[str],
 ) -> pd.DataFrame:
-    """Return the rows of a chosen fit in `Evaluation.by_word`."""
+    """Return the rows that describe a chosen fit in the table `Evaluation.by_word`."""
     columns = {
         "word": list(words),
         "validation_word": trained.validation_words,

@@ -1,4 +1,4 @@
-"""Warnings about the results of a study: unfinished fits, constant features, and repeated images."""
+"""Warnings about the results of a study, for unfinished fits, constant features, and repeated images."""
 
 import hashlib
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The main table of a study: how well each word was learnt."""
+"""Make the main table of a study, which says how well each word was learnt."""
 
 from collections.abc import Mapping
 

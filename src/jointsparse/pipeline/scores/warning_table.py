@@ -1,4 +1,4 @@
-"""Collect all warnings in the tables of a study in one table."""
+"""Collect all warnings from the tables of a study in a single table."""
 
 from collections.abc import Mapping
 
