@@ -84,7 +84,7 @@ class Case:
 
 
 def in_form(case: Case, name: str) -> str:
-    """Return a name in a random one of the Unicode normalisations."""
+    """Return a name in one of two Unicode normalisations, chosen at random."""
     return unicodedata.normalize(case.one_of("NFC", "NFD"), name)
 
 

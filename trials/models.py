@@ -537,8 +537,7 @@ def _judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str
 
 
 def alone(work: Callable[..., Any], *arguments: Any) -> tuple[Any, int | None]:
-    """Run a function in a process of its own. Return its result and the exit status, both None if the process is
-    killed."""
+    """Run a function in a new process. Return its result and exit status, both of which are None after a kill."""
     ours, theirs = FORK.Pipe(duplex=False)
     child = FORK.Process(target=lambda: theirs.send(work(*arguments)))
     child.start()

@@ -3,8 +3,8 @@
     python trials/odd_pictures.py tests/pictures
 
 There is one folder for each image that the pictures show, and a folder `listed` for pictures that must be left out. The
-pictures were written once and are kept in git, because other versions of Pillow write other bytes. `camera.heic` was
-taken with a rotated camera, because no library here can write HEIC.
+pictures were written once and are kept in git, because other versions of Pillow write other bytes. Because no library
+here can write HEIC, `camera.heic` was taken with a real, rotated camera.
 """
 
 import argparse

@@ -97,8 +97,8 @@ def choose_words(
     images : table
         Columns `image` and `split`.
     captions : table
-        Columns `image` and `caption`. If whole captions are labels, optionally also `known`, which is False if it is
-        unknown whether the image has the label.
+        Columns `image` and `caption`. If whole captions are labels, there may also be a column `known`, which is False
+        if it is unknown whether the image has the label.
     n_words : int, at least 1, or "auto"
         Number of words to choose. "auto" chooses all words that have enough images, but at most `MOST_WORDS`.
     smallest_size : int, optional

@@ -501,7 +501,7 @@ def _above_classes(root: Path, pictures: Sequence[str], others: Sequence[str], f
 
 
 def _split_in(folder: str) -> str | None:
-    """Return the split that a folder is named after, or None. Names such as TrainingSet and testdata count as well."""
+    """Return the split that a folder is named after, or None. Names such as TrainingSet and testdata are recognised."""
     word = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
     return ALIASES.get(word[1].lower(), word[1].lower()) if word else None
 

@@ -71,7 +71,7 @@ def _locks() -> dict[str, int]:
 
 
 def _place() -> list[str]:
-    """Return an identifier of the machine and container that this process runs in. Process numbers are unique there."""
+    """Return the machine and the container of this process. Process numbers are unique only within them."""
     container = Path("/proc/self/ns/pid")  # exists only on Linux
     return [platform.node(), os.readlink(container) if os.path.lexists(container) else ""]
 

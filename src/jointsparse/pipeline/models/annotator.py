@@ -174,7 +174,7 @@ def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], di
 
 
 def decisions(model: Pipeline, paths: Sequence[Path]) -> Iterator[tuple[Path, np.ndarray]]:
-    """Yield each picture with its scores (n_words,), in the order of the paths. Memory use is bounded."""
+    """Yield each picture with its scores (n_words,), in the order of the paths. Pictures are read in small batches."""
     describe, rest = model[0], model[1:]
     at_once = min(max(BYTES_AT_ONCE // describe.bytes_of_picture(), 1), AT_ONCE)
     with ThreadPoolExecutor(min(at_once, cpu_count() or 1)) as pool:  # decoders and kernels release the GIL

@@ -1,5 +1,4 @@
-"""The final fit of a study: a model of the training and validation images with calibrated probabilities, and its
-scores.
+"""The final fit of a study, with calibrated probabilities and test scores.
 
 In the comparisons of methods, each word is learnt from few images, as in the papers. The final fit, which a run saves,
 is learnt from all labelled training and validation images.
