@@ -1,4 +1,4 @@
-"""Draw the training sets of every word and size, and the words whose validation images choose the radius."""
+"""Draw a training set for every word and size, and the words whose validation images are used to choose the radius."""
 
 import numpy as np
 from job import job

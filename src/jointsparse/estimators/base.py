@@ -240,7 +240,7 @@ class TaskSamples(NamedTuple):
 def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
     """Return the names of an estimator's tasks, or 0, 1, ... if the tasks have no names.
 
-    The estimator must be fitted, or must have read labels.
+    The estimator must be fitted, or at least have processed the labels.
     """
     names: Any = getattr(estimator, "_names", None)
     names = getattr(estimator, "classes_", ()) if names is None else names

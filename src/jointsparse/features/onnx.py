@@ -261,7 +261,7 @@ def _reading(
     output: str | None,
     tokens: str,
 ) -> Reading:
-    """Complete the options with what the file states. Raise ValueError if an option does not fit the file."""
+    """Fill in missing options from the model file. Raise ValueError if an option contradicts the file."""
     inputs = session.get_inputs()
     require(len(inputs) == 1, f"{path} must have one input, a picture, got {[one.name for one in inputs]}")
     (entry,) = inputs

@@ -31,9 +31,9 @@ Six constants state what a norm can do:
 
 If W has three or more axes, the last two hold matrices and the others are batch axes; every matrix is projected
 separately. A radius or step is then one number, or an array that broadcasts to the shape of the result of ``norm``.
-``axis=`` states along which of the last two axes a group lies. If each task has its own norm, a group consists of the
-weights of a task, and ``weights`` has one entry per weight of a task. Otherwise a group is a row, and ``weights`` has
-one entry per row.
+``axis=`` states which of the last two axes runs over the entries that a norm combines first: over the features of a
+task if each task has its own norm, and otherwise over the tasks of a feature. In both cases ``weights`` has one entry
+per feature.
 
 Arrays of JAX, PyTorch, CuPy and other libraries of the array API standard stay on their device and keep their dtype,
 float32 or float64. They need the extra ``[arrays]``. ``groups``, ``warm``, ``method`` and ``out`` work only with NumPy

@@ -58,7 +58,7 @@ METHODS = ("newton", "pivot", "sort")
 
 
 def theta_by_sorting(v: Floats, z: float) -> float:
-    """Return theta such that sum (v - theta)_+ = z. Paper: Fig. 1."""
+    """Return theta such that sum (v - theta)_+ = z, found by sorting v. Paper: [D08] Fig. 1."""
     u = np.sort(v)[::-1]
     j = np.arange(1, len(u) + 1)
     theta = (np.cumsum(u) - z) / j
@@ -530,8 +530,8 @@ def column_bounds(W, radii):  # type: ignore[no-untyped-def]
 def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sweep):  # type: ignore[no-untyped-def]
     """Take a step of Newton's method in every OPEN column, and return how many columns are expected to need more steps.
 
-    This number is infinite after a step from a guess. After any other step, theta, rest and n are also set for columns
-    that stay OPEN; they are correct if exactly n entries stay positive.
+    Return infinity if the step started from a guess. Otherwise, theta, rest and n are also updated for columns that
+    stay OPEN; theta and rest are exact if exactly n entries of the column remain positive.
     """
     n_tasks, eps, unsure = theta.size, np.finfo(theta.dtype).eps, 0.0
     for l in range(n_tasks):

@@ -169,9 +169,9 @@ def _by_formula(verb: Callable, W: Any, name: str, layout: Layout, numbers: tupl
 
 
 def _formulas() -> Any:
-    """Import `formulas` by its name, so that the pipeline does not take it for a dependency.
+    """Import `formulas` dynamically, so that the pipeline does not count it among the files that a job depends on.
 
-    No result for NumPy arrays depends on it, so no job of the pipeline has to rerun when it changes.
+    No result for NumPy arrays depends on it, so no job has to rerun when it changes.
     """
     return import_module("jointsparse.norms.formulas")
 
@@ -273,9 +273,9 @@ def _as_number(lib: Any, number: Any, W: Any, name: str, layout: Layout, is_chec
 
 
 def _as_weights(lib: Any, weights: Any, W: Any, layout: Layout, is_checked: bool) -> Any:
-    """Return the weights as an array of W's library and dtype.
+    """Convert the weights to an array of the same library and dtype as W.
 
-    They broadcast to the groups of W or, if each task has its own norm, to the entries of the groups.
+    The result broadcasts with one weight per row or, if each task has its own norm, with one weight per feature.
     """
     xp, n = lib.xp, layout.of_weights[-1]
     if weights is None:

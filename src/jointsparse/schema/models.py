@@ -148,7 +148,7 @@ def _known(part: Any, name: str, specs: Container[str]) -> dict[str, Any]:
 
 
 def _require_added(name: str, key: str, value: Any, harmless: bool, spec: Spec) -> None:
-    """Raise ValueError unless an attribute is harmless although the class of its object does not declare it."""
+    """Raise ValueError for an attribute that the object's class does not declare, unless it is known to be harmless."""
     require(harmless, f"{name} must hold no attribute that hides one of its class, got {key!r}")
     require(key == "card_" or key not in KEPT, f"{name} must be a Pipeline to have {key}, got another class")
     (JSON if key == "card_" else spec).check(f"{name}.{key}", value, {})

@@ -211,8 +211,9 @@ def _chip(cases: pd.DataFrame) -> dict[str, Any]:
 def _parts(record: dict[Any, Any], *, rename: bool) -> dict[str, list[str]]:
     """Split the strings `number_means` and `rows` of a record into parts.
 
-    The part `means` says what was estimated. With `rename`, the name of the compared method replaces "the other method"
-    in it. The part `selected` has the conditions on the rows from which the estimate was computed, except that on n.
+    The part `means` says what was estimated. If `rename` is true, "the other method" replaces the name of the compared
+    method in `means`. The part `selected` lists the conditions that select the rows used for the estimate, without the
+    condition on n.
     """
     selected = [part for part in record["rows"].split(", ") if part and not part.startswith("n=")]
     means = record["number_means"]

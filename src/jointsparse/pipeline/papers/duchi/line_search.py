@@ -63,7 +63,10 @@ class Accepted(NamedTuple):
 
 
 def _backtrack(objective: Objective, radius: float, tangent: Tangent, s: float) -> Accepted | None:
-    """Return the first accepted step of size s, s/2, ..., or None if no step is accepted or it does not move w."""
+    """Try steps of size s, s/2, ... and return the first step that is accepted.
+
+    Return None if no step is accepted, or if the accepted step leaves w unchanged.
+    """
     longest, size = (float(np.abs(numbers).max()) for numbers in (tangent.gradient, tangent.w))
     value, trials = objective.value(tangent.margins), 0
     while s * longest > SHORTEST_STEP * size:

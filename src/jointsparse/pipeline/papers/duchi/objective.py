@@ -42,7 +42,7 @@ PROJECTION_FLOPS = 18
 
 
 class Tangent(NamedTuple):
-    """The gradient of f at w with its parts, over all samples or estimated from some of them."""
+    """The gradient of f at w, with the margins and slopes that it is computed from, of all samples or of a subset."""
 
     w: Vector
     margins: Vector

@@ -256,9 +256,9 @@ def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Least-squares slope of the logarithm of the median over runs against the logarithm of the size. Sizes at which
-    most runs never reach the accuracy are left out if they are the smallest ones. The slope is then an upper bound,
-    which cannot contradict the claim.
+    """Least-squares slope of the logarithm of the median number of iterations over the runs against the logarithm of the
+    size. The smallest sizes are left out if most of their runs never reach the accuracy. The slope is then an upper
+    bound, which cannot contradict the claim.
     """
     rows = rows_with(tables, claim.table, "n", "iterations", **where)
     # A run that does not reach the accuracy took more iterations than any run that does.
