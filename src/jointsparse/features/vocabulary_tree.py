@@ -34,7 +34,7 @@ class Tree(NamedTuple):
 
     centres: (n_nodes, length) float32, multiples of 1 / 128 or of a larger power of two, so that distances are computed
     exactly, on all processors. The centre of the root is not used.
-    first_child: (n_nodes,) int32. Index of the node's first child; the indices of its other children follow. 0 for a leaf.
+    first_child: (n_nodes,) int32. Index of the node's first child; the indices of its other children follow. 0: a leaf.
     n_children: (n_nodes,) int32. Number of children. 0 for a leaf.
     level: (n_nodes,) int32. 0 for the root, 1 to depth for the words.
 

@@ -256,8 +256,8 @@ def tasks_per_feature(claim: Claim, tables: Tables, where: Where) -> list[Judgem
 
 
 def slope_of_iterations(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
-    """Least-squares slope of the logarithm of the median number of iterations over the runs against the logarithm of the
-    size. The smallest sizes are left out if most of their runs never reach the accuracy. The slope is then an upper
+    """Least-squares slope of the logarithm of the median number of iterations over the runs, against the logarithm of
+    the size. The smallest sizes are left out if most of their runs never reach the accuracy. The slope is then an upper
     bound, which cannot contradict the claim.
     """
     rows = rows_with(tables, claim.table, "n", "iterations", **where)

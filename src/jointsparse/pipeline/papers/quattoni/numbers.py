@@ -21,7 +21,7 @@ REPORT_SIZE = 30  # positives per task in figures that show a single size, as in
 
 
 def report_size(sizes: Iterable[int]) -> int:
-    """Return the training size that single-size figures show: the first size that is at least 30, or else the largest size.
+    """Return the training size of single-size figures: the first size that is at least 30, or else the largest size.
 
     >>> report_size([15, 40, 80]), report_size([10, 20])
     (40, 20)
