@@ -279,7 +279,7 @@ def plain_or(others: Callable[[str, Any], bool], *, nan: bool = True) -> Spec:
 
 
 def _is_random(value: Any) -> bool:
-    """Return True if the value is a random generator whose state cannot make it read memory outside of this state."""
+    """Return True if the value is a random generator with a valid state, which cannot cause an out-of-bounds read."""
     if isinstance(value, np.random.RandomState):
         state = value.get_state(legacy=False)
         return state["bit_generator"] == "MT19937" and 0 <= state["state"]["pos"] <= len(state["state"]["key"])

@@ -53,7 +53,8 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set =
         How the step sizes decrease. "constant" is 1 / sqrt(T).
     eta0 : float, above 0
         If the entries of the gradients are in [-L, L], the theory suggests "constant" with eta0 = sqrt(2) / L. The
-        objective, averaged over the steps, is then at most z L sqrt(2 log N / T) above the optimum.
+        objective, averaged over the steps, is then at most z L sqrt(2 log N / T) above the optimum, where z is the
+        radius.
     n : int, at least 1
         Number of coordinates.
     n_iter : int, at least 1
