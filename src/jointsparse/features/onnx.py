@@ -317,8 +317,8 @@ def require_options(
 
     Parameters
     ----------
-    size, mean, std, layout, tokens
-        Options of `Network`.
+    size, mean, std, layout, tokens : as in `Network`
+        Options of the network.
     """
     _sides(size)
     _three(mean, "mean", USUAL_MEAN)

@@ -182,7 +182,7 @@ def _begin(points: np.ndarray, branching: int, rng: np.random.Generator) -> np.n
 
 
 def _steps(length: int) -> int:
-    """Return the power of two by which centres are multiplied before rounding, such that dot products fit in 32 bits."""
+    """Return the power of two by which centres are multiplied before rounding, so that dot products fit in 32 bits."""
     return int(min(MOST_STEPS, 2 ** int(math.log2(2**31 / (255 * 255 * length)))))
 
 

@@ -297,7 +297,7 @@ def theta_bound(sums, maxima, m, radius, squares):  # type: ignore[no-untyped-de
 
 @njit
 def mu_bound(sums, maxima, share, i, theta):  # type: ignore[no-untyped-def]
-    """Return a lower bound on mu_i(theta). It is exact if exactly one entry of row i or all m exceed it. share: 1 / m."""
+    """Return a lower bound on mu_i(theta), which is exact if one entry of row i or all m exceed it. share: 1 / m."""
     return max(maxima[i] - theta, (sums[i] - theta) * share)
 
 

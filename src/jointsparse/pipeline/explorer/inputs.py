@@ -78,7 +78,7 @@ class Images:
         return self.loader.picture(**self._picture(row, longest_side))
 
     def colours(self, row: int, longest_side: int) -> Any:
-        """Return a network's input for an image: the image file or, without files, the pixels that the loader generates."""
+        """Return a network's input for an image: the image file or, without files, the pixels that the loader makes."""
         picture = self._picture(row, longest_side)
         return self.loader.thumbnail(**picture) if self.painted else self.loader.file(**picture)
 
