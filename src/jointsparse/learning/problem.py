@@ -306,7 +306,7 @@ class Problem:
 
 
 def stored(X: Sequence[Any]) -> dict[int, Any]:
-    """Return the distinct arrays among the features of the tasks, in a dictionary that has their `id`s as keys."""
+    """Return the distinct arrays among the features of the tasks, in a dictionary whose keys are their ids."""
     return {id(X_k): X_k for X_k in X}
 
 

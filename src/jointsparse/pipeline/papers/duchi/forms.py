@@ -95,6 +95,7 @@ def train_forms(
     -------
     DataFrame
         For each radius, form and method, a row per record of the run with the lowest final objective. Columns:
+
         - form, method.
         - schedule, eta0: the best schedule and first step size.
         - step.

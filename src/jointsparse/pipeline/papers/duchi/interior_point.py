@@ -24,6 +24,7 @@ def interior_point(objective: Objective, penalty: float, *, tol: float = 1e-8, n
     The barrier function is t (f(w) + penalty sum_i u_i) - sum_i log(u_i^2 - w_i^2), for increasing t. With
     p = 1 / (u + w) and q = 1 / (u - w), the change of u is eliminated from the Newton system. The remaining n
     equations
+
         (t X^T H X + 4 p^2 q^2 / (p^2 + q^2)) dw = -g_w + (p^2 - q^2) / (p^2 + q^2) g_u,
 
     are solved by a Cholesky decomposition. H is the diagonal matrix of the curvatures of the losses,

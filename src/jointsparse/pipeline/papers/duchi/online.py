@@ -97,6 +97,7 @@ def run(
     -------
     DataFrame
         For each method and radius, a row per record. The records are evenly spaced. Columns:
+
         - method: "tree" for projections by `SparseL1Ball`, "entropic" for steps of `SparseEntropic`.
         - radius: the radius of the ball.
         - schedule, eta0: the schedule and first step size with the smallest final loss.

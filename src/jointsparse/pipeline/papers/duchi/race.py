@@ -144,6 +144,7 @@ def solve_by_each(
     -------
     DataFrame
         A row for each record of each method. Columns:
+
         - problem, n: as above.
         - method: name of the method.
         - eta0: the first step size, or NaN for methods without step sizes.
