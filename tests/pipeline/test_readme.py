@@ -93,8 +93,8 @@ def test_milliseconds_on_the_start_page_are_those_of_the_benchmark():
     race = pd.read_csv(ROOT / "docs" / "benchmarks" / "race.csv").query("ball == 'l1inf'")
     assert (
         f"Projecting 1,000,000 entries takes **{newton:.1f} ms**; the paper's algorithm takes {sort:.0f} ms, and "
-        f"reading and writing the entries once takes {limit:.1f} ms. The projection was faster than the best published code in "
-        f"{(race['ratio'] < 1).sum()} of {len(race)} cases."
+        f"reading and writing the entries once takes {limit:.1f} ms. The projection was faster than the "
+        f"best published code in {(race['ratio'] < 1).sum()} of {len(race)} cases."
     ) in in_one_line("docs/index.md")
 
 
