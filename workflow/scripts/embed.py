@@ -16,7 +16,8 @@ if __name__ == "__main__":
         params, file, dense = snakemake.params, snakemake.output.features, f"{PREFIX}/dense"
         dataset, network = pick("datasets", params.loader), Embedding(**params.extractor_options).fit(None)
         images = of_shard(read_table(snakemake.input.images, "image"), snakemake.wildcards)
-        left = left_by(file, key_of(params), "names", "digests", dense)
+        key = key_of(params)
+        left = left_by(file, key, "names", "digests", dense)
         new, order = added_to(left, images)
 
         def colours(image):
@@ -27,4 +28,4 @@ if __name__ == "__main__":
 
         rows = [network.transform([picture]) for picture in opened(new, params, progress, colours)]
         kept = left.get(dense, np.empty((0, network.n_features_), np.float32))
-        write_arrays(file, key=key_of(params), **arrays_of(images), **{dense: np.concatenate([kept, *rows])[order]})
+        write_arrays(file, key=key, **arrays_of(images), **{dense: np.concatenate([kept, *rows])[order]})

@@ -164,7 +164,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         digest = onnx.digest(path)
         expected = self.__dict__.setdefault("digest_", digest)
         require(digest == expected, f"{path} must be the file with SHA-256 {expected}, got {digest}: it has changed")
-        options = {name: getattr(self, name) for name in ("size", "mean", "std", "layout", "output", "tokens")}
+        options = {name: getattr(self, name) for name in onnx.TAKES if name != "model"}
         return onnx.open_network(
             path, digest, **{name: tuple(v) if isinstance(v, list | np.ndarray) else v for name, v in options.items()}
         )

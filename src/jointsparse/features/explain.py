@@ -99,9 +99,9 @@ class Explainer:
     def __init__(self, model: Pipeline, features: Sequence[int] | np.ndarray = ()) -> None:
         require_of_pictures(model)
         *steps, self.classifier = (step for _, step in model.steps)
-        n_first = 1 if isinstance(steps[0], Embedding) else 2
+        self.in_colour = isinstance(steps[0], Embedding)  # whether the model uses colours
+        n_first = 1 if self.in_colour else 2
         self.first, self.linear, self.features = steps[:n_first], steps[n_first:], np.asarray(features, int)
-        self.in_colour = n_first == 1  # whether the model uses colours
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
 
     def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -136,7 +136,7 @@ class Explainer:
         places: numbers of the words or features to explain. Word k has the number k, and features[i] has n_words + i.
         """
         G, means = self.weights(places)
-        maps = (_maps_of_network if len(self.first) == 1 else _maps_of_words)(picture, G, *self.first)
+        maps = (_maps_of_network if self.in_colour else _maps_of_words)(picture, G, *self.first)
         return [heat - np.float32(mean / heat.size) for heat, mean in zip(maps, means, strict=True)]
 
 

@@ -50,16 +50,8 @@ OF_LIBSVM = {  # what a file holds, by the option of the loader `libsvm`
     "vocabulary": "names of the features",
 }
 OF_FILES = ("features", "labels", "captions")  # options by which the user chooses a file
-CHOICES = (
-    *OF_FILES,
-    "index",
-    "split",
-    "pictures",
-    "text",
-    "tags",
-    "ignore",
-    "model",
-)  # options by which the user chooses a file or column, or names to ignore
+# Options by which the user chooses a file or column, or names to ignore.
+CHOICES = (*OF_FILES, "index", "split", "pictures", "text", "tags", "ignore", "model")
 
 
 class Found(NamedTuple):
