@@ -1,6 +1,7 @@
 # Every target sets up .venv first if needed. `make` without a target lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Tests that run Snakemake or a browser. They take most of the time, and the other tests cover what they compute.
@@ -39,17 +40,18 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto -d docs/_build/doctrees docs docs/_build/html
 
 .venv/docs.stamp: .venv/run.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[docs]
+	$(PIP) --editable .[pipeline,arrays] --group docs
 	touch $@
 
 .venv/run.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jointsparse needs Python 3.11 or newer, got %s: make PYTHON=python3.11" % sys.version.split()[0])'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[pipeline]
+	$(PIP) --upgrade pip  # for --group
+	$(PIP) --editable .[pipeline]
 	touch $@
 
 .venv/dev.stamp: .venv/run.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .[dev]
+	$(PIP) --editable .[embeddings,arrays] --group dev
 	touch $@
 
 clean: ## remove .venv and Snakemake's metadata; results/ stay, and only missing files are made again
