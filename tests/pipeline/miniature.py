@@ -33,7 +33,7 @@ DATASETS = tuple(CONFIG["dataset"])
 
 
 def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> dict[str, list[Any]]:
-    """Return the jobs of a whole run in a folder, by rule, as the workflow plans them."""
+    """Return the jobs of a whole run in a folder, by rule, as the workflow plans them if no target is given."""
     from snakemake.api import SnakemakeApi
     from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
@@ -45,7 +45,7 @@ def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> 
             snakefile=Path(workflow_folder) / "Snakefile",
             workdir=Path(folder),
         )
-        workflow.dag(DAGSettings(targets={"reproduce-all"}, forceall=True)).execute_workflow(executor="dryrun")
+        workflow.dag(DAGSettings(forceall=True)).execute_workflow(executor="dryrun")
         for job in workflow._workflow_store.dag.jobs:
             by_rule[job.rule.name].append(job)
     return by_rule

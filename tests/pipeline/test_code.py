@@ -83,25 +83,42 @@ LIST_JOBS = """
 import json, sys
 from pathlib import Path
 from miniature import jobs
-listed = []
-by_rule = jobs(*sys.argv[1:])
-by_rule.pop("reproduce-all")
-for rule, of_rule in by_rule.items():
-    for job in of_rule:
-        params = [line for one in job.params for line in (one if isinstance(one, list) else [one])]
-        lines = [line for line in params if isinstance(line, str)]
-        listed.append((rule, Path(job.rule.script).stem, dict(job.wildcards.items()), lines))
-print(json.dumps(listed))
+folder, overlay, *workflows = sys.argv[1:]
+for workflow in workflows:
+    listed = []
+    by_rule = jobs(workflow, folder, overlay)
+    by_rule.pop("reproduce-all")
+    for rule, of_rule in by_rule.items():
+        for job in of_rule:
+            params = [line for one in job.params for line in (one if isinstance(one, list) else [one])]
+            lines = [line for line in params if isinstance(line, str)]
+            listed.append((rule, Path(job.rule.script).stem, dict(job.wildcards.items()), lines))
+    print(json.dumps(listed))
+"""
+
+MODULE = f"""
+module jointsparse:
+    snakefile: "{BASE / "workflow" / "Snakefile"}"
+use rule * from jointsparse
 """
 
 
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory):
-    """Return the jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
+def planned(tmp_path_factory):
+    """Return the jobs of a run in miniature, as planned by each of our Snakefiles and by a workflow that uses ours."""
+    module = tmp_path_factory.mktemp("module")
+    (module / "Snakefile").write_text(MODULE)
     overlay = BASE / "tests" / "pipeline" / "config.yaml"
-    listed = run_python("-c", LIST_JOBS, BASE, tmp_path_factory.mktemp("run"), overlay)
+    workflows = (BASE, BASE / "workflow", module)
+    lines = run_python("-c", LIST_JOBS, tmp_path_factory.mktemp("run"), overlay, *workflows)
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def jobs(planned):
+    """Return the jobs of a whole run in miniature: rule, wildcards, script, and the files that the job depends on."""
     job_list = []
-    for rule, script, wildcards, params in json.loads(listed):
+    for rule, script, wildcards, params in planned[0]:
         lines = [line.split() for line in params]
         code = {line[0] for line in lines if len(line) == 2 and len(line[1]) == 16 and int(line[1], 16)}
         code = {file.removesuffix(".py").removesuffix("/__init__") for file in code}
@@ -114,6 +131,11 @@ def label(rule, wildcards):
     kind = KINDS[wildcards["study"]] if rule == "measure" else ""
     dataset = wildcards["dataset"] if rule == "read_samples" else ""
     return f"{rule.replace('repeat_', 'repeat ')} {wildcards.get('norm', kind or dataset)}".strip()
+
+
+def test_both_snakefiles_and_a_workflow_that_uses_ours_plan_the_same_jobs(planned):
+    root, workflow, module = (sorted(job_list, key=str) for job_list in planned)
+    assert root == workflow == module
 
 
 def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(jobs):

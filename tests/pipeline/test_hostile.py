@@ -230,6 +230,7 @@ def code():
         *BASE.glob("workflow/**/*.py"),
         *BASE.glob("workflow/**/*.smk"),
         BASE / "Snakefile",
+        BASE / "workflow" / "Snakefile",
     ]
     return {file: file.read_text() for file in files}
 

@@ -5,7 +5,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
-BASE = Path(workflow.basedir)
+BASE = Path(workflow.current_basedir).parents[1]  # the same for either Snakefile, and for a workflow that uses this one
 if os.pathsep in str(BASE):
     raise SystemExit(
         f"error: the workflow must lie in a folder without {os.pathsep!r} in its path, got {BASE}: move it"
