@@ -33,7 +33,8 @@ test-kernel: .venv/dev.stamp ## run the tests, except for the workflow, with the
 lint: .venv/dev.stamp ## check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/snakefmt --check Snakefile workflow/rules
+	$(BIN)/snakefmt --check Snakefile workflow
+	$(BIN)/snakemake --lint
 	$(BIN)/mypy
 
 docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a network

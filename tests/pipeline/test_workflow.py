@@ -115,10 +115,9 @@ def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, 
     assert other.tables()[chosen] == project.tables()[chosen]
 
 
-def test_lint_only_misses_conda_environments(project):
-    output = project.snakemake("--lint").stderr
-    asked = set(re.findall(r"^    \* (.*)", output, re.MULTILINE))
-    assert asked == {"Specify a conda environment or container for each rule.:"}, output
+def test_lint_finds_nothing(project):
+    done = project.snakemake("--lint")
+    assert done.returncode == 0, done.stderr
 
 
 def test_report_shows_what_was_left_out_and_the_results(project):

@@ -13,6 +13,8 @@ rule fit_basis:
         "results/{dataset}/{study}/logs/fit_basis.log",
     benchmark:
         "results/{dataset}/{study}/timings/fit_basis.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -38,6 +40,8 @@ rule fit_similarities:
         "results/{dataset}/{study}/logs/fit_similarities.log",
     benchmark:
         "results/{dataset}/{study}/timings/fit_similarities.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

@@ -10,6 +10,8 @@ rule write_configs:
         "results/logs/write_configs.log",
     benchmark:
         "results/timings/write_configs.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -40,6 +42,8 @@ rule judge_claims:
         "results/claims/{datasets}/logs/judge_claims.log",
     benchmark:
         "results/claims/{datasets}/timings/judge_claims.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

@@ -29,6 +29,8 @@ rule evaluate:
         "results/{dataset}/{study}/timings/evaluate.tsv"
     wildcard_constraints:
         study=any_of(run.studies_of_kind([WORDS])),
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -55,6 +57,8 @@ rule compare_methods:
         "results/{dataset}/{study}/logs/compare_methods.log",
     benchmark:
         "results/{dataset}/{study}/timings/compare_methods.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

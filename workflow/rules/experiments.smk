@@ -22,6 +22,8 @@ for kind in run.repeated:
             "results/{dataset}/{study}/timings/repeat.tsv"
         wildcard_constraints:
             study=any_of(run.studies_of_kind([kind])),
+        conda:
+            "../envs/jointsparse.yaml"
         resources:
             **needs,
         params:
@@ -48,6 +50,8 @@ rule measure:
     wildcard_constraints:
         study=any_of(run.studies_of_kind(run.measured)),
         kind=any_of(run.measured),
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

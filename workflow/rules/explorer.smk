@@ -20,6 +20,8 @@ rule write_page:
         "results/{dataset}/logs/write_page.log",
     benchmark:
         "results/{dataset}/timings/write_page.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -55,6 +57,8 @@ rule write_index:
         "results/logs/write_index.log",
     benchmark:
         "results/timings/write_index.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

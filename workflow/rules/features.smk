@@ -23,6 +23,8 @@ rule describe:
         "results/{dataset}/logs/describe/{shard}-of-{shards}.log",
     benchmark:
         "results/{dataset}/timings/describe/{shard}-of-{shards}.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -46,6 +48,8 @@ rule grow_vocabularies:
         "results/{dataset}/logs/grow_vocabularies.log",
     benchmark:
         "results/{dataset}/timings/grow_vocabularies.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -74,6 +78,8 @@ rule encode:
         "results/{dataset}/logs/encode/{shard}-of-{shards}.log",
     benchmark:
         "results/{dataset}/timings/encode/{shard}-of-{shards}.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -98,6 +104,8 @@ rule embed:
         "results/{dataset}/logs/embed/{shard}-of-{shards}.log",
     benchmark:
         "results/{dataset}/timings/embed/{shard}-of-{shards}.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

@@ -17,6 +17,8 @@ rule draw_figures:
         "results/{dataset}/{study}/logs/draw_figures.log",
     benchmark:
         "results/{dataset}/{study}/timings/draw_figures.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

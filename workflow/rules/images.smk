@@ -13,6 +13,8 @@ rule read_images:
         "results/{dataset}/timings/read_images.tsv"
     wildcard_constraints:
         dataset=any_of(run.offering("pictures")),
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -45,6 +47,8 @@ rule read_samples:
         "results/{dataset}/timings/read_samples.tsv"
     wildcard_constraints:
         dataset=any_of(run.offering("samples")),
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -69,6 +73,8 @@ rule set_aside:
     benchmark:
         "results/{dataset}/{study}/timings/set_aside.tsv"
     priority: 10
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

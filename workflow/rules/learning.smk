@@ -20,6 +20,8 @@ rule compile_kernels:
     benchmark:
         "results/timings/compile_kernels.tsv"
     priority: 100
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -42,6 +44,8 @@ rule train_sweep:
         "results/{dataset}/{study}/logs/train_sweep/run{run}/{loss}-{norm}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_sweep/run{run}/{loss}-{norm}.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -67,6 +71,8 @@ rule train_svm:
         "results/{dataset}/{study}/logs/train_svm/run{run}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_svm/run{run}.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -94,6 +100,8 @@ rule train_path:
         "results/{dataset}/{study}/logs/train_path/run{run}/{loss}-{norm}.log",
     benchmark:
         "results/{dataset}/{study}/timings/train_path/run{run}/{loss}-{norm}.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

@@ -12,6 +12,8 @@ rule fit_final:
         "results/{dataset}/logs/fit_final/{norm}.log",
     benchmark:
         "results/{dataset}/timings/fit_final/{norm}.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -41,6 +43,8 @@ rule keep_model:
         "results/{dataset}/logs/keep_model.log",
     benchmark:
         "results/{dataset}/timings/keep_model.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

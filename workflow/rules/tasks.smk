@@ -14,6 +14,8 @@ rule choose_words:
     benchmark:
         "results/{dataset}/{study}/timings/choose_words.tsv"
     priority: 10  # so that mistakes in the words end the run before minutes are spent on descriptors
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -44,6 +46,8 @@ rule draw_tasks:
     benchmark:
         "results/{dataset}/{study}/timings/draw_tasks/run{run}.tsv"
     priority: 10
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:

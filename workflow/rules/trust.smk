@@ -11,6 +11,8 @@ rule inspect_features:
         "results/{dataset}/{study}/logs/inspect_features.log",
     benchmark:
         "results/{dataset}/{study}/timings/inspect_features.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
@@ -32,6 +34,8 @@ rule write_manifest:
         "results/claims/{datasets}/logs/write_manifest.log",
     benchmark:
         "results/claims/{datasets}/timings/write_manifest.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
