@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "config" / "README.md",
     ROOT / "data" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "papers").glob("*.md")),
