@@ -124,8 +124,10 @@ def test_report_shows_what_was_left_out_and_the_results(project):
     project.run("--report", "report.html", targets=())
     report = (project.root / "report.html").read_text()
     files = ("left_out.csv", "chosen.csv", "significance.png", "warnings.csv", "repeated.csv", "made_with.csv")
-    captions = ("Images and captions that are not used", "All warnings of a study")
+    captions = ("Images, captions and samples that are not used", "All warnings of a study")
     assert [shown for shown in (*files, *captions) if shown not in report] == []
+    labels = re.findall(r'"labels": (\{.+?\})', report)
+    assert labels and all(json.loads(label).keys() == {"result"} for label in labels)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_report_shows_what_was_left_out_and_the_results(project):
     [
         ({"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, "plain", ""),
         ({"PYTHONOPTIMIZE": "2"}, "plain", "PYTHONOPTIMIZE must be less than 2, because captions"),
-        ({}, "a:b", "the workflow must lie in a folder without ':' in its path, got "),
+        ({}, "a:b", "the workflow must be in a folder without ':' in its path, got "),
     ],
 )
 def test_the_workflow_does_not_start_where_it_cannot_run_correctly(tmp_path, variables, folder, said):

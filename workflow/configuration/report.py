@@ -5,10 +5,10 @@ from typing import Any
 
 from snakemake.io import report
 
-LABELS = {"{dataset}": "dataset", "{datasets}": "dataset", "{study}": "study"}  # by wildcard
+WILDCARDS = ("{dataset}", "{datasets}", "{study}")
 
 
-def in_report(file: str, category: str, shows: str, caption: str = "", **labels: str) -> Any:
+def in_report(file: str, category: str, shows: str, caption: str = "") -> Any:
     """Mark an output as part of Snakemake's report.
 
     Parameters
@@ -18,11 +18,11 @@ def in_report(file: str, category: str, shows: str, caption: str = "", **labels:
     category : str
         The part of the report.
     shows : str
-        What the output is. The report shows this text in the output's row, next to its dataset and study.
+        What the output is. The report lists the output by its dataset, its study and this text. They form a single
+        label, because with several labels the report tries to pair the outputs, and fails if an output has no partner.
     caption : str
         Name, without suffix, of the file in `workflow/report` with the caption; by default, the name of the output.
-    **labels : str
-        Further columns of the output's row, by name.
     """
-    row = {label: wildcard for wildcard, label in LABELS.items() if wildcard in file} | labels | {"shows": shows}
-    return report(file, caption=f"../report/{caption or Path(file).stem}.rst", category=category, labels=row)
+    result = f"{', '.join(wildcard for wildcard in WILDCARDS if wildcard in file)}: {shows}"
+    caption = f"../report/{caption or Path(file).stem}.rst"
+    return report(file, caption=caption, category=category, labels={"result": result})

@@ -7,9 +7,7 @@ from pathlib import Path
 
 BASE = Path(workflow.current_basedir).parents[1]  # the same for either Snakefile, and for a workflow that uses this one
 if os.pathsep in str(BASE):
-    raise SystemExit(
-        f"error: the workflow must lie in a folder without {os.pathsep!r} in its path, got {BASE}: move it"
-    )
+    raise SystemExit(f"error: the workflow must be in a folder without {os.pathsep!r} in its path, got {BASE}: move it")
 if sys.flags.optimize > 1:
     raise SystemExit("error: PYTHONOPTIMIZE must be less than 2, because captions and claims are docstrings")
 if (BASE / "src").is_dir():

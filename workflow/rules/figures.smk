@@ -11,7 +11,7 @@ rule draw_figures:
             patterns=["{figure}.png"],
             caption="../report/figures.rst",
             category="Figures",
-            labels={"dataset": "{dataset}", "study": "{study}", "shows": "{figure}"},
+            labels={"result": "{dataset}, {study}: {figure}"},
         ),
     log:
         "results/{dataset}/{study}/logs/draw_figures.log",

@@ -39,7 +39,7 @@ rule read_samples:
     output:
         images="results/{dataset}/images.parquet",
         captions="results/{dataset}/captions.parquet",
-        left_out="results/{dataset}/left_out.csv",
+        left_out=in_report("results/{dataset}/left_out.csv", "Data", "what is left out"),
         features="results/{dataset}/features.npz",
     log:
         "results/{dataset}/logs/read_samples.log",

@@ -5,9 +5,7 @@ rule fit_final:
     output:
         model="results/{dataset}/final/{norm}.skops",
         scores="results/{dataset}/final/{norm}.npz",
-        table=in_report(
-            "results/{dataset}/final/{norm}.csv", "Tables", "final fit, {norm}", caption="final", study="final"
-        ),
+        table=in_report("results/{dataset}/final/{norm}.csv", "Tables", "final fit, {norm}", caption="final"),
     log:
         "results/{dataset}/logs/fit_final/{norm}.log",
     benchmark:
@@ -37,7 +35,7 @@ rule keep_model:
         unpack(inputs.model),
     output:
         model="results/{dataset}/model.skops",
-        norms=in_report("results/{dataset}/norms.csv", "Tables", "final fits, by norm", caption="norms", study="final"),
+        norms=in_report("results/{dataset}/norms.csv", "Tables", "final fits, by norm", caption="norms"),
         thresholds="results/{dataset}/thresholds.csv",
     log:
         "results/{dataset}/logs/keep_model.log",
