@@ -34,6 +34,12 @@ def test_select_returns_the_chosen_rows_and_rejects_another_number_of_rows(form)
             checks.select(form(np.ones((n, 2))), chosen, "X")
 
 
+def test_rows_in_float16_are_selected_in_float32():
+    half = np.array([[1.5, 2.0], [3.0, 4.0]], np.float16)
+    got = checks.select(half, np.array([False, True]))
+    np.testing.assert_array_equal(got, np.array([[3, 4]], np.float32), strict=True)
+
+
 def test_a_fingerprint_depends_on_shape_dtype_and_bits():
     X = np.random.default_rng(0).normal(size=(6, 4))
     spoilt = X.copy()

@@ -41,6 +41,7 @@ CLASSIFIERS = [JointSparseClassifier, JointSparseClassifierCV]
 SEARCH = [JointSparseClassifierCV, JointSparseRegressorCV]
 # Quick searches, for tests that are not about the search.
 QUICK = {estimator: partial(estimator, radii=[1.0], cv=2) for estimator in SEARCH}
+SEEDED = {OnlineJointSparseClassifier: partial(OnlineJointSparseClassifier, random_state=0)}
 PAPERS = JointSparseClassifier(loss="hinge", radius=1.0, fit_intercept=False)
 
 
@@ -235,12 +236,24 @@ def test_attributes_describe_the_problem_that_was_solved(norm, loss, radius, pen
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero((model.coef_ != 0).any(axis=0)))
 
 
-@pytest.mark.parametrize(("given", "kept"), [(np.float32, np.float32), (np.float64, np.float64), (int, np.float64)])
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (int, np.float64)],
+)
 def test_precision_is_kept_and_integers_become_double(given, kept, X, Y):
     X = X.astype(given)
     for model in (JointSparseClassifier(labels="signed"), QUICK[JointSparseClassifierCV](), JointSparseRegressor()):
         F = getattr(model.fit(X, Y > 0 if "CV" in repr(model) else Y), "decision_function", model.predict)(X)
         assert model.coef_.dtype == model.intercept_.dtype == F.dtype == kept
+
+
+@pytest.mark.parametrize("estimator", [*ALL, OnlineJointSparseClassifier])
+def test_mapped_features_in_float16_are_learnt_in_float32(estimator, tmp_path, X, Y):
+    np.save(tmp_path / "X.npy", X.astype(np.float16))
+    mapped, new = np.load(tmp_path / "X.npy", mmap_mode="r"), (QUICK | SEEDED).get(estimator, estimator)
+    expected, got = (new().fit(F, Y[:, 0]) for F in (np.array(mapped, np.float32), mapped))
+    np.testing.assert_array_equal(got.coef_, expected.coef_, strict=True)
+    np.testing.assert_array_equal(got.predict(mapped), expected.predict(np.array(mapped, np.float32)))
 
 
 @pytest.mark.parametrize(
@@ -443,6 +456,11 @@ WRONG_CALLS = [
         CLASSIFIERS,
         lambda new, X, Y: new(labels="masked").fit(X, Y).score(X, Y * (np.arange(40) < 5)[:, None], np.arange(40) >= 5),
         "^y must hold at least one known label of a sample with positive weight, got none",
+    ),
+    (
+        [*ALL, OnlineJointSparseClassifier],
+        lambda new, X, Y: new().fit(np.where(X > 1, np.inf, X).astype(np.float16), Y[:, 0]),
+        "^X must be finite, got infinite numbers in float16, whose largest is 65,504: pass X as float32",
     ),
     (SINGLE, lambda new, X, Y: new().fit_tasks([]), PAIRS),
     (SINGLE, lambda new, X, Y: new().fit_tasks([[[1.0]]]), PAIRS),

@@ -24,6 +24,12 @@ def slow(X, prototypes, measure, gamma=None):
     return np.array([[PAIRS[measure](x, p, gamma) for p in prototypes.astype(float)] for x in X.astype(float)])
 
 
+def test_histograms_in_float16_have_the_similarities_of_float32():
+    half = histograms(5).toarray().astype(np.float16)
+    got, expected = (similarities.to_prototypes(X, X, measure="cosine") for X in (half, half.astype(np.float32)))
+    np.testing.assert_array_equal(got, expected, strict=True)
+
+
 def mean_squared_distance(P):
     """Return the mean squared distance over all pairs of different prototypes."""
     return np.mean([((P[i] - P[j]) ** 2).sum() for i in range(len(P)) for j in range(i)])

@@ -184,6 +184,10 @@ def test_an_invalid_picture_raises_an_error_with_its_number(picture, message):
         (lambda d, X: SVDBasis(2.5).fit(X), "rank must be a whole number of at least 1, got 2.5"),
         (lambda d, X: SVDBasis(2, power=-1).fit(X), "power must be at least 0, got -1"),
         (lambda d, X: SVDBasis(2, random_state=-1).fit(X), "random_state must be .* got -1"),
+        (
+            lambda d, X: SVDBasis(2).fit(np.full((9, 3), np.inf, np.float16)),
+            "X must be finite, got infinite .* in float16",
+        ),
         (lambda d, X: SVDBasis(2).fit(X * 1e40), r"X must hold numbers from -1e\+30 to 1e\+30, got .*e\+40"),
         (lambda d, X: SVDBasis("full").fit(np.ones((5, 3))), "rank must be at most 0, the rank of the data, got full"),
     ],

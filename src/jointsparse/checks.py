@@ -29,7 +29,7 @@ class Misfit(ValueError):
 
 
 def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
-    """Return the rows of X, dense or CSR, where `chosen`, (n_samples,) bool, is True.
+    """Return the rows of X, dense or CSR, where `chosen`, (n_samples,) bool, is True. float16 becomes float32.
 
     Raises Misfit if X does not have one row per entry of `chosen`.
 
@@ -41,7 +41,23 @@ def select(X: Any, chosen: NDArray[np.bool_], name: str = "features") -> Any:
         f"{name} must have a row for each of {len(chosen)} samples, got shape {np.shape(X)}",
         Misfit,
     )
-    return X[chosen]
+    return widened(X[chosen])
+
+
+def widened(X: Any) -> Any:
+    """Return X in float32 if its dtype is float16, in which nothing is computed; otherwise return X itself."""
+    return X.astype(np.float32) if X.dtype == np.float16 else X
+
+
+def dtypes_of(X: Any) -> tuple[np.dtype, ...]:
+    """Return the dtypes that scikit-learn's checks of X may return: float64 and float32, but float32 alone for float16.
+
+    Raises ValueError if a float16 array has infinite entries.
+    """
+    half = isinstance(X, np.ndarray) and X.dtype == np.float16
+    finite = not half or not np.isinf([X.max(initial=0), X.min(initial=0)]).any()
+    require(finite, "X must be finite, got infinite numbers in float16, whose largest is 65,504: pass X as float32")
+    return FLOATING[1:] if half else FLOATING
 
 
 def fingerprint(X: Any) -> str:

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import tracemalloc
 from decimal import Decimal
 from functools import partial
 
@@ -18,8 +19,11 @@ from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.estimators.search import JointSparseClassifierCV
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets import arrays
+from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.explorer import words
 from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.provenance import tables
+from jointsparse.pipeline.provenance.tables import read_matrix
 from jointsparse.pipeline.scores.learnt import words_learnt
 
 X = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32) * [[1, 1, 0]] + np.eye(8, 3, dtype=np.float32)
@@ -28,6 +32,9 @@ Y = np.array([[1, 0, 1, 0, 1, 0, 1, np.nan], [0, 1, 1, 0, 0, np.nan, 1, 1]]).T
 TABLE = pd.DataFrame(Y, columns=["cat", "dog"])
 TAGS = [[name for name, has in zip(TABLE, row, strict=True) if has == 1] for row in Y]
 NAMED = pd.DataFrame(X, columns=["a", "b.c", "é"])
+
+
+WRITTEN = {name: f"{name}.parquet" for name in ("images", "captions", "left_out")} | {"features": "features.npz"}
 
 
 def of(write, *values, **options):
@@ -62,12 +69,19 @@ def read(folder, features="x.npy", labels="y.csv", files=(), **options):
     return arrays.read(folder, features=features, labels=labels, **{"fractions": {"train": 1.0}} | options)
 
 
+def kept_features(samples, folder):
+    """The features as the next stage reads them."""
+    samples.write(**{name: folder / file for name, file in WRITTEN.items()})
+    return read_matrix(folder / "features.npz")
+
+
 @pytest.mark.parametrize(
     ("features", "labels"), [(name, "y.csv") for name in FEATURES] + [("x.npy", name) for name in LABELS]
 )
 def test_every_format_gives_the_same_samples(tmp_path, features, labels):
     samples = read(tmp_path, features, labels)
-    np.testing.assert_array_equal(samples.X.toarray() if sparse.issparse(samples.X) else samples.X, X, strict=True)
+    kept_X = kept_features(samples, tmp_path)
+    np.testing.assert_array_equal(kept_X.toarray() if sparse.issparse(kept_X) else kept_X, X, strict=True)
     assert arrays.feature_names(tmp_path, features=features) == (
         list(NAMED) if features in ("x.parquet", "x.csv") else []
     )
@@ -224,6 +238,10 @@ WRONG = {  # by message: name and content of a file of features or labels
         "x.npy",
         of(np.save, X + np.diag([0, 0, 1e300])[[0, 1, 2, 0, 1, 0, 1, 0]]),
     ),
+    "got 1 infinite, or too large for float16, in column 2": (
+        "x.npy",
+        of(np.save, (X + np.diag([0, np.inf, 0])[[0, 1, 2, 0, 2, 0, 2, 0]]).astype(np.float16)),
+    ),
     "got string in column 'b.c'": ("x.csv", CSV.format("much").encode()),
     "got large_string in column 'é'": ("x.parquet", NAMED.assign(é="x").to_parquet()),
     "Object arrays cannot": ("x.npz", of(np.savez, X.astype(object))),
@@ -261,6 +279,32 @@ def test_the_error_about_a_wrong_file_says_what_is_wrong(tmp_path, said):
     with pytest.raises(ValueError) as error:
         read(tmp_path, files={name: content}, **{"labels" if name.startswith("y") else "features": name})
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_a_large_array_is_never_in_memory_as_a_whole(tmp_path, monkeypatch, dtype):
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 10)
+    large = np.random.default_rng(0).normal(size=(400, 5000)).astype(dtype)
+    np.save(tmp_path / "x.npy", large)
+    np.save(tmp_path / "y.npy", np.eye(400, 2, dtype=int))
+    tracemalloc.start()
+    kept_X = kept_features(arrays.read(tmp_path, features="x.npy", labels="y.npy"), tmp_path)
+    blocks = [X.dtype for _, X in tables.read_blocks(str(tmp_path / "features.npz"), None, range(400))]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < large.nbytes / 3
+    assert set(blocks) == {np.dtype(np.float32)}
+    np.testing.assert_array_equal(kept_X, large.astype(np.float16 if dtype == np.float16 else np.float32), strict=True)
+
+
+def test_parts_in_float16_are_joined_in_float16_unless_one_has_another_dtype(tmp_path):
+    half = X.astype(np.float16)
+    files = {"a.npy": of(np.save, half[:3]), "b.npy": of(np.save, half[3:]), "c.npy": of(np.save, X[3:].astype(float))}
+    for second, expected in (("b.npy", half), ("c.npy", np.concatenate([half[:3], X[3:]]))):
+        joined = read(tmp_path, ["a.npy", second], files=files)
+        np.testing.assert_array_equal(kept_features(joined, tmp_path), expected, strict=True)
+        again = Samples.read(**{name: tmp_path / file for name, file in WRITTEN.items() if name != "left_out"})
+        np.testing.assert_array_equal(again.X.toarray(), expected.astype(np.float32), strict=True)
 
 
 def test_a_sample_with_an_unknown_label_does_not_count_for_that_task():
@@ -331,10 +375,14 @@ def test_a_saved_model_annotates_the_rows_of_a_table(kept, tmp_path):
     table = pd.DataFrame(features, columns=list("abcd"))[list("dacb")].assign(more="text")
     np.save(tmp_path / "new.npy", features)
     table.to_parquet(tmp_path / "new.parquet")
+    np.save(tmp_path / "half.npy", features.astype(np.float16))
+    np.save(tmp_path / "wide.npy", features.astype(np.float16).astype(float))
     np.save(tmp_path / "many.npy", np.eye(5))
     table[["a", "c"]].to_parquet(tmp_path / "few.parquet")
     got = annotator.annotate_rows(model, [tmp_path / "new.parquet"], n_words=2)
     pd.testing.assert_frame_equal(got, annotator.annotate_rows(model, [tmp_path / "new.npy"], n_words=2))
+    half, wide = (annotator.annotate_rows(model, [tmp_path / name]) for name in ("half.npy", "wide.npy"))
+    pd.testing.assert_frame_equal(half, wide)
     assert got["row"].tolist()[::2] == [f"row {i}" for i in range(1, 121)]
     both = annotator.annotate_rows(model, [tmp_path / "new.npy", tmp_path / "new.parquet"], n_words=2)
     files = np.repeat([tmp_path / "new.npy", tmp_path / "new.parquet"], 240)

@@ -13,7 +13,7 @@ from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import subgradient
 from jointsparse.norms import l1inf
-from jointsparse.pipeline import sweep
+from jointsparse.pipeline import svm, sweep
 
 # The grid
 
@@ -34,6 +34,16 @@ def test_a_sweep_contains_the_fit_of_each_pair():
     np.testing.assert_array_equal(swept.W, expected.W[radii.choose_eta0(swept.radius, swept.objective)])
     assert calls == [(t, 5) for t in range(6)]
     assert swept.learnt_from.tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1inf"]
+
+
+@pytest.mark.parametrize("train", [run, lambda X, Y: path(X, Y, tol=1e-2), partial(svm.run, C=[1.0], seed=0)])
+def test_features_in_float16_are_learnt_in_float32(train):
+    X, Y = draw_labels()
+    Y[::3] = 0  # samples of no task
+    half = X.astype(np.float16)
+    got, expected = train(half, Y), train(half.astype(np.float32), Y)
+    np.testing.assert_allclose(got.W, expected.W, rtol=1e-5, strict=True)
+    assert got.learnt_from[0] == checks.fingerprint(half)
 
 
 # A path of radii

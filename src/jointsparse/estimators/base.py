@@ -25,6 +25,7 @@ from jointsparse.checks import (
     as_finite,
     as_positive,
     as_radius,
+    dtypes_of,
     printable,
     real_array,
     require,
@@ -68,7 +69,6 @@ N_ITER_TO_TOL, N_ITER = 10_000, 200
 UNITS = {"squared": 2.0}
 RADII_SPAN = (0.1, 10.0)  # ends of a grid of radii, in natural units of the data; see `learning.scales`
 PENALTIES_SPAN = (1e-3, 1.0)  # ends of a grid of penalties, in natural units: W = 0 is optimal from 1 on
-FLOATING = [np.float64, np.float32]
 SCALE_ENTRIES = 2_000_000  # number of entries of X from which the sizes of the features are estimated
 FEWEST_ENTRIES = 10  # non-zero entries that a feature needs for an estimate of its size
 OFF_CENTRE = 0.5  # fits are slow if the square of a feature's mean exceeds this fraction of the feature's mean square
@@ -166,7 +166,7 @@ def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
     """
     require_unmasked(X, "X")
     require_sound(X)
-    return validate_data(estimator, X, *y, accept_sparse="csr", dtype=FLOATING, **options)
+    return validate_data(estimator, X, *y, accept_sparse="csr", dtype=dtypes_of(X), **options)
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:

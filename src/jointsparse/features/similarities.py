@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import require
+from jointsparse.checks import require, widened
 from jointsparse.compiled import njit
 
 IMAGES_AT_ONCE = 1024  # block size: similarities to 2,000 prototypes take 16 MB in double precision
@@ -126,7 +126,7 @@ def _histograms(X: sparse.csr_matrix | np.ndarray, name: str) -> sparse.csr_matr
         sparse.issparse(X) or np.ndim(X) == 2,
         f"{name} must have two axes (images, features), got shape {np.shape(X)}",
     )
-    matrix = sparse.csr_matrix(X)
+    matrix = sparse.csr_matrix(widened(X))
     require(matrix.shape[0], f"{name} must have at least one row, got none")
     require(np.isfinite(matrix.data).all(), f"{name} must be finite, got NaN or infinity")
     if not matrix.has_canonical_format:

@@ -16,7 +16,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jointsparse.checks import Versioned, as_finite, require, require_count, require_extra, require_grid, require_sound
+from jointsparse.checks import (
+    Versioned,
+    as_finite,
+    dtypes_of,
+    require,
+    require_count,
+    require_extra,
+    require_grid,
+    require_sound,
+)
 from jointsparse.features import basis, dense_sift, shards, vocabulary_tree
 from jointsparse.schema import (
     FLAG,
@@ -575,7 +584,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _validated(self, X: Any, **options: Any) -> Any:
         require_sound(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], **options)
+        return validate_data(self, X, accept_sparse="csr", dtype=dtypes_of(X), **options)
 
     @property
     def _n_features_out(self) -> int:

@@ -62,7 +62,7 @@ def run(
     )
     C = sorted(C)
     n_tasks = Y.shape[1]
-    W = np.zeros((len(C), X.shape[1], n_tasks), dtype=X.dtype)
+    W = np.zeros((len(C), X.shape[1], n_tasks), dtype=np.result_type(X.dtype, np.float32))
     hinge, unconverged = np.zeros((len(C), 2)), np.zeros(len(C), dtype=int)
     for k in range(n_tasks):
         rows = np.flatnonzero(Y[:, k])

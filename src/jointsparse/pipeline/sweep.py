@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import fingerprint, require
+from jointsparse.checks import fingerprint, require, select
 from jointsparse.learning import radii, scales
 from jointsparse.learning.certificate import solve_at_zero
 from jointsparse.learning.fit import Fit
@@ -122,7 +122,7 @@ def run(
         f"radius and eta0 must be lists of at least one finite number, got {radius} and {eta0}",
     )
     pairs = np.array(list(product(radius, steps)), dtype=float)
-    problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
+    problem = _problem(X, Y, normalisation=normalisation, intercept=intercept)
     if steps is eta0:
         options["eta0"] = pairs[:, 1]
         if eta0_unit == "relative":
@@ -194,7 +194,7 @@ def path(
     require(
         solver_module.STOPS_AT_TOL, f"solver must be a solver that stops at tol, such as working_set, got {solver!r}"
     )
-    problem = Problem.from_matrix(X, Y, normalisation=normalisation, intercept=intercept)
+    problem = _problem(X, Y, normalisation=normalisation, intercept=intercept)
     plug_ins: dict[str, Any] = {"loss": pick("losses", loss), "norm": pick("norms", norm)}
     _, at_zero = solve_at_zero(problem, plug_ins["loss"])
     unit = scales.scales(problem, **plug_ins).radius
@@ -247,6 +247,14 @@ def _is_dense(W: NDArray[Any], sparsest: float) -> bool:
     """Return True if W uses more than the fraction `sparsest` of the features, and some task uses more than one."""
     used = W != 0
     return bool(used.any(axis=1).mean() > sparsest and used.sum(axis=0).max() > 1)
+
+
+def _problem(X: Any, Y: NDArray[Any], **options: Any) -> Problem:
+    """Return the problem of a training set. Of features in float16, only the rows of its samples are converted."""
+    if X.dtype == np.float16:
+        is_sample = np.asarray(Y.any(axis=1))
+        X, Y = select(X, is_sample), Y[is_sample]
+    return Problem.from_matrix(X, Y, **options)
 
 
 def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[Any], Sweep]) -> Sweep:

@@ -34,7 +34,7 @@ from jointsparse.pictures import open_colour
 from jointsparse.pipeline.datasets.folder import check_pictures
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
 from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
-from jointsparse.pipeline.datasets.samples import Samples, find, gather
+from jointsparse.pipeline.datasets.samples import Samples, find, gather, kept_dtype
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import (
     INDEX,
@@ -55,6 +55,7 @@ from jointsparse.pipeline.datasets.tabular import (
     widths_of,
 )
 from jointsparse.pipeline.datasets.text import open_text
+from jointsparse.pipeline.provenance.tables import blocks_of
 
 OFFERS = "samples"
 SHOWS = "names"
@@ -68,7 +69,6 @@ NEEDS = ("root", "features", "labels")
 ONLY_WITH = {"split_names": "split"}
 ONLY_WITHOUT = {"fractions": "split"}
 
-ROWS_AT_ONCE = 4096
 LONGEST_SIDE = 320  # pixels; pictures are shrunk to this side length when they are checked
 LARGEST_TAG = 2**53  # larger integers may have been rounded when they were converted to floats
 LONGEST_TEXT = 300  # characters of a sample's text that a page shows
@@ -131,8 +131,7 @@ def read(
     """Read and check the features and labels of samples.
 
     The column that `index` names holds the names of the samples. Without it, they are named "row 1", "row 2", …
-    Features are converted to float32, and sparse features to CSR. An .npy file that already holds a float32 array is
-    memory-mapped instead of loaded.
+    Sparse features are converted to CSR. A single .npy file of features is memory-mapped instead of loaded.
 
     Parameters
     ----------
@@ -317,7 +316,11 @@ def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> 
     if not others:
         return first
     matrices = [X for X, _ in blocks]
-    return sparse.vstack(matrices, format="csr") if sparse.issparse(first) else np.concatenate(matrices)
+    return (
+        sparse.vstack(matrices, format="csr")
+        if sparse.issparse(first)
+        else np.concatenate(matrices, dtype=kept_dtype(*matrices))
+    )
 
 
 def feature_names(
@@ -412,6 +415,7 @@ def read_features(
     Returns
     -------
     X : ndarray or csr_matrix, shape (n_samples, n_features), float32
+        A dense array from an .npy file is memory-mapped, and has the dtype of the file.
     names : list of str
         The names of the features of a table. The list is empty if the file holds an array.
     """
@@ -435,8 +439,11 @@ def read_features(
         f"{path} must hold a matrix of numbers, got an array of shape {X.shape} and type {X.dtype}",
     )
     with np.errstate(over="ignore"):  # numbers too large for float32 become infinite and are reported below
-        X = sparse.csr_matrix(X, dtype=np.float32) if sparse.issparse(X) else np.asanyarray(X, np.float32, order="C")
-    for fault, test in (("missing", np.isnan), ("infinite, or too large for float32,", np.isinf)):
+        if sparse.issparse(X):
+            X = sparse.csr_matrix(X, dtype=np.float32)
+        elif path.suffix.lower() != ".npy":
+            X = np.asarray(X, kept_dtype(X), order="C")
+    for fault, test in (("missing", np.isnan), (f"infinite, or too large for {kept_dtype(X)},", np.isinf)):
         counts = _by_column(X, test)
         for column in np.flatnonzero(counts)[:1].tolist():
             raise ValueError(
@@ -452,7 +459,7 @@ def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     return (
         np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
         if sparse.issparse(X)
-        else sum(test(X[start : start + ROWS_AT_ONCE]).sum(axis=0) for start in range(0, len(X), ROWS_AT_ONCE))
+        else sum(test(block).sum(axis=0) for block in blocks_of(X, kept_dtype(X)))
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from jointsparse.checks import require
+from jointsparse.checks import require, widened
 from jointsparse.pipeline.provenance.tables import read_matrix, read_table, write_matrix, write_table
 
 
@@ -50,7 +50,8 @@ class Samples(NamedTuple):
     left_out
         Table with a row for each item that is not used, and the columns `item` and `reason`.
     X
-        Feature matrix, dense or CSR, shape (n_samples, n_features), float32. Its rows are in the order of `images`.
+        Feature matrix, dense or CSR, shape (n_samples, n_features). Its rows are in the order of `images`. It may be
+        memory-mapped. `write` keeps float16, and converts any other type to float32.
     """
 
     images: pd.DataFrame
@@ -62,7 +63,7 @@ class Samples(NamedTuple):
     def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
         """Read a dataset written by `write`. The features become CSR, and the table `left_out` is empty."""
         nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
-        return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(read_matrix(features)))
+        return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(widened(read_matrix(features))))
 
     def write(self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path) -> None:
         """Write the three tables and the feature matrix, each to its own file.
@@ -75,7 +76,12 @@ class Samples(NamedTuple):
         write_table(self.images, images)
         write_table(self.captions, captions)
         write_table(self.left_out, left_out)
-        write_matrix(features, self.X)
+        write_matrix(features, self.X, kept_dtype(self.X))
+
+
+def kept_dtype(*matrices: Any) -> np.dtype:
+    """Return the dtype in which features are kept between stages: float16 if all matrices have it, else float32."""
+    return np.dtype(np.float16 if all(X.dtype == np.float16 for X in matrices) else np.float32)
 
 
 Tables = TypeVar("Tables", Photographs, Samples)

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import numpy as np
 import pandas as pd
 
+from jointsparse.checks import select, widened
 from jointsparse.files import load
 from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.kept import Fits, Kept, kept_model
@@ -129,7 +130,7 @@ def read_study(
     answers = study_answers(
         name,
         names_of(tables["words"], read_array(files["labels"][0])),
-        read_features(features, words)[is_test],
+        select(read_features(features, words), is_test),
         np.flatnonzero(is_test).tolist(),
         scores,
         tables,
@@ -170,7 +171,7 @@ def read_kept(
     test_images = np.flatnonzero(table["split"] == "test")
     return kept_model(
         kept,
-        read_features(features, vocabulary)[test_images],
+        widened(read_features(features, vocabulary)[test_images]),
         read_array(labels)[test_images],
         test_images.tolist(),
         known_images=pd.Index(table["image"]).get_indexer(kept.known_names_).tolist(),

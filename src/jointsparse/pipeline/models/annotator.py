@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
+from scipy import sparse, special
 from sklearn.metrics import precision_recall_curve
 from sklearn.pipeline import Pipeline
 
@@ -36,6 +36,7 @@ import pandas as pd  # noqa: E402
 
 from jointsparse.pipeline.datasets.arrays import read_features  # noqa: E402
 from jointsparse.pipeline.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
+from jointsparse.pipeline.provenance.tables import blocks_of  # noqa: E402
 
 EXTRACTORS = {"dense_sift": transformers.DenseSift}
 AT_ONCE, BYTES_AT_ONCE = 64, 200_000_000  # pictures processed in parallel, and the memory that they may take together
@@ -304,7 +305,8 @@ def annotate_rows(
         X, _ = read_features(path, columns=model.columns_)
         require(X.shape[1] == n_features, f"{path} must have {n_features} features like the model, got {X.shape[1]}")
         file = f"{path} " if len(paths) > 1 else ""
-        decided += [(f"{file}row {i}", score) for i, score in enumerate(_decided(model, X), start=1)]
+        scores = [_decided(model, block) for block in ([X] if sparse.issparse(X) else blocks_of(X, np.float32))]
+        decided += [(f"{file}row {i}", score) for i, score in enumerate(np.concatenate(scores), start=1)]
     names = {"image": "row", "word": "label"}
     return _listed(model, decided, n_words, precision).rename(columns=names)
 

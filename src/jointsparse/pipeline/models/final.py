@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-from jointsparse.checks import require, require_extra
+from jointsparse.checks import require, require_extra, select
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
 from jointsparse.metrics import by_rank, estimates, resample, resampled
@@ -138,8 +138,8 @@ def fit_and_test(
     known, on_test = np.isin(split, KNOWN), split == "test"
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "features differ in size")  # the features of a basis do so by design
-        final = fit(X[known], labels[known], words, norm=norm, scales=scales)
-    features = _scaled(X[on_test], scales[final.power] if scales else None)
+        final = fit(select(X, known), labels[known], words, norm=norm, scales=scales)
+    features = _scaled(select(X, on_test), scales[final.power] if scales else None)
     scores = np.asarray(final.model.decision_function(features))
     numbers = tested(scores, labels[on_test], n_resamples=n_resamples, seed=seed)
     return final, table(final, numbers, labels[on_test] == 1, norm)

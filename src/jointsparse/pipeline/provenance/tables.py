@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import re
+import struct
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import scipy  # loads scipy.sparse only when it is used
 
-from jointsparse.checks import Misfit, require_extra
+from jointsparse.checks import Misfit, require_extra, widened
 from jointsparse.written import written
 
 require_extra(__name__, "pandas", "pyarrow")
@@ -33,6 +36,11 @@ TEXTS = ("word", "radius_rule", "dataset", "study")  # columns whose values may 
 
 # Choice: a CSV file ends with an empty line, which CSV readers skip and a truncated file lacks.
 END_OF_TABLE = "\n\n"
+
+ROWS_AT_ONCE = 4096
+# The name of the entry of a dense matrix has 14 characters, so that its numbers begin at a multiple of 64 bytes, where
+# arrays can be mapped without a copy.
+DENSE = "dense_rows.npy"
 
 T = TypeVar("T", bound=Any)  # a NamedTuple whose fields are arrays
 
@@ -113,9 +121,33 @@ def read_array(path: str | Path, *, mapped: bool = False) -> np.ndarray:
     return np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
 
 
-def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix) -> None:
-    """Write a dense or CSR matrix to an .npz file."""
-    write_arrays(path, **({"dense": matrix} if isinstance(matrix, np.ndarray) else parts_of(matrix)))
+def write_matrix(path: str | Path, matrix: np.ndarray | scipy.sparse.csr_matrix, dtype: Any = None) -> None:
+    """Write a dense or CSR matrix to an .npz file.
+
+    A dense matrix is converted to `dtype`, by default its own, and written in blocks of rows, so that a matrix that is
+    memory-mapped is never loaded as a whole.
+    """
+    if scipy.sparse.issparse(matrix):
+        write_arrays(path, **parts_of(matrix))
+        return
+    kind = np.dtype(dtype or matrix.dtype)
+    header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": matrix.shape}
+    with (
+        written(path) as temporary,
+        zipfile.ZipFile(temporary, "w") as archive,
+        archive.open(DENSE, "w", force_zip64=True) as file,
+    ):
+        np.lib.format.write_array_header_1_0(file, header)
+        for block in blocks_of(matrix, kind):
+            file.write(block.data)
+
+
+def blocks_of(X: np.ndarray, dtype: Any) -> Iterator[np.ndarray]:
+    """Yield a few rows of a dense matrix at a time, converted to a dtype, in which large numbers may be infinite."""
+    for start in range(0, len(X), ROWS_AT_ONCE):
+        with np.errstate(over="ignore"):
+            block = np.ascontiguousarray(X[start : start + ROWS_AT_ONCE], dtype)
+        yield block
 
 
 def parts_of(matrix: scipy.sparse.csr_matrix, name: str = "") -> dict[str, Any]:
@@ -132,12 +164,14 @@ def parts_of(matrix: scipy.sparse.csr_matrix, name: str = "") -> dict[str, Any]:
 def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.csr_matrix:
     """Read a matrix written by `write_matrix`, or a dense matrix written by `write_array`.
 
-    An .npy file is memory-mapped, so that only the parts that are used are read from disk. If the file holds several
-    CSR matrices, `name` is the prefix of the one to read, see `parts_of`.
+    A dense matrix alone in its file is memory-mapped, so that only the parts that are used are read from disk. If the
+    file holds several matrices, `name` is the prefix of the one to read, see `parts_of`.
     """
     if Path(path).suffix == ".npy":
         return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
     with np.load(path, allow_pickle=False) as arrays:
+        if DENSE in arrays.zip.namelist():
+            return _mapped(path, arrays.zip.getinfo(DENSE).header_offset)
         if f"{name}dense" in arrays:
             return arrays[f"{name}dense"]
         data, indices, indptr, shape = (arrays[f"{name}{part}"] for part in ("data", "indices", "indptr", "shape"))
@@ -145,10 +179,21 @@ def read_matrix(path: str | Path, name: str = "") -> np.ndarray | scipy.sparse.c
     return scipy.sparse.csr_matrix((data, indices, indptr), shape=shape)
 
 
+def _mapped(path: str | Path, header_offset: int) -> np.ndarray:
+    """Map an uncompressed array in an .npz file. header_offset: where the header of its entry begins."""
+    with Path(path).open("rb") as file:
+        file.seek(header_offset + 26)  # the lengths of the name and of the extra fields, which come before the array
+        file.seek(sum(struct.unpack("<HH", file.read(4))), os.SEEK_CUR)
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        return np.asarray(np.memmap(file, dtype, "c", offset=file.tell(), shape=shape))
+
+
 def read_blocks(files: str | Sequence[str], vocabulary: str | None, images: Sequence[str]) -> Iterator[tuple[Any, Any]]:
     """Yield the features in blocks of rows, dense or CSR.
 
-    Each block is a pair: the indices of its images (a slice or a list), and the features of these images.
+    Each block is a pair: the indices of its images (a slice or a list), and the features of these images. Features in
+    float16 are yielded in float32.
 
     Parameters
     ----------
@@ -161,7 +206,13 @@ def read_blocks(files: str | Sequence[str], vocabulary: str | None, images: Sequ
         Names of all images, in order.
     """
     if isinstance(files, str):
-        yield slice(None), read_matrix(files)
+        X = read_matrix(files)
+        if X.dtype != np.float16:
+            yield slice(None), X
+            return
+        for start in range(0, len(X), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            yield rows, widened(X[rows])
         return
     row, n_found = {image: i for i, image in enumerate(images)}, 0
     for file in files:
