@@ -29,6 +29,12 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture
+def untried(monkeypatch):
+    """Open networks without the process that tries them. Other tests of the same files start that process."""
+    monkeypatch.setattr(network, "open_network", networks.opened_here)
+
+
+@pytest.fixture
 def picture(rng):
     return rng.integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
 
@@ -55,6 +61,7 @@ def test_maps_of_uint8_colours_are_averaged_over_places(files, picture):
     np.testing.assert_allclose(embedding.transform([picture]), [expected_of(picture).mean(axis=0)], rtol=1e-4)
 
 
+@pytest.mark.usefixtures("untried")
 @pytest.mark.parametrize(
     ("options", "used"),
     [
@@ -68,15 +75,17 @@ def test_float_colours_are_normalised(files, picture, options, used):
     np.testing.assert_allclose(embedding.transform([picture])[0], expected, rtol=1e-4, atol=1e-5)
 
 
-def test_tokens_are_averaged_without_that_of_the_class_or_the_first_is_taken(files, picture):
+def test_tokens_are_averaged_without_that_of_the_class_or_the_first_is_taken(files, picture, monkeypatch):
     of_places = expected_of(normalised(picture))
     options = {"mean": MEAN, "std": STD}
     embedding = Embedding(files["tokens_of_float"], **options)
     np.testing.assert_allclose(embedding.transform([picture])[0], of_places.mean(axis=0), rtol=1e-4, atol=1e-5)
+    monkeypatch.setattr(network, "open_network", networks.opened_here)
     first = Embedding(files["tokens_of_float"], tokens="first", **options)
     np.testing.assert_allclose(first.transform([picture])[0], 1)
 
 
+@pytest.mark.usefixtures("untried")
 def test_a_file_and_an_array_of_the_same_pixels_have_the_same_features(files, picture, tmp_path):
     from PIL import Image
 
@@ -91,13 +100,13 @@ def test_a_file_and_an_array_of_the_same_pixels_have_the_same_features(files, pi
 @pytest.mark.parametrize("name", networks.REFUSED)
 def test_broken_and_hostile_files_get_one_sentence(tmp_path, monkeypatch, name):
     make, message = networks.REFUSED[name]
-    monkeypatch.setattr(network, "MOST_SECONDS", 1 if name == "endless" else 60)
+    monkeypatch.setattr(network, "MOST_SECONDS", 0.5 if name == "endless" else 60)
     (tmp_path / "folder").mkdir()
     path = make(tmp_path / "folder" / "model.onnx")
     # Files of which ONNX Runtime says all that there is to say are tried here, others in a process of their own.
-    try_file = Embedding(path).fit if name in ("endless", "huge") else lambda _: tried(path)
+    in_process = name in ("endless", "huge")
     with pytest.raises(ValueError, match=message) as caught:
-        try_file(None)
+        Embedding(path).network() if in_process else tried(path)
     assert "\n" not in str(caught.value)
 
 
@@ -126,6 +135,7 @@ def test_options_that_do_not_fit_the_file_are_refused(files, name, options, mess
         network.Network(files[name], **options)
 
 
+@pytest.mark.usefixtures("untried")
 def test_another_file_in_the_place_of_the_fitted_one_is_refused(tmp_path, picture):
     embedding = Embedding(networks.maps_of_uint8(tmp_path / "model.onnx")).fit(None)
     networks.tokens_of_float(tmp_path / "model.onnx")
@@ -151,6 +161,7 @@ def drawn():
     return list(pictures), labels.astype(int)
 
 
+@pytest.mark.usefixtures("untried")
 @pytest.mark.parametrize("steps", [(), (StandardScaler(),), (StandardScaler(), SVDBasis(3, random_state=0))])
 @pytest.mark.parametrize("name", ["maps_of_uint8", "tokens_of_float"])
 def test_a_map_and_the_intercept_sum_to_the_decision_and_show_the_place(files, drawn, name, steps):
@@ -166,6 +177,7 @@ def test_a_map_and_the_intercept_sum_to_the_decision_and_show_the_place(files, d
             assert heat[bright].mean() > heat.mean()
 
 
+@pytest.mark.usefixtures("untried")
 def test_a_vector_alone_has_no_map(files, drawn):
     pictures, labels = drawn
     embedding = Embedding(files["vector_of_float"], size=SIDE)

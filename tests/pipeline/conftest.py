@@ -1,13 +1,12 @@
 """Fixtures of the pipeline's tests: albums of photographs, the workflow in miniature, and its scripts."""
 
-import runpy
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from albums import make_album, verdicts_here
-from miniature import BASE, Project, made_once
+from miniature import Project, made_once, run_script_with
 
 from jointsparse.pipeline.datasets import folder
 from jointsparse.pipeline.papers import harness
@@ -45,25 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     return clock
 
 
-class Named(SimpleNamespace):
-    """Files or values of a job by name, as Snakemake passes them."""
-
-    def items(self):
-        return vars(self).items()
-
-    def __iter__(self):
-        return iter(vars(self).values())
-
-
 @pytest.fixture
 def run_script(monkeypatch):
-    """Return a function that runs a script like its job, without records. given: input, output, params, wildcards."""
-    monkeypatch.setattr("job.job", lambda snakemake: nullcontext(print))
-
-    def run(name, **given):
-        parts = {part: {} for part in ("input", "output", "params", "wildcards")} | given
-        snakemake = SimpleNamespace(**{part: Named(**values) for part, values in parts.items()})
-        script = BASE / "workflow" / "scripts" / f"{name}.py"
-        runpy.run_path(str(script), {"snakemake": snakemake}, "__main__")
-
-    return run
+    """Return `run_script_with` without its first parameter."""
+    return partial(run_script_with, monkeypatch)

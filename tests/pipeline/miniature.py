@@ -5,12 +5,14 @@ import fcntl
 import io
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,6 +51,30 @@ def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> 
         for job in workflow._workflow_store.dag.jobs:
             by_rule[job.rule.name].append(job)
     return by_rule
+
+
+class Named(SimpleNamespace):
+    """Files or values of a job by name, as Snakemake passes them."""
+
+    def items(self):
+        return vars(self).items()
+
+    def get(self, name):
+        return vars(self).get(name)
+
+    def __getitem__(self, name):
+        return vars(self)[name]
+
+    def __iter__(self):
+        return iter(vars(self).values())
+
+
+def run_script_with(patch, name, **given):
+    """Run a script like its job, without records. patch: a MonkeyPatch. given: input, output, params, wildcards."""
+    patch.setattr("job.job", lambda snakemake: contextlib.nullcontext(print))
+    parts = {part: {} for part in ("input", "output", "params", "wildcards")} | given
+    snakemake = SimpleNamespace(**{part: Named(**values) for part, values in parts.items()})
+    runpy.run_path(str(BASE / "workflow" / "scripts" / f"{name}.py"), {"snakemake": snakemake}, "__main__")
 
 
 class Project:
