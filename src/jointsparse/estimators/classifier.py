@@ -405,8 +405,8 @@ class JointSparseClassifier(Labelled, OneStrength):
 
     Notes
     -----
-    X may be float32 or float64; other numbers are converted to float64. A sparse X is handled as CSR. "working_set"
-    converts a dense X to CSR if more than 95 % of its entries are 0. Fits are deterministic.
+    X may be float32 or float64. float16 is converted to float32, and any other type to float64. A sparse X is handled
+    as CSR. "working_set" converts a dense X to CSR if more than 95 % of its entries are 0. Fits are deterministic.
 
     NaN, None and pandas.NA in y stand for unknown labels. A sample with an unknown label is not part of that task. A
     task without any known label has weights of 0, and `fit` issues a warning. A task may have only positive or only
