@@ -1,16 +1,6 @@
-"""The benchmarks of l1 projections in projections.py: dense vectors, all columns of a matrix, and sparse updates.
+"""The benchmarks of l1 projections in projections.py: dense vectors, all columns of a matrix, and sparse updates."""
 
-Other libraries are measured if they are installed:
-
-- optax's projection onto the l1 ball, compiled by jax, on one thread as far as jax allows;
-- POT's projection of the absolute values onto the simplex, which suffices because only the time is compared;
-- a projection that sorts with NumPy.
-"""
-
-import importlib
-import os
 from collections.abc import Iterator
-from contextlib import suppress
 
 import numpy as np
 from measure import ENTRIES, RADII, Task, medians, vector_limit
@@ -19,32 +9,8 @@ from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
 
 GOAL = 3.0  # largest accepted ratio of our time to the limit
-SLOW_ENTRIES = 10**6  # from this size on, other methods are timed for only one radius and distribution
-PEERS = ("numpy sort", "POT simplex", "optax")
+SLOW_ENTRIES = 10**6  # from this size on, the paper's methods are timed for only one radius and distribution
 COLUMN_SHAPES = [(200, 60), (3_000, 40), (11_110, 40), (100_000, 40)]
-
-
-def project_by_numpy_sort(v: np.ndarray, z: float) -> np.ndarray:
-    """Implement Fig. 1 of Duchi et al. (2008) with few NumPy calls, for 0 < z < ||v||."""
-    a = np.abs(v)
-    u = np.sort(a)[::-1]
-    theta = (np.cumsum(u) - z) / np.arange(1, v.size + 1)
-    return np.copysign(np.maximum(a - theta[np.count_nonzero(u > theta) - 1], 0), v)
-
-
-def peers(v: np.ndarray, z: float) -> dict[str, Task]:
-    tasks: dict[str, Task] = {"numpy sort": lambda: project_by_numpy_sort(v, z)}
-    with suppress(ImportError):
-        proj_simplex, magnitudes = importlib.import_module("ot.utils").proj_simplex, np.abs(v)
-        tasks["POT simplex"] = lambda: proj_simplex(magnitudes, z)
-    with suppress(ImportError):
-        os.environ.setdefault("JAX_PLATFORMS", "cpu")
-        os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
-        jax, optax = importlib.import_module("jax"), importlib.import_module("optax")
-        jax.config.update("jax_enable_x64", True)
-        project, device = jax.jit(optax.projections.projection_l1_ball), jax.numpy.asarray(v)
-        tasks["optax"] = lambda: project(device, z).block_until_ready()
-    return tasks
 
 
 def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Iterator[dict[str, object]]:
@@ -65,16 +31,13 @@ def dense_rows(sizes: list[int], distributions: list[str], rounds: int) -> Itera
                     z = l1.norm(double) * fraction
                     for method in ("pivot", "sort"):
                         tasks[method] = lambda v=double, z=z, method=method: l1.project(v, z, method=method)
-                    tasks |= peers(double, z)
                 t = medians(tasks, rounds)
                 row: dict[str, object] = {"n": n, "entries": entries, "radius / norm": fraction}
                 for dtype in ("float64", "float32"):
                     row[f"{dtype} limit (us)"] = t[f"{dtype} limit"] * 1e6
                     row[f"{dtype} ours / limit"] = t[f"{dtype} ours"] / t[f"{dtype} limit"]
                 row["float32 / float64"] = t["float32 ours"] / t["float64 ours"]
-                row |= {
-                    f"{name} / ours": t[name] / t["float64 ours"] for name in ("pivot", "sort", *PEERS) if name in t
-                }
+                row |= {f"{name} / ours": t[name] / t["float64 ours"] for name in ("pivot", "sort") if name in t}
                 yield row
 
 

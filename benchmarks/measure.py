@@ -7,6 +7,7 @@ other machines; absolute times do not.
 """
 
 import argparse
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from llvmlite.binding import get_host_cpu_name
 from numba import njit
 from threadpoolctl import threadpool_info
 
@@ -28,7 +30,7 @@ ENTRIES: dict[str, Callable[[np.random.Generator, int | tuple[int, int]], np.nda
 ROUND_SECONDS = 3e-3  # quick tasks are repeated for this long in every round
 SLOW_TASK_SECONDS = 0.15  # total time of a task over all rounds; slower tasks take part in fewer rounds
 FEWEST_ROUNDS = 3  # least number of rounds for any task
-PEERS = ("spams-bin", "POT", "optax", "jax", "skglm", "celer")  # their versions are printed if they are installed
+PACKAGES = ("numpy", "numba", "scikit-learn", "spams-bin", "skglm", "celer", "adelie")  # a table names their versions
 
 Task = Callable[[], object]
 
@@ -49,25 +51,30 @@ def keep(table: pd.DataFrame, file: Path) -> pd.DataFrame:
     return table
 
 
-def machine() -> str:
+def processor() -> str:
+    """Return the processor's name, its generation as compilers call it, and the number of cores."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    versions = [f"Python {platform.python_version()}"]
-    for package in ("numpy", "numba", "scikit-learn", *PEERS):
+    return f"{names[0] if names else platform.processor()} ({get_host_cpu_name()}), {os.cpu_count()} cores"
+
+
+def versions(*packages: str) -> str:
+    """Return the names and versions of those packages that are installed, and Python's version."""
+    known = []
+    for package in packages:
         with suppress(PackageNotFoundError):
-            versions.append(f"{package} {version(package)}")
+            known.append(f"{package} {version(package)}")
+    return ", ".join([*known, f"Python {platform.python_version()}"])
+
+
+def machine() -> str:
     kernels = {library.get("architecture", "unknown") for library in threadpool_info() if library["user_api"] == "blas"}
-    cores = f"{len(names)} cores, BLAS kernel {' and '.join(sorted(kernels))}"
-    return f"{names[0] if names else platform.processor()}, {cores}; {', '.join(versions)}"
+    return f"{processor()}, BLAS kernel {' and '.join(sorted(kernels))}; {versions(*PACKAGES)}"
 
 
-def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:
-    """Return the time per call of each task in seconds, as the median over rounds. Every round runs all tasks in turn.
-
-    The default clock measures the CPU time of all threads together, so that other work on the machine matters little,
-    and no library gains by starting threads.
-    """
+def samples(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float]) -> dict[str, list[float]]:
+    """Return the time per call of each task in each round, in seconds. Every round runs all tasks in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in tasks}
     calls, turns = {}, {}
     for name, task in tasks.items():
@@ -86,7 +93,24 @@ def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] =
                 for _ in range(calls[name]):
                     task()
                 seconds[name].append((clock() - start) / calls[name])
-    return {name: float(np.median(values)) for name, values in seconds.items()}
+    return seconds
+
+
+def medians(tasks: Mapping[str, Task], rounds: int, clock: Callable[[], float] = time.process_time) -> dict[str, float]:
+    """Return the time per call of each task in seconds, as the median over rounds.
+
+    The default clock measures the CPU time of all threads together, so that other work on the machine matters little,
+    and no library gains by starting threads.
+    """
+    return {name: float(np.median(values)) for name, values in samples(tasks, rounds, clock).items()}
+
+
+def fastest(tasks: Mapping[str, Task], rounds: int) -> dict[str, float]:
+    """Return the CPU time per call of each task in seconds, as the minimum over rounds.
+
+    Other work on the machine disturbs the minimum least.
+    """
+    return {name: min(values) for name, values in samples(tasks, rounds, time.process_time).items()}
 
 
 def show(title: str, table: pd.DataFrame) -> None:

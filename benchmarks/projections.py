@@ -1,4 +1,4 @@
-"""Time the l1,inf and l1 projections relative to their limits, and compare them with other libraries in the same run.
+"""Time the l1,inf and l1 projections relative to their limits, which are measured in the same run.
 
     python benchmarks/projections.py [--quick] [--out FOLDER]
 
@@ -6,17 +6,13 @@ Prints tables, marks results that miss our goals with *, and writes the tables a
 limit is the time for the least work that any projection has to do, in the fastest compiled form that we know
 (measure.py). The plain limit, which is measured for l1,inf only, is the time for the same work in the most obvious
 Numba code. All times are medians of CPU time over interleaved rounds in one process.
-
-Other libraries are measured if they are installed: `pip install jointsparse[bench]`. SPAMS offers only the proximal
-operator of the l1,inf norm, so a projection by SPAMS has to search for theta. A single call at the known theta is
-timed, too, as a lower bound for any such search. The conversion to Fortran order, which SPAMS needs, is not counted.
 """
 
 import itertools
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -46,10 +42,8 @@ GOALS = {
     (10_000, 100): (1.5, 4, 5.5, 8),
 }
 AT_MOST = {"warm / cold": 1.1, "warm after a jump / cold": 1.1, "float32 / float64": 0.65}
-AT_LEAST = {"SPAMS search / ours": 2.0}
 SHIFT = 0.002  # distance between successive matrices in a warm start, relative to their entries
 JUMP = 4 / 3  # factor by which theta jumps, as it does when the constraint is barely active
-SEARCH_TOLERANCE = {"float64": 1e-9, "float32": 1e-6}  # relative to the radius
 
 
 def moving(A: np.ndarray, step: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
@@ -65,51 +59,6 @@ def jumping(A: np.ndarray, radius: float, warm: l1inf.Warm | None) -> Task:
     """
     turns, out = itertools.cycle([(A, radius), (A * A.dtype.type(JUMP), radius * JUMP)]), np.empty_like(A)
     return lambda: l1inf.project(*next(turns), out=out, warm=warm)
-
-
-def norm_by_columns(B: np.ndarray) -> float:
-    """Return ||B||_{1,inf}, computed column by column, in the memory order of a Fortran array."""
-    return float(np.maximum(B.max(axis=1), -B.min(axis=1)).sum(dtype=np.float64))
-
-
-def search(prox: Callable[[float], np.ndarray], radius: float, top: float, norm: float, tolerance: float) -> int:
-    """Project with a proximal operator, searching for theta in [0, top] by false position (Illinois). Count the calls.
-
-    This search needs 6 to 20 calls of the operator, no more than other methods need; bisection needs 30.
-    """
-    low, high, above, below = 0.0, top, norm - radius, -radius
-    calls, side = 0, 0
-    while True:
-        theta = (low * below - high * above) / (below - above)
-        excess = norm_by_columns(prox(theta)) - radius
-        calls += 1
-        if abs(excess) <= tolerance * radius or high - low <= tolerance / 8 * high:
-            return calls
-        if excess > 0:
-            low, above = theta, excess
-            below /= 2 if side > 0 else 1
-            side = 1
-        else:
-            high, below = theta, excess
-            above /= 2 if side < 0 else 1
-            side = -1
-
-
-def spams_tasks(A: np.ndarray, radius: float) -> dict[str, Task]:
-    try:
-        import spams
-    except ImportError:
-        return {}
-    theta = l1inf.project(A, radius, return_theta=True)[1]
-    U, top, norm = np.asfortranarray(A), l1inf.dual_norm(A), l1inf.norm(A)
-
-    def prox(step: float) -> np.ndarray:
-        return spams.proximalFlat(U, lambda1=step, regul="l1linf", numThreads=1)
-
-    return {
-        "SPAMS prox": lambda: prox(theta),
-        "SPAMS search": lambda: search(prox, radius, top, norm, SEARCH_TOLERANCE[A.dtype.name]),
-    }
 
 
 def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: int) -> Iterator[dict[str, object]]:
@@ -128,7 +77,7 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
             "warm, moving": moving(A, step, radius, l1inf.Warm()),
             "cold, jumping": jumping(A, radius, None),
             "warm, jumping": jumping(A, radius, l1inf.Warm()),
-        } | spams_tasks(A, radius)
+        }
         cpu |= {f"{dtype} {name}": task for name, task in tasks.items()}
     seconds = medians(cpu, rounds)
     for dtype in ("float64", "float32"):
@@ -148,9 +97,6 @@ def matrix_rows(shape: tuple[int, int], entries: str, fraction: float, rounds: i
         }
         if dtype == "float32":
             row["float32 / float64"] = t["cold"] / seconds["float64 cold"]
-        row |= {f"{name} / ours": t[name] / t["cold"] for name in ("SPAMS prox", "SPAMS search") if name in t}
-        if "SPAMS search" in t:
-            row["SPAMS calls"] = cpu[f"{dtype} SPAMS search"]()
         yield row
 
 
@@ -289,9 +235,7 @@ def marked(column: str, row: pd.Series) -> str:
     """Format a result as a string, followed by * if the result misses its goal."""
     value = row[column]
     most = row["goal"] if column == "cold / limit" else AT_MOST.get(column, np.inf)
-    missed = value > most or value < AT_LEAST.get(column, 0.0)
-    digits = 0 if column == "SPAMS calls" else 2 if column in AT_MOST else 1
-    return f"{value:.{digits}f}{'*' if missed else ''}"
+    return f"{value:.{2 if column in AT_MOST else 1}f}{'*' if value > most else ''}"
 
 
 def by_radius(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
@@ -309,19 +253,16 @@ def by_radius(table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 def show_matrices(table: pd.DataFrame) -> None:
     for (entries, dtype), rows in table.groupby(["entries", "dtype"], sort=False):
         title = f"l1,inf, {entries} entries, {dtype}; radius / norm " + " / ".join(f"{radius:g}" for radius in RADII)
-        first = [
+        columns = [
             "cold / limit",
             "goal",
             "cold / plain limit",
             "warm / limit",
             "warm / cold",
             "warm after a jump / cold",
+            "float32 / float64",
         ]
-        second = ["float32 / float64", "SPAMS prox / ours", "SPAMS search / ours", "SPAMS calls"]
-        for columns in (first, second):
-            show(
-                title, by_radius(rows, [column for column in columns if column in rows and rows[column].notna().any()])
-            )
+        show(title, by_radius(rows, [column for column in columns if column in rows and rows[column].notna().any()]))
 
 
 def show_vectors(table: pd.DataFrame) -> None:
@@ -382,13 +323,12 @@ def draw_sparse_matrices(axes: Axes, rows: pd.DataFrame) -> None:
 def draw_l1(axes: Axes, dense: pd.DataFrame) -> None:
     rows = dense[(dense["entries"] == "normal") & (dense["radius / norm"] == 0.1)]
     ours = rows["float64 ours / limit"]
-    axes.plot(rows["n"], ours, "o-", label="ours")
-    for name, marker in zip(l1_sections.PEERS, "sD^", strict=True):
-        if f"{name} / ours" in rows:
-            axes.plot(rows["n"], ours * rows[f"{name} / ours"], marker=marker, label=name)
+    axes.plot(rows["n"], ours, "o-", label="newton")
+    for method, marker in zip(("pivot", "sort"), "sD", strict=True):
+        axes.plot(rows["n"], ours * rows[f"{method} / ours"], marker=marker, label=method)
     axes.set(xscale="log", yscale="log", xlabel="entries", ylabel="time / limit", title="l1, radius 0.1 of the norm")
     axes.set_ylim(0.5)
-    axes.legend(loc="lower left", ncols=2)
+    axes.legend(loc="lower left")
 
 
 def draw_updates(axes: Axes, sparse: pd.DataFrame) -> None:

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from jointsparse.pipeline.figures.style import SHEET, canvas
 
 OURS = "jointsparse"
-OVER_OURS = " / ours"  # end of the names of columns that hold the seconds of a peer divided by ours
 SEARCH = "JointSparseClassifierCV"
-VECTOR_PEERS = ("numpy sort", "POT simplex", "optax")
+COLUMNS = ["kind", "problem", "peer", "ours (ms)", "peer (ms)", "peer / ours"]
+SHOWN = 0.1  # fraction of the norm or of the dual norm in the table of milliseconds, which has no room for all
 
 
 def write_benchmarks(folder: Path) -> None:
@@ -21,21 +21,17 @@ def write_benchmarks(folder: Path) -> None:
     tables = {file.stem: pd.read_csv(file) for file in sorted((folder / "benchmarks").glob("*.csv"))}
     race, others, cells = race_cells(tables.pop("race")), tables.pop("race-others"), own_cells(tables)
     draw(cells).savefig(folder / "benchmarks.png", dpi=100)
-    values = _of_race(race, others) | _of_ours(cells, tables)
-    values["losses"] = _markdown(losses(cells, race))
+    values = _of_race(race, others) | _of_ours(cells, tables) | _of_bilevel(tables["bilevel"])
+    every = all_cells(cells, race)
+    values |= {"losses": _markdown(_largest_losses(every)), "all_losses": _markdown(losses(every))}
     text = Template((folder / "benchmarks" / "page.txt").read_text()).substitute(values)
     (folder / "benchmarks.md").write_text(text)
 
 
 def own_cells(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return the cases of our own benchmarks: problem, peer, and the seconds of the peer divided by ours."""
+    """Return the cases of our own benchmarks: kind and name of the problem, peer, times in milliseconds, and ratio."""
     searches = tables["peers-search"].assign(problem="choice by folds").replace({"learner": {SEARCH: OURS}})
-    parts = [
-        _of_matrices(tables["projections"]),
-        _of_vectors(tables["l1-dense"]),
-        _of_fits(tables["peers-fits"]),
-        _of_fits(searches),
-    ]
+    parts = [_of_operators(tables["operators"]), _of_fits(tables["peers-fits"]), _of_fits(searches)]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -47,21 +43,34 @@ def race_cells(race: pd.DataFrame) -> pd.DataFrame:
     return race.assign(size=sizes, best_peer=best, **{"peer / ours": race["best_peer_us"] / race["ours_us"]})
 
 
-def losses(cells: pd.DataFrame, race: pd.DataFrame) -> pd.DataFrame:
-    """Return the cases in which a peer is faster than we are, first those against research codes."""
-    lost = race[race["peer / ours"] < 1]
-    balls, radii = lost["ball"].replace("l1inf", "l1,∞"), lost["alive_or_z"].map("{:g}".format)
-    problem = balls + " projection, " + lost["size"] + ", " + lost["distribution"] + ", radius " + radii
-    of_race = pd.DataFrame(
-        {"problem": problem, "peer": lost["best_peer"] + " (rebuilt)", "peer / ours": lost["peer / ours"]}
+def all_cells(cells: pd.DataFrame, race: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases against rebuilt research codes, followed by those of our own benchmarks."""
+    rebuilt = race.assign(
+        kind=race["ball"].replace("l1inf", "l1,∞") + " projection",
+        problem=race["size"] + ", " + race["distribution"] + ", " + race["alive_or_z"].map("{:g}".format),
+        peer="best code (rebuilt)",
+        **{"ours (ms)": race["ours_us"] / 1000, "peer (ms)": race["best_peer_us"] / 1000},
     )
-    return pd.concat([of_race, cells[cells["peer / ours"] < 1].sort_values("peer / ours")], ignore_index=True)
+    return pd.concat([rebuilt[[*cells]], cells], ignore_index=True)
+
+
+def losses(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cases in which a peer is faster than we are, by kind, with the largest losses first."""
+    return cells[cells["peer / ours"] < 1].sort_values(["kind", "peer", "peer / ours"], ignore_index=True)
+
+
+def _largest_losses(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each kind of problem and peer with losses: their number, and the case with the largest."""
+    count = cells.groupby(["kind", "peer"]).size()
+    lost = losses(cells)
+    largest = lost.groupby(["kind", "peer"]).first()
+    largest.insert(0, "we are slower", lost.groupby(["kind", "peer"]).size().astype(str) + " of " + count.astype(str))
+    return largest.dropna().sort_values("peer / ours").reset_index().rename(columns={"problem": "largest loss"})
 
 
 def _of_race(race: pd.DataFrame, others: pd.DataFrame) -> dict[str, str]:
     """Return the numbers and tables on research codes."""
     l1inf, l1 = (race[race["ball"] == ball] for ball in ("l1inf", "l1"))
-    bilevel = others[others["code"].str.contains("bi-level")].iloc[0]
     columns = {
         "ball": "ball",
         "size": "size",
@@ -81,7 +90,6 @@ def _of_race(race: pd.DataFrame, others: pd.DataFrame) -> dict[str, str]:
         "race_l1_table": _markdown(_race_table(l1, "entries")),
         "race_all": _markdown(race[[*columns]].rename(columns=columns)),
         "others": _markdown(others),
-        **{f"bilevel_{name}": f"{bilevel[name]:.2f}" for name in ("lowest", "highest", "median")},
     }
 
 
@@ -99,24 +107,25 @@ def _race_table(race: pd.DataFrame, size: str) -> pd.DataFrame:
 
 def _of_ours(cells: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, str]:
     """Return the numbers and tables of our own benchmarks."""
-    matrices, vectors = tables["projections"], tables["l1-dense"]
-    plain = matrices.query("entries == 'normal' and dtype == 'float64'")
-    search, prox = f"SPAMS search{OVER_OURS}", f"SPAMS prox{OVER_OURS}"
-    ball = cells["problem"].str.extract(r"^(l1,∞|l1) ", expand=False)
+    matrices, operators = tables["projections"], tables["operators"]
     by_dtype = [_by_radius(table, "cold / limit", ["entries", "dtype"]) for _, table in matrices.groupby("dtype")]
+    is_operator = cells["kind"].isin(operators["operator"])
+    machines = sorted({name for table in tables.values() if "machine" in table for name in table["machine"]})
     return {
-        "own_l1inf": _share(cells[ball == "l1,∞"]),
-        "own_l1": _share(cells[ball == "l1"]),
-        "own_training": _share(cells[ball.isna()]),
-        "machines": "\n".join(f"- {name}" for name in sorted({name for t in tables.values() for name in t["machine"]})),
+        "own_operators": _share(cells[is_operator]),
+        "own_training": _share(cells[~is_operator]),
+        "processor": operators["processor"].iloc[0],
+        "packages": _markdown(
+            operators.assign(package=_libraries(operators))[["package", "versions", "threads"]].drop_duplicates()
+        ),
+        "farthest": f"{operators['distance'].max():.0e}",
+        "machines": "\n".join(f"- {name}" for name in machines),
         "kinds": _markdown(_by_kind(cells)),
+        "milliseconds": _markdown(_milliseconds(operators)),
+        "all_operators": _markdown(operators.drop(columns=["versions", "threads", "processor"])),
         "radii": " / ".join(f"{radius:g}" for radius in sorted(matrices["radius / norm"].unique())),
         "float32": _range(matrices["float32 / float64"]),
         "matrices": "\n\n".join(map(_markdown, by_dtype)),
-        "spams_search": _range(matrices[search]),
-        "spams_prox": _range(matrices[prox]),
-        "spams": _markdown(_by_radius(plain, search, []).merge(_by_radius(plain, prox, []))),
-        "vectors": _markdown(_of_peers(vectors.query("entries == 'normal'"))),
         "crossovers": _crossovers(tables["l1-sparse"]),
         "fits": _markdown(_with_distance(tables["peers-fits"])),
         "searches": _markdown(tables["peers-search"].drop(columns="machine")),
@@ -124,44 +133,57 @@ def _of_ours(cells: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, 
     }
 
 
-def _of_matrices(table: pd.DataFrame) -> pd.DataFrame:
-    what = "l1,∞ " + table["features x tasks"] + ", " + table["entries"] + ", " + table["dtype"]
-    return _long(table, what, ["SPAMS search"])
+def _of_operators(operators: pd.DataFrame) -> pd.DataFrame:
+    case = operators["size"] + ", " + operators["entries"] + ", " + operators["fraction"].map("{:g}".format)
+    ours = (operators["ms"] / operators["package / ours"]).round(6)
+    names = {"operator": "kind", "package": "peer", "ms": "peer (ms)", "package / ours": "peer / ours"}
+    cells = operators.assign(problem=case, **{"ours (ms)": ours}).rename(columns=names)
+    return cells.loc[cells["peer"] != OURS, COLUMNS].dropna()
 
 
-def _of_vectors(table: pd.DataFrame) -> pd.DataFrame:
-    what = "l1 " + table["n"].map("{:,}".format) + ", " + table["entries"]
-    return _long(table, what, [*VECTOR_PEERS])
+def _libraries(operators: pd.DataFrame) -> pd.Series:
+    """Return the packages without saying that a projection is a search with the proximal operator."""
+    return operators["package"].str.split(",").str[0]
 
 
-def _long(table: pd.DataFrame, what: pd.Series, peers: list[str]) -> pd.DataFrame:
-    what = what + ", radius " + table["radius / norm"].map("{:g}".format)
-    parts = [
-        pd.DataFrame({"problem": what, "peer": peer, "peer / ours": table[f"{peer}{OVER_OURS}"]})
-        for peer in peers
-        if f"{peer}{OVER_OURS}" in table
-    ]
-    return pd.concat(parts).dropna()
+def _milliseconds(operators: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each operator and size, and a column for each package, with milliseconds and ratios to ours."""
+    shown = operators[(operators["entries"] == "normal") & (operators["fraction"] == SHOWN)]
+    ratios = (" (" + shown["package / ours"].map(_short) + "×)").where(shown["package"] != OURS, "")
+    texts = shown.assign(text=shown["ms"].map("{:.3g}".format) + ratios, package=_libraries(shown))
+    return texts.pivot_table("text", ["operator", "size"], "package", aggfunc="first", sort=False).reset_index()
+
+
+def _of_bilevel(bilevel: pd.DataFrame) -> dict[str, str]:
+    """Return the numbers on what an exact projection costs and buys, beside the bi-level projection."""
+    lost = 1 - bilevel["rows of both"] / bilevel["rows"]
+    return {
+        "bilevel_cases": str(len(bilevel)),
+        "bilevel_cost": _range(bilevel["ours / bi-level"]),
+        "bilevel_median": f"{bilevel['ours / bi-level'].median():.2g}",
+        "bilevel_distance": f"{bilevel['distance / length'].median():.2g}",
+        "bilevel_farthest": f"{bilevel['distance / length'].max():.2g}",
+        "bilevel_excess": f"{100 * bilevel['excess'].max():.0f}",
+        "bilevel_rows": str((lost > 0.5).sum()),
+    }
 
 
 def _range(values: pd.Series) -> str:
-    low, high = (f"{value:.2g}" if value < 10 else f"{value:.0f}" for value in (values.min(), values.max()))
-    return f"{low} to {high}"
+    return f"{_short(values.min())} to {_short(values.max())}"
 
 
-def _problems(fits: pd.DataFrame) -> pd.Series:
-    size = fits["n"].map("{:,}".format) + " × " + fits["d"].map("{:,}".format) + " × " + fits["m"].map("{:,}".format)
-    return fits["problem"] + ", " + size
+def _short(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
-def _seconds(fits: pd.DataFrame) -> pd.DataFrame:
-    return fits.assign(problem=_problems(fits)).pivot_table("seconds", "problem", "learner")
+def _sizes(fits: pd.DataFrame) -> pd.Series:
+    return fits["n"].map("{:,}".format) + " × " + fits["d"].map("{:,}".format) + " × " + fits["m"].map("{:,}".format)
 
 
 def _with_distance(fits: pd.DataFrame) -> pd.DataFrame:
     """Return the seconds of each learner on each problem, and in brackets its distance from the best objective."""
     texts = fits["seconds"].map("{:.3g}".format) + " (" + fits["objective / best - 1"].map("{:.0e}".format) + ")"
-    shown = fits.assign(problem=_problems(fits), text=texts)[fits["seconds"].notna()]
+    shown = fits.assign(problem=fits["problem"] + ", " + _sizes(fits), text=texts)[fits["seconds"].notna()]
     return shown.pivot_table("text", "problem", "learner", aggfunc="first").reset_index()
 
 
@@ -172,15 +194,15 @@ def _crossovers(sparse: pd.DataFrame) -> str:
 
 
 def _of_fits(fits: pd.DataFrame) -> pd.DataFrame:
-    seconds = _seconds(fits)
-    over = seconds.drop(columns=OURS).div(seconds[OURS], axis=0).reset_index()
-    return over.melt("problem", var_name="peer", value_name="peer / ours").dropna()
+    milliseconds = fits.assign(kind=fits["problem"], problem=_sizes(fits), **{"peer (ms)": 1000 * fits["seconds"]})
+    ours = milliseconds[fits["learner"] == OURS].rename(columns={"peer (ms)": "ours (ms)"})
+    both = milliseconds.merge(ours[["kind", "problem", "ours (ms)"]], on=["kind", "problem"])
+    cells = both.rename(columns={"learner": "peer"}).assign(**{"peer / ours": both["peer (ms)"] / both["ours (ms)"]})
+    return cells.loc[cells["peer"] != OURS, COLUMNS].dropna()
 
 
 def _kinds(cells: pd.DataFrame) -> pd.Series:
-    """Return the problem and the peer of each cell, in a few words."""
-    problems = cells["problem"].str.extract(r"^((?:squared, |logistic, )?l1(?:,∞|,2)?|choice by folds)", expand=False)
-    return problems + " · " + cells["peer"]
+    return cells["kind"] + " · " + cells["peer"]
 
 
 def _share(cells: pd.DataFrame) -> str:
@@ -237,12 +259,6 @@ def _growth(grown: pd.DataFrame, memory: pd.DataFrame, warm: pd.Series) -> dict[
         "sort_memory": f"{memory['sort: extra / matrix'].max():.1f}",
         "warm": f"{warm.min():.2f} to {warm.max():.2f}",
     }
-
-
-def _of_peers(table: pd.DataFrame) -> pd.DataFrame:
-    columns = [f"{peer}{OVER_OURS}" for peer in VECTOR_PEERS if f"{peer}{OVER_OURS}" in table]
-    cells = table.groupby("n")[columns].agg(lambda values: " / ".join(f"{value:.1f}" for value in values.dropna()))
-    return cells.rename(index="{:,}".format).rename_axis("entries").reset_index()
 
 
 def _text(value: object) -> str:
