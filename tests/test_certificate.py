@@ -15,8 +15,9 @@ from jointsparse.norms import NORMS, l1inf
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("penalised", [False, True])
-def test_no_feasible_objective_is_below_a_bound(rng, norm, loss, intercept, penalised):
-    tasks, regularisers = draw_tasks(intercept=intercept), per_pair(NORMS[norm], [0.3, 2e3], penalised)
+@pytest.mark.parametrize("l2", [0.0, 0.5])
+def test_no_feasible_objective_is_below_a_bound(rng, norm, loss, intercept, penalised, l2):
+    tasks, regularisers = draw_tasks(intercept=intercept), per_pair(NORMS[norm], [0.3, 2e3], penalised, l2=l2)
     for _ in range(20):
         # These dual variables are in the domain of every loss: 0 <= A y <= c.
         bound = lower_bound(

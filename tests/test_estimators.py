@@ -13,7 +13,7 @@ from sklearn import datasets
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import Lasso, MultiTaskLasso
+from sklearn.linear_model import ElasticNet, Lasso, MultiTaskElasticNet, MultiTaskLasso
 from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -615,6 +615,7 @@ WRONG_OPTIONS = [
     (CLASSIFIERS, {"class_weight": "even"}, "^class_weight must be 'balanced', a dict or None, got 'even'"),
     (CLASSIFIERS, {"class_weight": [1.0, 2.0]}, r"^class_weight must be 'balanced', a dict or None, got \[1"),
     *((ALL, {name: "no"}, f"^{name} must be True or False, got 'no'") for name in SWITCHES),
+    (ALL, {"l2": -1.0}, r"^l2 must be at least 0, got -1\.0"),
     (ALL, {"callback": 3}, "^callback must be a function or None, got 3"),
     (CLASSIFIERS, {"class_weight": {2: 1.0}}, r"^class_weight must name classes of y, \[-1, 1\], got \[2\]"),
     (CLASSIFIERS, {"class_weight": {1: -1.0}}, "^class_weight must hold non-negative numbers, got"),
@@ -664,14 +665,17 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
         ("l1inf", Lasso(0.1), lambda Y: Y[:, 0]),
         ("l1", Lasso(0.1), lambda Y: np.where(np.arange(50) < 25, 0.0, Y[:, 0])),  # a target of 0 counts, too
         ("l12", MultiTaskLasso(0.2), lambda Y: Y),
+        ("l1inf", ElasticNet(0.2, l1_ratio=0.5), lambda Y: Y[:, 0]),
+        ("l12", MultiTaskElasticNet(0.4, l1_ratio=0.5), lambda Y: Y),
     ],
 )
 @pytest.mark.parametrize("fit_intercept", [False, True])
-def test_mean_losses_with_a_penalty_are_the_lasso(norm, peer, targets, fit_intercept):
+def test_mean_losses_with_a_penalty_are_the_lasso_or_the_elastic_net(norm, peer, targets, fit_intercept):
     X, Y = regression()
     y, options = targets(Y), {"fit_intercept": fit_intercept, "tol": 1e-10}
     expected = clone(peer).set_params(**options).fit(X, y)
-    model = JointSparseRegressor(norm, None, penalty=peer.alpha, normalisation="mean", **options).fit(X, y)
+    options |= {"penalty": peer.alpha * peer.l1_ratio, "l2": peer.alpha * (1 - peer.l1_ratio), "normalisation": "mean"}
+    model = JointSparseRegressor(norm, None, **options).fit(X, y)
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-5)
     np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=1e-5)
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero(np.atleast_2d(expected.coef_).any(axis=0)))

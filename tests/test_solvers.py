@@ -8,7 +8,7 @@ from common import draw_labels, draw_tasks, rounding
 from scipy import sparse
 
 from jointsparse.learning.certificate import lower_bound, relative_gap, solve_at_zero
-from jointsparse.learning.losses import LOSSES, hinge
+from jointsparse.learning.losses import LOSSES, hinge, squared
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import per_pair
 from jointsparse.learning.solvers import SOLVERS
@@ -16,7 +16,7 @@ from jointsparse.norms import NORMS, l1inf
 
 pytestmark = pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 NORM = pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
-SHAPES = [(norm, shape) for norm in NORMS for shape in ("", "weights", "groups")[: 2 + NORMS[norm].GROUPED]]
+SHAPES = [(norm, shape) for norm in NORMS for shape in ("", "ridge", "weights", "groups")[: 3 + NORMS[norm].GROUPED]]
 INTERCEPT = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 
 
@@ -46,10 +46,10 @@ def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, shape,
     place = list(SOLVERS.values()).index(solver) + SHAPES.index((norm, shape))
     loss, intercept = list(LOSSES)[place % len(LOSSES)], (place + penalised) % 2 == 0
     X, Y = draw_labels()
-    form = {"positive": bool(shape)}
+    form = {"l2": 2.0} if shape == "ridge" else {"positive": bool(shape)}
     if shape == "groups":
         form |= {"groups": np.array([2, 0, 2, 1, 0]), "weights": np.array([1.5, 0.5, 1.0])}
-    elif shape and NORMS[norm].WEIGHTED:
+    elif shape == "weights" and NORMS[norm].WEIGHTED:
         form["weights"] = np.array([1.5, 0.5, 1.0, 2.0, 0.7])
     weights = np.abs(Y) * np.random.default_rng(1).choice([0.5, 1.0, 3.0], Y.shape)
     problem = Problem.from_matrix(X + 0.5, Y, weights, intercept=intercept)  # + 0.5 makes an intercept useful
@@ -61,10 +61,21 @@ def test_objective_and_bound_enclose_the_optimum(solver, norm, penalised, shape,
     _, at_zero = solve_at_zero(problem, LOSSES[loss])
     np.testing.assert_array_equal(got.gap, relative_gap(got.value, got.bound, at_zero))
     assert got.gap[0] <= options.get("tol", np.inf if penalised else 0.1)
-    assert not shape or got.W.min() >= 0
+    assert not form.get("positive") or got.W.min() >= 0
     options = {name: form[name] for name in ("weights", "groups") if name in form}
     assert penalised or np.all(NORMS[norm].norm(got.W[0], **options) <= 0.8 * (1 + 1e-12))
     assert intercept or not got.b.any()
+
+
+@NORM
+@pytest.mark.parametrize(("strength", "penalised"), [(1e4, False), (0.0, True)], ids=["large radius", "no penalty"])
+def test_a_ridge_term_alone_is_ridge_regression(solver, norm, strength, penalised, rng):
+    X, Y = rng.normal(size=(30, 8)), rng.normal(size=(30, 3))
+    options = {"tol": 1e-9, "n_iter": 5000} if solver.STOPS_AT_TOL else {"n_iter": 200}
+    got = fit(solver, Problem.from_matrix(X, Y), [strength], squared, norm, penalised=penalised, l2=5.0, **options)
+    expected = np.linalg.solve(X.T @ X + 5 * np.eye(8), X.T @ Y)
+    np.testing.assert_allclose(got.W[0], expected, atol=1e-4)
+    assert got.gap[0] <= options.get("tol", 0.01)
 
 
 @NORM

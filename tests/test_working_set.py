@@ -45,6 +45,21 @@ def test_a_few_rows_suffice_to_certify_the_optimum(norm, penalised, shared, inte
 
 
 @NORM
+@FORM
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_with_a_ridge_term_equal_features_have_equal_weights(norm, penalised, loss):
+    half = draw_wide(shared=True, n=30, d=80, m=3)
+    problem = half.changed(n_features=160, X=[np.hstack(half.X[:2])] * 3)
+    options = {"radius": np.array([4.0 if penalised else 1.0]), "penalised": penalised, "l2": 2.0}
+    options |= {"loss": loss, "norm": norm, "tol": 1e-6}
+    got = working_set.fit(problem, n_iter=20_000, **options)
+    W, of_copies = np.split(got.W[0], 2)
+    np.testing.assert_allclose(W, of_copies, atol=2e-3)  # the objective is strongly convex
+    assert got.gap[0] <= 1e-6 and 0 < np.count_nonzero(W.any(axis=1)) < 60
+    assert working_set.fit(problem, start=got, **options).n_iter == 0
+
+
+@NORM
 @pytest.mark.parametrize("solver", [pdhg, working_set])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 def test_the_fit_of_a_radius_does_not_depend_on_the_other_radii(norm, solver, container):
@@ -85,14 +100,15 @@ def test_a_norm_without_zeros_has_no_working_set():
 @pytest.mark.parametrize("norm", [name for name, norm in NORMS.items() if norm.DESCENDS])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2.0, 30)], ids=["", "weighted"])
-@pytest.mark.parametrize("sparse_features", [False, True])
-def test_descent_on_rows_agrees_with_pdhg(norm, intercept, weights, sparse_features):
+@pytest.mark.parametrize(("sparse_features", "l2"), [(False, 0.0), (True, 5.0)])
+def test_descent_on_rows_agrees_with_pdhg(norm, intercept, weights, sparse_features, l2):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 30)) * (rng.random((40, 30)) < 0.5)
     Y = X[:, :3] @ rng.normal(size=(3, 4)) + rng.normal(size=(40, 4)) + 2.0
     c = np.tile(rng.random((40, 1)) + 0.5, (1, 4))
     problem = Problem.from_matrix(sparse.csr_matrix(X) if sparse_features else X, Y, c, intercept=intercept)
     options = {"loss": squared, "norm": NORMS[norm], "radius": np.array([5.0]), "penalised": True, "weights": weights}
+    options |= {"l2": l2}
     got, expected = (solver.fit(problem, tol=1e-9, n_iter=5000, **options) for solver in (working_set, pdhg))
     assert got.gap[0] <= 1e-9 and got.n_iter < expected.n_iter
     np.testing.assert_allclose(got.value, expected.value, rtol=1e-8)
@@ -105,14 +121,14 @@ def test_descent_on_rows_agrees_with_pdhg(norm, intercept, weights, sparse_featu
 
 
 @pytest.mark.parametrize(
-    ("positive", "intercept", "weights", "dtype"),
+    ("positive", "intercept", "weights", "dtype", "l2"),
     [
-        (False, False, None, np.float64),
-        (False, True, np.linspace(0.5, 2.0, 30), np.float64),
-        (True, True, None, np.float32),
+        (False, False, None, np.float64, 0.0),
+        (False, True, np.linspace(0.5, 2.0, 30), np.float64, 3.0),
+        (True, True, None, np.float32, 0.0),
     ],
 )
-def test_descent_on_tasks_agrees_with_pdhg(positive, intercept, weights, dtype, monkeypatch):
+def test_descent_on_tasks_agrees_with_pdhg(positive, intercept, weights, dtype, l2, monkeypatch):
     rng = np.random.default_rng(6)
     X = rng.normal(size=(80, 30)) * (rng.random((80, 30)) < 0.2)
     Y = np.where(X[:, :3] @ rng.normal(size=(3, 4)) + 0.3 * rng.normal(size=(80, 4)) > 0.2, 1.0, -1.0)
@@ -125,6 +141,7 @@ def test_descent_on_tasks_agrees_with_pdhg(positive, intercept, weights, dtype, 
         "penalised": True,
         "positive": positive,
         "weights": weights,
+        "l2": l2,
         "n_iter": 20_000,
     }
     expected = pdhg.fit(problem, tol=1e-5, **options)

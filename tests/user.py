@@ -21,6 +21,7 @@ classifier = JointSparseClassifier(
     feature_weights=np.ones(6),
     class_weight="balanced",
     positive=True,
+    l2=0.1,
 ).fit(X, named, sample_weight=np.ones((60, 3)))
 probable: pd.DataFrame = classifier.predict_proba(X)
 weights: pd.DataFrame = classifier.coef_frame()

@@ -48,6 +48,7 @@ from jointsparse.schema import (
     FLAG,
     FLOATS,
     NOTHING,
+    PLAIN,
     Sizes,
     Spec,
     array,
@@ -426,6 +427,7 @@ class Trained(SelectorMixin, Linear):
         "duality_gap_": number(0, nan=True),
         "eta0_": number(nan=True),
         **dict.fromkeys(("radius_", "penalty_"), POSITIVE),
+        "l2": optional(PLAIN),  # older models have none, and use the default
         "_last_fit": either(NOTHING, part("learning.fit.Fit", FIT)),
     }
 
@@ -439,6 +441,7 @@ class Trained(SelectorMixin, Linear):
     feature_weights: ArrayLike | None = None
     groups: ArrayLike | None = None
     positive: bool = False
+    l2: float = 0.0
     warm_start: bool = False
     max_time: float | None = None
     callback: Callable[[int, float, float], object] | None = None
@@ -542,6 +545,7 @@ class Trained(SelectorMixin, Linear):
             radius=strengths,
             penalised=penalised,
             n_iter=int(self.n_iter or (N_ITER_TO_TOL if solver.STOPS_AT_TOL else N_ITER)),
+            l2=as_finite(self.l2, "l2"),
             **self._options_of_norm(problem.n_features),
             **options,
         )

@@ -314,7 +314,7 @@ class JointSparseClassifier(Labelled, OneStrength):
         chooses the radius by validation. Pass None together with `penalty`.
     penalty : float or None, at least 0, default=None
         The factor lambda of the penalised form, which is an alternative to `radius`. With a penalty of 0, a gap can be
-        certified only if the loss vanishes.
+        certified only if the loss vanishes or l2 is positive.
     loss : {"logistic", "hinge", "squared"}, default="logistic"
         Loss function. Labels are converted to -1 and +1, whatever their coding in y. "logistic" gives probabilities and
         ranks rare labels best. "hinge" is the loss of the papers. "squared" is the fastest, but a poor choice for rare
@@ -359,6 +359,10 @@ class JointSparseClassifier(Labelled, OneStrength):
         columns of a variable. Available for l1inf and l12.
     positive : bool, default=False
         Whether weights must be non-negative. Use it for features that can only be evidence for a label, not against it.
+    l2 : float, at least 0, default=0.0
+        Factor of a ridge term, l2 / 2 sum_jk W_jk^2, which is added to the losses, as in the elastic net. With the norm
+        alone, the weights of a feature may be moved at no cost to another feature that is almost equal to it. The ridge
+        term gives such features similar weights, so that they are selected or dropped together.
     warm_start : bool, default=False
         Whether to start from the previous fit, which saves time if data or parameters have changed little.
         "subgradient" ignores it.

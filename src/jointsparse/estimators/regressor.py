@@ -47,7 +47,9 @@ class JointSparseRegressor(Targets, OneStrength):
 
     minimise over W, b  sum_k sum_i c_i 1/2 (y_ik - x_i·w_k - b_k)^2  subject to  ||W|| <= radius,
     or the same losses plus penalty * ||W||. For l1inf, ||W|| = sum_j max_k |W_jk|. With a single target, l1inf equals
-    l1, and `penalty=alpha, radius=None, normalisation="mean"` gives scikit-learn's Lasso(alpha).
+    l1, and `penalty=alpha, radius=None, normalisation="mean"` gives scikit-learn's Lasso(alpha). With
+    `penalty=alpha * l1_ratio, l2=alpha * (1 - l1_ratio)` instead, it gives ElasticNet(alpha, l1_ratio=l1_ratio), and
+    with l12 and several targets, MultiTaskElasticNet.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class JointSparseRegressor(Targets, OneStrength):
         Pass None together with `penalty`.
     fit_intercept : bool, default=True
         Whether each target has an intercept b_k, which is not regularised.
-    feature_weights, groups, positive, warm_start, max_time, callback, verbose
+    feature_weights, groups, positive, l2, warm_start, max_time, callback, verbose
         See JointSparseClassifier.
 
     Attributes

@@ -570,7 +570,7 @@ class JointSparseClassifierCV(Labelled, Search):
         Norms that do not support `groups` or `feature_weights` are left out if these parameters are given.
     loss, solver, n_iter, tol, normalisation, labels, fit_intercept, class_weight
         See JointSparseClassifier. "balanced" class weights are computed from all samples, not per fold.
-    feature_weights, groups, positive
+    feature_weights, groups, positive, l2
         See JointSparseClassifier.
     max_time : float or None, above 0, default=None
         Number of seconds for the folds and the final fit together. The folds take at most half of the time, which is
@@ -713,7 +713,7 @@ class JointSparseRegressorCV(Targets, Search):
 
     Parameters
     ----------
-    solver, n_iter, tol, normalisation, fit_intercept, feature_weights, groups, positive
+    solver, n_iter, tol, normalisation, fit_intercept, feature_weights, groups, positive, l2
         See JointSparseRegressor.
     norm, radii, penalties, eta0, selection, n_jobs, validation_tasks, max_time, callback, verbose, warm_start
         See JointSparseClassifierCV.

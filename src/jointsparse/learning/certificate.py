@@ -14,6 +14,7 @@ from jointsparse.learning.regulariser import Regulariser
 
 # Rounding may put W outside its ball by this fraction of the radius without invalidating a certificate.
 MOST_EXCESS = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-6}
+LEAST_L2 = 1e-100  # smaller ridge terms are left out of the bound, because divisions by l2 might overflow
 
 
 def lower_bound(
@@ -22,7 +23,8 @@ def lower_bound(
     """Compute a lower bound of the optimum of each pair (eta0, radius) from any dual variables.
 
     With V = X^T dual, the bound is sum dual_value - radius ||V||_dual. In the penalised form it is sum dual_value,
-    after the dual variables are scaled down until ||V||_dual <= penalty. With intercepts, the dual variables of each
+    after the dual variables are scaled down until ||V||_dual <= penalty. With a ridge term there is a second bound,
+    and the result is the larger one; see `Regulariser.conjugate`. With intercepts, the dual variables of each
     task must sum to 0, so the positive or the negative ones, whichever sum to more, are scaled down first. Source:
     Fenchel's duality; see docs/training.md.
 
@@ -79,9 +81,14 @@ def bound_from(
         size = regulariser.norm.dual_norm(gradient, **regulariser.options)  # a single number, or one per task
         share[:, pair] = regulariser.dual_share(size)
         bounds[pair] -= regulariser.dual_cost(size)
+    feasible = dual
     if (share != 1).any():
-        dual = np.vstack([dual[part.rows] * share[part.tasks].reshape(-1) for part in problem.parts])
-    bounds += problem.per_pair(loss.dual_value(dual, problem.y, problem.c))
+        feasible = np.vstack([dual[part.rows] * share[part.tasks].reshape(-1) for part in problem.parts])
+    bounds += problem.per_pair(loss.dual_value(feasible, problem.y, problem.c))
+    # The bound so far ignores the ridge term. Unless the ridge term is small, the second bound is larger.
+    if all(regulariser.l2 > LEAST_L2 for regulariser in regularisers):
+        conjugates = [regulariser.conjugate(V[:, :, pair].T) for pair, regulariser in enumerate(regularisers)]
+        bounds = np.maximum(bounds, problem.per_pair(loss.dual_value(dual, problem.y, problem.c)) - conjugates)
     return np.maximum(bounds, 0.0)  # 0 is the bound of dual variables that are all 0
 
 

@@ -1,6 +1,6 @@
 """Regularisers of the weights W: a bound on a norm of W, or a multiple of the norm that is added to the losses.
 
-Source: Quattoni et al. (2009), eq. 2, and its penalised form.
+A ridge term can be added to both. Source: Quattoni et al. (2009), eq. 2, and its penalised form.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,8 @@ class Regulariser:
         Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
+    l2 : float, at least 0
+        Factor of the ridge term l2 / 2 sum_jk W_jk^2, which is added to the losses.
     """
 
     norm: ModuleType
@@ -31,6 +33,7 @@ class Regulariser:
     weights: np.ndarray | None = None
     positive: bool = False
     groups: np.ndarray | None = None
+    l2: float = 0.0
 
     @property
     def options(self) -> dict[str, Any]:
@@ -59,15 +62,39 @@ class Regulariser:
 
     def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
         """Take a proximal step of the given size from W (n_features, n_tasks), in place. warm: see `warm_start`."""
+        if self.l2:
+            # With the ridge term, the proximal step is a shorter step without the ridge term, from a smaller W.
+            shrinkage = 1 / (1 + float(size) * self.l2)
+            W *= shrinkage
+            size *= shrinkage
+        self.step_of_norm(W, size, **warm)
+
+    def step_of_norm(self, W: np.ndarray, size: float, **warm: Any) -> None:
+        """Take a proximal step as `step` does, but without the ridge term."""
         raise NotImplementedError
 
     def warm_start(self) -> dict[str, Any]:
         """Return keyword arguments with which each call of `step` starts from the result of the previous call."""
         return {}
 
+    def ridge(self, W: np.ndarray) -> float:
+        """Return the ridge term l2 / 2 sum_jk W_jk^2 in double precision."""
+        return 0.5 * self.l2 * float(np.square(W, dtype=np.float64).sum()) if self.l2 else 0.0
+
     def cost(self, W: np.ndarray) -> float:
-        """Return the term that the regulariser adds to the losses: 0 for a ball, penalty * ||W|| for a penalty."""
-        raise NotImplementedError
+        """Return the terms that the regulariser adds to the losses: the ridge term and, if any, penalty * ||W||."""
+        return self.ridge(W)
+
+    def conjugate(self, V: np.ndarray) -> float:
+        """Return the maximum of <W, V> - `cost(W)` over all W that satisfy the constraints. l2 must not be 0.
+
+        V: X^T dual, (n_features, n_tasks).
+        """
+        W = V.astype(np.float64) / self.l2
+        self.step_of_norm(W, 1 / self.l2)  # attains the maximum, apart from rounding errors
+        # <W, V> - `cost(W)` would be too small if W were inaccurate. This sum is never too small for a ball.
+        rest = self.norm.dual_norm(self.gradient(V - self.l2 * W), **self.options)
+        return self.dual_cost(rest) + self.ridge(W)
 
     def allows(self, W: np.ndarray, excess: float) -> bool:
         """Return True if W satisfies its constraints. The norm may exceed the radius by the fraction `excess` of it."""
@@ -93,17 +120,14 @@ class Ball(Regulariser):
     """The constraint ||W|| <= radius, or ||w_k|| <= radius_k for each task k."""
 
     def project(self, W: np.ndarray) -> None:
-        self.step(W, 1.0)
+        self.step_of_norm(W, 1.0)
 
-    def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
+    def step_of_norm(self, W: np.ndarray, size: float, **warm: Any) -> None:
         # The proximal step of a constraint is the projection, for every size.
         self.norm.project(W, self.strength, out=W, positive=self.positive, **self.options, **warm)
 
     def warm_start(self) -> dict[str, Any]:
         return {"warm": self.norm.Warm()} if self.norm.WARM and self.groups is None else {}
-
-    def cost(self, W: np.ndarray) -> float:
-        return 0.0
 
     def allows(self, W: np.ndarray, excess: float) -> bool:
         inside = np.all(self.norm.norm(W, **self.options) <= self.strength * (1 + excess))
@@ -126,11 +150,11 @@ class Penalty(Regulariser):
     def project(self, W: np.ndarray) -> None:
         """Do nothing, because a penalty does not bound W."""
 
-    def step(self, W: np.ndarray, size: float, **warm: Any) -> None:
+    def step_of_norm(self, W: np.ndarray, size: float, **warm: Any) -> None:
         W[...] = self.norm.prox(W, self.strength * size, positive=self.positive, **self.options)
 
     def cost(self, W: np.ndarray) -> float:
-        return float(np.sum(self.strength * self.norm.norm(W, **self.options)))
+        return float(np.sum(self.strength * self.norm.norm(W, **self.options))) + self.ridge(W)
 
     def dual_share(self, size: Any) -> Any:
         return self.strength / np.maximum(np.maximum(size, self.strength), np.finfo(float).tiny)
@@ -149,6 +173,7 @@ def per_pair(
     weights: np.ndarray | None = None,
     positive: bool = False,
     groups: np.ndarray | None = None,
+    l2: float = 0.0,
 ) -> list[Regulariser]:
     """Return the regulariser of each pair (eta0, radius).
 
@@ -160,7 +185,7 @@ def per_pair(
         Radii or penalties.
     penalised : bool
         True if the strengths are penalties, False if they are radii.
-    weights, positive, groups : Any
+    weights, positive, groups, l2 : Any
         See `Regulariser`.
 
     Returns
@@ -168,4 +193,4 @@ def per_pair(
     regularisers : list of Regulariser
     """
     kind = Penalty if penalised else Ball
-    return [kind(norm, strength, weights, positive, groups) for strength in np.asarray(strengths, dtype=float)]
+    return [kind(norm, strength, weights, positive, groups, l2) for strength in np.asarray(strengths, dtype=float)]

@@ -177,8 +177,8 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
 
 
 @njit
-def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
-    """Minimise the losses plus an l1 penalty by coordinate descent; see `learning.losses`.
+def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, l2, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
+    """Minimise the losses plus an l1 penalty and a ridge term by coordinate descent; see `learning.losses`.
 
     The steps use the largest curvature of the loss, 1/4.
     """
@@ -199,7 +199,7 @@ def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, positive, interc
                 aim = curvature[j] * w[j]
                 for p in range(indptr[j], indptr[j + 1]):
                     aim += data[p] * a[indices[p]]
-                size = max((aim if positive else abs(aim)) - penalties[l, j], 0.0) / curvature[j]
+                size = max((aim if positive else abs(aim)) - penalties[l, j], 0.0) / (curvature[j] + l2)
                 step = (-size if aim < 0.0 else size) - w[j]
                 if step != 0.0:
                     w[j] += step

@@ -3,7 +3,7 @@
 Every solver trains several pairs (eta0, radius), or several radii if it has no step size. `subgradient` trains all
 pairs together, so that it reads the data once per iteration. `pdhg` and `working_set` train one pair after another.
 
-- ``fit(problem, *, loss, norm, radius, n_iter, penalised, weights, positive, groups, watch)`` returns a `Fit`.
+- ``fit(problem, *, loss, norm, radius, n_iter, penalised, weights, positive, groups, l2, watch)`` returns a `Fit`.
 - ``TAKES`` holds the names of further arguments of ``fit``, such as step sizes, that have one value per pair.
 - ``STOPS_AT_TOL`` is True if ``fit`` takes ``tol``, a duality gap at which it stops, and ``start``, a fit for a warm
   start.

@@ -383,6 +383,7 @@ def fit(
     weights: np.ndarray | None = None,
     positive: bool = False,
     groups: np.ndarray | None = None,
+    l2: float = 0.0,
     start: Fit | None = None,
     watch: Watch | None = None,
 ) -> Fit:
@@ -416,6 +417,8 @@ def fit(
         Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
+    l2 : float, at least 0
+        Factor of the ridge term l2 / 2 sum_jk W_jk^2, which is added to the losses.
     start : Fit or None
         Fit of the same problem for a warm start.
     watch : function or None
@@ -425,7 +428,7 @@ def fit(
     -------
     fit : Fit
     """
-    pairs = per_pair(norm, radius, penalised, weights, positive, groups)
+    pairs = per_pair(norm, radius, penalised, weights, positive, groups, l2)
     return Fit.stack(fit_pairs(Run, problem, loss, pairs, tol, n_iter, start, watch))
 
 

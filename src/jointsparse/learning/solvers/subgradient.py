@@ -41,6 +41,7 @@ def fit(
     weights: np.ndarray | None = None,
     positive: bool = False,
     groups: np.ndarray | None = None,
+    l2: float = 0.0,
     watch: Watch | None = None,
 ) -> Fit:
     """Minimise sum_k sum_i c_ik loss(f_ik, y_ik) subject to ||W|| <= radius, for many pairs (eta0, radius) at once.
@@ -72,6 +73,8 @@ def fit(
         Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
+    l2 : float, at least 0
+        Factor of the ridge term l2 / 2 sum_jk W_jk^2, which is added to the losses.
     watch : function or None
         See `jointsparse.learning.solvers`.
 
@@ -86,7 +89,7 @@ def fit(
     """
     eta0 = np.atleast_1d(eta0).astype(float)
     require((eta0 > 0).all(), f"eta0 must be greater than 0, got {np.min(eta0)}")
-    regularisers = per_pair(norm, radius, penalised, weights, positive, groups)
+    regularisers = per_pair(norm, radius, penalised, weights, positive, groups, l2)
     n_pairs, warm = len(regularisers), [regulariser.warm_start() for regulariser in regularisers]
     visit, best = _Visit(problem, loss, n_pairs), Best(problem, n_pairs, Trace())
     W, b = best.W.copy(), best.b.copy()

@@ -85,6 +85,7 @@ def fit(
     weights: np.ndarray | None = None,
     positive: bool = False,
     groups: np.ndarray | None = None,
+    l2: float = 0.0,
     start: Fit | None = None,
     watch: Watch | None = None,
 ) -> Fit:
@@ -116,6 +117,8 @@ def fit(
         Whether W must be non-negative.
     groups : int array (n_features,) or None
         The group of each feature, from 0 to n_groups - 1. The norm treats a group as one row. None means no groups.
+    l2 : float, at least 0
+        Factor of the ridge term l2 / 2 sum_jk W_jk^2, which is added to the losses.
     start : Fit or None
         Fit of the same problem for a warm start.
     watch : function or None
@@ -125,7 +128,7 @@ def fit(
     -------
     fit : Fit
     """
-    pairs = per_pair(norm, radius, penalised, weights, positive, groups)
+    pairs = per_pair(norm, radius, penalised, weights, positive, groups, l2)
     if not norm.SPARSE or groups is not None:
         kind = run_class(loss)
         whole = problem if kind is pdhg.Run and problem.shares_X else problem.together()
@@ -207,7 +210,9 @@ class _Search:
         self.is_dense, self.n_samples = shared and not whole.is_sparse, np.count_nonzero(whole.c, axis=0)
         alike = shared and bool((whole.c == whole.c[:, :1]).all())
         self.sweeps_rows = loss.QUADRATIC and norm.DESCENDS and penalised and not regulariser.positive and alike
-        self.scale = scale_of(problem) if norm.WEIGHTED and not norm.PER_TASK and not self.sweeps_rows else None
+        # With scaled features, the ridge term would have a factor for each feature.
+        scales = norm.WEIGHTED and not norm.PER_TASK and not self.sweeps_rows and not regulariser.l2
+        self.scale = scale_of(problem) if scales else None
         self.sweeps_tasks = loss.DESCENDS and norm.PER_TASK and penalised and whole.is_sparse and shared
         self.b_zero, self.at_zero = solve_at_zero(whole, loss)
 
@@ -241,7 +246,9 @@ class _Search:
         bound = bound_from(whole, self.loss, [self.regulariser], self.A, V)[0]
         if bound > self.bound:
             self.bound, self.best_dual = bound, self.A
-        gradient = self.regulariser.gradient(np.ascontiguousarray(self.V.T))
+        l2 = np.float64(self.regulariser.l2)  # so that the product is in double precision
+        of_norm = self.V.T - l2 * self.W if l2 else self.V.T
+        gradient = self.regulariser.gradient(np.ascontiguousarray(of_norm))
         self.row_duals = self.regulariser.norm.dual_rows(gradient, **self.regulariser.options)
         # If contributions are per task but the working set is common, a row counts with its largest contribution,
         # relative to the largest contribution in the task.
@@ -277,7 +284,9 @@ class _Search:
         if self.now is None or new.any() or 2 * stays.sum() < self.inside.sum():
             self.inside = stays | new
             rows = self.rows()
-            by_descent = self.sweeps_rows and len(rows) <= MOST_ROWS_OF_DESCENT
+            # Without a penalty, descent on rows certifies no gap.
+            penalised = bool(self.regulariser.strength) or not self.regulariser.l2
+            by_descent = self.sweeps_rows and len(rows) <= MOST_ROWS_OF_DESCENT and penalised
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
     def rows(self) -> np.ndarray:
@@ -412,7 +421,8 @@ class _RowSweeps:
 
     Here X and Y are multiplied by the square roots of the sample weights, and centred if there are intercepts. With
     Q = X^T Y, A is X^T X and H is (Q - X^T X W)^T. If there are fewer samples than rows, A is X^T and H is (Y - X W)^T.
-    See `jointsparse.norms.rows`.
+    See `jointsparse.norms.rows`. A ridge term is the squared loss of a further sample for each row, whose only feature
+    is sqrt(l2) and whose labels are 0. These samples add l2 to the diagonal of X^T X.
     """
 
     def __init__(self, search: _Search, rows: np.ndarray) -> None:
@@ -427,14 +437,15 @@ class _RowSweeps:
         centred = self.X - self.x_mean if whole.intercept else self.X
         XT = np.multiply(centred.T, np.sqrt(c).T, order="C")
         Y = np.sqrt(c) * (whole.y - self.y_mean)
-        self.regulariser = replace(regulariser, weights=regulariser.weights_of(rows))
+        self.regulariser = replace(regulariser, weights=regulariser.weights_of(rows), l2=0.0)
         self.W, self.squares, self.Q = search.W[rows].astype(np.float64), float((Y * Y).sum()), XT @ Y
-        self.by_samples = len(X) < len(rows)
+        self.by_samples = len(X) < len(rows) and not regulariser.l2
         if self.by_samples:
             self.A, self.lengths = XT, np.einsum("ij,ij->i", XT, XT)
             H = Y.T - self.W.T @ XT
         else:
             self.A = XT @ XT.T  # BLAS computes a product of this form in half the time
+            self.A.flat[:: len(rows) + 1] += regulariser.l2
             H, self.lengths = (self.Q - self.A @ self.W).T, self.A.diagonal().copy()
         self.H = np.ascontiguousarray(H)
         self.penalties = self.regulariser.by_feature(len(rows))
@@ -478,7 +489,7 @@ class _TaskSweeps:
     def go(self, search: _Search) -> tuple[float, float]:
         n_sweeps = min(SWEEPS_OF_TASKS, search.n_iter - search.t)
         search.t += n_sweeps
-        options = search.regulariser.positive, search.whole.intercept, n_sweeps
+        options = search.regulariser.l2, search.regulariser.positive, search.whole.intercept, n_sweeps
         arrays = self.X.indptr, self.X.indices, self.X.data, self.y, self.c, self.F, self.A, self.W, self.b
         search.loss.descend(*arrays, self.penalties, *options)
         self.value = search.value_of(self.F.T, self.W.T)
