@@ -2,11 +2,11 @@
 
     .venv/bin/python trials/certificates.py --fits 500
 
-The weights of features differ by factors of up to 1e60. A fit must lie in its ball, according to 50-digit arithmetic.
-An interior-point method solves the same problem on the features that matter: features with large weights are left out,
-and features with tiny weights are unconstrained. The objective of the fit must not be below the optimum of the
-interior-point method. The lower bound of the fit must not be above the objective of the interior-point solution after
-it is scaled into the ball.
+The weights of features differ by factors of up to 1e60, and half of the problems have a ridge term. A fit must lie in
+its ball, according to 50-digit arithmetic. An interior-point method solves the same problem on the features that
+matter: features with large weights are left out, and features with tiny weights are unconstrained. The objective of the
+fit must not be below the optimum of the interior-point method. The lower bound of the fit must not be above the
+objective of the interior-point solution after it is scaled into the ball.
 """
 
 import argparse
@@ -64,9 +64,9 @@ def pose(rng: np.random.Generator, loss: str, dtype: Any) -> Problem:
     return Problem.from_matrix(X, Y, intercept=bool(rng.random() < 0.5))
 
 
-def best_objective(problem: Problem, loss: str, W: np.ndarray) -> float:
+def best_objective(problem: Problem, loss: str, W: np.ndarray, l2: float) -> float:
     """Return the objective of W with the best intercepts."""
-    total = 0.0
+    total = 0.5 * l2 * float((W * W).sum())
     for part in problem.parts:
         F, functions = part.X.astype(float) @ W[:, part.tasks], LOSSES[loss]
 
@@ -78,7 +78,7 @@ def best_objective(problem: Problem, loss: str, W: np.ndarray) -> float:
 
 
 def independent(
-    problem: Problem, loss: str, name: str, radius: float, s: np.ndarray | None, positive: bool
+    problem: Problem, loss: str, name: str, radius: float, s: np.ndarray | None, positive: bool, l2: float
 ) -> tuple[float, float]:
     """Return the optimum over the features that matter, and the objective of its solution in the ball, or two NaN."""
     weights = np.ones(problem.n_features) if s is None else s
@@ -88,14 +88,14 @@ def independent(
     part = problem.changed(n_features=len(matters), X=[X[:, matters].astype(float) for X in problem.X])
     options = {} if s is None else {"weights": np.where(weights < FREE, 0.0, weights)[matters]}
     try:
-        expected, solution = optimum(part, loss, name, radius, False, positive=positive, **options)
+        expected, solution = optimum(part, loss, name, radius, False, positive=positive, l2=l2, **options)
     except cvxpy.error.SolverError:
         return np.nan, np.nan
     W = np.zeros((problem.n_features, problem.n_tasks))
     W[matters] = np.maximum(solution, 0) if positive else solution
     norms = [float(exact_norm(name, W[:, [k]], weights)) for k in range(problem.n_tasks)]
     norm = np.array(norms) if NORMS[name].PER_TASK else float(exact_norm(name, W, weights))
-    return float(expected), best_objective(problem, loss, W / np.maximum(norm / radius, 1.0))
+    return float(expected), best_objective(problem, loss, W / np.maximum(norm / radius, 1.0), l2)
 
 
 def faults(fit: Fit, name: str, radius: float, s: np.ndarray | None, expected: float, feasible: float) -> Iterator[str]:
@@ -126,6 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         problem, positive = pose(rng, loss, dtype), bool(rng.random() < 0.2)
         s = 10.0 ** rng.uniform(-spread, spread, size=problem.n_features) if NORMS[name].WEIGHTED else None
         radius = float(10.0 ** rng.uniform(-1, 1.3))
+        l2 = float(10.0 ** rng.uniform(-12, 4)) if rng.random() < 0.5 else 0.0
         module, options = SOLVERS[solver], dict[str, Any]()
         if module.STOPS_AT_TOL:
             options |= {"tol": 1e-4, "n_iter": 5000}
@@ -138,16 +139,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             radius=np.array([radius]),
             weights=s,
             positive=positive,
+            l2=l2,
             **options,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the interior-point method warns about its accuracy
-            optimal = independent(problem, loss, name, radius, s, positive)
+            optimal = independent(problem, loss, name, radius, s, positive, l2)
         compared += np.isfinite(optimal[1])
         gaps.append(fit.gap[0])
         for fault in faults(fit, name, radius, s, *optimal):
             wrong += 1
-            print(f"{name}, {loss}, {solver}, {problem.dtype}, {spread} decades, radius {radius:.3g}: {fault}")
+            form = f"{spread} decades, radius {radius:.3g}, l2 {l2:.3g}"
+            print(f"{name}, {loss}, {solver}, {problem.dtype}, {form}: {fault}")
     print(f"{wrong} faults of {given.fits} fits; {compared} compared with an optimum; median gap {np.median(gaps):.1e}")
     return int(wrong > 0)
 
