@@ -1,8 +1,7 @@
-"""The estimators: scikit-learn checks, codings of labels, weights, warnings, invalid input, pipelines and searches."""
+"""The estimators: codings of labels, weights, warnings, invalid input, pipelines and searches."""
 
 import pickle
 import re
-import warnings
 from functools import partial
 
 import numpy as np
@@ -18,7 +17,6 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from jointsparse import metrics
 from jointsparse.estimators import (
@@ -60,62 +58,6 @@ def assert_same(*models):
     expected, *others = ([m.coef_, m.intercept_, m.objective_, m.duality_gap_, m.n_iter_] for m in models)
     for got in others:
         np.testing.assert_equal(got, expected)
-
-
-# scikit-learn's checks
-
-WEIGHTS_TO_TOL, WEIGHTS_OF_STEPS = (
-    {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-    for reason in (
-        "objectives agree to tol=1e-3, the check wants solutions to 1e-7; fixed steps or a tiny tol below pass",
-        "a repeated sample is two steps, a sample of weight 2 is one longer step, and fit draws another order",
-    )
-)
-CHECKED = {
-    JointSparseClassifier(): WEIGHTS_TO_TOL,
-    JointSparseClassifierCV(radii=(1.0,), cv=2): WEIGHTS_TO_TOL,
-    JointSparseRegressor(): WEIGHTS_TO_TOL,
-    JointSparseRegressorCV(radii=(1.0,), cv=2): WEIGHTS_TO_TOL,
-    OnlineJointSparseClassifier(): {
-        "check_class_weight_classifiers": "class 0 should win everywhere, which takes an intercept; others pass",
-        **WEIGHTS_OF_STEPS,
-    },
-}
-FAILING = {repr(estimator): failing for estimator, failing in CHECKED.items()}
-# Checks whose results depend on the solver. All other checks test code that the solvers share.
-OF_SOLVERS = "sample_weight_equivalence|class_weight_classifiers|classifiers_train|regressors_train|idempotent"
-SOLVED = {
-    PAPERS: "sample_weight_equivalence|class_weight",
-    JointSparseClassifier(solver="subgradient", eta0=0.1): "nothing",
-    JointSparseClassifierCV(radii=(0.1, 1.0), solver="subgradient", n_iter=30): "train|idempotent",
-    JointSparseRegressor(tol=1e-13): "train|idempotent",
-    OnlineJointSparseClassifier(norm="l1"): "sample_weight_equivalence|class_weight",
-}
-
-
-@pytest.fixture
-def unwarned():
-    """Ignore warnings that the data of the checks cause: their features are around 100, or their labels are noise."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=ConvergenceWarning)
-        warnings.filterwarnings("ignore", "No features were selected|the chosen radius has a score")
-        yield
-
-
-@pytest.mark.usefixtures("unwarned")
-@parametrize_with_checks([*CHECKED], expected_failed_checks=lambda estimator: FAILING[repr(estimator)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.usefixtures("unwarned")
-@pytest.mark.parametrize(("estimator", "failing"), SOLVED.items(), ids=repr)
-def test_scikit_learn_checks_of_solvers(estimator, failing):
-    checks = {check.func.__name__: check for _, check in estimator_checks_generator(estimator)}
-    own = [name for name in checks if re.search(OF_SOLVERS, name) and not re.search(failing, name)]
-    assert len(own) >= 2
-    for name in own:
-        checks[name](clone(estimator))
 
 
 # Codings of labels

@@ -229,8 +229,8 @@ def test_a_task_of_its_own_samples_without_known_labels_is_refused_by_name():
 
 def test_pandas_is_only_needed_for_data_frames(monkeypatch):
     model = JointSparseClassifier(radius=1.0).fit(X, Y)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    assert model.predict_proba(X).shape == (120, 3)
+    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+    assert model.predict_proba(X).shape == (120, 3) and "pandas" not in sys.modules
 
 
 # Probabilities

@@ -291,9 +291,15 @@ class Linear(Versioned, BaseEstimator):
         )
 
     def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
-        """Convert predictions (n_samples, n_tasks) to a DataFrame if tasks have names, else return them unchanged."""
+        """Convert predictions (n_samples, n_tasks) to a DataFrame if tasks have names, else return them unchanged.
+
+        It is a DataFrame of Polars if X is one, otherwise of pandas.
+        """
         if self._names is None:
             return predicted
+        if type(X).__module__.startswith("polars."):
+            return type(X)(predicted, schema=[str(name) for name in self._names], orient="row")
+        require_extra("a prediction for tasks with names", "pandas")
         import pandas as pd
 
         return pd.DataFrame(predicted, index=X.index if hasattr(X, "iloc") else None, columns=list(self._names))
@@ -626,6 +632,11 @@ class Trained(SelectorMixin, Linear):
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)
         return np.asarray(np.atleast_2d(self.coef_).any(axis=0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
     def _require_switches(self) -> None:
         """Raise ValueError if a Boolean parameter is neither True nor False, or if the callback is not callable."""

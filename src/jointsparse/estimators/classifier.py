@@ -226,18 +226,23 @@ class Labelled(ClassifierMixin, Linear):
         >>> model.predict_proba([[2.0]]).round(2)
         array([[0.88, 0.12]])
         """
-        return np.exp(self.predict_log_proba(X))
+        return self._in_frame(np.exp(self._log_probabilities(X)), X)
 
     @available_if(has_probabilities)
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba`. X: (n_samples, n_features), dense or sparse."""
+        return self._in_frame(self._log_probabilities(X), X)
+
+    def _log_probabilities(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities, (n_samples, n_classes or n_tasks)."""
         F = self._margins(X)
         if hasattr(self, "calibration_"):
             F = F * self.calibration_[:, 0] + self.calibration_[:, 1]
         L = np.asarray(special.log_expit(F))  # finite where a probability rounds to 0
         if not self._flat:
-            return self._in_frame(L, X)
-        return special.log_softmax(L, axis=1) if L.shape[1] > 1 else np.hstack([special.log_expit(-F), L])
+            return L
+        joined = special.log_softmax(L, axis=1) if L.shape[1] > 1 else np.hstack([special.log_expit(-F), L])
+        return np.asarray(joined)
 
     def calibrate(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit probabilities to the decision values of held-out samples, separately for each task.

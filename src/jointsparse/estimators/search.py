@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
 from jointsparse.checks import as_radius, require, shortened, warn_user
@@ -252,13 +253,29 @@ class Search(Trained):
         """Return the score of predictions or decision values f for targets or signs y; NaN if undefined. c: weights."""
         raise NotImplementedError
 
-    def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
-        """Return the indices of the training and the held-out samples of each fold. y: as the user passed it."""
-        return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y)
+    def _folds(self, y: Any, samples: TaskSamples, **of_split: Any) -> Iterable[Split]:
+        """Return the indices of the training and the held-out samples of each fold.
+
+        y: as the user passed it. of_split: further arguments of the splitter, such as `groups`.
+        """
+        return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y, **of_split)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata that `fit`, `score` and the splitter `cv` take, for scikit-learn's metadata routing."""
+        to_split = MethodMapping().add(caller="fit", callee="split")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(splitter=check_cv(self.cv), method_mapping=to_split)
 
     @all_or_nothing
     def fit(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, X_val: Any = None, y_val: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        **params: Any,
     ) -> Self:
         """Choose the radius or penalty, and train with it on all samples of X.
 
@@ -268,9 +285,12 @@ class Search(Trained):
             Training samples. Scorers other than the default ignore the weights.
         X_val : array, DataFrame or sparse matrix (n_held_out, n_features), or None
             Held-out samples for the choice, which replace the folds, as in the papers. They are never trained on. A
-            scikit-learn Pipeline does not transform them, so transform them beforehand.
+            scikit-learn Pipeline transforms them only if it has `transform_input=["X_val"]` and metadata routing is
+            enabled; otherwise transform them beforehand.
         y_val : array, DataFrame or sparse matrix (n_held_out,) or (n_held_out, n_tasks), or None
             Labels or targets of the held-out samples.
+        **params : Any
+            Arguments of the method `split` of `cv`. For example, GroupKFold takes `groups`, the group of each sample.
 
         Returns
         -------
@@ -281,6 +301,8 @@ class Search(Trained):
         ValueError
             If the input or a parameter is invalid, or if no fold has a validation task with both positives and
             negatives. The estimator then keeps its previous state.
+        TypeError
+            If `cv` does not take one of `params`.
 
         Warns
         -----
@@ -290,13 +312,15 @@ class Search(Trained):
             If y is a matrix and some of its tasks lack positives or negatives in a fold.
         """
         require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
+        require(X_val is None or not params, f"X_val replaces the folds, so fit takes no {', '.join(params)} with it")
+        of_split = process_routing(self, "fit", **params).splitter.split
         watch, watch_of_folds = self._watch(), self._watch(FOLDS_SHARE)
         samples = self._read_all(X, y, sample_weight)
         n, n_tasks = samples.Y.shape
         self._counted = self._validation_tasks(n_tasks)
         problem, centres = self._pose_shared(samples)
         if X_val is None:
-            splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples))
+            splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples, **of_split))
         else:
             held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
             is_sparse = sparse.issparse(samples.X)  # the held-out samples take the format of X
@@ -593,8 +617,8 @@ class JointSparseClassifierCV(Labelled, Search):
     cv : int, splitter or iterable of (train, test), default=5
         Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer is the number of
         stratified folds. If y is a vector, the strata are the classes. If y is a matrix, the samples are first
-        shuffled with a fixed seed, and the stratum of a sample is its rarest label. Use
-        `GroupKFold(5).split(X, y, groups)` to keep groups of samples together.
+        shuffled with a fixed seed, and the stratum of a sample is its rarest label. To keep groups of samples
+        together, use `cv=GroupKFold(5)` and pass `groups` to `fit`.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer. None means the AUC, averaged over the tasks, or over the classes (each against the
         rest). If y is a vector of classes, a scorer is called once per fold with the classes of `validation_tasks`, if
@@ -657,13 +681,13 @@ class JointSparseClassifierCV(Labelled, Search):
 
     _chance = 0.5  # AUC
 
-    def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples, **of_split: Any) -> Iterable[Split]:
         """Return the folds as in `Search`, but stratified by the rarest label of each sample if y is a matrix.
 
         Warn about tasks that have no score in some of the folds.
         """
         if self._flat or not isinstance(self.cv, (int, np.integer)):
-            splits = list(super()._folds(y, samples))
+            splits = list(super()._folds(y, samples, **of_split))
         else:
             by = strata(samples.Y, int(self.cv))
             splits = list(StratifiedKFold(self.cv, shuffle=True, random_state=0).split(samples.X, by))
@@ -749,9 +773,10 @@ class JointSparseRegressorCV(Targets, Search):
 
     _chance = 0.0  # R^2
 
-    def _folds(self, y: Any, samples: TaskSamples) -> Iterable[Split]:
-        own = isinstance(self.cv, (int, np.integer))
-        return KFold(self.cv, shuffle=True, random_state=0).split(samples.X) if own else super()._folds(y, samples)
+    def _folds(self, y: Any, samples: TaskSamples, **of_split: Any) -> Iterable[Split]:
+        if isinstance(self.cv, (int, np.integer)):
+            return KFold(self.cv, shuffle=True, random_state=0).split(samples.X)
+        return super()._folds(y, samples, **of_split)
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
         if len(y) < 2:

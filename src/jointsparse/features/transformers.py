@@ -155,6 +155,7 @@ class PerPicture(Versioned, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
+        tags.transformer_tags.preserves_dtype = []
         return tags
 
 
