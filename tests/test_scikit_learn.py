@@ -152,9 +152,8 @@ def test_tags_say_what_an_estimator_takes(estimator):
 
 
 @pytest.mark.parametrize("estimator", [*CHECKED, *OF_PICTURES], ids=repr)
-def test_the_html_representation_names_the_estimator_and_its_parameters(estimator):
-    html = estimator._repr_html_()
-    assert type(estimator).__name__ in html and all(name in html for name in estimator.get_params())
+def test_the_html_representation_names_the_estimator(estimator):
+    assert type(estimator).__name__ in estimator._repr_html_()
 
 
 def labelled():
@@ -193,22 +192,25 @@ def routing():
         yield
 
 
-def requesting(estimator):
-    """Return the estimator with requests for weights in `fit` and `score`, behind a scaler that takes none."""
-    model = estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-    return make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-
-
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("estimator", ONE_FIT, ids=repr)
 def test_weights_reach_the_fits_and_the_scores_of_a_grid_search(estimator):
     X, Y = labelled()
-    search = GridSearchCV(requesting(clone(estimator)), {f"{type(estimator).__name__.lower()}__radius": [1.0]}, cv=2)
-    search.fit(X, Y[:, 0], sample_weight=WEIGHTS)
-    Z = StandardScaler().fit_transform(X)
-    expected = clone(estimator).set_params(radius=1.0).fit(Z, Y[:, 0], WEIGHTS)
-    np.testing.assert_array_equal(search.best_estimator_[-1].coef_, expected.coef_)
-    assert search.score(X, Y[:, 0], sample_weight=WEIGHTS) == expected.score(Z, Y[:, 0], WEIGHTS)
+    model = clone(estimator).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+    search = GridSearchCV(model, {"radius": [1.0]}, cv=2).fit(X, Y[:, 0], sample_weight=WEIGHTS)
+    expected = clone(estimator).set_params(radius=1.0).fit(X, Y[:, 0], WEIGHTS)
+    np.testing.assert_array_equal(search.best_estimator_.coef_, expected.coef_)
+    assert search.score(X, Y[:, 0], sample_weight=WEIGHTS) == expected.score(X, Y[:, 0], WEIGHTS)
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("estimator", [*ONE_FIT, JointSparseClassifierCV(radii=[1.0], cv=2)], ids=repr)
+def test_weights_reach_the_model_behind_a_scaler(estimator):
+    X, Y = labelled()
+    scaler, model = StandardScaler().set_fit_request(sample_weight=False), clone(estimator)
+    chain = make_pipeline(scaler, model.set_fit_request(sample_weight=True)).fit(X, Y, sample_weight=WEIGHTS)
+    expected = clone(estimator).fit(StandardScaler().fit_transform(X), Y, WEIGHTS)
+    np.testing.assert_array_equal(chain[-1].coef_, expected.coef_)
 
 
 SEARCHES = {JointSparseClassifierCV: labelled, JointSparseRegressorCV: regression}

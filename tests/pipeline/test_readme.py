@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import tomllib
 from importlib import import_module
 from pathlib import Path
 
@@ -46,6 +47,13 @@ def table() -> list[list[str]]:
 def test_python_examples(page):
     failed, attempted = doctest.testfile(str(ROOT / page), module_relative=False)
     assert attempted > 1 and failed == 0
+
+
+def test_the_oldest_supported_versions_are_those_of_the_package():
+    bounds = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    stated = re.search(r"oldest versions that the library supports are (.*?\d)\. ", in_one_line("docs/start.md"))[1]
+    expected = sorted(bound.replace(">=", " ") for bound in bounds)
+    assert sorted(re.split(", | and ", stated.lower())) == expected
 
 
 def test_examples_in_docstrings_of_the_pipeline():

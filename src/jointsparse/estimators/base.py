@@ -179,7 +179,10 @@ def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
         require(shape[0] == X.shape[0], f"sample_weight must have {X.shape[0]} rows, got shape {shape}")
         # scikit-learn expects one weight per row of its second argument, so a matrix is checked as one long vector.
         sample_weight = counted = np.ravel(sample_weight)
-    return np.reshape(_check_sample_weight(sample_weight, counted, dtype=np.float64, ensure_non_negative=True), shape)
+    weights = _check_sample_weight(sample_weight, counted, dtype=np.float64, ensure_non_negative=True)
+    # scikit-learn raises this error itself in newer versions than the oldest one that is supported.
+    require(weights.any(), "Sample weights must contain at least one non-zero number.")
+    return np.reshape(weights, shape)
 
 
 def in_order_of_names(numbers: Any, names: np.ndarray | None) -> Any:

@@ -420,8 +420,8 @@ class JointSparseClassifier(Labelled, OneStrength):
     NaN, None and pandas.NA in y stand for unknown labels. A sample with an unknown label is not part of that task. A
     task without any known label has weights of 0, and `fit` issues a warning. A task may have only positive or only
     negative labels. `classes_` has the dtype of the known labels, whether or not other labels are missing. If y is a
-    DataFrame, its columns name the tasks, and predictions are DataFrames, too. As a transformer, the classifier returns
-    the selected features.
+    DataFrame of pandas or Polars, its columns name the tasks, and predictions are DataFrames, too: of Polars if X is
+    one, otherwise of pandas. As a transformer, the classifier returns the selected features.
 
     For a single task, and for tasks that need not share their features, scikit-learn's LogisticRegression (with an l1
     penalty for sparsity) is the better tool. For classes that no linear function separates, use other estimators of
