@@ -228,6 +228,16 @@ def _show(given: argparse.Namespace) -> int:
     return 0
 
 
+def _export(given: argparse.Namespace) -> int:
+    from jointsparse.files import load
+    from jointsparse.pipeline.models.onnx_file import export
+
+    require(given.onnx.endswith(".onnx"), f"--onnx must name a file that ends in .onnx, got {given.onnx!r}")
+    export(load(given.model), given.onnx)
+    say(given.onnx)
+    return 0
+
+
 def _verify(given: argparse.Namespace) -> int:
     from jointsparse.pipeline.provenance import manifest  # imported here, so that --version works without the extra
 
@@ -350,6 +360,16 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
         "Prints the words of the model, its origin, and the test scores of each word. In Python, the attribute "
         "`card_` of the model holds all of them.",
         {"model": MODEL},
+    ),
+    "export": (
+        _export,
+        "write a saved model of tables as an ONNX file",
+        "The input of the ONNX file is a matrix of doubles with the features of each row, in the order of the training "
+        "data, and its output is a matrix with the probability of each label. Models of pictures cannot be exported.",
+        {
+            "model": MODEL,
+            "--onnx": {"metavar": "FILE", "required": True, "help": "the file to write; an existing file is replaced"},
+        },
     ),
     "verify": (
         _verify,

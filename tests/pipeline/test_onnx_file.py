@@ -1,0 +1,83 @@
+"""Models of tables as ONNX files: the probabilities are those of `annotate`, and other models are refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_files import model_of
+
+from jointsparse import files
+from jointsparse.checks import require_extra
+from jointsparse.features import basis
+from jointsparse.pipeline.app.command_line import main
+from jointsparse.pipeline.models import final, onnx_file
+from jointsparse.pipeline.models.annotator import annotate_rows, annotator, card_of, with_check
+
+LABELS, COLUMNS = ["cat", "dög"], ["height", "width", "depth", "weight"]
+
+
+@pytest.fixture(scope="module")
+def samples():
+    X = np.random.default_rng(0).normal(3.0, [1.0, 5.0, 0.2, 1.0], size=(60, 4))
+    return X, np.column_stack([X[:, 0] + X[:, 2] > 6.2, X[:, 1] > 4.0]).astype(int)
+
+
+@pytest.fixture(params=["features", "basis"])
+def model(request, samples):
+    """Return a model as a run saves it, of the features or of a basis of them."""
+    X, Y = samples
+    found, scales = None, {}
+    if request.param == "basis":
+        found = basis.fit(X, rank=3, centred=True, rng=np.random.default_rng(0))
+        scales = basis.factors(found.singular_values, [1.0])
+    fitted = final.fit(X if found is None else basis.project(X, found), Y, LABELS, norm="l1inf", scales=scales)
+    numbers = final.tested(fitted.scores, Y, n_resamples=5, seed=0)
+    card = card_of(fitted, final.table(fitted, numbers, Y, "l1inf"))
+    kept = annotator(fitted, names=map(str, range(60)), basis=found, columns=COLUMNS, card=card)
+    return with_check(kept, X)
+
+
+def test_probabilities_of_the_file_are_those_of_annotate(model, samples, tmp_path, monkeypatch, capsys):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    files.save(model, "model.skops")
+    assert main(["export", "model.skops", "--onnx", "model.onnx"]) == 0
+    assert capsys.readouterr().out == "model.onnx\n"
+    session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
+    names = session.get_modelmeta().custom_metadata_map
+    assert {name: json.loads(value) for name, value in names.items()} == {"labels": LABELS, "features": COLUMNS}
+    (got,) = session.run(["probabilities"], {"features": samples[0]})
+    pd.DataFrame(samples[0], columns=COLUMNS).to_csv("rows.csv", index=False)
+    table = annotate_rows(model, ["rows.csv"]).pivot_table(index="row", columns="label", values="probability")
+    expected = table.loc[[f"row {i}" for i in range(1, 61)], LABELS]
+    np.testing.assert_allclose(got, expected, atol=1e-6, rtol=0)
+    assert expected.to_numpy().std() > 0.1
+
+
+def said_of(model, arguments, capsys):
+    """Return the last line of the error of an export."""
+    files.save(model, "model.skops")
+    assert main(["export", "model.skops", "--onnx", *arguments]) == 2
+    return capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_model_of_pictures_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert said_of(model_of("annotator"), ["a.onnx"], capsys) == (
+        "error: model must be a model of tables to be exported, got a model of pictures"
+    )
+
+
+def test_a_model_that_no_run_has_saved_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    said = said_of(model_of("classifier"), ["a.onnx"], capsys)
+    assert said == "error: the model must be one that a run has saved as model.skops, got JointSparseClassifier"
+
+
+def test_another_suffix_and_a_missing_package_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    model = model_of("classifier")
+    assert said_of(model, ["a.txt"], capsys) == "error: --onnx must name a file that ends in .onnx, got 'a.txt'"
+    monkeypatch.setattr(onnx_file, "require_extra", lambda name, *_, extra: require_extra(name, "no_onnx", extra=extra))
+    assert said_of(model, ["a.onnx"], capsys).endswith("needs no_onnx: pip install 'jointsparse[embeddings]'")
