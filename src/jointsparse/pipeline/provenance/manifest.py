@@ -93,7 +93,7 @@ def verify(path: str | Path) -> tuple[int, list[str], list[str]]:
     ValueError
         If the file is not a manifest.
     """
-    manifest, root = _read(path), os.path.normpath(Path(path, *[os.pardir] * 4))
+    manifest, root = read(path), root_of(path)
     raw = Checksums()
     for files in manifest["inputs"].values():
         raw |= _below(root, files)
@@ -132,7 +132,7 @@ def compare(path: str | Path, other: str | Path) -> tuple[int, list[str], list[s
     Returns the number of tables, their differences, and notes, like `verify`. The notes say whether settings or inputs
     differ, and which versions differ.
     """
-    first, second = _read(path), _read(other)
+    first, second = read(path), read(other)
     ours, theirs = first["tables"], second["tables"]
     differences = [f"only in {path if name in ours else other}: {name}" for name in sorted(ours.keys() ^ theirs.keys())]
     differences += [f"differs: {name}" for name in sorted(ours.keys() & theirs.keys()) if ours[name] != theirs[name]]
@@ -152,7 +152,12 @@ def _notes_on_versions(first: Several, second: Several, words: str) -> list[str]
     return notes
 
 
-def _read(path: str | Path) -> dict[str, Any]:
+def root_of(path: str | Path) -> str:
+    """Return the folder of the run that wrote a manifest. The paths in the manifest are relative to this folder."""
+    return os.path.normpath(Path(path, *[os.pardir] * 4))
+
+
+def read(path: str | Path) -> dict[str, Any]:
     """Read a manifest. Raises ValueError if the file is not a manifest."""
     from jsonschema import ValidationError, validate  # imported here, because the import is slow
 
