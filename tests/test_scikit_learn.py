@@ -235,6 +235,13 @@ def test_groups_reach_the_folds_within_folds():
 
 
 @pytest.mark.usefixtures("routing")
+def test_an_iterator_of_folds_is_left_for_the_fit():
+    X, Y = labelled()
+    search = JointSparseClassifierCV(radii=[1.0], cv=GroupKFold(2).split(X, groups=GROUPS))
+    assert make_pipeline(search).fit(X, Y)[-1].scores_.shape == (1, 2)
+
+
+@pytest.mark.usefixtures("routing")
 def test_a_pipeline_transforms_held_out_samples():
     X, Y = labelled()
     model = JointSparseClassifierCV(radii=[1.0]).set_fit_request(X_val=True, y_val=True)

@@ -264,7 +264,8 @@ class Search(Trained):
         """Return the metadata that `fit`, `score` and the splitter `cv` take, for scikit-learn's metadata routing."""
         to_split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        return router.add(splitter=check_cv(self.cv), method_mapping=to_split)
+        splitter = check_cv(self.cv if hasattr(self.cv, "split") else None)  # check_cv uses up an iterator of folds
+        return router.add(splitter=splitter, method_mapping=to_split)
 
     @all_or_nothing
     def fit(
