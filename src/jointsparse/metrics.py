@@ -291,6 +291,7 @@ def sign_test(
         g_sign = np.sign(g[positive, k] - g[negative, k])
         wins += ((f_sign > 0) & (g_sign < 0)).sum(axis=1)
         losses += ((f_sign < 0) & (g_sign > 0)).sum(axis=1)
-    # P(Bin(n, 1/2) >= wins) is an incomplete beta function.
-    p, p_reverse = special.betainc(wins, losses + 1, 0.5), special.betainc(losses, wins + 1, 0.5)
+    # P(Bin(n, 1/2) >= wins) is an incomplete beta function, which is NaN in older versions of SciPy if wins is 0.
+    sides = (wins, losses), (losses, wins)
+    p, p_reverse = (np.where(k > 0, special.betainc(k, others + 1, 0.5), 1.0) for k, others in sides)
     return SignTest(wins, losses, p, p_reverse)
