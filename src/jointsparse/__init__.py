@@ -25,8 +25,10 @@ if TYPE_CHECKING:
         JointSparseRegressorCV,
         OnlineJointSparseClassifier,
         PathDisplay,
+        StabilityDisplay,
         SupportDisplay,
         compare,
+        stability_selection,
         task_scores,
     )
     from jointsparse.features.explain import explain
@@ -41,11 +43,13 @@ __all__ = [
     "JointSparseRegressorCV",
     "OnlineJointSparseClassifier",
     "PathDisplay",
+    "StabilityDisplay",
     "SupportDisplay",
     "compare",
     "explain",
     "load",
     "save",
+    "stability_selection",
     "task_scores",
     "warmup",
 ]

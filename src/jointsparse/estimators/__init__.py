@@ -1,12 +1,13 @@
 """scikit-learn estimators that are built on the norms and solvers."""
 
 from jointsparse.estimators.classifier import JointSparseClassifier
-from jointsparse.estimators.displays import PathDisplay, SupportDisplay
+from jointsparse.estimators.displays import PathDisplay, StabilityDisplay, SupportDisplay
 from jointsparse.estimators.online import OnlineJointSparseClassifier
 from jointsparse.estimators.path import Path
 from jointsparse.estimators.ranking import compare, task_scores
 from jointsparse.estimators.regressor import JointSparseRegressor
 from jointsparse.estimators.search import JointSparseClassifierCV, JointSparseRegressorCV
+from jointsparse.estimators.stability import StabilitySelection, stability_selection
 
 __all__ = [
     "JointSparseClassifier",
@@ -16,7 +17,10 @@ __all__ = [
     "OnlineJointSparseClassifier",
     "Path",
     "PathDisplay",
+    "StabilityDisplay",
+    "StabilitySelection",
     "SupportDisplay",
     "compare",
+    "stability_selection",
     "task_scores",
 ]

@@ -574,14 +574,18 @@ class Trained(SelectorMixin, Linear):
         max_time = None if self.max_time is None else share * as_positive(self.max_time, "max_time")
         return Watch(self.callback, max_time, bool(self.verbose))
 
+    def _strength(self, problem: Problem, radius: Any, penalty: Any) -> tuple[float, bool]:
+        """Return the radius or the penalty as a number, and a flag that is True for the penalty."""
+        value, penalised = radius_or_penalty(radius, penalty)
+        if not penalised and isinstance(value, str) and value == "auto":
+            value = UNITS.get(self.loss, 1.0) * self._scales(problem).radius
+        return as_finite(value, "penalty" if penalised else "radius"), penalised
+
     def _train_one(
         self, problem: Problem, centres: np.ndarray, radius: Any, penalty: Any, watch: Watch | None = None
     ) -> Self:
         """Train with one radius or penalty and with the best of the step sizes, and store the result."""
-        value, penalised = radius_or_penalty(radius, penalty)
-        if not penalised and isinstance(value, str) and value == "auto":
-            value = UNITS.get(self.loss, 1.0) * self._scales(problem).radius
-        value = as_finite(value, "penalty" if penalised else "radius")
+        value, penalised = self._strength(problem, radius, penalty)
         start: Any = getattr(self, "_last_fit", None) if self.warm_start and self._stops() else None
         fits = start is not None and start.W.shape[1:] == (problem.n_features, problem.n_tasks)
         options = {"start": start} if fits else {}
@@ -666,7 +670,8 @@ class Trained(SelectorMixin, Linear):
         problem = Problem(X, Y, weights, normalisation=self.normalisation, intercept=bool(self.fit_intercept))
         return problem, np.array(means)
 
-    def _pose_shared(self, samples: TaskSamples) -> tuple[Problem, np.ndarray]:
-        """Check the Boolean parameters and the callback, and call `_pose` for tasks that share their samples."""
+    def _pose_samples(self, *parts: TaskSamples) -> tuple[Problem, np.ndarray]:
+        """Check the Boolean parameters and the callback, and call `_pose` for the tasks of these samples, in order."""
         self._require_switches()
-        return self._pose([samples.X] * samples.Y.shape[1], list(samples.Y.T), list(samples.weights.T))
+        Y, weights = ([column for part in parts for column in part[i].T] for i in (1, 2))
+        return self._pose([part.X for part in parts for _ in part.Y.T], Y, weights)

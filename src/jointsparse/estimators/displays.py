@@ -1,4 +1,4 @@
-"""Display classes, as in scikit-learn, that plot regularisation paths and the features that tasks share."""
+"""Display classes, as in scikit-learn: regularisation paths, features that tasks share, and stability selection."""
 
 from typing import Any, Self
 
@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from jointsparse.checks import require, require_extra
 from jointsparse.estimators.base import names_of_tasks
 from jointsparse.estimators.path import OneStrength, Path
+from jointsparse.estimators.stability import StabilitySelection, stability_selection
 
 MOST_NAMES = 40  # more tick labels on an axis would overlap
 
@@ -153,6 +154,77 @@ class SupportDisplay:
         for axis, names, rotation in ((self.ax_.xaxis, self.features, 90), (self.ax_.yaxis, self.tasks, 0)):
             shown_names = names if len(names) <= MOST_NAMES else []
             axis.set_ticks(range(len(shown_names)), shown_names, rotation=rotation)
+        return self
+
+
+class StabilityDisplay:
+    """A plot of how often each feature is selected on random halves, in decreasing order, with the threshold.
+
+    Parameters
+    ----------
+    stability : StabilitySelection
+        The frequencies to plot, as returned by `stability_selection`.
+
+    Attributes
+    ----------
+    figure_ : Figure
+        The figure. Set by `plot`.
+    ax_ : Axes
+        The axes. Set by `plot`.
+
+    Examples
+    --------
+    >>> from jointsparse import JointSparseRegressor, StabilityDisplay
+    >>> X, Y = [[1.0, 0.1], [-1.0, 0.1], [1.5, -0.1], [2.0, 0.0]], [1.0, -1.0, 1.5, 1.0]
+    >>> display = StabilityDisplay.from_estimator(JointSparseRegressor(), X, Y, n_pairs=5)  # doctest: +SKIP
+    """
+
+    def __init__(self, stability: StabilitySelection) -> None:
+        self.stability = stability
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, Y: Any = None, *, ax: Any = None, **options: Any) -> Self:
+        """Select features on random halves of the samples, and plot how often each one is selected.
+
+        Parameters
+        ----------
+        estimator, X, Y : as in `stability_selection`
+            See there.
+        ax : Axes or None
+            Axes to plot on, or None for a new figure.
+        **options : Any
+            Further arguments of `stability_selection`.
+
+        Returns
+        -------
+        display : StabilityDisplay
+        """
+        return cls(stability_selection(estimator, X, Y, **options)).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Plot the features that are selected on any half, and return the display. ax: Axes, or None for a new figure.
+
+        Dots show in how many halves each task uses the feature.
+        """
+        shown = self.stability
+        order = np.argsort(-shown.frequencies, kind="stable")[: np.count_nonzero(shown.frequencies)]
+        height, names = shown.frequencies[order], [str(name) for name in shown.features[order]]
+        self.figure_, (self.ax_,) = _axes(1, ax, (min(3.0 + 0.16 * len(order), 12.0), 4.0))
+        places = np.arange(len(order))
+        colours = np.where(height >= shown.threshold, "C0", "0.7")
+        self.ax_.bar(places, height, color=colours)
+        if len(shown.tasks) > 1:
+            of_tasks = shown.task_frequencies[:, order]
+            self.ax_.plot(places, of_tasks.T, linestyle="none", marker="o", markersize=2, color="black", alpha=0.4)
+        self.ax_.axhline(shown.threshold, color="C1", linewidth=1)
+        self.ax_.set(
+            xlabel=f"features that any half selects ({len(order)} of {len(shown.features)})",
+            ylabel=f"fraction of {2 * shown.n_pairs} halves",
+            title=f"{len(shown.selected)} features selected, expected false selections ≤ {shown.bound:.2g}",
+            ylim=(0, 1.02),
+        )
+        names = names if len(names) <= MOST_NAMES else []
+        self.ax_.set_xticks(range(len(names)), names, rotation=90)
         return self
 
 

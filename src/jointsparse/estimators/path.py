@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse.checks import require, warn_user
 from jointsparse.estimators.base import (
+    TaskSamples,
     Trained,
     all_or_nothing,
     centring_advice,
@@ -132,7 +133,7 @@ class OneStrength(Trained):
         ValueError
             If the input or a parameter is invalid. The estimator then keeps its previous state.
         """
-        return self._train_one(*self._pose_shared(self._read_all(X, y, sample_weight)), self.radius, self.penalty)
+        return self._train_one(*self._pose_samples(self._read_all(X, y, sample_weight)), self.radius, self.penalty)
 
     @all_or_nothing
     def fit_tasks(
@@ -165,6 +166,10 @@ class OneStrength(Trained):
         >>> model.predict([[2.0, 1.0]]).round(2).to_dict("list"), model.selected_features_.tolist()
         ({'near': [2.0], 'far': [-2.0]}, [0])
         """
+        return self._train_one(*self._pose_samples(*self._read_tasks(tasks, sample_weight)), self.radius, self.penalty)
+
+    def _read_tasks(self, tasks: Any, sample_weight: Any) -> list[TaskSamples]:
+        """Check the tasks passed to `fit_tasks`, and return the samples of each task, a list of n_tasks."""
         names = np.array(list(tasks), dtype=object) if isinstance(tasks, Mapping) else None
         tasks = list(tasks.values()) if isinstance(tasks, Mapping) else list(tasks)
         require(
@@ -189,10 +194,9 @@ class OneStrength(Trained):
         dtype = np.result_type(*(X_k.dtype for X_k, _, _ in read))
         X = [X_k.astype(dtype, copy=False) for X_k, _, _ in read]
         in_tasks = [self._in_tasks(labels, weight) for _, labels, weight in read]
-        weights = [self._weigh(Y_k, c)[:, 0] for Y_k, c in in_tasks]
+        weights = [self._weigh(Y_k, c) for Y_k, c in in_tasks]
         self._warn_of_unknown(np.array([c.any() for c in weights]), "task")
-        self._require_switches()
-        return self._train_one(*self._pose(X, [Y_k[:, 0] for Y_k, _ in in_tasks], weights), self.radius, self.penalty)
+        return [TaskSamples(X_k, Y_k, c) for X_k, (Y_k, _), c in zip(X, in_tasks, weights, strict=True)]
 
     def path(
         self,
@@ -249,7 +253,7 @@ class OneStrength(Trained):
         model = clone(self)
         require(model._stops(), f"path needs a solver that stops at tol, got solver={model.solver!r}")
         _, penalised = radius_or_penalty(model.radius, model.penalty)
-        problem, centres = model._pose_shared(model._read_all(X, y, sample_weight))
+        problem, centres = model._pose_samples(model._read_all(X, y, sample_weight))
         grid = model._grid(problem, n_points if strengths is None else np.atleast_1d(strengths), penalised, "strengths")
 
         def train(strength: float, start: Fit | None) -> Fit:

@@ -319,7 +319,7 @@ class Search(Trained):
         samples = self._read_all(X, y, sample_weight)
         n, n_tasks = samples.Y.shape
         self._counted = self._validation_tasks(n_tasks)
-        problem, centres = self._pose_shared(samples)
+        problem, centres = self._pose_samples(samples)
         if X_val is None:
             splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples, **of_split))
         else:
@@ -491,7 +491,7 @@ class Search(Trained):
     ) -> Scored:
         """Fit all strengths on the training samples of a split, and score the fits on its held-out samples."""
         watch = Watch(None, seconds, False)
-        problem, centres = self._pose_shared(samples.of(split[0]))
+        problem, centres = self._pose_samples(samples.of(split[0]))
         held_out = samples.of(split[1])
 
         def train(strength: float, start: Fit | None) -> Fit:

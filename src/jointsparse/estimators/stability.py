@@ -1,0 +1,326 @@
+"""Stability selection with complementary pairs: how often each feature is selected on random halves of the samples.
+
+Source: Shah & Samworth, "Variable selection with error control: another look at stability selection", JRSSB 75 (2013).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from jointsparse.checks import as_finite, as_positive, require, require_count, shortened, warn_user
+from jointsparse.estimators.base import TaskSamples, centring_advice, in_words, names_of_tasks
+from jointsparse.estimators.path import OneStrength
+from jointsparse.estimators.search import strata
+
+# Choice: from one fit of a path to the next, the penalty falls by this factor, as in glmnet. After this many fits, it
+# is a thousandth of the first one.
+FALL, MOST_FITS = 1e-3 ** (1 / 99), 100
+MOST_DRAWS = 100  # pairs of halves that are drawn until each half has positives and negatives of all tasks
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StabilitySelection:
+    """How often each feature was selected on random halves of the samples, and which features are selected often.
+
+    Attributes
+    ----------
+    frequencies : ndarray (n_features,)
+        Fraction of the 2 * n_pairs halves in which at least one task uses the feature.
+    task_frequencies : ndarray (n_tasks, n_features)
+        Fraction of the halves in which the task uses the feature.
+    n_selected : float
+        The number q in the bounds: the limit `n_features` if there was one, else the mean number of features that are
+        selected on a half, which estimates the expected number.
+    n_pairs : int
+        Number of pairs of halves.
+    features, tasks : ndarray
+        Names of the features and of the tasks, or their indices if they have no names.
+    threshold : float
+        Features with at least this frequency are selected. It is a multiple of 1 / (2 * n_pairs).
+
+    See Also
+    --------
+    stability_selection : Computes the frequencies.
+    StabilityDisplay : Plots them.
+    """
+
+    frequencies: np.ndarray
+    task_frequencies: np.ndarray
+    n_selected: float
+    n_pairs: int
+    features: np.ndarray
+    tasks: np.ndarray
+    threshold: float = 1.0
+
+    def at(self, threshold: float) -> Self:
+        """Return the same frequencies with another threshold, rounded up to a multiple of 1 / (2 * n_pairs).
+
+        Rounding does not change which features are selected. threshold: above 1/2 and at most 1.
+        """
+        value, n = as_finite(threshold, "threshold"), 2 * self.n_pairs
+        require(0.5 < value <= 1, f"threshold must be above 0.5 and at most 1, got {value}")
+        return replace(self, threshold=math.ceil(n * value - 1e-9) / n)
+
+    def within(self, n_false: float) -> Self:
+        """Return the same frequencies with the smallest threshold for which `bound` is at most `n_false`.
+
+        Raises ValueError if no threshold has such a bound.
+        """
+        wanted, least = as_positive(n_false, "n_false"), self.at(1.0).bound
+        require(
+            wanted >= least,
+            f"n_false must be at least {least:.3g}, the bound at a threshold of 1, got {wanted:g}: select fewer "
+            "features per half, with a smaller n_features or radius",
+        )
+        return self.at(0.5 + max(least / wanted, 1 / self.n_pairs) / 2)
+
+    @property
+    def selected(self) -> np.ndarray:
+        """Names or indices of the features whose frequency is at least the threshold."""
+        return np.asarray(self.features[self.frequencies >= self.threshold])
+
+    @property
+    def bound(self) -> float:
+        """Bound on the expected number of selected features that a half selects with probability q / p or less.
+
+        The bound is q^2 / ((2 threshold - 1) p), where q is `n_selected` and p the number of features. It needs no
+        assumption on the data, on the norm or on dependences between features (Shah & Samworth, Theorem 1 with theta =
+        q / p). It counts false selections if every feature that is irrelevant is selected on a half with probability
+        q / p or less, that is, no more often than the average feature (compare Meinshausen & Bühlmann, JRSSB 2010,
+        Theorem 1).
+        """
+        return self.n_selected**2 / len(self.frequencies) / (2 * self.threshold - 1)
+
+    @property
+    def unimodal_bound(self) -> float:
+        """A sharper bound on the same number, for frequencies whose distributions are unimodal.
+
+        For each of these features, the fraction of the pairs in which both halves select the feature must have a
+        unimodal distribution (Shah & Samworth, Theorem 2). The theorem excludes thresholds close to 1/2 and q / p above
+        1 / sqrt(3); this property then equals `bound`.
+        """
+        theta, t, B = self.n_selected / len(self.frequencies), self.threshold, self.n_pairs
+        if theta > 3**-0.5 or t < 0.5 + 1 / B or t <= 0.5 + min(theta**2, 0.5 / B + 0.75 * theta**2):
+            return self.bound
+        factor = 0.5 / (2 * t - 1 - 0.5 / B) if t <= 0.75 else 4 * (1 - t + 0.5 / B) / (1 + 1 / B)
+        return factor * theta * self.n_selected
+
+
+def stability_selection(
+    estimator: Any,
+    X: Any,
+    Y: Any = None,
+    *,
+    n_pairs: int = 25,
+    n_features: int | None = None,
+    threshold: float = 0.9,
+    sample_weight: Any = None,
+    sample_groups: ArrayLike | Sequence[ArrayLike] | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+) -> StabilitySelection:
+    """Fit on random halves of the samples, and count how often each feature is selected.
+
+    Features that a single fit selects may be there by chance. A feature that is selected on almost all halves is not an
+    accident of the sample, and the number of features that pass the threshold without deserving it is bounded. The
+    samples are split `n_pairs` times into two halves; both are fitted.
+
+    Parameters
+    ----------
+    estimator : JointSparseClassifier or JointSparseRegressor
+        Estimator whose parameters are used for all fits. It is not changed. Its parameters warm_start, max_time,
+        callback and verbose have no effect here.
+    X : array, DataFrame or sparse matrix (n_samples, n_features)
+        Features. For tasks with samples of their own, pass the list or mapping that `fit_tasks` accepts, without Y.
+    Y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
+        Labels or targets, as in `fit`. NaN, None and pandas.NA stand for unknown entries.
+    n_pairs : int, at least 1, default=25
+        Number of pairs of halves, and half the number of fits. Shah & Samworth use 50.
+    n_features : int or None, at least 1, default=None
+        Largest number of features to select on each half. The halves are then fitted along a path of falling penalties
+        as long as at most this number of features is selected; each fit starts from the previous one, and the
+        estimator's own radius or penalty is not used. None fits each half once with the estimator's radius or penalty.
+    threshold : float, above 0.5 and at most 1, default=0.9
+        Frequency from which features are selected. The result can be evaluated at other thresholds.
+    sample_weight : array, list of arrays or None
+        Weights of the samples, as in `fit` or `fit_tasks`.
+    sample_groups : array (n_samples,), list of arrays (n_k,) or None
+        Name of each sample's group, for example of the person or the place. All samples of a group are in the same
+        half. Not to be confused with the `groups` of features of an estimator.
+    n_jobs : int or None, default=None
+        Number of halves that are fitted in parallel, as in scikit-learn. It does not change the results.
+    random_state : int, default=0
+        Seed of the random generator that draws the halves.
+
+    Returns
+    -------
+    StabilitySelection
+
+    Raises
+    ------
+    ValueError
+        If the input or a parameter is invalid, or if no split leaves positives and negatives of each task in both
+        halves.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the gap of any fit exceeds `tol`. A single warning is issued for all fits.
+
+    Notes
+    -----
+    Halves are stratified by the rarest label of each sample. Class weights and the coding of the labels come from all
+    samples. A penalty on summed losses regularises halves twice as much as all samples: use a radius, or
+    normalisation="mean".
+
+    `n_features` of about sqrt(0.8 p), for p features in total, bounds the number of false selections at a threshold of
+    0.9 by 1. Of several features that are almost equal, each is selected on some of the halves only, so that none may
+    pass the threshold. The norm "l2" selects all features.
+
+    References
+    ----------
+    R. D. Shah, R. J. Samworth: Variable selection with error control: another look at stability selection, Journal of
+    the Royal Statistical Society B 75 (2013), 55-80.
+
+    N. Meinshausen, P. Bühlmann: Stability selection, Journal of the Royal Statistical Society B 72 (2010), 417-473.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from jointsparse import JointSparseRegressor, stability_selection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 30))
+    >>> Y = X[:, :2] @ [[1.0, 2.0, 1.0], [1.0, -1.0, 2.0]] + rng.normal(size=(60, 3))
+    >>> stability = stability_selection(JointSparseRegressor(), X, Y, n_pairs=5, n_features=5)
+    >>> stability.selected.tolist(), stability.frequencies[:3].tolist(), round(stability.bound, 2)
+    ([0, 1], [1.0, 1.0, 0.0], 1.04)
+    >>> stability.within(0.9).threshold
+    1.0
+    """
+    require(
+        isinstance(estimator, OneStrength),
+        "estimator must be a JointSparseClassifier or JointSparseRegressor, for example with the norm_ and the radius_ "
+        f"that a search has chosen, got {type(estimator).__name__}",
+    )
+    require_count(n_pairs, "n_pairs")
+    model: OneStrength = clone(estimator)
+    parts = model._read_tasks(X, sample_weight) if Y is None else [model._read_all(X, Y, sample_weight)]
+    n_in = int(model.n_features_in_)
+    if n_features is not None:
+        require_count(n_features, "n_features", n_in)
+        require(model._stops(), f"n_features needs a solver that stops at tol, got solver={model.solver!r}")
+    own = None if sample_groups is None else sample_groups if Y is None else [sample_groups]
+    pairs = _draw_pairs(model, parts, own, n_pairs, np.random.default_rng(random_state))
+    ends = np.cumsum([len(part.Y) for part in parts])[:-1]
+    halves = [[*map(np.flatnonzero, np.split(half, ends))] for first in pairs for half in (first, ~first)]
+    jobs = (delayed(_selected)(model, parts, rows, n_features) for rows in halves)
+    supports, gaps = zip(*Parallel(n_jobs=n_jobs)(jobs), strict=True)
+    unproven = model._unproven(np.array(gaps), model.tol).sum()
+    if unproven:
+        warn_user(
+            f"{unproven} of {len(halves)} halves have fits that are not certified to be within tol={model.tol:g} of "
+            f"their optima, so their features may differ: raise n_iter or tol"
+            f"{centring_advice(model._pose_samples(*parts)[0])}",
+            ConvergenceWarning,
+        )
+    used = np.array([support.any(axis=0) for support in supports])
+    return StabilitySelection(
+        frequencies=used.mean(axis=0),
+        task_frequencies=np.mean(supports, axis=0),
+        n_selected=float(used.sum(axis=1).mean() if n_features is None else n_features),
+        n_pairs=int(n_pairs),
+        features=np.asarray(getattr(model, "feature_names_in_", np.arange(n_in))),
+        tasks=np.array(names_of_tasks(model, len(supports[0])), dtype=object),
+    ).at(threshold)
+
+
+def sides_of(model: OneStrength, parts: Sequence[TaskSamples]) -> np.ndarray:
+    """Return which samples are positives and which are negatives of a task, bool (n_samples, n_tasks, 2).
+
+    The samples and the tasks of the parts follow one another. For targets, the last axis has length 1, and entries are
+    True where the target is known.
+    """
+    known, signs = (block_diag(*arrays) for arrays in zip(*((part.weights > 0, part.Y) for part in parts), strict=True))
+    return np.stack([known] if model._numeric else [known & (signs > 0), known & (signs < 0)], axis=2)
+
+
+def draw_halves(sides: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Draw a random half, bool (n_groups,), and return it with a mask of the tasks that lack a side in one half.
+
+    Each half has a sample of every side of a task that occurs at all, if MOST_DRAWS draws suffice. sides: bool
+    (n_groups, n_tasks, n_sides), True if a sample of the group is on this side; see `sides_of`.
+    """
+    occurs, lacking = sides.any(axis=0), np.ones(0, dtype=bool)
+    stratum = strata(sides.reshape(len(sides), -1), 2)
+    for _ in range(MOST_DRAWS):
+        half = np.empty(len(sides), dtype=bool)
+        # One stratum after the other, groups in random order go to the two halves in turn.
+        half[np.lexsort((rng.random(len(sides)), stratum))] = np.arange(len(sides)) % 2 == 0
+        lacking = np.any(occurs & ~(sides[half].any(axis=0) & sides[~half].any(axis=0)), axis=1)
+        if not lacking.any():
+            break
+    return half, lacking
+
+
+def _draw_pairs(
+    model: OneStrength, parts: Sequence[TaskSamples], own: Any, n_pairs: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Draw the first half of each pair, as masks of the samples of all parts together, bool (n_samples,).
+
+    own: for each part, the names of the groups of its samples, or None. Raises ValueError if the groups do not fit the
+    samples, or if some task lacks a positive or a negative sample in one half.
+    """
+    sides = sides_of(model, parts)
+    groups = np.arange(len(sides))
+    if own is not None:
+        names, n = [np.asarray(names_of_part) for names_of_part in own], [len(part.Y) for part in parts]
+        require(
+            [name.shape for name in names] == [(n_k,) for n_k in n],
+            f"sample_groups must name a group for each sample{' of each task' * (len(n) > 1)}, "
+            f"{shortened(n if len(n) > 1 else n[0])}, got {shortened([*map(np.shape, names)])}",
+        )
+        groups = np.unique(np.concatenate(names), return_inverse=True)[1]
+        of_samples, sides = sides, np.zeros((groups.max() + 1, *sides.shape[1:]), dtype=bool)
+        np.logical_or.at(sides, groups, of_samples)
+    pairs = []
+    for _ in range(n_pairs):
+        half, lacking = draw_halves(sides, rng)
+        tasks = [name for name, lacks in zip(names_of_tasks(model, len(lacking)), lacking, strict=True) if lacks]
+        require(
+            not tasks,
+            f"both halves must hold {'targets' if model._numeric else 'positives and negatives'} of each task, but "
+            f"{MOST_DRAWS} random draws gave no such halves: add samples{' or groups' * (own is not None)}, or leave "
+            f"out {in_words(tasks, 'task')}",
+        )
+        pairs.append(half[groups])
+    return pairs
+
+
+def _selected(
+    model: OneStrength, parts: Sequence[TaskSamples], rows: Sequence[np.ndarray], n_features: int | None
+) -> tuple[np.ndarray, float]:
+    """Fit some rows of each part, and return the used features, bool (n_tasks, n_features), and the largest gap."""
+    problem, _ = model._pose_samples(*(part.of(index) for part, index in zip(parts, rows, strict=True)))
+    if n_features is None:
+        _, fit = model._train(problem, *model._strength(problem, model.radius, model.penalty))
+        return fit.W[0].T != 0, float(fit.gap[0])
+    support, gap, start = np.zeros((problem.n_tasks, problem.n_features), dtype=bool), 0.0, None
+    penalty = model._scales(problem).penalty
+    for _ in range(MOST_FITS):
+        _, start = model._train(problem, penalty, True, start=start)
+        used = start.W[0].T != 0
+        gap = max(gap, float(start.gap[0]))
+        if used.any(axis=0).sum() > n_features:
+            break
+        support, penalty = used, penalty * FALL
+    return support, gap

@@ -1,0 +1,267 @@
+"""Stability selection: how halves are drawn, counts on the halves, and the bounds of Shah & Samworth (2013)."""
+
+from dataclasses import replace
+
+import joblib
+import numpy as np
+import pytest
+from common import problem
+from scipy import sparse
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+
+from jointsparse import (
+    JointSparseClassifier,
+    JointSparseClassifierCV,
+    JointSparseRegressor,
+    StabilityDisplay,
+    stability_selection,
+)
+from jointsparse.estimators import StabilitySelection, stability
+from jointsparse.estimators.stability import FALL, MOST_FITS, draw_halves
+
+pd = pytest.importorskip("pandas")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+X, SIGNS = problem(n=40, d=8)
+Y = (SIGNS + 1) // 2
+GAPS = np.where(np.random.default_rng(2).random(Y.shape) < 0.2, np.nan, Y)
+TARGETS = np.where(np.isnan(GAPS), np.nan, X[:, :3] @ np.ones((3, 3)))
+OWN = {"cat": (X[:21], Y[:21, 0]), "dog": (X[21:], Y[21:, 1])}
+PEOPLE = np.arange(40) // 3
+
+
+def halves_of(monkeypatch, *samples, **options):
+    """Return the rows of each half, as lists with one array per part of the samples."""
+    halves = []
+
+    def record(model, parts, rows, n_features):
+        halves.append(rows)
+        return np.zeros((sum(part.Y.shape[1] for part in parts), 8), dtype=bool), 0.0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stability, "_selected", record)
+        stability_selection(*samples, n_jobs=1, **options)
+    return halves
+
+
+def example(q=10, p=1000, n_pairs=25, threshold=1.0):
+    zeros = np.zeros(p)
+    return StabilitySelection(
+        frequencies=zeros, task_frequencies=zeros[None], n_selected=q, n_pairs=n_pairs, features=zeros, tasks=zeros[:1]
+    ).at(threshold)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "samples"),
+    [
+        (JointSparseClassifier(radius=0.6), (X, GAPS)),
+        (JointSparseClassifier("l12", radius=0.6, groups=[*"aabbccdd"]), (sparse.csr_array(X), Y)),
+        (JointSparseClassifier("l1", feature_weights=[1, 2] * 4), (X, SIGNS[:, 0])),
+        (JointSparseClassifier(penalty=3.0), (OWN,)),
+        (JointSparseRegressor(radius=0.5), (X, TARGETS)),
+        (JointSparseRegressor(radius=0.5, solver="subgradient", n_iter=20), (X, X[:, 0])),
+    ],
+)
+def test_frequencies_are_counted_over_separate_fits_of_all_halves(estimator, samples, monkeypatch):
+    got = stability_selection(estimator, *samples, n_pairs=2)
+    used = []
+    for rows in halves_of(monkeypatch, estimator, *samples, n_pairs=2):
+        if len(samples) == 1:
+            fit = estimator.fit_tasks([(x[i], y[i]) for (x, y), i in zip(OWN.values(), rows, strict=True)])
+        else:
+            fit = estimator.fit(*(array[rows[0]] for array in samples))
+        used.append(np.atleast_2d(fit.coef_) != 0)
+    assert len(used) == 4 and 0 < np.mean(used) < 1
+    np.testing.assert_array_equal(got.task_frequencies, np.mean(used, axis=0))
+    np.testing.assert_array_equal(got.frequencies, np.any(used, axis=1).mean(axis=0))
+    assert got.n_selected == np.any(used, axis=1).sum(axis=1).mean()
+
+
+def test_a_limit_ends_the_path_of_each_half_before_more_features_are_selected(monkeypatch):
+    estimator = JointSparseRegressor(fit_intercept=False)
+    y = X[:, :3] @ np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5]]) + np.random.default_rng(0).normal(size=(40, 2))
+    got = stability_selection(estimator, X, y, n_pairs=2, n_features=3)
+    used = []
+    for (rows,) in halves_of(monkeypatch, estimator, X, y, n_pairs=2):
+        largest = abs(X[rows].T @ y[rows]).sum(axis=1).max()
+        penalties = largest * FALL ** np.arange(MOST_FITS)
+        path = JointSparseRegressor(fit_intercept=False, radius=None, penalty=1.0).path(
+            X[rows], y[rows], strengths=penalties
+        )
+        small = np.flatnonzero(path.n_features > 3).max() + 1  # strengths are in increasing order
+        used.append(path.coef[small].any(axis=0))
+    np.testing.assert_array_equal(got.frequencies, np.mean(used, axis=0))
+    assert got.n_selected == 3 >= got.frequencies.sum() > 2
+
+
+def test_nothing_is_selected_if_already_the_first_fit_exceeds_the_limit_or_no_target_varies():
+    assert not stability_selection(JointSparseRegressor("l2"), X, TARGETS, n_pairs=1, n_features=2).frequencies.any()
+    assert not stability_selection(JointSparseRegressor(), X, np.ones(40), n_pairs=1, n_features=2).frequencies.any()
+
+
+def test_results_depend_on_the_seed_but_not_on_the_number_of_jobs():
+    def frequencies(**options):
+        return stability_selection(JointSparseClassifier(radius=0.6), X, Y, n_pairs=3, **options).frequencies.tolist()
+
+    with joblib.parallel_config("threading"):
+        assert frequencies(n_jobs=2) == frequencies(n_jobs=1)
+    assert frequencies(random_state=1) != frequencies()
+
+
+@pytest.mark.parametrize(
+    ("samples", "groups"),
+    [
+        ((X, GAPS), PEOPLE),
+        ((X, TARGETS), PEOPLE),
+        ((OWN,), [PEOPLE[:21], PEOPLE[21:]]),
+        ((OWN,), [PEOPLE[:21], PEOPLE[:19]]),  # the tasks share people
+    ],
+)
+def test_no_group_of_samples_is_in_both_halves(samples, groups, monkeypatch):
+    estimator = JointSparseRegressor() if samples[-1] is TARGETS else JointSparseClassifier()
+    halves = halves_of(monkeypatch, estimator, *samples, n_pairs=5, sample_groups=groups)
+    people = groups if len(samples) == 1 else [groups]
+    for first, second in zip(halves[::2], halves[1::2], strict=True):
+        seen = [set(np.concatenate([p[i] for p, i in zip(people, rows, strict=True)])) for rows in (first, second)]
+        assert not seen[0] & seen[1] and seen[0] | seen[1] == set(np.concatenate(people))
+        assert len(seen[0]) - len(seen[1]) in (0, 1)
+
+
+def test_halves_are_complementary_and_hold_every_label(monkeypatch):
+    rare = np.zeros((40, 3))
+    rare[[0, 1], 0], rare[[0, 2], 1], rare[3:20, 2] = 1, 1, 1
+    halves = halves_of(monkeypatch, JointSparseClassifier(), X, rare, n_pairs=20)
+    assert len({tuple(rows) for (rows,) in halves}) == 40
+    for (first,), (second,) in zip(halves[::2], halves[1::2], strict=True):
+        assert sorted([*first, *second]) == list(range(40)) and len(first) == 20
+        assert rare[first].any(axis=0).all() and rare[second].any(axis=0).all()
+        assert 8 <= rare[first, 2].sum() <= 9  # as equal as can be
+
+
+def test_every_half_of_few_samples_is_equally_likely():
+    sides, rng = np.ones((4, 1, 1), dtype=bool), np.random.default_rng(0)
+    drawn = [tuple(np.flatnonzero(draw_halves(sides, rng)[0])) for _ in range(600)]
+    _, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert len(counts) == 6 and counts.min() > 70
+
+
+@pytest.mark.parametrize(
+    ("q", "p", "n_pairs", "threshold", "bound", "unimodal"),
+    [
+        (10, 1000, 25, 0.9, 0.125, 0.1 * 4 * 0.12 / 1.04),
+        (10, 1000, 50, 0.75, 0.2, 0.1 / 2 / 0.49),
+        (10, 1000, 25, 0.74, 0.1 / 0.48, 0.1 / 2 / 0.46),
+        (10, 1000, 25, 0.75, 0.1 / 0.52, 0.1 * 4 * 0.26 / 1.04),  # rounded up to 0.76
+        (10, 1000, 50, 1.0, 0.1, 0.1 * 4 * 0.01 / 1.02),
+        (600, 1000, 25, 0.9, 450.0, 450.0),  # the theorem does not hold
+        (10, 1000, 25, 0.51, 2.5, 2.5),
+    ],
+)
+def test_bounds_are_those_of_shah_and_samworth(q, p, n_pairs, threshold, bound, unimodal):
+    result = example(q, p, n_pairs, threshold)
+    np.testing.assert_allclose([result.bound, result.unimodal_bound], [bound, unimodal])
+
+
+@pytest.mark.parametrize("n_votes", [7, 8, 9, 10])
+def test_the_unimodal_bound_is_the_largest_tail_of_a_unimodal_distribution(n_votes):
+    n_pairs, theta = 5, 0.2
+    threshold, values = n_votes / 10, np.arange(6) / 5
+    tails = []
+    for mode in range(6):
+        steps = np.diff(np.eye(6), axis=0) * np.where(np.arange(5) < mode, -1, 1)[:, np.newaxis]
+        # The fraction of pairs in which both halves agree has the mean theta^2.
+        found = linprog(
+            -(values > 2 * threshold - 1 - 1e-9).astype(float),
+            A_ub=steps,
+            b_ub=np.zeros(5),
+            A_eq=[np.ones(6), values],
+            b_eq=[1, theta**2],
+        )
+        tails.append(-found.fun if found.success else 0.0)
+    result = example(q=theta * 100, p=100, n_pairs=n_pairs, threshold=threshold)
+    assert result.unimodal_bound == pytest.approx(100 * max(tails), rel=1e-6)
+
+
+def test_a_threshold_is_found_for_a_wanted_bound():
+    result = example(q=10, p=100).within(2.0)
+    assert (result.threshold, result.bound) == (0.76, pytest.approx(1 / 0.52))
+    assert example(q=10, p=100).within(1.0).threshold == 1.0
+    assert example(q=1, p=100).within(1e3).threshold == 0.52
+
+
+def test_features_at_the_threshold_are_selected():
+    counts = np.arange(51) / 50
+    result = replace(example(), frequencies=counts, features=np.arange(51))
+    assert [len(result.at(threshold).selected) for threshold in (0.9, 0.94, 0.941, 1)] == [6, 4, 3, 1]
+
+
+def test_names_are_those_of_the_data_frames():
+    frame = pd.DataFrame(X, columns=[*"abcdefgh"])
+    labels = pd.DataFrame(Y, columns=["cat", "dog", "sea"])
+    result = stability_selection(JointSparseClassifier(radius=0.5), frame, labels, n_pairs=1)
+    assert result.features.tolist() == [*"abcdefgh"] and result.tasks.tolist() == ["cat", "dog", "sea"]
+    assert result.selected[0] == "a"
+
+
+def test_the_estimator_is_not_changed():
+    estimator = JointSparseClassifier(radius=0.5)
+    stability_selection(estimator, X, Y, n_pairs=1)
+    assert vars(estimator) == vars(JointSparseClassifier(radius=0.5))
+
+
+def test_one_warning_says_how_many_halves_have_large_gaps():
+    with pytest.warns(ConvergenceWarning, match="^4 of 4 halves have fits that are not certified") as caught:
+        stability_selection(JointSparseClassifier(radius=3.0, n_iter=1, tol=1e-9), X, Y, n_pairs=2)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("estimator", "options", "said"),
+    [
+        (JointSparseClassifierCV(), {}, "estimator must be .*, got JointSparseClassifierCV"),
+        (JointSparseClassifier(), {"n_pairs": 0}, "n_pairs must be"),
+        (JointSparseClassifier(), {"n_features": 9}, "n_features must be .* 8, got 9"),
+        (JointSparseClassifier(solver="subgradient"), {"n_features": 2}, "needs a solver that stops at tol"),
+        (JointSparseClassifier(), {"threshold": 0.5}, "threshold must be above 0.5 and at most 1, got 0.5"),
+        (JointSparseClassifier(), {"sample_groups": [1, 2]}, r"a group for each sample, 40, got \[\(2,\)\]"),
+        (
+            JointSparseClassifier(),
+            {"Y": np.eye(40)[:, 0]},
+            "positives and negatives of each task, .* samples, or leave out task 0$",
+        ),
+        (
+            JointSparseClassifier(),
+            {"sample_groups": Y[:, 0]},
+            "positives and negatives .* samples or groups, or leave out task 0$",
+        ),
+        (JointSparseRegressor(), {"Y": [0.5, *[np.nan] * 39]}, "both halves must hold targets .* leave out task 0$"),
+    ],
+)
+def test_errors_say_what_was_expected(estimator, options, said):
+    with pytest.raises(ValueError, match=said):
+        stability_selection(estimator, X, **{"Y": Y, "n_pairs": 1} | options)
+
+
+def test_groups_of_tasks_with_samples_of_their_own_are_lists():
+    with pytest.raises(ValueError, match=r"each sample of each task, \[21, 19\], got \[\(21,\), \(1,\)\]"):
+        stability_selection(JointSparseClassifier(), OWN, sample_groups=[PEOPLE[:21], PEOPLE[:1]])
+
+
+def test_a_bound_that_no_threshold_gives_is_refused():
+    with pytest.raises(ValueError, match=r"n_false must be at least 1, the bound at a threshold of 1, got 0\.5: "):
+        example(q=10, p=100).within(0.5)
+
+
+def test_a_display_sorts_the_features_and_shows_the_threshold():
+    axes = plt.figure().gca()
+    display = StabilityDisplay.from_estimator(
+        JointSparseClassifier(), X, Y, ax=axes, n_pairs=2, n_features=2, threshold=0.7
+    )
+    frequencies = display.stability.frequencies
+    order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
+    assert [bar.get_height() for bar in axes.patches] == frequencies[order].tolist()
+    assert [label.get_text() for label in axes.get_xticklabels()] == [str(name) for name in order]
+    assert set(axes.lines[-1].get_ydata()) == {0.75}
+    assert axes.get_title() == "1 features selected, expected false selections ≤ 1"
+    plt.close("all")
