@@ -18,7 +18,7 @@ from jointsparse import (
     stability_selection,
 )
 from jointsparse.estimators import StabilitySelection, stability
-from jointsparse.estimators.stability import FALL, MOST_FITS, draw_halves
+from jointsparse.estimators.stability import draw_halves
 
 pd = pytest.importorskip("pandas")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -78,21 +78,17 @@ def test_frequencies_are_counted_over_separate_fits_of_all_halves(estimator, sam
     assert got.n_selected == np.any(used, axis=1).sum(axis=1).mean()
 
 
-def test_a_limit_ends_the_path_of_each_half_before_more_features_are_selected(monkeypatch):
-    estimator = JointSparseRegressor(fit_intercept=False)
+def test_a_limit_is_used_up_as_far_as_a_fine_path_of_penalties_can(monkeypatch):
+    estimator = JointSparseRegressor(fit_intercept=False, radius=None, penalty=1.0)
     y = X[:, :3] @ np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5]]) + np.random.default_rng(0).normal(size=(40, 2))
-    got = stability_selection(estimator, X, y, n_pairs=2, n_features=3)
+    got = stability_selection(estimator, X, y, n_pairs=2, n_features=2)
     used = []
     for (rows,) in halves_of(monkeypatch, estimator, X, y, n_pairs=2):
-        largest = abs(X[rows].T @ y[rows]).sum(axis=1).max()
-        penalties = largest * FALL ** np.arange(MOST_FITS)
-        path = JointSparseRegressor(fit_intercept=False, radius=None, penalty=1.0).path(
-            X[rows], y[rows], strengths=penalties
-        )
-        small = np.flatnonzero(path.n_features > 3).max() + 1  # strengths are in increasing order
-        used.append(path.coef[small].any(axis=0))
+        zero = abs(X[rows].T @ y[rows]).sum(axis=1).max()  # the smallest penalty for which W = 0 is optimal
+        path = estimator.path(X[rows], y[rows], strengths=np.geomspace(0.1, 1, 50) * zero)
+        used.append(path.coef[path.n_features <= 2][0].any(axis=0))  # strengths are in increasing order
     np.testing.assert_array_equal(got.frequencies, np.mean(used, axis=0))
-    assert got.n_selected == 3 >= got.frequencies.sum() > 2
+    assert got.n_selected == 2
 
 
 def test_nothing_is_selected_if_already_the_first_fit_exceeds_the_limit_or_no_target_varies():
@@ -131,11 +127,12 @@ def test_no_group_of_samples_is_in_both_halves(samples, groups, monkeypatch):
 def test_halves_are_complementary_and_hold_every_label(monkeypatch):
     rare = np.zeros((40, 3))
     rare[[0, 1], 0], rare[[0, 2], 1], rare[3:20, 2] = 1, 1, 1
+    rare[:, 1] = 1 - rare[:, 1]  # only two negatives
     halves = halves_of(monkeypatch, JointSparseClassifier(), X, rare, n_pairs=20)
     assert len({tuple(rows) for (rows,) in halves}) == 40
     for (first,), (second,) in zip(halves[::2], halves[1::2], strict=True):
         assert sorted([*first, *second]) == list(range(40)) and len(first) == 20
-        assert rare[first].any(axis=0).all() and rare[second].any(axis=0).all()
+        assert all(rare[rows].any(axis=0).all() and not rare[rows].all(axis=0).any() for rows in (first, second))
         assert 8 <= rare[first, 2].sum() <= 9  # as equal as can be
 
 
@@ -152,7 +149,7 @@ def test_every_half_of_few_samples_is_equally_likely():
         (10, 1000, 25, 0.9, 0.125, 0.1 * 4 * 0.12 / 1.04),
         (10, 1000, 50, 0.75, 0.2, 0.1 / 2 / 0.49),
         (10, 1000, 25, 0.74, 0.1 / 0.48, 0.1 / 2 / 0.46),
-        (10, 1000, 25, 0.75, 0.1 / 0.52, 0.1 * 4 * 0.26 / 1.04),  # rounded up to 0.76
+        (10, 1000, 25, 0.79, 0.1 / 0.6, 0.1 * 4 * 0.22 / 1.04),  # rounded up to 0.8
         (10, 1000, 50, 1.0, 0.1, 0.1 * 4 * 0.01 / 1.02),
         (600, 1000, 25, 0.9, 450.0, 450.0),  # the theorem does not hold
         (10, 1000, 25, 0.51, 2.5, 2.5),
@@ -187,7 +184,7 @@ def test_a_threshold_is_found_for_a_wanted_bound():
     result = example(q=10, p=100).within(2.0)
     assert (result.threshold, result.bound) == (0.76, pytest.approx(1 / 0.52))
     assert example(q=10, p=100).within(1.0).threshold == 1.0
-    assert example(q=1, p=100).within(1e3).threshold == 0.52
+    assert example(q=0, p=100).within(1e-3).threshold == 0.52
 
 
 def test_features_at_the_threshold_are_selected():

@@ -18,13 +18,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from jointsparse.checks import as_finite, as_positive, require, require_count, shortened, warn_user
-from jointsparse.estimators.base import TaskSamples, centring_advice, in_words, names_of_tasks
+from jointsparse.estimators.base import PENALTIES_SPAN, TaskSamples, centring_advice, in_words, names_of_tasks
 from jointsparse.estimators.path import OneStrength
 from jointsparse.estimators.search import strata
 
-# Choice: from one fit of a path to the next, the penalty falls by this factor, as in glmnet. After this many fits, it
-# is a thousandth of the first one.
-FALL, MOST_FITS = 1e-3 ** (1 / 99), 100
+# Choice: penalties fall by the factor FALL until too many features are selected. The interval between the last two
+# penalties is then halved, on a logarithmic scale, until its ends differ by less than the factor FINE.
+FALL, FINE = 0.8, 0.98
+LEAST_PENALTY = PENALTIES_SPAN[0]  # the path ends here, in natural units
 MOST_DRAWS = 100  # pairs of halves that are drawn until each half has positives and negatives of all tasks
 
 
@@ -110,7 +111,7 @@ class StabilitySelection:
         1 / sqrt(3); this property then equals `bound`.
         """
         theta, t, B = self.n_selected / len(self.frequencies), self.threshold, self.n_pairs
-        if theta > 3**-0.5 or t < 0.5 + 1 / B or t <= 0.5 + min(theta**2, 0.5 / B + 0.75 * theta**2):
+        if theta > 3**-0.5 or t <= 0.5 + min(theta**2, 0.5 / B + 0.75 * theta**2):
             return self.bound
         factor = 0.5 / (2 * t - 1 - 0.5 / B) if t <= 0.75 else 4 * (1 - t + 0.5 / B) / (1 + 1 / B)
         return factor * theta * self.n_selected
@@ -147,9 +148,10 @@ def stability_selection(
     n_pairs : int, at least 1, default=25
         Number of pairs of halves, and half the number of fits. Shah & Samworth use 50.
     n_features : int or None, at least 1, default=None
-        Largest number of features to select on each half. The halves are then fitted along a path of falling penalties
-        as long as at most this number of features is selected; each fit starts from the previous one, and the
-        estimator's own radius or penalty is not used. None fits each half once with the estimator's radius or penalty.
+        Largest number of features to select on each half. Each half is then fitted along a path of falling penalties,
+        down to the smallest penalty that selects at most this number of features; each fit starts from the previous
+        one, and the estimator's own radius or penalty is not used. None fits each half once with the estimator's
+        radius or penalty.
     threshold : float, above 0.5 and at most 1, default=0.9
         Frequency from which features are selected. The result can be evaluated at other thresholds.
     sample_weight : array, list of arrays or None
@@ -315,12 +317,14 @@ def _selected(
         _, fit = model._train(problem, *model._strength(problem, model.radius, model.penalty))
         return fit.W[0].T != 0, float(fit.gap[0])
     support, gap, start = np.zeros((problem.n_tasks, problem.n_features), dtype=bool), 0.0, None
-    penalty = model._scales(problem).penalty
-    for _ in range(MOST_FITS):
-        _, start = model._train(problem, penalty, True, start=start)
-        used = start.W[0].T != 0
-        gap = max(gap, float(start.gap[0]))
-        if used.any(axis=0).sum() > n_features:
-            break
-        support, penalty = used, penalty * FALL
+    natural = penalty = model._scales(problem).penalty
+    fall, exceeded = FALL, False
+    while fall < FINE and penalty > LEAST_PENALTY * natural:
+        _, start = model._train(problem, fall * penalty, True, start=start)
+        used, gap = start.W[0].T != 0, max(gap, float(start.gap[0]))
+        exceeds = int(used.any(axis=0).sum()) > n_features
+        if not exceeds:
+            support, penalty = used, fall * penalty
+        exceeded = exceeded or exceeds
+        fall = fall**0.5 if exceeded else fall
     return support, gap
