@@ -45,8 +45,8 @@ report("one fit", chosen.selected_features_)
 
 # %%
 # Each of 50 halves may now select at most 10 features. Features that 90 % of the halves select
-# are kept. ``bound`` needs no assumption; ``unimodal_bound`` assumes that the number of pairs
-# of halves that agree on a feature has a distribution with a single peak.
+# are kept. ``bound`` assumes only that samples are independent; ``unimodal_bound`` also assumes
+# that the number of pairs of halves that agree on a feature has a distribution with one peak.
 
 stability = stability_selection(JointSparseRegressor(tol=1e-2), X, Y, n_features=10)
 report("stable", stability.selected)

@@ -68,9 +68,8 @@ class StabilitySelection:
 
         Rounding does not change which features are selected. threshold: above 1/2 and at most 1.
         """
-        value, n = as_finite(threshold, "threshold"), 2 * self.n_pairs
-        require(0.5 < value <= 1, f"threshold must be above 0.5 and at most 1, got {value}")
-        return replace(self, threshold=math.ceil(n * value - 1e-9) / n)
+        n = 2 * self.n_pairs
+        return replace(self, threshold=math.ceil(n * _as_threshold(threshold) - 1e-9) / n)
 
     def within(self, n_false: float) -> Self:
         """Return the same frequencies with the smallest threshold for which `bound` is at most `n_false`.
@@ -94,11 +93,11 @@ class StabilitySelection:
     def bound(self) -> float:
         """Bound on the expected number of selected features that a half selects with probability q / p or less.
 
-        The bound is q^2 / ((2 threshold - 1) p), where q is `n_selected` and p the number of features. It needs no
-        assumption on the data, on the norm or on dependences between features (Shah & Samworth, Theorem 1 with theta =
-        q / p). It counts false selections if every feature that is irrelevant is selected on a half with probability
-        q / p or less, that is, no more often than the average feature (compare Meinshausen & Bühlmann, JRSSB 2010,
-        Theorem 1).
+        The bound is q^2 / ((2 threshold - 1) p), where q is `n_selected` and p the number of features. The samples, or
+        their groups, must be drawn independently from one distribution. There is no assumption on this distribution, on
+        the estimator or on dependences between features (Shah & Samworth, Theorem 1 with theta = q / p). The bound
+        holds for all false selections if no irrelevant feature is selected on a half with a probability above q / p,
+        that is, more often than the average feature (compare Meinshausen & Bühlmann 2010, Theorem 1).
         """
         return self.n_selected**2 / len(self.frequencies) / (2 * self.threshold - 1)
 
@@ -117,6 +116,13 @@ class StabilitySelection:
         return factor * theta * self.n_selected
 
 
+def _as_threshold(threshold: Any) -> float:
+    """Return a threshold as a float. Raise ValueError unless it is above 1/2 and at most 1."""
+    value = as_finite(threshold, "threshold")
+    require(0.5 < value <= 1, f"threshold must be above 0.5 and at most 1, got {value}")
+    return value
+
+
 def stability_selection(
     estimator: Any,
     X: Any,
@@ -133,8 +139,8 @@ def stability_selection(
     """Fit on random halves of the samples, and count how often each feature is selected.
 
     Features that a single fit selects may be there by chance. A feature that is selected on almost all halves is not an
-    accident of the sample, and the number of features that pass the threshold without deserving it is bounded. The
-    samples are split `n_pairs` times into two halves; both are fitted.
+    accident of the sample, and the expected number of false selections among these features is bounded. The samples are
+    split `n_pairs` times into two halves, and both halves are fitted.
 
     Parameters
     ----------
@@ -181,9 +187,10 @@ def stability_selection(
 
     Notes
     -----
-    Halves are stratified by the rarest label of each sample. Class weights and the coding of the labels come from all
-    samples. A penalty on summed losses regularises halves twice as much as all samples: use a radius, or
-    normalisation="mean".
+    Halves are stratified by the rarest label of each sample, so the bounds hold for given numbers of labels. If the
+    estimator has `groups` of features, the bounds count features, not groups. Class weights and the coding of the
+    labels come from all samples. A penalty on summed losses regularises halves twice as much as all samples: use a
+    radius, or normalisation="mean".
 
     `n_features` of about sqrt(0.8 p), for p features in total, bounds the number of false selections at a threshold of
     0.9 by 1. Of several features that are almost equal, each is selected on some of the halves only, so that none may
@@ -215,6 +222,7 @@ def stability_selection(
         f"that a search has chosen, got {type(estimator).__name__}",
     )
     require_count(n_pairs, "n_pairs")
+    _as_threshold(threshold)  # before the fits, which may take long
     model: OneStrength = clone(estimator)
     parts = model._read_tasks(X, sample_weight) if Y is None else [model._read_all(X, Y, sample_weight)]
     n_in = int(model.n_features_in_)
