@@ -24,8 +24,6 @@ NORMS = ("l1inf", "l12", "l1")
 N_SAMPLES, N_FEATURES, N_RELEVANT, N_TASKS, CORRELATION, NOISE, Q = 80, 100, 8, 4, 0.5, 3.0, 10
 THRESHOLDS = (0.6, 0.75, 0.9)
 SIZES, N_FEATURES_PER_HALF = (20, 80), 20  # samples per task, and features per half, in the papers' tasks
-
-
 RELEVANT = np.arange(N_RELEVANT) * (N_FEATURES // N_RELEVANT)
 
 
