@@ -13,7 +13,7 @@ estimate from a sample of v, a few sweeps over v are enough.
 """
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,6 +34,7 @@ from jointsparse.compiled import njit
 from jointsparse.norms import on_arrays
 from jointsparse.norms.rows import (
     FINITE,
+    REORDER,
     SMALL_RADIUS,
     SMALLEST_SHARE,
     add_compensated,
@@ -105,8 +106,10 @@ def theta_of_paper(method: Method, v: Floats, z: float) -> float:
 
     Returns minus infinity if the method is "newton", if v is inside the ball, or if the sum of v overflows.
     """
+    if method == "newton":
+        return -np.inf
     u = np.abs(v).astype(np.float64)
-    if method == "newton" or not 0.0 < z < u.sum() < np.inf:
+    if not 0.0 < z < u.sum() < np.inf:
         return -np.inf
     # Choice: theta is computed relative to the largest entry, from entries that can stay positive. This keeps accuracy
     # for small z.
@@ -813,6 +816,19 @@ def _project_tasks(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
     return True
 
 
+def is_usual(W: object, radius: object, method: str) -> TypeGuard[Floats]:
+    """Whether the arguments need no more checks than whether the numbers in the vector W are finite."""
+    return (
+        type(W) is np.ndarray
+        and W.ndim == 1
+        and W.dtype in FLOATING
+        and W.flags.carray
+        and isinstance(radius, float)
+        and radius > SMALL_RADIUS
+        and method == "newton"
+    )
+
+
 def project(
     W: ArrayLike,
     radius: ArrayLike,
@@ -868,18 +884,7 @@ def project(
     array([2., 0., 0.])
     """
     # Shortcut for the usual case, because the checks below take longer than projecting a thousand entries.
-    if (
-        type(W) is np.ndarray
-        and W.ndim == 1
-        and W.dtype in FLOATING
-        and W.flags.carray
-        and isinstance(radius, float)
-        and radius > SMALL_RADIUS
-        and method == "newton"
-        and weights is None
-        and not positive
-        and axis is None
-    ):
+    if is_usual(W, radius, method) and weights is None and not positive and axis is None:
         B = as_output(out, W)
         if project_vector(W, radius, -np.inf, B):
             return deliver(B, out)
@@ -929,6 +934,59 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
     return np.where(outside.T, np.copysign(projected.T.reshape(W.shape), W) + W.dtype.type(0), W)
 
 
+@njit(fastmath=REORDER)
+def sum_below(v, top):  # type: ignore[no-untyped-def]
+    """Return sum_i (v_i - top)."""
+    total = 0.0
+    for i in range(v.size):
+        total += float(v[i] - top)
+    return total
+
+
+@njit
+def lift(v, z, out):  # type: ignore[no-untyped-def]
+    """Shift v and clip it at 0, so that its projections onto the simplex and onto the l1 ball agree.
+
+    The threshold is at least max v - z and at least (sum v - z) / n. After the larger bound is subtracted and v is
+    clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is empty or a number is too large.
+    """
+    top = v.dtype.type(-np.inf)
+    for i in range(v.size):
+        top = max(top, v[i])
+    total, lost = 0.0, 0.0
+    for start in range(0, v.size, BLOCK_ENTRIES):
+        total, lost = add_compensated(total, lost, sum_below(v[start : start + BLOCK_ENTRIES], top))
+    if not (v.size and np.isfinite(total + lost) and z <= np.finfo(v.dtype).max):
+        return False
+    depth = min(z, (z - (total + lost)) / v.size)
+    for i in range(v.size):
+        out[i] = max((v[i] - top) + depth, 0.0)
+    return True
+
+
+@njit
+def lift_columns(V, radii, out):  # type: ignore[no-untyped-def]
+    """Do the same as `lift` to every column of V, row by row, and also if sums overflow."""
+    n, n_tasks = V.shape
+    tops = np.full(n_tasks, -np.inf).astype(V.dtype)
+    for i in range(n):
+        for task in range(n_tasks):
+            tops[task] = max(tops[task], V[i, task])
+    totals, lost, sums = np.zeros(n_tasks), np.zeros(n_tasks), np.empty(n_tasks)
+    for start in range(0, n, BLOCK_ENTRIES):
+        sums[:] = 0.0
+        for i in range(start, min(start + BLOCK_ENTRIES, n)):
+            for task in range(n_tasks):
+                sums[task] += float(V[i, task] - tops[task])
+        for task in range(n_tasks):
+            totals[task], lost[task] = add_compensated(totals[task], lost[task], sums[task])
+    depths = (radii - (totals + lost)) / max(n, 1)  # NaN or infinite if a sum overflows
+    depths = np.where(depths < radii, depths, radii)
+    for i in range(n):
+        for task in range(n_tasks):
+            out[i, task] = max((V[i, task] - tops[task]) + depths[task], 0.0)
+
+
 def project_simplex(
     v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None, axis: int | None = None
 ) -> Floats:
@@ -968,6 +1026,10 @@ def project_simplex(
     >>> project_simplex([-5.0, 1.0, 0.5], z=1.0)
     array([0.  , 0.75, 0.25])
     """
+    if is_usual(v, z, method) and axis is None:  # a shortcut, as in `project`
+        w = as_output(out, v)
+        if lift(v, z, w):
+            return deliver(project(w, z, out=w), out)
     if type(v) is not np.ndarray or v.ndim > 2 or axis is not None:
         return on_arrays.call(project_simplex, v, z, axis=axis, method=method, out=out)
     V = as_columns(v, "v")
@@ -975,13 +1037,10 @@ def project_simplex(
     radii = as_radii(z, V.shape[1] if V.ndim == 2 else 1, "z")
     if (radii > np.finfo(V.dtype).max).any() or (not len(V) and radii.any()):
         raise ValueError(f"z must be reachable by {len(V)} finite numbers ({V.dtype}), got {z!r}")
-    # theta is at least max v - z and at least (sum v - z) / n. After subtracting the larger bound and clipping at 0, a
-    # column lies on the simplex or outside the l1 ball, so that both projections agree.
-    with np.errstate(over="ignore"):
-        below = V - V.max(axis=0, initial=-np.inf)
-        depth = np.minimum(radii, (radii - below.sum(axis=0, dtype=np.float64)) / max(len(V), 1))
-        above = np.maximum(below + depth, 0.0).astype(V.dtype)
-    return project(above, radii, method=method, out=out)
+    above = as_output(out, V)
+    if not (len(radii) == 1 and lift(V.reshape(-1), radii[0], above.reshape(-1))):
+        lift_columns(V.reshape(len(V), len(radii)), radii, above.reshape(len(V), len(radii)))
+    return deliver(project(above, like(V, radii), method=method, out=above), out)
 
 
 def project_nonnegative(v: ArrayLike, z: ArrayLike, *, method: Method = "newton", out: Floats | None = None) -> Floats:
