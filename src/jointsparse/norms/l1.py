@@ -948,7 +948,8 @@ def lift(v, z, out):  # type: ignore[no-untyped-def]
     """Shift v and clip it at 0, so that its projections onto the simplex and onto the l1 ball agree.
 
     The threshold is at least max v - z and at least (sum v - z) / n. After the larger bound is subtracted and v is
-    clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is empty or a number is too large.
+    clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is empty or a number is
+    too large.
     """
     top = v.dtype.type(-np.inf)
     for i in range(v.size):
