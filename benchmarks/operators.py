@@ -1,4 +1,4 @@
-"""Compare our projections and proximal operators with every package that pip installs and that computes the same point.
+"""Compare our projections and proximal operators with packages that pip installs and that compute the same points.
 
     python benchmarks/operators.py [--quick] [--out FOLDER]
 
