@@ -185,6 +185,7 @@ def test_a_threshold_is_found_for_a_wanted_bound():
     assert (result.threshold, result.bound) == (0.76, pytest.approx(1 / 0.52))
     assert example(q=10, p=100).within(1.0).threshold == 1.0
     assert example(q=0, p=100).within(1e-3).threshold == 0.52
+    assert example().at(np.nextafter(0.5, 1)).threshold == 0.52
 
 
 def test_features_at_the_threshold_are_selected():
@@ -221,6 +222,15 @@ def test_one_warning_says_how_many_halves_have_large_gaps():
         (JointSparseClassifier(), {"n_features": 9}, "n_features must be .* 8, got 9"),
         (JointSparseClassifier(solver="subgradient"), {"n_features": 2}, "needs a solver that stops at tol"),
         (JointSparseClassifier(), {"threshold": 0.5}, "threshold must be above 0.5 and at most 1, got 0.5"),
+        (
+            JointSparseClassifier(),
+            {"random_state": None},
+            "random_state must be a whole number of at least 0, got None",
+        ),
+        (JointSparseClassifier(), {"Y": None}, "Y must be given, unless X is a list or mapping of tasks"),
+        (JointSparseClassifier(), {"sample_groups": 3}, r"a group for each sample, 40, got \[\(\)\]"),
+        (JointSparseClassifier(), {"sample_groups": [np.nan, *range(39)]}, "sample_groups must have no missing names"),
+        (JointSparseClassifier(), {"sample_groups": [None, "a"] * 20}, "sample_groups must have no missing names"),
         (JointSparseClassifier(), {"sample_groups": [1, 2]}, r"a group for each sample, 40, got \[\(2,\)\]"),
         (
             JointSparseClassifier(),
@@ -260,5 +270,5 @@ def test_a_display_sorts_the_features_and_shows_the_threshold():
     assert [bar.get_height() for bar in axes.patches] == frequencies[order].tolist()
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(name) for name in order]
     assert set(axes.lines[-1].get_ydata()) == {0.75}
-    assert axes.get_title() == "1 features selected, expected false selections ≤ 1"
+    assert axes.get_title() == "selected features: 1, expected false selections ≤ 1"
     plt.close("all")

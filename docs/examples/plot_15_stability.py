@@ -5,7 +5,8 @@ Which features can be trusted?
 Six tasks depend on the same 8 of 100 features, and neighbouring features are correlated. The
 radius that predicts best selects these features and many others. Stability selection fits
 random halves of the samples and keeps the features that almost all halves select. It also
-bounds the expected number of false selections. (Shah & Samworth 2013.)
+bounds the expected number of false selections, that is, of features that a half selects with a
+low probability. (Shah & Samworth 2013.)
 """
 
 import matplotlib.pyplot as plt

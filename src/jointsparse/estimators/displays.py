@@ -160,6 +160,8 @@ class SupportDisplay:
 class StabilityDisplay:
     """A plot of how often each feature is selected on random halves, in decreasing order, with the threshold.
 
+    The title has the bound on false selections, `StabilitySelection.bound`, which says what counts as false.
+
     Parameters
     ----------
     stability : StabilitySelection
@@ -220,7 +222,7 @@ class StabilityDisplay:
         self.ax_.set(
             xlabel=f"features that any half selects ({len(order)} of {len(shown.features)})",
             ylabel=f"fraction of {2 * shown.n_pairs} halves",
-            title=f"{len(shown.selected)} features selected, expected false selections ≤ {shown.bound:.2g}",
+            title=f"selected features: {len(shown.selected)}, expected false selections ≤ {shown.bound:.2g}",
             ylim=(0, 1.02),
         )
         names = names if len(names) <= MOST_NAMES else []

@@ -19,6 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from jointsparse.checks import as_finite, as_positive, require, require_count, shortened, warn_user
 from jointsparse.estimators.base import PENALTIES_SPAN, TaskSamples, centring_advice, in_words, names_of_tasks
+from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.path import OneStrength
 from jointsparse.estimators.search import strata
 
@@ -69,7 +70,8 @@ class StabilitySelection:
         Rounding does not change which features are selected. threshold: above 1/2 and at most 1.
         """
         n = 2 * self.n_pairs
-        return replace(self, threshold=math.ceil(n * _as_threshold(threshold) - 1e-9) / n)
+        n_halves = max(math.ceil(n * _as_threshold(threshold) - 1e-9), self.n_pairs + 1)  # more than one half of them
+        return replace(self, threshold=n_halves / n)
 
     def within(self, n_false: float) -> Self:
         """Return the same frequencies with the smallest threshold for which `bound` is at most `n_false`.
@@ -139,7 +141,8 @@ def stability_selection(
     """Fit on random halves of the samples, and count how often each feature is selected.
 
     Features that a single fit selects may be there by chance. A feature that is selected on almost all halves is not an
-    accident of the sample, and the expected number of false selections among these features is bounded. The samples are
+    accident of the sample, and the expected number of false selections among these features is bounded. A selection is
+    false here if a half selects the feature with a low probability; see `StabilitySelection.bound`. The samples are
     split `n_pairs` times into two halves, and both halves are fitted.
 
     Parameters
@@ -149,8 +152,8 @@ def stability_selection(
         callback and verbose have no effect here.
     X : array, DataFrame or sparse matrix (n_samples, n_features)
         Features. For tasks with samples of their own, pass the list or mapping that `fit_tasks` accepts, without Y.
-    Y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
-        Labels or targets, as in `fit`. NaN, None and pandas.NA stand for unknown entries.
+    Y : array or DataFrame (n_samples,) or (n_samples, n_tasks), or None
+        Labels or targets, as in `fit`. NaN, None and pandas.NA stand for unknown entries. None if X holds tasks.
     n_pairs : int, at least 1, default=25
         Number of pairs of halves, and half the number of fits. Shah & Samworth use 50.
     n_features : int or None, at least 1, default=None
@@ -164,10 +167,10 @@ def stability_selection(
         Weights of the samples, as in `fit` or `fit_tasks`.
     sample_groups : array (n_samples,), list of arrays (n_k,) or None
         Name of each sample's group, for example of the person or the place. All samples of a group are in the same
-        half. Not to be confused with the `groups` of features of an estimator.
+        half. No name may be missing. Not to be confused with the `groups` of features of an estimator.
     n_jobs : int or None, default=None
         Number of halves that are fitted in parallel, as in scikit-learn. It does not change the results.
-    random_state : int, default=0
+    random_state : int, at least 0, default=0
         Seed of the random generator that draws the halves.
 
     Returns
@@ -187,10 +190,11 @@ def stability_selection(
 
     Notes
     -----
-    Halves are stratified by the rarest label of each sample, so the bounds hold for given numbers of labels. If the
-    estimator has `groups` of features, the bounds count features, not groups. Class weights and the coding of the
-    labels come from all samples. A penalty on summed losses regularises halves twice as much as all samples: use a
-    radius, or normalisation="mean".
+    The bounds are for halves of equal size; the two halves of an odd number of samples differ by one sample. Halves are
+    stratified by the rarest label of each sample, so the bounds hold for given numbers of labels. If the estimator has
+    `groups` of features, the bounds count features, not groups. Class weights and the coding of the labels come from
+    all samples. A penalty on summed losses regularises halves twice as much as all samples: use a radius, or
+    normalisation="mean".
 
     `n_features` of about sqrt(0.8 p), for p features in total, bounds the number of false selections at a threshold of
     0.9 by 1. Of several features that are almost equal, each is selected on some of the halves only, so that none may
@@ -222,14 +226,19 @@ def stability_selection(
         f"that a search has chosen, got {type(estimator).__name__}",
     )
     require_count(n_pairs, "n_pairs")
+    require_count(random_state, "random_state", least=0)
     _as_threshold(threshold)  # before the fits, which may take long
+    require(
+        Y is not None or not hasattr(X, "shape"), "Y must be given, unless X is a list or mapping of tasks, got None"
+    )
     model: OneStrength = clone(estimator)
     parts = model._read_tasks(X, sample_weight) if Y is None else [model._read_all(X, Y, sample_weight)]
     n_in = int(model.n_features_in_)
     if n_features is not None:
         require_count(n_features, "n_features", n_in)
         require(model._stops(), f"n_features needs a solver that stops at tol, got solver={model.solver!r}")
-    own = None if sample_groups is None else sample_groups if Y is None else [sample_groups]
+    is_list = Y is None and isinstance(sample_groups, Sequence | np.ndarray)
+    own = None if sample_groups is None else sample_groups if is_list else [sample_groups]
     pairs = _draw_pairs(model, parts, own, n_pairs, np.random.default_rng(random_state))
     ends = np.cumsum([len(part.Y) for part in parts])[:-1]
     halves = [[*map(np.flatnonzero, np.split(half, ends))] for first in pairs for half in (first, ~first)]
@@ -293,13 +302,15 @@ def _draw_pairs(
     sides = sides_of(model, parts)
     groups = np.arange(len(sides))
     if own is not None:
-        names, n = [np.asarray(names_of_part) for names_of_part in own], [len(part.Y) for part in parts]
+        shapes, n = [np.shape(names) for names in own], [len(part.Y) for part in parts]
         require(
-            [name.shape for name in names] == [(n_k,) for n_k in n],
+            shapes == [(n_k,) for n_k in n],
             f"sample_groups must name a group for each sample{' of each task' * (len(n) > 1)}, "
-            f"{shortened(n if len(n) > 1 else n[0])}, got {shortened([*map(np.shape, names)])}",
+            f"{shortened(n if len(n) > 1 else n[0])}, got {shortened(shapes)}",
         )
-        groups = np.unique(np.concatenate(names), return_inverse=True)[1]
+        names = [Labels.read(names_of_part, "sample_groups") for names_of_part in own]
+        require(all(is_known.all() for _, is_known in names), "sample_groups must have no missing names, got some")
+        groups = np.unique(np.concatenate([names_of_part for names_of_part, _ in names]), return_inverse=True)[1]
         of_samples, sides = sides, np.zeros((groups.max() + 1, *sides.shape[1:]), dtype=bool)
         np.logical_or.at(sides, groups, of_samples)
     pairs = []
