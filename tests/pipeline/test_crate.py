@@ -63,6 +63,18 @@ def test_every_reference_leads_to_an_entity(entities):
     assert identifiers - entities.keys() == {"https://w3id.org/ro/crate/1.2"}
 
 
+@pytest.mark.parametrize("change", [Path.unlink, lambda table: table.write_text("other")])
+def test_files_that_differ_from_the_manifest_are_refused(root, capsys, change):  # noqa: F811
+    path = gather({})
+    change(Path(TABLES[0]))
+    assert main(["crate", str(path), "--license", LICENCE]) == 2
+    assert capsys.readouterr().err == (
+        "error: the files of the run must match the manifest, got 1 other or missing ones: list them with jointsparse "
+        f"verify {path}\n"
+    )
+    assert not Path("ro-crate-metadata.json").exists()
+
+
 def test_a_licence_that_is_no_address_is_refused(root, capsys):  # noqa: F811
     assert main(["crate", str(gather({})), "--license", "mine"]) == 2
     assert capsys.readouterr().err == "error: license must be an address that begins with https://, got 'mine'\n"

@@ -31,9 +31,7 @@ def write(path: str | Path, license: str) -> Path:
     Raises
     ------
     ValueError
-        If the file is not a manifest, or if the licence is not an address.
-    OSError
-        If a file of the manifest is missing.
+        If the file is not a manifest, if files have changed or are missing, or if the licence is not an address.
 
     References
     ----------
@@ -41,6 +39,12 @@ def write(path: str | Path, license: str) -> Path:
     """
     require(license.startswith("https://"), f"license must be an address that begins with https://, got {license!r}")
     known, root = manifest.read(path), manifest.root_of(path)
+    differences = manifest.verify(path)[1]  # the crate repeats the checksums of the manifest
+    require(
+        not differences,
+        f"the files of the run must match the manifest, got {len(differences)} other or missing ones: list them with "
+        f"jointsparse verify {path}",
+    )
     itself = {os.path.relpath(path, root): records.checksums([path])[str(path)]}
     results = [_entity(root, *item) for item in (itself | known["tables"]).items()]
     inputs = [_entity(root, *item) for files in known["inputs"].values() for item in files.items()]
