@@ -168,14 +168,14 @@ def test_the_unimodal_bound_is_the_largest_tail_of_a_unimodal_distribution(n_vot
     for mode in range(6):
         steps = np.diff(np.eye(6), axis=0) * np.where(np.arange(5) < mode, -1, 1)[:, np.newaxis]
         # The fraction of pairs in which both halves agree has the mean theta^2.
-        found = linprog(
+        program = linprog(
             -(values > 2 * threshold - 1 - 1e-9).astype(float),
             A_ub=steps,
             b_ub=np.zeros(5),
             A_eq=[np.ones(6), values],
             b_eq=[1, theta**2],
         )
-        tails.append(-found.fun if found.success else 0.0)
+        tails.append(-program.fun if program.success else 0.0)
     result = example(q=theta * 100, p=100, n_pairs=n_pairs, threshold=threshold)
     assert result.unimodal_bound == pytest.approx(100 * max(tails), rel=1e-6)
 

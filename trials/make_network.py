@@ -132,8 +132,8 @@ def network(layers: list[tuple[np.ndarray, np.ndarray]]) -> onnx.ModelProto:
     graph.nodes[-1].output[0] = "maps"
     pictures = helper.make_tensor_value_info("images", TensorProto.UINT8, ["n", SIDE, SIDE, 3])
     maps = helper.make_tensor_value_info("maps", TensorProto.FLOAT, ["n", len(head[0]), SIDE // 32, SIDE // 32])
-    made = helper.make_graph(graph.nodes, "EfficientNet-Lite0", [pictures], [maps], graph.constants)
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    graph_proto = helper.make_graph(graph.nodes, "EfficientNet-Lite0", [pictures], [maps], graph.constants)
+    return helper.make_model(graph_proto, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
 if __name__ == "__main__":

@@ -27,14 +27,16 @@ def samples():
 def model(request, samples):
     """Return a model as a run saves it, of the features or of a basis of them."""
     X, Y = samples
-    found, scales = None, {}
+    fitted_basis, scales = None, {}
     if request.param == "basis":
-        found = basis.fit(X, rank=3, centred=True, rng=np.random.default_rng(0))
-        scales = basis.factors(found.singular_values, [1.0])
-    fitted = final.fit(X if found is None else basis.project(X, found), Y, LABELS, norm="l1inf", scales=scales)
+        fitted_basis = basis.fit(X, rank=3, centred=True, rng=np.random.default_rng(0))
+        scales = basis.factors(fitted_basis.singular_values, [1.0])
+    fitted = final.fit(
+        X if fitted_basis is None else basis.project(X, fitted_basis), Y, LABELS, norm="l1inf", scales=scales
+    )
     numbers = final.tested(fitted.scores, Y, n_resamples=5, seed=0)
     card = card_of(fitted, final.table(fitted, numbers, Y, "l1inf"))
-    kept = annotator(fitted, names=map(str, range(60)), basis=found, columns=COLUMNS, card=card)
+    kept = annotator(fitted, names=map(str, range(60)), basis=fitted_basis, columns=COLUMNS, card=card)
     return with_check(kept, X)
 
 

@@ -59,7 +59,7 @@ def export(model: Pipeline, path: str | Path) -> None:
         for name, size in (("features", n_features), ("probabilities", len(a)))
     )
     tensors = [numpy_helper.from_array(np.asarray(value, dtype=np.float64), name) for name, value in constants.items()]
-    made = helper.make_model(
+    network = helper.make_model(
         helper.make_graph(nodes, "jointsparse", features, probabilities, tensors),
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
@@ -67,6 +67,6 @@ def export(model: Pipeline, path: str | Path) -> None:
         producer_version=version(),
     )
     names = {"labels": model.card_["words"], "features": model.columns_}
-    helper.set_model_props(made, {key: json.dumps(value, ensure_ascii=False) for key, value in names.items()})
+    helper.set_model_props(network, {key: json.dumps(value, ensure_ascii=False) for key, value in names.items()})
     with written(path) as temporary:
-        temporary.write_bytes(made.SerializeToString())
+        temporary.write_bytes(network.SerializeToString())
