@@ -354,6 +354,8 @@ def finding(tables: Path, *, png: Path) -> str:
     features = 100 * plain["chosen"].query("method == 'hinge-l1inf'").groupby("n")["features"].mean()
     plain_leads = leads(tables).query("features == 'plain' and against == 'hinge-l2'")
     behind = -plain_leads.query("dataset != 'flickr8k'")["difference"]
+    network = leads(tables).query("features == 'network' and against == 'hinge-l2'")
+    behind_on_network, used = -network["difference"], 100 * network["used"]
     parts = {
         "Tasks that share their features": (
             f"In the papers' synthetic experiment l1,∞ has the lowest test error at {at_sizes} training "
@@ -369,7 +371,9 @@ def finding(tables: Path, *, png: Path) -> str:
         "Plain features": (
             f"On Flickr8k the AUC of l1,∞ is within {_3(lead(plain, 'hinge-l2').abs().max())} of that of l2, with "
             f"{features.min():.0f} to {features.max():.0f} % of the features. On Scene-15 and Reuters-21578 l1,∞ is "
-            f"behind l2 by {_2(behind.min())} to {_2(behind.max())}."
+            f"behind l2 by {_2(behind.min())} to {_2(behind.max())}; on the features of a pretrained "
+            f"network, by {_2(behind_on_network.min())} to {_2(behind_on_network.max())}, with {used.min():.0f} to "
+            f"{used.max():.0f} % of them."
         ),
     }
     return "\n".join(_filled(f"- **{title}.** {text}") for title, text in parts.items())
