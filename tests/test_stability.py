@@ -152,7 +152,8 @@ def test_every_half_of_few_samples_is_equally_likely():
         (10, 1000, 25, 0.79, 0.1 / 0.6, 0.1 * 4 * 0.22 / 1.04),  # rounded up to 0.8
         (10, 1000, 50, 1.0, 0.1, 0.1 * 4 * 0.01 / 1.02),
         (600, 1000, 25, 0.9, 450.0, 450.0),  # the theorem does not hold
-        (10, 1000, 25, 0.51, 2.5, 2.5),
+        (300, 1000, 50, 0.58, 90 / 0.16, 90 / 2 / 0.15),
+        (300, 1000, 50, 0.57, 90 / 0.14, 90 / 0.14),  # nor at this threshold
     ],
 )
 def test_bounds_are_those_of_shah_and_samworth(q, p, n_pairs, threshold, bound, unimodal):

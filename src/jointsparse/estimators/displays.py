@@ -216,8 +216,8 @@ class StabilityDisplay:
         colours = np.where(height >= shown.threshold, "C0", "0.7")
         self.ax_.bar(places, height, color=colours)
         if len(shown.tasks) > 1:
-            of_tasks = shown.task_frequencies[:, order]
-            self.ax_.plot(places, of_tasks.T, linestyle="none", marker="o", markersize=2, color="black", alpha=0.4)
+            by_task = shown.task_frequencies[:, order]
+            self.ax_.plot(places, by_task.T, linestyle="none", marker="o", markersize=2, color="black", alpha=0.4)
         self.ax_.axhline(shown.threshold, color="C1", linewidth=1)
         self.ax_.set(
             xlabel=f"features that any half selects ({len(order)} of {len(shown.features)})",

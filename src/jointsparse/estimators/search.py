@@ -253,12 +253,12 @@ class Search(Trained):
         """Return the score of predictions or decision values f for targets or signs y; NaN if undefined. c: weights."""
         raise NotImplementedError
 
-    def _folds(self, y: Any, samples: TaskSamples, **of_split: Any) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[Split]:
         """Return the indices of the training and the held-out samples of each fold.
 
-        y: as the user passed it. of_split: further arguments of the splitter, such as `groups`.
+        y: as the user passed it. split_params: further arguments of the splitter, such as `groups`.
         """
-        return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y, **of_split)
+        return check_cv(self.cv, y, classifier=not self._numeric).split(samples.X, y, **split_params)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata that `fit`, `score` and the splitter `cv` take, for scikit-learn's metadata routing."""
@@ -314,14 +314,14 @@ class Search(Trained):
         """
         require((X_val is None) == (y_val is None), "X_val and y_val must be given together")
         require(X_val is None or not params, f"X_val replaces the folds, so fit takes no {', '.join(params)} with it")
-        of_split = process_routing(self, "fit", **params).splitter.split
+        split_params = process_routing(self, "fit", **params).splitter.split
         watch, watch_of_folds = self._watch(), self._watch(FOLDS_SHARE)
         samples = self._read_all(X, y, sample_weight)
         n, n_tasks = samples.Y.shape
         self._counted = self._validation_tasks(n_tasks)
         problem, centres = self._pose_samples(samples)
         if X_val is None:
-            splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples, **of_split))
+            splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples, **split_params))
         else:
             held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
             is_sparse = sparse.issparse(samples.X)  # the held-out samples take the format of X
@@ -682,13 +682,13 @@ class JointSparseClassifierCV(Labelled, Search):
 
     _chance = 0.5  # AUC
 
-    def _folds(self, y: Any, samples: TaskSamples, **of_split: Any) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[Split]:
         """Return the folds as in `Search`, but stratified by the rarest label of each sample if y is a matrix.
 
         Warn about tasks that have no score in some of the folds.
         """
         if self._flat or not isinstance(self.cv, (int, np.integer)):
-            splits = list(super()._folds(y, samples, **of_split))
+            splits = list(super()._folds(y, samples, **split_params))
         else:
             by = strata(samples.Y, int(self.cv))
             splits = list(StratifiedKFold(self.cv, shuffle=True, random_state=0).split(samples.X, by))
@@ -774,10 +774,10 @@ class JointSparseRegressorCV(Targets, Search):
 
     _chance = 0.0  # R^2
 
-    def _folds(self, y: Any, samples: TaskSamples, **of_split: Any) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[Split]:
         if isinstance(self.cv, (int, np.integer)):
             return KFold(self.cv, shuffle=True, random_state=0).split(samples.X)
-        return super()._folds(y, samples, **of_split)
+        return super()._folds(y, samples, **split_params)
 
     def _score_task(self, y: np.ndarray, f: np.ndarray, c: np.ndarray) -> float:
         if len(y) < 2:

@@ -238,8 +238,8 @@ def stability_selection(
         require_count(n_features, "n_features", n_in)
         require(model._stops(), f"n_features needs a solver that stops at tol, got solver={model.solver!r}")
     is_list = Y is None and isinstance(sample_groups, Sequence | np.ndarray)
-    own = None if sample_groups is None else sample_groups if is_list else [sample_groups]
-    pairs = _draw_pairs(model, parts, own, n_pairs, np.random.default_rng(random_state))
+    group_names = None if sample_groups is None else sample_groups if is_list else [sample_groups]
+    pairs = _draw_pairs(model, parts, group_names, n_pairs, np.random.default_rng(random_state))
     ends = np.cumsum([len(part.Y) for part in parts])[:-1]
     halves = [[*map(np.flatnonzero, np.split(half, ends))] for first in pairs for half in (first, ~first)]
     jobs = (delayed(_selected)(model, parts, rows, n_features) for rows in halves)
@@ -292,27 +292,27 @@ def draw_halves(sides: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray
 
 
 def _draw_pairs(
-    model: OneStrength, parts: Sequence[TaskSamples], own: Any, n_pairs: int, rng: np.random.Generator
+    model: OneStrength, parts: Sequence[TaskSamples], group_names: Any, n_pairs: int, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Draw the first half of each pair, as masks of the samples of all parts together, bool (n_samples,).
 
-    own: for each part, the names of the groups of its samples, or None. Raises ValueError if the groups do not fit the
-    samples, or if some task lacks a positive or a negative sample in one half.
+    group_names: for each part, the names of the groups of its samples, or None. Raises ValueError if the groups do not
+    fit the samples, or if some task lacks a positive or a negative sample in one half.
     """
     sides = sides_of(model, parts)
     groups = np.arange(len(sides))
-    if own is not None:
-        shapes, n = [np.shape(names) for names in own], [len(part.Y) for part in parts]
+    if group_names is not None:
+        shapes, n = [np.shape(names) for names in group_names], [len(part.Y) for part in parts]
         require(
             shapes == [(n_k,) for n_k in n],
             f"sample_groups must name a group for each sample{' of each task' * (len(n) > 1)}, "
             f"{shortened(n if len(n) > 1 else n[0])}, got {shortened(shapes)}",
         )
-        names = [Labels.read(names_of_part, "sample_groups") for names_of_part in own]
+        names = [Labels.read(names_of_part, "sample_groups") for names_of_part in group_names]
         require(all(is_known.all() for _, is_known in names), "sample_groups must have no missing names, got some")
         groups = np.unique(np.concatenate([names_of_part for names_of_part, _ in names]), return_inverse=True)[1]
-        of_samples, sides = sides, np.zeros((groups.max() + 1, *sides.shape[1:]), dtype=bool)
-        np.logical_or.at(sides, groups, of_samples)
+        sample_sides, sides = sides, np.zeros((groups.max() + 1, *sides.shape[1:]), dtype=bool)
+        np.logical_or.at(sides, groups, sample_sides)
     pairs = []
     for _ in range(n_pairs):
         half, lacking = draw_halves(sides, rng)
@@ -320,8 +320,8 @@ def _draw_pairs(
         require(
             not tasks,
             f"both halves must hold {'targets' if model._numeric else 'positives and negatives'} of each task, but "
-            f"{MOST_DRAWS} random draws gave no such halves: add samples{' or groups' * (own is not None)}, or leave "
-            f"out {in_words(tasks, 'task')}",
+            f"{MOST_DRAWS} random draws gave no such halves: add samples{' or groups' * (group_names is not None)}, or "
+            f"leave out {in_words(tasks, 'task')}",
         )
         pairs.append(half[groups])
     return pairs

@@ -817,7 +817,7 @@ def _project_tasks(W: Floats, radii: Vector, method: Method, B: Floats) -> bool:
 
 
 def is_usual(W: object, radius: object, method: str) -> TypeGuard[Floats]:
-    """Whether the arguments need no more checks than whether the numbers in the vector W are finite."""
+    """Return True if the only check that remains is whether the numbers in the vector W are finite."""
     return (
         type(W) is np.ndarray
         and W.ndim == 1
@@ -967,7 +967,7 @@ def lift(v, z, out):  # type: ignore[no-untyped-def]
 
 @njit
 def lift_columns(V, radii, out):  # type: ignore[no-untyped-def]
-    """Do the same as `lift` to every column of V, row by row, and also if sums overflow."""
+    """Do to every column of V what `lift` does to a vector. Read V row by row, and allow sums to overflow."""
     n, n_tasks = V.shape
     tops = np.full(n_tasks, -np.inf).astype(V.dtype)
     for i in range(n):
