@@ -285,7 +285,7 @@ class _Search:
             self.inside = stays | new
             rows = self.rows()
             # Without a penalty, descent on rows certifies no gap.
-            penalised = bool(self.regulariser.strength) or not self.regulariser.l2
+            penalised = not self.regulariser.l2 or bool(np.all(self.regulariser.strength))
             by_descent = self.sweeps_rows and len(rows) <= MOST_ROWS_OF_DESCENT and penalised
             self.now = (_RowSweeps if by_descent else _Steps)(self, rows)
 
