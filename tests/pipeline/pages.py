@@ -141,6 +141,7 @@ def fits():
         pd.DataFrame(of_precisions | {"right": [0.5, np.nan]}),
         n_learnable=374,
         warnings=pd.DataFrame(columns=["table", "warning", "rows", "of", "first"]),
+        stability=pd.DataFrame(),
     )
 
 

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from pages import fits
 from PIL import Image
@@ -236,12 +237,14 @@ def test_annotations_list_the_known_pictures_with_the_nearest_scores(chain, file
 def test_a_feature_on_the_page_is_a_column_of_the_basis_and_its_map_sums_to_its_value(chain, pictures):
     fit, _, model, features = chain
     histograms = model[:2].transform(pictures[0][:6])
-    given = {"known_images": range(6), "has_maps": True, "names": (), "fits": fits()}
+    halves = pd.DataFrame({"feature": range(features.shape[1]), "halves": range(features.shape[1]), "of": 20})
+    given = {"known_images": range(6), "has_maps": True, "names": (), "fits": fits()._replace(stability=halves)}
     kept = kept_model(model, histograms, pictures[1][:6], range(6), **given)
     shown = kept.answers.paths["logistic-l1inf"].features
     columns = [int(feature.name.removeprefix("feature ")) for feature in shown]
     size = np.linalg.norm(fit.model.coef_, axis=0)
     assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
+    assert [feature.note for feature in shown] == [f"chosen in {i} of 20 halves" for i in columns]
     responses = kept.answers.X[:, kept.features]
     np.testing.assert_allclose(responses, features[:6, columns], atol=1e-5)
     assert [feature.high for feature in shown] == np.argsort(-responses, axis=0, kind="stable")[:4].T.tolist()

@@ -167,7 +167,7 @@ ON_TASKS = {*DESCENT, "repeat online"}  # jobs that use the objective of one tas
 COMPARED = {*ON_TASKS, *IN_FORMS}
 BALLS = {"measure projection", "repeat operations"}
 L1INF = {"compile_kernels", *(f"{rule} l1inf" for rule in ("train_sweep", "train_path", "fit_final"))}
-KEPT = {"fit_final l1inf", "keep_model"}
+KEPT = {"fit_final l1inf", "keep_model", "count_selections"}
 DESCRIBING = {"encode", "grow_vocabularies"}
 TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "train_sweep")}
 
@@ -182,6 +182,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("norms/l12", set()),  # no study here uses this norm
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
         ("pipeline/models/annotator", {"keep_model"}),
+        ("pipeline/models/stability estimators/stability", {"count_selections"}),
         ("features/transformers features/embedding features/onnx", {"keep_model", "write_page"}),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),

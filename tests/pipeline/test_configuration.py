@@ -312,6 +312,13 @@ REFUSED = [
         f"vocabulary {OF_PICTURES} libsvm reads none",
         "datasets.reuters21578.final.vocabulary",
     ),
+    (FINAL, {"stability": 0}, "stability must be at least 1, got 0", "datasets.flickr8k.final.stability"),
+    (
+        FINAL,
+        {"stability": 25, "norm": ["l2", "l1"]},
+        "stability has no effect with the norm l2, which uses all features: save a model with another norm",
+        "datasets.flickr8k.final.stability",
+    ),
     (FINAL, {"sizes": {"auto": 9}}, "auto must be at most 4, got 9", "datasets.flickr8k.final.sizes.auto"),
     (("compare",), True, "compare adds the study named by final.like, and collage", "compare"),
     (("datasets", "mine"), {"loader": "synthetic"}, "the key 'studies' is missing; the loader synthetic", None),

@@ -30,6 +30,7 @@ from jointsparse.pipeline.explorer.words import (
 )
 from jointsparse.pipeline.figures import style
 from jointsparse.pipeline.flag import Kind
+from jointsparse.pipeline.models.stability import COLUMNS
 from jointsparse.pipeline.scores.learnt import by_size
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 
@@ -518,6 +519,27 @@ def test_all_features_are_compared_with_those_of_the_kept_model():
         "which uses 5: its mean AUC is 0.750, that of l2 is 0.700."
     )
     assert findings.share_of_features(norms) == "83 %"
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"),
+    [
+        (1.25, "Of the 2 features that were chosen so often, at most 1.3 are expected to be false, if "),
+        (2.0, "On average a half chooses 2 of 4 features, too many for a useful bound on the false choices."),
+    ],
+)
+def test_the_bound_on_false_choices_is_given_if_it_says_something(bound, expected):
+    table = pd.DataFrame({"used": [True, False, True, False], "halves": [10, 9, 1, 0], "of": 10, "threshold": 0.9})
+    said = findings.how_stable(table.assign(bound=bound))
+    assert said.startswith(
+        "1 of the 2 features of the kept model were chosen in at least 9 of 10 random halves of the "
+    )
+    assert expected in said
+
+
+def test_nothing_is_said_of_halves_if_no_features_were_selected_on_them(rng):
+    assert findings.how_stable(pd.DataFrame(columns=COLUMNS)) == ""
+    assert "stability.csv" not in made(rng, kept=kept_model(rng)).html
 
 
 def test_how_sure_it_is_compares_with_the_best_other_method(rng):

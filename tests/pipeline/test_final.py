@@ -7,10 +7,14 @@ import pandas as pd
 import pytest
 from common import draw_scores
 from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.pipeline import Pipeline
 
+from jointsparse import JointSparseClassifier, stability_selection
 from jointsparse.estimators.classifier import platt_scaling
+from jointsparse.features.basis import factors
 from jointsparse.metrics import resample
 from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.models.stability import stability
 
 WORDS = ["ramp", "stripes", "=late"]
 
@@ -124,3 +128,39 @@ def test_the_table_of_a_final_fit_counts_only_images_that_are_known_to_have_a_wo
     assert used.any(axis=0).sum() > used.all(axis=0).sum()
     card = annotator.card_of(fit, table)
     assert (card["known_images"], card["features"]) == (90, [used.any(axis=0).sum(), 5])
+
+
+# How often features are selected on random halves
+
+
+def saved(norm="l1", columns=(), **steps):
+    """Return a stand-in for a saved model of two words that uses the first and the last of its three features."""
+    classifier = {"norm_": norm, "radius_": 2.0, "loss": "logistic", "classes_": np.array(["cat", "tea"])}
+    model = SimpleNamespace(**classifier, coef_=np.array([[1, 0, 0], [0, 0, 1]]))
+    pipeline = Pipeline([*steps.items(), ("classifier", model)])
+    pipeline.columns_ = list(columns)
+    return pipeline
+
+
+@pytest.mark.parametrize("with_basis", [False, True])
+def test_selections_are_counted_with_the_settings_of_the_saved_model(rng, with_basis):
+    X = rng.normal(size=(60, 5 if with_basis else 3))
+    labels = np.where(rng.random((60, 2)) < 0.1, -1, X[:, [0, -1]] + rng.normal(size=(60, 2)) > 0)
+    basis, values = SimpleNamespace(columns_=np.array([0, 3, 4]), power=0), np.array([9.0, 5.0, 3.0, 2.0, 1.0])
+    model = saved(basis=basis, columns="xy") if with_basis else saved(columns="abc")
+    values = values if with_basis else None
+    table = stability(model, X, labels, singular_values=values, n_pairs=3, seed=7)
+    scaled = X * factors(values, [0])[0] if with_basis else X
+    estimator = JointSparseClassifier("l1", 2.0)
+    expected = stability_selection(estimator, scaled, np.where(labels < 0, np.nan, labels), n_pairs=3, random_state=7)
+    assert 0 < expected.frequencies.min() < expected.frequencies.max()
+    assert table["halves"].tolist() == sorted(np.rint(6 * expected.frequencies), reverse=True)
+    by_feature = table.sort_values("feature")
+    np.testing.assert_allclose(by_feature["halves"] / 6, expected.frequencies)
+    assert table.loc[table["used"], "feature"].sort_values().tolist() == ([0, 4] if with_basis else [0, 2])
+    assert by_feature["name"].tolist() == ([f"feature {i}" for i in range(5)] if with_basis else list("abc"))
+    assert (table[["of", "threshold", "bound"]] == [6, expected.threshold, expected.bound]).all(axis=None)
+
+
+def test_nothing_is_counted_for_a_model_that_uses_all_features():
+    assert stability(saved("l2"), np.eye(3), np.eye(3)[:, :2], singular_values=None, n_pairs=3, seed=0).empty

@@ -59,6 +59,12 @@ def test_a_page_gathers_the_warnings_that_no_study_gathers():
         assert [study["name"] for study in pages.studies(Study("mine", ""))] == ["annotation"] * compare
 
 
+def test_a_page_shows_how_often_features_are_selected_if_the_run_counts_it():
+    final = {"like": "annotation", "stability": 3}
+    pages = pages_of("mine", entry={"loader": "collage", "final": final}, compare=True)
+    assert list(pages.kept(Study("mine", ""))) == [*KEPT, "stability"]
+
+
 def test_a_page_reads_the_samples_of_its_dataset_and_their_features_if_no_job_makes_them():
     pages = pages_of()
     files = {name: pages.files(Study(name, "")) for name in ("collage", "digits", "synthetic")}

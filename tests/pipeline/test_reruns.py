@@ -47,7 +47,7 @@ TOGETHER = (("pairings", "figures"), ("method", "claims"), ("norm",))
 FOLLOWING = {  # the jobs that follow a job whose results change
     "train_sweep": ("evaluate", "compare_methods"),
     "train_path": ("evaluate",),
-    "fit_final": ("keep_model",),
+    "fit_final": ("keep_model", "count_selections"),
 }
 
 

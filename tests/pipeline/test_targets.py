@@ -56,6 +56,15 @@ def test_a_dataset_with_final_fits_has_a_model_and_a_table_for_each_fit():
 
 
 @pytest.mark.parametrize("quick", [False, True])
+@pytest.mark.parametrize(("stability", "expected"), [(25, ["mine/stability.csv"]), (None, [])])
+def test_selections_are_counted_only_if_the_final_fit_says_so(quick, stability, expected):
+    targets = targets_of("mine", entry={"loader": "documents", "final": {"stability": stability}}, quick=quick)
+    results = targets.results(targets.run.chosen)
+    counted = [file.removeprefix("results/").replace("-quick", "") for file in results if "stability" in file]
+    assert counted == expected
+
+
+@pytest.mark.parametrize("quick", [False, True])
 def test_own_data_have_a_fit_with_each_norm_and_tables_of_words_but_no_study(quick):
     entry = {"loader": "documents", "options": {"n_documents": 60}}
     targets = targets_of("mine", entry=entry, quick=quick)

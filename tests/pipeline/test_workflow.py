@@ -75,6 +75,19 @@ def test_the_manifest_names_every_table_of_the_run_and_mixed_versions(project):
     assert [line for pattern, line in zip(said, last, strict=True) if not re.fullmatch(pattern, line)] == []
 
 
+def test_the_page_shows_how_often_each_feature_of_the_saved_model_is_selected(project):
+    results = project.root / "results" / "collage"
+    table = read_table(results / "stability.csv")
+    assert (table["of"] == 4).all() and table["halves"].between(0, 4).all() and table["used"].any()
+    page = (results / "index.html").read_text()
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    (shared,) = json.loads(data)["studies"][0]["sharing"].values()
+    notes = {feature["name"]: feature["note"] for feature in shared["features"]}
+    shown = table[table["name"].isin(notes)]
+    assert notes == {row.name: f"chosen in {row.halves} of 4 halves" for row in shown.itertuples(index=False)}
+    assert notes and "features of the kept model were chosen in at least 4 of 4 random halves" in page
+
+
 def test_every_warning_of_a_study_is_in_its_table_of_warnings(project):
     warned = {"collage/annotation": "chosen", "collage/scenes": "chosen", "synthetic/recovery": "recovery"}
     for study, name in warned.items():

@@ -14,9 +14,11 @@ import yaml
 from configuration.file import require, require_known
 from configuration.studies import (
     AUTO,
+    OF_FINAL,
     WORDS,
     chosen_datasets,
     datasets_of,
+    final_norms,
     full_block,
     names_of,
     tables_of,
@@ -90,7 +92,7 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
 def _check_final(own: dict[str, Any], where: str) -> None:
     """Raise ConfigError if a block `final` contains `study` and also keys that have no effect together with it."""
     final = own.get("final", {})
-    idle = [key for key in final if key not in ("study", "norm")] if "study" in final else []
+    idle = [key for key in final if key not in OF_FINAL or key == "like"] if "study" in final else []
     advice = "write it into the study, or replace study by like, which takes the settings without running the study"
     require(not idle, f"{''.join(idle[:1])} has no effect beside study: {advice}", where)
 
@@ -108,6 +110,10 @@ def _check_learns(entry: dict[str, Any], own: dict[str, Any], where: str) -> Non
         advice = f"write like: {study} to take only its settings"
         require(study in able, f"study must be one of {known}, got {study!r}: {advice}", f"{where}.study")
     require(study in able, f"like must be a study of words without similarities, got {study!r}", f"{where}.like")
+    norm = final_norms(entry)[0]
+    selects = entry["final"]["norm"] == AUTO or pick("norms", norm).SPARSE
+    said = f"stability has no effect with the norm {norm}, which uses all features: save a model with another norm"
+    require(selects or "stability" not in entry["final"], said, f"{where}.stability")
 
 
 def _check_compare(config: dict[str, Any]) -> None:

@@ -93,6 +93,8 @@ class Pages:
         files: dict[str, Features] = {"model": f"results/{w.dataset}/model.skops"}
         files |= only(self.inputs.final(w), "labels", "words") | only(self.inputs.model(w), "images", "features")
         files |= {name: f"results/{w.dataset}/{name}.csv" for name in ("norms", "thresholds")}
+        if "stability" in self.run.dataset(w)["final"]:
+            files["stability"] = f"results/{w.dataset}/stability.csv"
         study = self.run.final_study(w)
         if study.study in self.run.dataset(w)["settings"]:  # no other job gathers the warnings of this study
             files["odd_features"] = f"{study.folder}/tables/odd_features.csv"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 AUTO = "auto"  # as the value of radius, sizes, rank or a number of words: chosen from the data
 WORDS = "words"  # the kind of the studies whose tasks are words, classes or topics; every other kind is an experiment
 MOST_OF_SHARD = 2000  # most pictures in a shard, if the number of shards is chosen automatically
+OF_FINAL = ("study", "like", "norm", "stability")  # keys of a block `final` that are not values of its study
 FEW_SAMPLES = 500  # Choice: number of samples in a quick run, which then takes a minute
 
 
@@ -43,8 +44,9 @@ def datasets_of(config: dict[str, Any]) -> dict[str, dict[str, Any]]:
             if like := final.get("like"):
                 where = f"datasets.{name}.final.like"
                 require_known("like", [study for study in config["studies"] if study not in studies], like, where)
-                settings = {like: full_block(config, like, {like: without(final, "like", "norm")}, name)}
-            final = {"study": like or final["study"], "norm": final["norm"]}
+                settings = {like: full_block(config, like, {like: without(final, *OF_FINAL)}, name)}
+            own = {key: value for key, value in final.items() if key in OF_FINAL and value is not None}
+            final = without(own, "like") | {"study": like or final["study"]}
         if config.get("compare"):
             studies, settings = studies | settings, {}
         full = {"options": {}, "shards": AUTO} | entry | ({"final": final} if final else {})
@@ -86,7 +88,7 @@ def glance(name: str, entry: dict[str, Any]) -> dict[str, Any]:
     what = "one run at one size on" if kind == "studies" else "the final fit on"
     note = f"A quick run: {what} at most {FEW_SAMPLES} samples. Run without quick to use all samples."
     own = {"most_samples": FEW_SAMPLES, "shards": 2, "note": f"{note} {entry.get('note', '')}".strip()}
-    final = {"study": study, "norm": AUTO if entry["final"]["norm"] == AUTO else norm}
+    final = entry["final"] | {"norm": AUTO if entry["final"]["norm"] == AUTO else norm}
     return entry | own | {"final": final, "studies": {}, "settings": {}} | {kind: {study: block | few}}
 
 

@@ -50,6 +50,7 @@ class Targets:
         finals += (
             [f"results/{name}/{file}" for file in ("norms.csv", "thresholds.csv", "model.skops")] if finals else []
         )
+        finals += [f"results/{name}/stability.csv"] if "stability" in entry.get("final", {}) else []
         settings = [Study(name, study).folder for study in entry["settings"]]
         setting_files = [f"{folder}/{file}" for folder in settings for file in ("config.yaml", *TABLES_OF_SETTINGS)]
         return [*results, *finals, *setting_files]

@@ -58,3 +58,32 @@ rule keep_model:
         seed=config["seed"],
     script:
         "../scripts/keep_model.py"
+
+
+rule count_selections:
+    """Count how often each feature is selected on random halves of the images from which the saved model has learnt.
+
+    The code of the norm, of the loss and of the solver is not in `params`, because the model is made again if it
+    changes.
+    """
+    input:
+        unpack(inputs.final),
+        model="results/{dataset}/model.skops",
+    output:
+        table=in_report("results/{dataset}/stability.csv", "Tables", "how often each feature is selected"),
+    log:
+        "results/{dataset}/logs/count_selections.log",
+    benchmark:
+        "results/{dataset}/timings/count_selections.tsv"
+    conda:
+        "../envs/jointsparse.yaml"
+    resources:
+        **needs,
+    params:
+        *code("count_selections"),
+        where=lambda w: f"datasets.{run.named(w)}.final.stability",
+        vocabulary=run.final_vocabulary,
+        n_pairs=lambda w: run.dataset(w)["final"]["stability"],
+        seed=config["seed"],
+    script:
+        "../scripts/count_selections.py"

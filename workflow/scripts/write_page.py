@@ -38,6 +38,7 @@ if __name__ == "__main__":
                 fits=inputs.read_fits(
                     given.norms,
                     given.thresholds,
+                    given.get("stability"),
                     given.images,
                     tables["captions"],
                     {"words": given.words, "odd_features": given.odd_features} if given.get("odd_features") else {},

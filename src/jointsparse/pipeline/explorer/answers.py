@@ -18,12 +18,15 @@ class Feature(NamedTuple):
         Name of the feature.
     high, low : list of int
         Rows of the test images in which the feature has its largest values (`high`) and its smallest values (`low`).
+    note : str
+        A remark on how often the feature is selected, or an empty string.
     """
 
     place: int
     name: str
     high: list[int]
     low: list[int]
+    note: str = ""
 
 
 class Path(NamedTuple):

@@ -564,7 +564,8 @@
     const head = element("tr", {}, element("th", {}), ...shared.words.map((k) =>
       element("th", { scope: "col" }, element("span", {}, state.study.names[k]), sign(top(k)))));
     const rows = shared.features.map((feature, i) => {
-      const button = element("button", { type: "button", "aria-pressed": "false" }, feature.name, " ", sign(feature.images[0][0]));
+      const button = element("button", { type: "button", "aria-pressed": "false" }, feature.name, " ",
+        feature.note ? element("span", { className: "faint" }, feature.note) : "", sign(feature.images[0][0]));
       button.addEventListener("click", () => {
         state.feature = i;
         for (const other of at("map").querySelectorAll("button")) {

@@ -269,6 +269,29 @@ def share_of_features(norms: pd.DataFrame) -> str:
     return percent(kept["features"] / kept["of"])
 
 
+def how_stable(stability: pd.DataFrame, things: str = "images") -> str:
+    """Say how many features are chosen in most random halves; return an empty string if there is no table.
+
+    stability: the table of `models.stability.stability`. things: the plural noun for the samples.
+    """
+    if stability.empty:
+        return ""
+    halves, used = stability["halves"], stability["used"]
+    of, threshold, bound = stability[["of", "threshold", "bound"]].to_numpy(float)[0]
+    often = halves >= round(threshold * of)
+    said = (
+        f"{(often & used).sum():,} of the {used.sum():,} features of the kept model were chosen in at least "
+        f"{threshold * of:.0f} of {of:.0f} random halves of the training and validation {things}."
+    )
+    if bound >= often.sum():
+        chosen = f"{halves.sum() / of:,.0f} of {len(halves):,} features"
+        return f"{said} On average a half chooses {chosen}, too many for a useful bound on the false choices."
+    return (
+        f"{said} Of the {often.sum():,} features that were chosen so often, at most {one_digit(bound)} are expected to "
+        "be false, if no irrelevant feature is chosen more often than the average feature."
+    )
+
+
 def norms_table(norms: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return a row for each norm of the final fits, with the norm's label and the half-width of the AUC's interval.
 

@@ -184,6 +184,7 @@ def read_kept(
 def read_fits(
     norms: str,
     thresholds: str,
+    stability: str | None,
     images: str,
     captions: pd.DataFrame,
     warned: Mapping[str, str],
@@ -193,8 +194,8 @@ def read_fits(
 
     Parameters
     ----------
-    norms, thresholds, images : path
-        Files of the tables with these names.
+    norms, thresholds, stability, images : path
+        Files of the tables with these names. `stability` is None if the run does not make this table.
     captions : DataFrame
         The captions of the dataset.
     warned : mapping
@@ -207,6 +208,7 @@ def read_fits(
         read_table(thresholds),
         n_learnable(read_table(images, "image", "split"), captions, words),
         gather({name: read_table(file) for name, file in warned.items()}),
+        read_table(stability) if stability else pd.DataFrame(),
     )
 
 

@@ -32,12 +32,15 @@ class Fits(NamedTuple):
         Number of words that could be learnt; the model may learn fewer.
     warnings : DataFrame
         The table of `scores.warning_table.gather`; empty if the warnings are already in the table of a study.
+    stability : DataFrame
+        The table of `models.stability.stability`; empty if the run does not make it.
     """
 
     norms: pd.DataFrame
     thresholds: pd.DataFrame
     n_learnable: int
     warnings: pd.DataFrame
+    stability: pd.DataFrame
 
 
 class Kept(NamedTuple):
@@ -113,12 +116,14 @@ def kept_model(
     places = np.argsort(-size, kind="stable")[: min(FEATURES, np.count_nonzero(size))]
     values = X[:, places]
     values = values.toarray() if scipy.sparse.issparse(values) else values
+    notes = {row.feature: f"chosen in {row.halves} of {row.of} halves" for row in fits.stability.itertuples()}
     features = [
         Feature(
             place=place,
             name=names[columns[place]] if names else f"feature {columns[place]}",
             high=np.argsort(-column, kind="stable")[:RESPONDERS].tolist(),
             low=[],
+            note=notes.get(columns[place], ""),
         )
         for place, column in zip(places.tolist(), values.T, strict=True)
     ]

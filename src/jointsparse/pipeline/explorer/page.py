@@ -151,6 +151,7 @@ def page(
         claims=claims,
         claimed=claimed,
         norms=findings.norms_table(kept.fits.norms) if kept else [],
+        stable=findings.how_stable(kept.fits.stability, things) if kept else "",
         thresholds=kept.fits.thresholds.to_dict("records") if kept else [],
         samples=list(image_rows.values()) if not shown else [],
         things=things,

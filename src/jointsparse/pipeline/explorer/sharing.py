@@ -20,8 +20,8 @@ def sharing_of(path: Path, norm: str) -> dict[str, Any]:
     dict
         All values can be written as JSON:
 
-        - features: for each feature, its name, the test images in which it has its largest and smallest values, and the
-          index of its map. The maps of the words come before those of the features.
+        - features: for each feature, its name, the test images in which it has its largest and smallest values, the
+          index of its map, and a note if there is one. The maps of the words come before those of the features.
         - path: for each radius, the number of features in use, the mean AUC in this run, and the weights, see
           `packed_weights`.
         - apart: whether words may use different features.
@@ -38,7 +38,9 @@ def sharing_of(path: Path, norm: str) -> dict[str, Any]:
         "apart": norm in APART,
         "words": words.tolist(),
         "features": [
-            {"name": feature.name, "images": [feature.high, feature.low], "place": place} for place, feature in shown
+            {"name": feature.name, "images": [feature.high, feature.low], "place": place}
+            | ({"note": feature.note} if feature.note else {})
+            for place, feature in shown
         ],
         "path": [
             {
