@@ -28,7 +28,7 @@ NEEDS = {
     "fit_final l1": (1100, 29, 60), "fit_final l12": (520, 2, 60), "fit_final l1inf": (525, 2, 60),
     "fit_final l2": (485, 2, 60),
     "evaluate": (420, 2.5, 20), "compare_methods": (265, 1.5, 20), "keep_model": (410, 1, 10),
-    "count_selections": (1100, 29, 60),
+    "count_selections": (900, 29, 60),
     "repeat": (575, 8, 60), "measure": (520, 0, 20),
     "judge_claims": (200, 6, 10), "write_page": (415, 2, 20),
     "draw_figures": (260, 10, 10), "inspect_features": (210, 2.4, 10),
