@@ -409,7 +409,7 @@ def comparisons(tables: Path) -> list[str]:
     said = [
         "Leads of l1,∞ in mean AUC with 95 % intervals; a lead is significant if its interval excludes 0. Three runs",
         "are too few for an interval. All methods use the hinge loss and choose their radii by validation; n is the",
-        "number of positives per task. The features are visual words, words, or those of a pretrained network. Each fit",
+        "number of positives per task. Features are visual words, words, or those of a pretrained network. Each fit",
         f"has a certificate of its distance from the optimum: {(gaps > GAP).sum()} of {len(gaps):,} fits, those of",
         f"the synthetic tasks included, may be more than {100 * GAP:.0f} % away.",
     ]
