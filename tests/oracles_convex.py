@@ -34,7 +34,7 @@ def optimum(problem, loss, norm, radius, penalised, weights=None, positive=False
     """Return the smallest objective and its W. options: passed to the interior-point solver CLARABEL."""
     s = np.ones(problem.n_features) if weights is None else weights  # long enough for groups, too
     W, b = cp.Variable((problem.n_features, problem.n_tasks)), cp.Variable(problem.n_tasks)
-    value, constraints = l2 / 2 * cp.sum_squares(W), [] if problem.intercept else [b == 0]
+    value, constraints = l2 / 2 * cp.sum_squares(W) if l2 else 0, [] if problem.intercept else [b == 0]
     for part in problem.parts:
         value += part.c[:, 0] @ CONVEX_LOSSES[loss](part.X @ W[:, part.tasks.start] + b[part.tasks.start], part.y[:, 0])
     constraints += [W >= 0] if positive else []
