@@ -56,7 +56,7 @@ def write(
                 picture = _inside(Path(known or ""), name)
                 if picture is None:
                     not_shown[name] = "it lies outside of the folder of known pictures"
-                elif picture.is_file():
+                elif picture.is_file() or picture.is_symlink():  # after resolving, only a link to itself is a link
                     alike[name] = _put(root, f"thumbnails/{number:06d}-known-{i}.webp", _thumbnail(picture))
             except Exception:  # decoders raise many kinds of exceptions
                 not_shown[name] = "it does not open as a picture"
