@@ -66,7 +66,10 @@ def _is_missing(value: Any) -> bool:
     """Return True for None, pandas.NA, and NaN or NaT of any type."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float | np.inexact | np.datetime64) and value != value
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
+    # From Python 3.12 on, a comparison of NaN within a NumPy function gives a RuntimeWarning.
+    return isinstance(value, float | np.inexact) and bool(np.isnan(value))
 
 
 def _holds_tags(y: Any) -> bool:
