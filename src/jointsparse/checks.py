@@ -1,6 +1,7 @@
-"""Functions for all packages: checks of input and their error messages, warnings, and a limit on BLAS threads."""
+"""Functions for all packages: checks of input with error messages, warnings, paths, and a limit on BLAS threads."""
 
 import hashlib
+import os
 import sys
 import threading
 import unicodedata
@@ -361,6 +362,19 @@ def printable(text: str) -> str:
 
 def _is_shown(sign: str) -> bool:
     return sign.isprintable() or sign in JOINERS or unicodedata.category(sign) == "Zs"
+
+
+def relative_path(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str:
+    """Return the path of a file relative to a folder, with slashes, or its absolute path if its drive is another one.
+
+    >>> relative_path("data/tea.jpg", "results/page")
+    '../../data/tea.jpg'
+    """
+    try:
+        path = os.path.relpath(path, folder)
+    except ValueError:  # on Windows, no relative path leads from one drive to another
+        path = os.path.abspath(path)
+    return path.replace(os.sep, "/")
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
