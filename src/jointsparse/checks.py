@@ -126,7 +126,7 @@ def require_finite(W: Floats, name: str = "W") -> None:
 
 def as_radius(radius: Any, name: str = "radius") -> float:
     """Return `radius` as a float. Raise ValueError if it is negative or NaN; infinity is allowed."""
-    value = _number(radius, name)
+    value = as_number(radius, name)
     if not value >= 0:
         raise ValueError(f"{name} must be at least 0, got {value}")
     return value
@@ -141,12 +141,13 @@ def as_finite(value: Any, name: str) -> float:
 
 def as_positive(value: Any, name: str) -> float:
     """Return `value` as a float. Raise ValueError unless it is positive and finite."""
-    number = _number(value, name)
+    number = as_number(value, name)
     require(0 < number < np.inf, f"{name} must be above 0 and finite, got {number}")
     return number
 
 
-def _number(value: Any, name: str) -> float:
+def as_number(value: Any, name: str) -> float:
+    """Return `value` as a float, which may be NaN. Raise ValueError if it is no number."""
     try:
         if isinstance(value, str | bytes | bytearray):
             raise TypeError
