@@ -474,6 +474,8 @@ class Trained(SelectorMixin, Linear):
             except TypeError:
                 message = f"groups must hold names that are all of the same type, got {shortened(self.groups)}"
                 raise ValueError(message) from None
+            missing = any(name != name for name in names.tolist())  # NaN, NaT
+            require(not missing, f"groups must have no missing names, got {shortened(self.groups)}")
             shape, n_rows = options["groups"].shape, len(names)
             require(
                 shape == (n_features,), f"groups must name a group for each of {n_features} features, got shape {shape}"
