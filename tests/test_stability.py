@@ -91,6 +91,18 @@ def test_a_limit_is_used_up_as_far_as_a_fine_path_of_penalties_can(monkeypatch):
     assert got.n_selected == 2
 
 
+@pytest.mark.parametrize(
+    ("second", "limit"), [pytest.param(0.96, 1, id="in steps of 3 %"), pytest.param(0.002, 2, id="down to 0.1 %")]
+)
+def test_a_path_of_penalties_is_fine_and_long(second, limit):
+    # On every half, feature 1 enters at the fraction `second` of the penalty at which feature 0 enters.
+    samples, targets = np.tile(np.eye(2), (20, 1)), np.tile([1.0, second], 20)
+    groups = {"sample_groups": np.arange(40) // 2}
+    model = JointSparseRegressor(fit_intercept=False, tol=1e-8)
+    got = stability_selection(model, samples, targets, n_pairs=2, n_features=limit, **groups)
+    np.testing.assert_array_equal(got.frequencies, [1, limit - 1])
+
+
 def test_nothing_is_selected_if_already_the_first_fit_exceeds_the_limit_or_no_target_varies():
     assert not stability_selection(JointSparseRegressor("l2"), X, TARGETS, n_pairs=1, n_features=2).frequencies.any()
     assert not stability_selection(JointSparseRegressor(), X, np.ones(40), n_pairs=1, n_features=2).frequencies.any()

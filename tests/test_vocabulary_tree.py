@@ -74,6 +74,24 @@ def test_tree_depends_on_descriptors_and_seed_alone(full):
     assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, full.centres)
 
 
+def test_the_random_state_of_a_node_depends_on_its_path(monkeypatch):
+    begin, states = vocabulary_tree._begin, []
+
+    def record(points, branching, rng):
+        states.append(rng.bit_generator.state["state"]["state"])
+        return begin(points, branching, rng)
+
+    monkeypatch.setattr(vocabulary_tree, "_begin", record)
+    tree = grow(points(200), **FULL)
+    assert len(set(states)) == len(states) == np.count_nonzero(tree.n_children)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_point_that_is_already_a_centre_is_not_drawn_again(seed):
+    zeros_and_a_one = np.eye(10, 1, dtype=np.uint8)
+    assert grow(zeros_and_a_one, branching=2, depth=1, min_points=2, seed=seed).n_words == 2
+
+
 PROGRAM = """
 import numpy as np
 from jointsparse.features.vocabulary_tree import encode, grow
