@@ -11,8 +11,10 @@ import pytest
 import yaml
 from miniature import BASE, CONFIG, DATASETS, Project
 
+from jointsparse.features import similarities
 from jointsparse.files import load
 from jointsparse.pipeline.datasets.collage import picture
+from jointsparse.pipeline.models.stability import stability
 from jointsparse.pipeline.provenance import manifest
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table
 
@@ -52,8 +54,10 @@ def test_every_claim_is_on_the_page_with_its_study_and_tables(project):
         assert row.verdict == "not tested" or (project.root / row.source).is_file()
 
 
-def test_the_manifest_names_every_table_of_the_run_and_mixed_versions(project):
-    recorded = set(json.loads(project.manifest().read_text())["tables"])
+def test_the_manifest_names_every_table_and_the_settings_of_the_run_and_mixed_versions(project):
+    made = json.loads(project.manifest().read_text())
+    assert (made["settings"]["dataset"], made["settings"]["seed"]) == (list(DATASETS), CONFIG["seed"])
+    recorded = set(made["tables"])
     assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH - PAGE_LISTS}
     checked, differences, notes = manifest.verify(project.manifest())
     assert (checked > len(recorded) + len(project.tables()), differences) == (True, [])
@@ -198,3 +202,35 @@ def test_the_command_in_the_message_remakes_a_damaged_file(project):
     path.unlink()
     assert re.fullmatch(r"2 of 2 jobs in \d+ s", project.run(targets=(target,)).splitlines()[-1])
     assert (path.read_bytes(), table.read_bytes()) == (made, expected)
+
+
+def test_features_are_inspected_and_words_chosen_from_the_right_files_and_settings(project):
+    tables = project.root / "results" / "collage" / "annotation" / "tables" / "records"
+    odd, words = (json.loads((tables / f"{name}.csv.json").read_text()) for name in ("odd_features", "words"))
+    histograms = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
+    expected = ["results/collage/annotation/basis/features.npy", *histograms, "results/collage/images.parquet"]
+    assert (sorted(odd["files"]), words["values"]["smallest_size"]) == (expected, 3)
+
+
+def test_similarities_and_selections_are_computed_from_images_of_the_right_splits(project):
+    results = project.root / "results" / "collage"
+    split = read_table(results / "scenes" / "images.parquet", "split")["split"].to_numpy()
+    scenes = yaml.safe_load((results / "scenes" / "config.yaml").read_text())["studies"]["scenes"]
+    options, rng = scenes["similarities"], np.random.default_rng(CONFIG["seed"])
+    X = read_features(sorted((results / "histograms").glob("*.npz")), scenes["vocabulary"])
+    unlabelled, training = (X[split == name] for name in ("unlabelled", "train"))
+    fitted = similarities.fit(unlabelled, training, **options, rng=rng)
+    got = read_matrix(results / "scenes" / "similarities" / "features.npz")
+    np.testing.assert_allclose(got, similarities.project(X, fitted), atol=1e-6)
+
+    study = results / "annotation"
+    known = read_table(results / "images.parquet", "split")["split"].isin(["train", "validation"]).to_numpy()
+    expected = stability(
+        load(results / "model.skops"),
+        read_matrix(study / "basis" / "features.npy")[known],
+        read_array(study / "labels.npy")[known],
+        singular_values=np.load(study / "basis" / "basis.npz")["singular_values"],
+        n_pairs=2,
+        seed=CONFIG["seed"],
+    )
+    assert read_table(results / "stability.csv")["halves"].tolist() == expected["halves"].tolist()
