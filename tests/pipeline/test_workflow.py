@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from jointsparse.files import load
 from jointsparse.pipeline.datasets.collage import picture
 from jointsparse.pipeline.models.stability import stability
 from jointsparse.pipeline.provenance import manifest
-from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table
+from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table, write_table
 
 METHODS = 4  # methods of the annotation study
 SIZES = 2  # sizes of every study in the overlay
@@ -102,6 +103,23 @@ def test_every_warning_of_a_study_is_in_its_table_of_warnings(project):
         told = " ".join(warnings.loc[warnings["table"] == name, "warning"])
         assert all(one.split()[0] in told for text in carried for one in text.split("; "))
     assert len(carried)
+
+
+def test_words_with_fewer_images_than_asked_for_are_in_the_table_of_warnings(
+    project, run_script, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(project.root)
+    study, drawn, warnings = "results/collage/annotation", tmp_path / "tasks_run1.csv", tmp_path / "warnings.csv"
+    write_table(read_table(f"{study}/tables/tasks_run1.csv").assign(capped=True), drawn)
+    params = json.loads(Path(f"{study}/tables/records/chosen.csv.json").read_text(encoding="utf-8"))["values"]
+    given = {"images": "results/collage/images.parquet", "left_out": "results/collage/left_out.csv", "drawn": [drawn]}
+    given |= {"features": f"{study}/basis/features.npy", "labels": f"{study}/labels.npy"}
+    given |= {name: f"{study}/tables/{name}.csv" for name in ("words", "odd_features")}
+    sweeps = [next(Path(study).glob(f"*/run1/{method}.npz")) for method in params["methods"]]
+    given |= {"tasks": [f"{study}/tasks/run1.npz"], "sweeps": sweeps}
+    output = {name: tmp_path / f"{name}.csv" for name in ("chosen", "words_learnt", "means", "by_word", "warnings")}
+    run_script("evaluate", input=given, output=output | {"scores": tmp_path / "scores.npz"}, params=params)
+    assert "tasks_run1" in set(read_table(warnings)["table"])
 
 
 def test_images_set_aside_are_unlabelled_and_in_no_task_and_settings_are_saved_with_a_study(project):
