@@ -251,4 +251,4 @@ def test_similarities_and_selections_are_computed_from_images_of_the_right_split
         n_pairs=2,
         seed=CONFIG["seed"],
     )
-    assert read_table(results / "stability.csv")["halves"].tolist() == expected["halves"].tolist()
+    pd.testing.assert_frame_equal(read_table(results / "stability.csv"), expected)
