@@ -88,8 +88,9 @@ def test_the_random_state_of_a_node_depends_on_its_path(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_point_that_is_already_a_centre_is_not_drawn_again(seed):
-    zeros_and_a_one = np.eye(10, 1, dtype=np.uint8)
-    assert grow(zeros_and_a_one, branching=2, depth=1, min_points=2, seed=seed).n_words == 2
+    zeros_and_a_one = np.repeat([0, 1], [9, 1]).astype(np.int16)[:, np.newaxis]
+    centres = vocabulary_tree._begin(zeros_and_a_one, 2, np.random.default_rng(seed))
+    assert sorted(centres.ravel()) == [0, 1]
 
 
 PROGRAM = """
