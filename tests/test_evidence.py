@@ -6,7 +6,7 @@ from sklearn.pipeline import make_pipeline
 
 from jointsparse import JointSparseClassifier
 from jointsparse.features import SVDBasis, VocabularyTree, dense_sift
-from jointsparse.features.evidence import heat, parts, word_weights
+from jointsparse.features.evidence import heat, parts, smooth_heat, word_weights
 from jointsparse.features.vocabulary_tree import quantise
 
 HEIGHT, WIDTH = 64, 96
@@ -86,6 +86,12 @@ def test_heat_agrees_with_a_slow_version(rng):
     for (y, x, s), part in zip(patches, added, strict=True):
         expected[y : y + s, x : x + s] += part / s**2
     np.testing.assert_allclose(heat(added, patches, 30, 40), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(("height", "width"), [(30, 40), (3, 40), (1, 2)])
+def test_smooth_heat_sums_to_the_parts_even_if_there_are_fewer_pixels_than_places(height, width, rng):
+    added = rng.normal(size=(5, 7))
+    assert smooth_heat(added, height, width).sum() == pytest.approx(added.sum(), abs=1e-5)
 
 
 @pytest.mark.parametrize("axis", [0, 1], ids=["rows", "columns"])

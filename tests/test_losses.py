@@ -200,3 +200,18 @@ def test_logistic_dual_step_far_from_zero():
     assert got.tolist() == [[0.0, 1.0, 1.0, 0.0]]
     for sigma in (1e-300, 1e300):
         assert np.all(np.isfinite(logistic.dual_step(A, 3 * A, one, one, sigma)))
+
+
+@pytest.mark.parametrize(
+    ("loss", "F", "Y", "value", "slopes"),
+    [
+        pytest.param(squared, [1, -1, 0, 3], [1, -1, 0, 0], 4.5, [0, 0, 0, 3], id="squared, also of label 0"),
+        pytest.param(hinge, [1, -1, 0, 2], [1, -1, 1, -1], 4, [0, 0, -1, 1], id="hinge at its kink"),
+        pytest.param(logistic, [1e4, -1e4, 1e4], [1, 1, -1], 2e4, [0, -1, 1], id="logistic far from 0"),
+    ],
+)
+def test_by_hand(loss, F, Y, value, slopes):
+    F, Y = (np.array(column, dtype=float)[:, np.newaxis] for column in (F, Y))
+    c = np.ones_like(F)
+    np.testing.assert_array_equal(loss.value(F, Y, c), [value])
+    np.testing.assert_array_equal(loss.subgradient(F, Y, c)[:, 0], slopes)

@@ -117,6 +117,18 @@ def test_a_norm_that_selects_no_features_uses_all_of_them():
     assert result.frequencies.tolist() == [1.0] * 8
 
 
+@pytest.mark.parametrize(
+    ("second", "limit"), [pytest.param(0.96, 1, id="in steps of 3 %"), pytest.param(0.002, 2, id="down to 0.1 %")]
+)
+def test_a_path_of_penalties_is_fine_and_long(second, limit):
+    # On every half, feature 1 enters at the fraction `second` of the penalty at which feature 0 enters.
+    samples, targets = np.tile(np.eye(2), (20, 1)), np.tile([1.0, second], 20)
+    groups = {"sample_groups": np.arange(40) // 2}
+    model = JointSparseRegressor(fit_intercept=False, tol=1e-8)
+    got = stability_selection(model, samples, targets, n_pairs=2, n_features=limit, **groups)
+    np.testing.assert_array_equal(got.frequencies, [1, limit - 1])
+
+
 def test_results_depend_on_the_seed_but_not_on_the_number_of_jobs():
     def frequencies(**options):
         return stability_selection(JointSparseClassifier(radius=0.6), X, Y, n_pairs=3, **options).frequencies.tolist()

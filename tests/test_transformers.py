@@ -187,3 +187,8 @@ def test_an_invalid_picture_raises_an_error_with_its_number(picture, message):
 def test_invalid_input_raises(descriptors, X, use, message):
     with pytest.raises(ValueError, match=message):
         use(descriptors, X)
+
+
+def test_the_memory_for_a_picture_covers_the_patches_of_every_size():
+    none, small, large, both = (DenseSift(sizes).bytes_of_picture() for sizes in ((), (16,), (24,), (16, 24)))
+    assert both - none == (small - none) + (large - none) > large - none

@@ -74,6 +74,25 @@ def test_tree_depends_on_descriptors_and_seed_alone(full):
     assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, full.centres)
 
 
+def test_the_random_state_of_a_node_depends_on_its_path(monkeypatch):
+    begin, states = vocabulary_tree._begin, []
+
+    def record(points, branching, rng):
+        states.append(rng.bit_generator.state["state"]["state"])
+        return begin(points, branching, rng)
+
+    monkeypatch.setattr(vocabulary_tree, "_begin", record)
+    tree = grow(points(200), **FULL)
+    assert len(set(states)) == len(states) == np.count_nonzero(tree.n_children)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_point_that_is_already_a_centre_is_not_drawn_again(seed):
+    zeros_and_a_one = np.repeat([0, 1], [9, 1]).astype(np.int16)[:, np.newaxis]
+    centres = vocabulary_tree._begin(zeros_and_a_one, 2, np.random.default_rng(seed))
+    assert sorted(centres.ravel()) == [0, 1]
+
+
 PROGRAM = """
 import numpy as np
 from jointsparse.features.vocabulary_tree import encode, grow

@@ -133,3 +133,9 @@ def test_a_warm_start_begins_at_the_last_fit(estimator, solver):
         model.fit(X[rows, columns], Y[rows, 0])
         np.testing.assert_allclose(model.coef_, clone(model).fit(X[rows, columns], Y[rows, 0]).coef_, atol=0.02)
     assert model.set_params(warm_start=False).fit(X, Y[:, 0]).n_iter_ == model.fit(X, Y[:, 0]).n_iter_ == cold
+
+
+def test_the_subgradient_method_starts_anew_with_warm_start():
+    model = JointSparseClassifier(solver="subgradient", eta0=0.1, warm_start=True, n_iter=5)
+    first = model.fit(X, Y[:, 0]).objective_
+    np.testing.assert_array_equal(model.fit(X, Y[:, 0]).objective_, first)

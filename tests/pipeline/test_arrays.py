@@ -205,6 +205,17 @@ def test_an_embedding_may_be_written_as_text(tmp_path, form, kind):
         read(tmp_path, f"e.{kind}", files={f"e.{kind}": content()})
 
 
+def test_files_by_split_belong_together_whatever_the_order_of_the_splits(tmp_path):
+    parts = {"train": slice(4), "test": slice(4, 8)}
+    for split, rows in parts.items():
+        np.save(tmp_path / f"{split}.npy", X[rows])
+        TABLE[rows].to_csv(tmp_path / f"{split}.csv", index=False)
+    features, labels = {split: f"{split}.npy" for split in parts}, {split: f"{split}.csv" for split in [*parts][::-1]}
+    samples = arrays.read(tmp_path, features=features, labels=labels)
+    np.testing.assert_array_equal(samples.X, X)
+    pd.testing.assert_frame_equal(samples.captions, read(tmp_path).captions)
+
+
 def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
     Image.new("RGB", (9, 9)).save(tmp_path / "a.png")
     more = {

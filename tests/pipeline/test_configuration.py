@@ -445,6 +445,7 @@ REFUSED = [
         "fractions has no effect beside test: remove one of them",
         None,
     ),
+    (("datasets", "collage", "options", "fractions"), {"train": 0.5}, "fractions must add up to 1, got {'tr", None),
     # names of results folders
     (("datasets", "claims"), PHOTOS, "'claims' is already the name of a results folder", None),
     (("datasets", "Claims"), PHOTOS, "'Claims' is already the name of a results folder", None),
@@ -795,11 +796,12 @@ def test_raw_files_are_the_files_that_a_dataset_is_read_from_and_a_missing_file_
         assert config_studies.raw_files(dataset, entry) == [str(tmp_path / name) for name in expected]
 
 
-def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(tmp_path):
+def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(tmp_path, monkeypatch):
     images = tmp_path / "images"
     images.mkdir()
     (images / "all").symlink_to(".")
     for i in range(60):
         (images / f"{i}.jpg").touch()
     entry = {"loader": "photos", "shards": "auto", "options": {"root": str(tmp_path)}}
-    assert config_studies.n_shards("mine", entry) == 1
+    monkeypatch.setattr(config_studies, "MOST_OF_SHARD", 25)
+    assert config_studies.n_shards("mine", entry) == 4  # the next power of two above 60 / 25

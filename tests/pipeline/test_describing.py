@@ -1,6 +1,7 @@
 """Describing pictures: results of an earlier job are reused for the same images, and made again for changed images."""
 
 import hashlib
+import shutil
 
 import describing
 import numpy as np
@@ -8,10 +9,18 @@ import pandas as pd
 import pytest
 from albums import make_album
 
+from jointsparse.features import onnx
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_features, write_table
 
 WEIGHTED = {"weighting": "tf-idf", "normalise": True}
+
+
+def listed(root):
+    """Return the table of the images in an album."""
+    names = sorted(path.name for path in (root / "images").iterdir())
+    digests = [hashlib.sha256((root / "images" / name).read_bytes()).hexdigest() for name in names]
+    return pd.DataFrame({"image": names, "split": "train", "digest": digests})
 
 
 @pytest.fixture
@@ -30,9 +39,7 @@ def make(run_script, tmp_path, monkeypatch):
         return described
 
     def both(keep=False, images=None, depth=2, **options):
-        names = sorted(path.name for path in (root / "images").iterdir())
-        digests = [hashlib.sha256((root / "images" / name).read_bytes()).hexdigest() for name in names]
-        found = pd.DataFrame({"image": names, "split": "train", "digest": digests})
+        found = listed(root)
         write_table(found if images is None else images, root / "images.parquet")
         params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": 64, "extractor": "dense_sift"}
         params |= {"extractor_options": {"patch_sizes": [8], "step": 8} | options, "seed": 1, "keep": keep}
@@ -42,7 +49,7 @@ def make(run_script, tmp_path, monkeypatch):
         grown = run("grow_vocabularies", tree, input=given)
         given |= {"vocabularies": made["vocabularies"]}
         encoded = run("encode", params | {"vocabularies": {"tree": WEIGHTED}}, input=given)
-        return names, grown, encoded, read_features([made["histograms"]], "tree").toarray()
+        return found["image"].tolist(), grown, encoded, read_features([made["histograms"]], "tree").toarray()
 
     both.root, both.made = root, made
     return both
@@ -61,6 +68,25 @@ def test_only_new_and_changed_images_are_described(make):
     np.testing.assert_array_equal(after, expected)
     more.unlink()
     assert make(keep=True)[1:3] == ([], [])
+
+
+def test_features_of_a_network_are_in_the_order_of_the_images(run_script, tmp_path, monkeypatch):
+    networks = pytest.importorskip("networks")  # needs ONNX
+    monkeypatch.setattr(onnx, "open_network", networks.opened_here)
+    images, root = tmp_path / "images.parquet", make_album(tmp_path / "mine", 4)
+    made, model = tmp_path / "embeddings.npz", str(networks.maps_of_uint8(tmp_path / "network.onnx"))
+    params = {"loader": "photos", "options": {"root": str(root)}, "extractor_options": {"model": model}}
+    given = {"input": {"images": images}, "output": {"features": made}, "params": params}
+
+    def embed():
+        write_table(listed(root), images)
+        run_script("embed", wildcards={"shard": 0, "shards": 1}, **given)
+        records.write([made], {"raw": {}, "made_with": {}}, job="embed", code=[], values={}, raw={})
+        return read_features([made], onnx.PREFIX)
+
+    before = embed()
+    shutil.copy(root / "images" / "003.jpg", root / "images" / "001 again.jpg")
+    np.testing.assert_array_equal(embed(), before[[0, 3, 1, 2, 3]])
 
 
 def test_other_images_grow_new_trees_and_encode_all_images_again_unless_trees_are_kept(make):

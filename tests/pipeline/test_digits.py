@@ -1,6 +1,6 @@
 """Digits by similarity: the objective and its gradient, certified optima, and single steps.
 
-Tables of this experiment are tested in test_comparison.py.
+Tables of this experiment are tested in test_duchi.py.
 """
 
 import cvxpy as cp

@@ -94,6 +94,7 @@ def test_objective_and_validation_words_decide_the_choice_and_the_other_words_ar
     }
     pd.testing.assert_frame_equal(tables.by_word[list(by_word)], pd.DataFrame(by_word), rtol=1e-7)
     assert tables.convergence["objective"].tolist() == [1.0, 0.5, 1.0, 0.25]
+    assert tables.convergence["gap"].tolist() == [0.9, 0.9, 0.02, 0.02]
 
 
 CHOICE = ["radius", "eta0", "validation"]

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from jointsparse.checks import Misfit
-from jointsparse.pipeline.flag import Flag, gap_above, read_cell, write_cell
+from jointsparse.pipeline.flag import Flag, Kind, gap_above, read_cell, write_cell
 from jointsparse.pipeline.scores import flags, warning_table
 
 
@@ -92,6 +92,7 @@ def test_each_kind_of_warning_has_one_row_per_table():
                 "method": ["hinge-l1", "svm-l2", "hinge-l1"],
                 "auc": 0.5,
                 "warning": ["eta0 at the upper edge of its grid; certified gap: 9%", np.nan, "certified gap: 23%"],
+                "note": [np.nan, Flag(Kind.NOT_UNIQUE, 30.0).write(), np.nan],
             }
         ),
         "tasks_run1": pd.DataFrame({"n": [5, 9], "word": ["dog", "{cat}"], "capped": [False, True]}),
@@ -101,6 +102,7 @@ def test_each_kind_of_warning_has_one_row_per_table():
     assert warning_table.gather(tables).to_numpy().tolist() == [
         ["chosen", "eta0 at the upper edge of its grid", 1, 3, "run=1, method=hinge-l1"],
         ["chosen", "certified gap: 9 to 23%", 2, 3, "run=1, method=hinge-l1"],
+        ["chosen", f"{Kind.NOT_UNIQUE}: 30", 1, 3, "run=1, method=svm-l2"],
         ["tasks_run1", "fewer images than asked for", 1, 2, "n=9, word={cat}"],
         [
             "left_out",

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from jointsparse.metrics import auc
+from jointsparse.metrics import auc, holm
 from jointsparse.pipeline.scores.learnt import by_size, words_learnt
 
 BY_WORD = pd.DataFrame(
@@ -20,6 +20,16 @@ def test_a_word_is_tested_against_chance():
     # Variance of the Mann-Whitney statistic over its number of pairs: 21 / (12 * 8 * 12).
     assert row["p"] == pytest.approx(0.5 * (1 - math.erf(0.2 / math.sqrt(2 * 21 / 1152))))
     assert (row["auc"], row["n_features"], row["runs"], row["best"]) == (pytest.approx(0.7), 1.5, 2, True)
+
+
+def test_words_are_sorted_by_their_best_method_and_corrected_for_all_words_of_a_method():
+    cat, dog = ([BY_WORD.assign(word=word, method=method) for method in "ab"] for word in ("cat", "dog"))
+    rows = [table.assign(auc=auc) for table, auc in zip(dog + cat, (0.8, 0.7, 0.6, 0.9), strict=True)]
+    table = words_learnt(pd.concat(rows), 20)
+    expected = [["cat", "a", False], ["cat", "b", True], ["dog", "a", True], ["dog", "b", False]]
+    assert table[["word", "method", "best"]].to_numpy().tolist() == expected
+    for _, of_method in table.groupby("method"):
+        np.testing.assert_array_equal(of_method["p_holm"], holm(of_method["p"].to_numpy()))
 
 
 @pytest.mark.parametrize(

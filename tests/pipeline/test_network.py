@@ -18,6 +18,7 @@ from jointsparse.features import onnx  # noqa: E402
 from jointsparse.features.explain import Explainer  # noqa: E402
 from jointsparse.pipeline.app.command_line import main  # noqa: E402
 from jointsparse.pipeline.datasets import folder as checked  # noqa: E402
+from jointsparse.pipeline.provenance import records  # noqa: E402
 
 # The jobs until the model is saved, as the workflow plans them: the name of each rule, and what its script is given.
 RULES = ("read_images", "choose_words", "embed", "fit_final", "keep_model")
@@ -83,6 +84,14 @@ def test_the_saved_model_has_the_decisions_of_its_maps(finished):
     sums = [heat.sum(dtype=float) for heat in heats] + model[-1].intercept_
     assert model.card_["words"][scores.argmax()] == "red"
     np.testing.assert_allclose(sums, scores, atol=1e-5 * abs(scores).max())
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_the_card_of_the_saved_model_states_its_origin():
+    card = load("results/photos/model.skops").card_
+    raw = records.digest(records.checksums(["photos"]))
+    expected = {"dataset": "photos", "study": "own-classes", "seed": 1, "raw": raw}
+    assert {key: card[key] for key in expected} == expected
 
 
 @pytest.mark.usefixtures("in_folder")

@@ -94,6 +94,12 @@ def test_radii_grow_until_two_have_no_smaller_validation_error(data, monkeypatch
     assert len([*made_up]) == len(errors) - n_tried
 
 
+def test_rows_are_ordered_by_size_then_method(table):
+    methods = [f"hinge-{norm}" for norm in recovery.COMPARED]
+    expected = [[n, method] for n in (10, 40) for method in methods for _ in range(3)]
+    assert table[["n", "method"]].to_numpy().tolist() == expected
+
+
 def test_test_samples_do_not_affect_the_choices(data, table):
     got = learn(data._replace(X_test=-data.X_test[::-1]))
     columns = ["radius", "eta0", "objective", "gap", "iterations", "precision"]

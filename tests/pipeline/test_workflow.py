@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,11 @@ import pytest
 import yaml
 from miniature import BASE, CONFIG, DATASETS, Project
 
+from jointsparse.features import similarities
 from jointsparse.files import load
 from jointsparse.pipeline.datasets.collage import picture
 from jointsparse.pipeline.provenance import manifest
-from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table
+from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table, write_table
 
 METHODS = 4  # methods of the annotation study
 SIZES = 2  # sizes of every study in the overlay
@@ -52,8 +54,10 @@ def test_every_claim_is_on_the_page_with_its_study_and_tables(project):
         assert row.verdict == "not tested" or (project.root / row.source).is_file()
 
 
-def test_the_manifest_names_every_table_of_the_run_and_mixed_versions(project):
-    recorded = set(json.loads(project.manifest().read_text())["tables"])
+def test_the_manifest_names_every_table_and_the_settings_of_the_run_and_mixed_versions(project):
+    made = json.loads(project.manifest().read_text())
+    assert (made["settings"]["dataset"], made["settings"]["seed"]) == (list(DATASETS), CONFIG["seed"])
+    recorded = set(made["tables"])
     assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH - PAGE_LISTS}
     checked, differences, notes = manifest.verify(project.manifest())
     assert (checked > len(recorded) + len(project.tables()), differences) == (True, [])
@@ -98,6 +102,23 @@ def test_every_warning_of_a_study_is_in_its_table_of_warnings(project):
         told = " ".join(warnings.loc[warnings["table"] == name, "warning"])
         assert all(one.split()[0] in told for text in carried for one in text.split("; "))
     assert len(carried)
+
+
+def test_words_with_fewer_images_than_asked_for_are_in_the_table_of_warnings(
+    project, run_script, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(project.root)
+    study, drawn, warnings = "results/collage/annotation", tmp_path / "tasks_run1.csv", tmp_path / "warnings.csv"
+    write_table(read_table(f"{study}/tables/tasks_run1.csv").assign(capped=True), drawn)
+    params = json.loads(Path(f"{study}/tables/records/chosen.csv.json").read_text(encoding="utf-8"))["values"]
+    given = {"images": "results/collage/images.parquet", "left_out": "results/collage/left_out.csv", "drawn": [drawn]}
+    given |= {"features": f"{study}/basis/features.npy", "labels": f"{study}/labels.npy"}
+    given |= {name: f"{study}/tables/{name}.csv" for name in ("words", "odd_features")}
+    sweeps = [next(Path(study).glob(f"*/run1/{method}.npz")) for method in params["methods"]]
+    given |= {"tasks": [f"{study}/tasks/run1.npz"], "sweeps": sweeps}
+    output = {name: tmp_path / f"{name}.csv" for name in ("chosen", "words_learnt", "means", "by_word", "warnings")}
+    run_script("evaluate", input=given, output=output | {"scores": tmp_path / "scores.npz"}, params=params)
+    assert "tasks_run1" in set(read_table(warnings)["table"])
 
 
 def test_images_set_aside_are_unlabelled_and_in_no_task_and_settings_are_saved_with_a_study(project):
@@ -198,3 +219,42 @@ def test_the_command_in_the_message_remakes_a_damaged_file(project):
     path.unlink()
     assert re.fullmatch(r"2 of 2 jobs in \d+ s", project.run(targets=(target,)).splitlines()[-1])
     assert (path.read_bytes(), table.read_bytes()) == (made, expected)
+
+
+def test_features_are_inspected_and_words_chosen_from_the_right_files_and_settings(project):
+    tables = project.root / "results" / "collage" / "annotation" / "tables" / "records"
+    odd, words = (json.loads((tables / f"{name}.csv.json").read_text()) for name in ("odd_features", "words"))
+    histograms = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
+    expected = ["results/collage/annotation/basis/features.npy", *histograms, "results/collage/images.parquet"]
+    assert (sorted(odd["files"]), words["values"]["smallest_size"]) == (expected, 3)
+
+
+def test_similarities_are_computed_from_images_of_the_right_splits(project):
+    results = project.root / "results" / "collage"
+    split = read_table(results / "scenes" / "images.parquet", "split")["split"].to_numpy()
+    scenes = yaml.safe_load((results / "scenes" / "config.yaml").read_text())["studies"]["scenes"]
+    options, rng = scenes["similarities"], np.random.default_rng(CONFIG["seed"])
+    X = read_features(sorted((results / "histograms").glob("*.npz")), scenes["vocabulary"])
+    unlabelled, training = (X[split == name] for name in ("unlabelled", "train"))
+    fitted = similarities.fit(unlabelled, training, **options, rng=rng)
+    got = read_matrix(results / "scenes" / "similarities" / "features.npz")
+    np.testing.assert_allclose(got, similarities.project(X, fitted), atol=1e-6)
+
+
+def test_selections_are_counted_on_the_images_that_the_saved_model_has_learnt_from(
+    project, run_script, tmp_path, monkeypatch
+):
+    folder, study = project.root / "results" / "collage", project.root / "results" / "collage" / "annotation"
+    given = {"model": folder / "model.skops", "images": folder / "images.parquet", "labels": study / "labels.npy"}
+    given |= {"features": str(study / "basis" / "features.npy"), "basis": study / "basis" / "basis.npz"}
+    known = read_table(given["images"], "split")["split"].isin(["train", "validation"])
+
+    def check(model, X, labels, *, singular_values, n_pairs, seed):
+        np.testing.assert_array_equal(X, read_matrix(given["features"])[known])
+        np.testing.assert_array_equal(labels, read_array(given["labels"])[known])
+        assert (len(singular_values), n_pairs, seed) == (X.shape[1], 2, 7)
+        return pd.DataFrame({"feature": [0]})
+
+    monkeypatch.setattr("jointsparse.pipeline.models.stability.stability", check)
+    params = {"vocabulary": None, "n_pairs": 2, "seed": 7}
+    run_script("count_selections", input=given, output={"table": tmp_path / "stability.csv"}, params=params)

@@ -25,7 +25,7 @@ from jointsparse.estimators.search import strata
 from jointsparse.registry import pick, room
 
 # Choice: penalties fall by the factor FALL until too many features are selected. The interval between the last two
-# penalties is then halved, on a logarithmic scale, until its ends differ by less than the factor FINE.
+# penalties is then halved, on a logarithmic scale, as long as the next step is larger than the factor FINE.
 FALL, FINE = 0.8, 0.98
 LEAST_PENALTY = PENALTIES_SPAN[0]  # the path ends here, in natural units
 MOST_DRAWS = 100  # pairs of halves that are drawn until each half has positives and negatives of all tasks

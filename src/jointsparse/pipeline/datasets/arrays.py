@@ -185,13 +185,12 @@ def read(
     )
     for path in {path for _, path in of_features} & {path for _, path in of_labels}:
         raise ValueError(f"features and labels must be in separate files, got {path.name!r} for both")
-    parts = list(dict.fromkeys(part for part, _ in of_features))
+    parts = {part for part, _ in of_features}
     require(
-        {part for part, _ in of_labels} == set(parts),
+        {part for part, _ in of_labels} == parts,
         f"features and labels must have files for the same splits, got {shortened(features)} and {shortened(labels)}",
     )
-    require(not split or parts == [None], f"split must be None if the files are given by split, got {split!r}")
-    of_labels.sort(key=lambda part_and_path: parts.index(part_and_path[0]))
+    require(not split or parts == {None}, f"split must be None if the files are given by split, got {split!r}")
     options = {"index": index, "split": split, "pictures": pictures, "text": text, "tags": tags}
     columns = {option: composed(column) for option, column in options.items() if column}
     read_labels = [_read_labels(path, columns, ignore, separator, compression_ratio) for _, path in of_labels]
@@ -216,7 +215,7 @@ def read(
     placed = None
     if split:
         placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1)
-    elif parts != [None]:
+    elif parts != {None}:
         placed = pd.DataFrame({"image": texts["index"], "split": np.repeat([part for part, _ in of_labels], n_rows)})
     splits, _ = assign_splits(
         texts["index"].tolist(),

@@ -86,7 +86,7 @@ def files_of(option: Files) -> list[tuple[str | None, str]]:
     The option is a file, a list of files, or a mapping from splits to a file or a list of files. Without a mapping, the
     split is None.
 
-    >>> files_of("a.npy"), files_of({"train": ["a.npy", "b.npy"], "test": "c.npy"})
+    >>> files_of("a.npy"), files_of({"test": "c.npy", "train": ["a.npy", "b.npy"]})
     ([(None, 'a.npy')], [('train', 'a.npy'), ('train', 'b.npy'), ('test', 'c.npy')])
     """
     by_split: Mapping[Any, Any] = option if isinstance(option, Mapping) else {None: option}

@@ -23,6 +23,7 @@ import pandas as pd  # noqa: E402
 
 KNOWN = ("train", "validation")  # the splits that a final fit learns from
 N_FOLDS = 5
+LOSS = "logistic"
 LOG = logging.getLogger(__name__)
 METRICS = ("auc", "precision_of_first", "average_precision")  # names of columns, and prefixes of the interval columns
 ALL_WORDS = "(all words)"  # name of the row of means
@@ -49,9 +50,7 @@ class Final(NamedTuple):
     labels: np.ndarray
 
 
-def fit(
-    X: Any, labels: np.ndarray, words: Sequence[str], *, norm: str, scales: Mapping[float, Any], loss: str = "logistic"
-) -> Final:
+def fit(X: Any, labels: np.ndarray, words: Sequence[str], *, norm: str, scales: Mapping[float, Any]) -> Final:
     """Choose the radius by cross-validation, calibrate on held-out scores, and train on all known images.
 
     Parameters
@@ -68,8 +67,6 @@ def fit(
         For each power of the singular values, the factors (n_features,) by which the features are scaled, see
         `features.basis.factors`. The power with the best mean AUC over the folds is chosen; in a tie, the
         first one. If the mapping is empty, the features are not scaled.
-    loss : str
-        Name of the loss.
 
     Returns
     -------
@@ -88,7 +85,7 @@ def fit(
     has, known = labels == 1, labels >= 0
     Y = pd.DataFrame(has.astype(int), columns=list(words)).where(known)
     fits = {
-        power: JointSparseClassifierCV(norm, loss=loss, cv=N_FOLDS).fit(_scaled(X, factors), Y)
+        power: JointSparseClassifierCV(norm, loss=LOSS, cv=N_FOLDS).fit(_scaled(X, factors), Y)
         for power, factors in (scales or {1.0: None}).items()
     }
     power = list(fits)[first_of_best(np.array([fit.best_score_ for fit in fits.values()]))]
@@ -98,7 +95,7 @@ def fit(
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by)
     for number, (taught, held_out) in enumerate(folds, start=1):
         LOG.info("%s, radius %.4g, fold %d of %d for probabilities", norm, model.radius_, number, N_FOLDS)
-        fold = JointSparseClassifier(norm, model.radius_, loss=loss, tol=FOLD_TOL).fit(features[taught], Y.iloc[taught])
+        fold = JointSparseClassifier(norm, model.radius_, loss=LOSS, tol=FOLD_TOL).fit(features[taught], Y.iloc[taught])
         scores[held_out] = fold.decision_function(features[held_out])
     model.calibration_ = platt_scaling(scores, np.where(has, 1, -1), known.astype(float))
     return Final(model, power, scores, labels)

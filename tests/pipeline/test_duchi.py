@@ -165,6 +165,11 @@ def test_each_form_has_its_steps_and_starts_from_the_same_point(tables, kind):
         assert (np.diff(run["flops"]) > 0).all() or (kind == "digits" and run["flops"].isna().all())
 
 
+@pytest.mark.parametrize("kind", CASES)
+def test_non_zero_weights_are_a_fraction_of_all_weights(tables, kind):
+    assert tables[kind]["non_zero"].between(0, 1).all() and tables[kind]["non_zero"].max() > 0.3
+
+
 @pytest.mark.parametrize("kind", FORM_CASES)
 def test_suboptimality_is_above_a_bound_common_to_all_and_the_best_one_is_of_all_runs(tables, alone, kind):
     table, at_zero = tables[kind], np.log(FORM_CASES[kind][0])
