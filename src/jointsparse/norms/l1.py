@@ -140,8 +140,12 @@ SURE_ENTRIES = 0.25
 # If fewer than one in this many entries of a vector are above a lower bound of theta, only these are read again.
 ENTRIES_PER_CANDIDATE = 4096
 VISIBLE_SHARE = 1e-3  # fraction of z. If theta's rounding error is larger, the last step must be checked by a sweep
+# Newton's method may end only where f(theta) is between z / NEAR and z * NEAR: the rounding of a larger f would be
+# visible in the norm, and a smaller one says little about entries below theta.
+NEAR = 2.0
 FAR_SHARE = 1 / 64  # fraction of the sum. If z is smaller, theta is nearer to the largest entry than to 0
 CLOSE_SHARE = 1e-4  # fraction of the radius. A float32 sum that is closer to the radius is computed again in float64
+DEEPER = 1.0 + 2.0**-40  # factor that keeps a shifted vector outside the ball in spite of the rounding of its sum
 BLOCK_ENTRIES = 1024  # a block is summed in any order; the sums of blocks are added with compensation
 
 TILE_ENTRIES = 512  # largest number of entries of a matrix that are processed side by side
@@ -245,12 +249,13 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
         if count > 0.0:
             rest = (excess - z) / count
             better = v.dtype.type(theta + rest)
+            exact = excess <= NEAR * z
             # Exit 1: theta or the set repeats. Entries equal to theta may still join the set because of rest.
-            if better == theta or (plain and (count == previous or better < theta)):
+            if better == theta or (plain and exact and (count == previous or better < theta)):
                 return theta, rest, count
             # Exit 2: the next step is expected to pass no entry. The last step passed |previous - count| entries.
             passed = abs(previous - count) * abs(rest / step) if step != 0.0 else np.inf
-            if passed < SURE_ENTRIES and eps * abs(theta) * count < VISIBLE_SHARE * z:
+            if exact and z <= NEAR * excess and passed < SURE_ENTRIES and eps * abs(theta) * count < VISIBLE_SHARE * z:
                 return better, (theta - better) + rest, count
             plain = previous > 0.0 or bounded or theta == 0.0  # theta = 0 does not come from a guess
             step = rest if plain else step_from_guess(excess, count, z)
@@ -385,12 +390,17 @@ def shrink(v, theta, rest, b):  # type: ignore[no-untyped-def]
 @njit
 def shrink_on(b, z):  # type: ignore[no-untyped-def]
     """Shrink b further by Newton's method, if its norm is still above z because more entries than expected became 0."""
-    zero, nonzeros, count = b.dtype.type(0), 0, -1.0
-    while nonzeros != count:
+    zero, shorter = b.dtype.type(0), 1.0 - BLOCK_ENTRIES * np.finfo(b.dtype).eps
+    while True:
         _, excess, count = survey(b, zero, None)
         if excess <= z:
             return
-        nonzeros = shrink(b, b.dtype.type((excess - z) / count), zero, b)
+        # A large excess is not exact. A shorter step leaves a little of it, and the next step corrects its rounding.
+        is_near = excess <= NEAR * z
+        step = (excess - z) / count * (1.0 if is_near else shorter)
+        theta = b.dtype.type(step)
+        if shrink(b, theta, b.dtype.type(step - theta), b) == count and is_near:
+            return
 
 
 @njit
@@ -544,8 +554,10 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
             continue
         more = (excess[l] - radii[l]) / count[l]
         better = theta.dtype.type(theta[l] + more)
+        exact = excess[l] <= NEAR * radii[l]
+        is_near = exact and radii[l] <= NEAR * excess[l]
         repeats = previous[l] > 0.0 and sweep > 1 and (count[l] == previous[l] or better < theta[l])
-        if better == theta[l] or repeats:
+        if better == theta[l] or (exact and repeats):
             rest[l], n[l], state[l] = more, count[l], DONE
         elif eps * abs(theta[l]) * count[l] > VISIBLE_SHARE * radii[l]:
             state[l] = ALONE
@@ -554,7 +566,8 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
             theta[l] += step[l]
         else:
             # The last step passed |previous - count| entries. The number for this step is taken to be proportional.
-            unsure += min(abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 else 1.0, 1.0)
+            passed = abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 and is_near else 1.0
+            unsure += min(passed, 1.0)
             previous[l], step[l], n[l] = count[l], more, count[l]
             rest[l], theta[l] = (theta[l] - better) + more, better
     return unsure
@@ -575,7 +588,8 @@ def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ign
         sweep += 1
         excess, count, _ = survey_columns(W, theta, None)
     for l in range(n_tasks):
-        if state[l] == ALONE:
+        is_near = excess[l] <= NEAR * radii[l] and radii[l] <= NEAR * excess[l]
+        if state[l] == ALONE or (state[l] == OPEN and not is_near):
             v = W[:, l].copy()
             total, t, excess_l, count_l = starting_point(v, radii[l], theta[l], np.empty(0, np.int64))
             theta[l], rest[l], n[l] = newton(v, radii[l], total, t, excess_l, count_l)
@@ -936,10 +950,11 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
 
 @njit(fastmath=REORDER)
 def sum_below(v, top):  # type: ignore[no-untyped-def]
-    """Return sum_i (v_i - top)."""
+    """Return sum_i (top - v_i). No v_i is above the top."""
     total = 0.0
     for i in range(v.size):
-        total += float(v[i] - top)
+        # Without `abs` the compiler would reorder this to n top - sum_i v_i, which cancels if entries are nearly equal.
+        total += float(abs(top - v[i]))
     return total
 
 
@@ -947,9 +962,9 @@ def sum_below(v, top):  # type: ignore[no-untyped-def]
 def lift(v, z, out):  # type: ignore[no-untyped-def]
     """Shift v and clip it at 0, so that its projections onto the simplex and onto the l1 ball agree.
 
-    The threshold is at least max v - z and at least (sum v - z) / n. After the larger bound is subtracted and v is
-    clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is empty or a number is
-    too large.
+    The threshold is at least max v - z and at least (sum v - z) / n, up to rounding. After the larger bound is
+    subtracted and v is clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is
+    empty or a number is too large.
     """
     top = v.dtype.type(-np.inf)
     for i in range(v.size):
@@ -959,7 +974,7 @@ def lift(v, z, out):  # type: ignore[no-untyped-def]
         total, lost = add_compensated(total, lost, sum_below(v[start : start + BLOCK_ENTRIES], top))
     if not (v.size and np.isfinite(total + lost) and z <= np.finfo(v.dtype).max):
         return False
-    depth = min(z, (z - (total + lost)) / v.size)
+    depth = min(z, (z + (total + lost)) / v.size * DEEPER)
     for i in range(v.size):
         out[i] = max((v[i] - top) + depth, 0.0)
     return True
@@ -978,10 +993,10 @@ def lift_columns(V, radii, out):  # type: ignore[no-untyped-def]
         sums[:] = 0.0
         for i in range(start, min(start + BLOCK_ENTRIES, n)):
             for task in range(n_tasks):
-                sums[task] += float(V[i, task] - tops[task])
+                sums[task] += float(tops[task] - V[i, task])
         for task in range(n_tasks):
             totals[task], lost[task] = add_compensated(totals[task], lost[task], sums[task])
-    depths = (radii - (totals + lost)) / max(n, 1)  # NaN or infinite if a sum overflows
+    depths = (radii + (totals + lost)) / max(n, 1) * DEEPER  # NaN or infinite if a sum overflows
     depths = np.where(depths < radii, depths, radii)
     for i in range(n):
         for task in range(n_tasks):
