@@ -773,7 +773,7 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | None = N
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 3.])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(norm, W, axis=axis, weights=weights)
     W = as_columns(W)
     sums = sums_of(W) if weights is None else weighted_sums(W, weights)
@@ -793,7 +793,7 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | Non
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 2.])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(dual_norm, W, axis=axis, weights=weights)
     W = as_columns(W)
     return like(W, np.atleast_1d(dual_rows(W, weights=weights).max(axis=0, initial=0.0)).astype(np.float64))
@@ -902,7 +902,7 @@ def project(
         B = as_output(out, W)
         if project_vector(W, radius, -np.inf, B):
             return deliver(B, out)
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(radius, weights):
         return on_arrays.call(project, W, radius, axis=axis, method=method, weights=weights, positive=positive, out=out)
     V = positive_part(as_columns(W)) if positive else as_columns(W)
     require(method in METHODS, f"method must be newton, pivot or sort, got {method!r}")
@@ -1046,7 +1046,7 @@ def project_simplex(
         w = as_output(out, v)
         if lift(v, z, w):
             return deliver(project(w, z, out=w), out)
-    if type(v) is not np.ndarray or v.ndim > 2 or axis is not None:
+    if type(v) is not np.ndarray or v.ndim > 2 or axis is not None or on_arrays.any_of_another_library(z):
         return on_arrays.call(project_simplex, v, z, axis=axis, method=method, out=out)
     V = as_columns(v, "v")
     require_finite(V, "v")
@@ -1136,7 +1136,7 @@ def prox(
     >>> prox([3.0, -1.0, 0.5], step=0.5)
     array([ 2.5, -0.5,  0. ])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(step, weights):
         return on_arrays.call(prox, W, step, axis=axis, weights=weights, positive=positive)
     W = as_columns(W)
     require_finite(W)
