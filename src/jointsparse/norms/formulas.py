@@ -61,7 +61,7 @@ def quotient(lib: Library, x: Array, y: Array) -> Array:
 
 
 def unit_of(lib: Library, x: Array) -> Array:
-    """Return for every x >= 0 a power of two that brings x so near to 1 that sums and squares neither over- nor underflow.
+    """Return for every x >= 0 a power of two that brings x so near to 1 that its square neither over- nor underflows.
 
     The power is 1 if x is 0 or already near 1.
     """
@@ -335,16 +335,16 @@ def apply(lib: Library, norm: str, verb: str, per_task: bool, W: Array, s: Array
     if verb == "prox":
         return formula(lib, V, s, *(product(lib, step, unit / unit_s) for step in numbers)) / of_entries(unit)
     if verb == "project_simplex":
-        radius, is_outside = product(lib, *numbers, unit), xp.ones_like(unit, dtype=xp.bool)
+        radius, is_outside = product(lib, numbers[0], unit), xp.ones_like(unit, dtype=xp.bool)
     else:
-        radius, length = product(lib, *numbers, unit * unit_s), FORMULAS[norm, "norm"](lib, V, s)
+        radius, length = product(lib, numbers[0], unit * unit_s), FORMULAS[norm, "norm"](lib, V, s)
         is_outside = length > radius
-        # The norm is a valid radius even inside the ball, where the result of the formula is not used.
+    is_zero = radius <= 0
+    if verb != "project_simplex":  # the norm is a valid radius even inside the ball, where the formula is not used
         radius = xp.where(is_outside, radius, lib.constant(length))
-    results, is_zero = formula(lib, V, s, radius), radius <= 0
+    results = formula(lib, V, s, radius)
     B, *levels = results if isinstance(results, tuple) else (results,)
-    B = xp.where(of_entries(is_zero), 0.0, B / of_entries(unit))
-    B = xp.where(of_entries(is_outside), B, W)
+    B = xp.where(of_entries(is_zero), 0.0, xp.where(of_entries(is_outside), B / of_entries(unit), W))
     if not levels:
         return B
     theta, mu = levels[0] / (unit / unit_s), levels[1] / unit[..., None]

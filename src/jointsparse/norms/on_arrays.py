@@ -14,11 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import as_output, as_radius, as_weights, deliver, real_array, require, require_finite
+from jointsparse.checks import (
+    as_output,
+    as_radius,
+    as_weights,
+    deliver,
+    is_of_another_library,
+    real_array,
+    require,
+    require_finite,
+)
 
 NUMPY_ONLY = ("out", "method", "warm", "groups")  # options of the compiled code
 DEFAULT_METHOD = "newton"
-UNMARKED = (("torch", "Tensor"), ("cupy", "ndarray"))  # arrays without the standard's `__array_namespace__`
 OF_PYTHON = {float, int, np.float64, np.ndarray, type(None)}  # the usual types, for which no further test is needed
 NUMBERS = {"project": "radius", "prox": "step", "project_simplex": "z"}  # name of a function's argument after W
 
@@ -55,7 +63,7 @@ def call(verb: Callable, W: Any, *numbers: Any, axis: int | None, **options: Any
         The result of the function.
     """
     name, per_task = "v" if verb.__name__ == "project_simplex" else "W", sys.modules[verb.__module__].PER_TASK
-    W = W if _is_of_another_library(W) else real_array(W, name)
+    W = W if is_of_another_library(W) else real_array(W, name)
     if any_of_another_library(W, *numbers, options.get("weights")):
         return _by_formula(verb, W, name, _layout(W, name, axis, per_task), numbers, options)
     if W.ndim <= 2 and axis is None:
@@ -65,14 +73,7 @@ def call(verb: Callable, W: Any, *numbers: Any, axis: int | None, **options: Any
 
 def any_of_another_library(*arguments: Any) -> bool:
     """Return True if an argument is an array of another library than NumPy."""
-    return not OF_PYTHON.issuperset(map(type, arguments)) and any(_is_of_another_library(x) for x in arguments)
-
-
-def _is_of_another_library(x: Any) -> bool:
-    if isinstance(x, np.ndarray | np.generic):
-        return False
-    kinds = [(sys.modules[module], kind) for module, kind in UNMARKED if module in sys.modules]
-    return hasattr(x, "__array_namespace__") or any(isinstance(x, getattr(module, kind)) for module, kind in kinds)
+    return not OF_PYTHON.issuperset(map(type, arguments)) and any(is_of_another_library(x) for x in arguments)
 
 
 def _layout(W: Any, name: str, axis: int | None, per_task: bool) -> Layout:
@@ -153,7 +154,7 @@ def _by_compiled_code(
 
 def _by_formula(verb: Callable, W: Any, name: str, layout: Layout, numbers: tuple, options: dict[str, Any]) -> Any:
     weights, returns_theta = options.pop("weights", None), options.pop("return_theta", False)
-    arrays = [x for x in (W, *numbers, weights) if _is_of_another_library(x)]
+    arrays = [x for x in (W, *numbers, weights) if is_of_another_library(x)]
     lib, is_traced = _library(verb, arrays)
     xp = lib.xp
     for option in NUMPY_ONLY:
@@ -265,7 +266,7 @@ def _require_all(lib: Any, holds: Any, values: Any, message: str) -> None:
 def _as_number(lib: Any, number: Any, W: Any, name: str, layout: Layout, is_checked: bool) -> Any:
     """Return a radius or step as an array of W's library and dtype, in the shape of the norms."""
     xp, largest = lib.xp, float(lib.xp.finfo(W.dtype).max)
-    if _is_of_another_library(number):
+    if is_of_another_library(number):
         _require_real(lib, number, name)
         array = xp.astype(number, W.dtype, copy=False)
         if is_checked:
@@ -296,7 +297,7 @@ def _as_weights(lib: Any, weights: Any, W: Any, layout: Layout, is_checked: bool
     xp, n = lib.xp, layout.of_weights[-1]
     if weights is None:
         return xp.ones(n, dtype=W.dtype, device=_device(lib, W))
-    if _is_of_another_library(weights):
+    if is_of_another_library(weights):
         _require_real(lib, weights, "weights")
         s = xp.astype(weights, W.dtype, copy=False)
         if is_checked:
