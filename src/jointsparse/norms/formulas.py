@@ -14,7 +14,8 @@ A projection is differentiable almost everywhere. Elsewhere the gradient is the 
 
 - a matrix on the boundary of its ball counts as inside, where the projection is the identity and ignores the radius;
 - an entry that equals its level is not clipped, and one that equals the threshold of the l1 ball becomes zero;
-- a group that loses exactly its whole mass becomes zero, as do all groups at radius 0, and its gradient is zero;
+- a group that loses exactly its whole mass becomes zero, and its gradient is zero;
+- at radius 0 all gradients are zero, also those of a matrix of zeros;
 - the norms take the subgradient 0 at zero, and share it evenly where several entries are the largest.
 """
 
