@@ -555,7 +555,6 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
         more = (excess[l] - radii[l]) / count[l]
         better = theta.dtype.type(theta[l] + more)
         exact = excess[l] <= NEAR * radii[l]
-        is_near = exact and radii[l] <= NEAR * excess[l]
         repeats = previous[l] > 0.0 and sweep > 1 and (count[l] == previous[l] or better < theta[l])
         if better == theta[l] or (exact and repeats):
             rest[l], n[l], state[l] = more, count[l], DONE
@@ -566,7 +565,7 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
             theta[l] += step[l]
         else:
             # The last step passed |previous - count| entries. The number for this step is taken to be proportional.
-            passed = abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 and is_near else 1.0
+            passed = abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 and exact else 1.0
             unsure += min(passed, 1.0)
             previous[l], step[l], n[l] = count[l], more, count[l]
             rest[l], theta[l] = (theta[l] - better) + more, better
@@ -588,8 +587,7 @@ def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ign
         sweep += 1
         excess, count, _ = survey_columns(W, theta, None)
     for l in range(n_tasks):
-        is_near = excess[l] <= NEAR * radii[l] and radii[l] <= NEAR * excess[l]
-        if state[l] == ALONE or (state[l] == OPEN and not is_near):
+        if state[l] == ALONE or (state[l] == OPEN and excess[l] > NEAR * radii[l]):
             v = W[:, l].copy()
             total, t, excess_l, count_l = starting_point(v, radii[l], theta[l], np.empty(0, np.int64))
             theta[l], rest[l], n[l] = newton(v, radii[l], total, t, excess_l, count_l)
