@@ -162,6 +162,94 @@ def test_theta_and_mu_are_those_of_the_compiled_code(eager, rng):
         np.testing.assert_allclose(eager.numpy(x)[outside], expected[outside], atol=1e-12 * np.abs(W).max())
 
 
+# Every verb of every norm, for numbers of any size.
+
+
+def arguments(name, verb, W, scale, dtype):
+    """Return W, and the radius, step or z if the verb takes one, multiplied by a power of two."""
+    W = (W * scale).astype(dtype)
+    size = 1.0 if verb == "project_simplex" else 0.3 * np.max(NORMS[name].norm(W.astype(float))) / scale
+    return (W,) if (name, verb) in SIZES else (W, float(dtype(size * scale)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("end", ["largest", "smallest"])
+@pytest.mark.parametrize(("name", "verb"), [*VERBS, *SIZES])
+def test_a_power_of_two_multiplies_the_result_at_both_ends_of_the_range(library, name, verb, end, dtype, rng):
+    exponent = np.frexp(np.finfo(dtype).max)[1] - 8
+    scale = 2.0 ** (exponent if end == "largest" else 12 - exponent)
+    W = rng.integers(1, 64, size=(6, 4)) / 64 * np.array([1, -1, 1, -1])
+    near, far = [
+        library.numpy(
+            function(name, verb)(*[library.array(np.asarray(x, dtype)) for x in arguments(name, verb, W, k, dtype)])
+        )
+        for k in (1.0, scale)
+    ]
+    np.testing.assert_array_equal(far, near * dtype(scale))
+
+
+@pytest.mark.parametrize(("name", "verb"), [*VERBS, *SIZES])
+def test_numbers_near_the_largest_float_have_the_results_of_the_compiled_code(library, name, verb):
+    W = np.array([[6e37, -2e38], [2e38, 1e38], [-1e38, 5e37]], np.float32)
+    numbers = [] if (name, verb) in SIZES else [1e38]
+    with np.errstate(over="ignore"):  # norms above the largest float are infinite
+        got = library.numpy(function(name, verb)(library.array(W), *numbers)).astype(float)
+        expected = np.asarray(function(name, verb)(W.astype(float), *numbers)).astype(np.float32)
+    np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6 * 2e38)
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("scale", [1e-20, 1e20])
+@pytest.mark.parametrize("of_weights", [1e-15, 1e15])
+def test_float32_weights_and_lengths_of_any_size(library, name, scale, of_weights, rng):
+    """Squares of these numbers are no float32."""
+    W = (rng.normal(size=(6, 4)) * scale).astype(np.float32)
+    weights = (rng.uniform(1, 2, 6) * of_weights).astype(np.float32)
+    options = {"weights": weights} if NORMS[name].WEIGHTED else {}
+    radius = 0.3 * np.max(NORMS[name].norm(W.astype(float), **options))
+    for verb in ("norm", "dual_norm", "project", "prox"):
+        numbers = [radius if verb == "project" else 0.3 * np.max(NORMS[name].dual_norm(W, **options))]
+        numbers = [] if (name, verb) in SIZES else numbers
+        got = library.numpy(function(name, verb)(library.array(W), *numbers, **options))
+        expected = function(name, verb)(W.astype(float), *numbers, **options)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5 * np.abs(W).max() * bool(numbers), err_msg=verb)
+
+
+@pytest.mark.parametrize(("name", "verb"), [*VERBS, *SIZES])
+@pytest.mark.parametrize("number", [0.0, 1.0, 1e38])
+def test_zeros_give_zeros(library, name, verb, number):
+    numbers = [] if (name, verb) in SIZES else [number * (verb != "project_simplex")]
+    assert not library.numpy(function(name, verb)(library.array(np.zeros((3, 2), np.float32)), *numbers)).any()
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS)
+@pytest.mark.parametrize("which", [0, 1])
+def test_one_argument_of_another_library_decides(library, name, verb, which, rng):
+    W = rng.normal(size=(6, 4))
+    given = [library.array(np.asarray(x)) if i == which else x for i, x in enumerate((W, 0.5))]
+    got = function(name, verb)(*given)
+    assert type(got) is type(library.array(W))
+    np.testing.assert_allclose(library.numpy(got), function(name, verb)(W, 0.5), atol=1e-14)
+
+
+@pytest.mark.parametrize("name", [name for name in NORMS if NORMS[name].WEIGHTED])
+@pytest.mark.parametrize("verb", ["norm", "dual_norm", "project", "prox"])
+def test_weights_of_another_library_decide(library, name, verb, rng):
+    W, s = rng.normal(size=(6, 4)), rng.uniform(1, 2, size=6)
+    numbers = [] if (name, verb) in SIZES else [0.5]
+    got = function(name, verb)(W, *numbers, weights=library.array(s))
+    assert type(got) is type(library.array(W))
+    np.testing.assert_allclose(library.numpy(got), function(name, verb)(W, *numbers, weights=s), atol=1e-13)
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS)
+@pytest.mark.parametrize("number", [True, 1, np.float32(0.5)])
+def test_numbers_of_any_real_dtype_are_taken(library, name, verb, number, rng):
+    W = rng.normal(size=(6, 4))
+    got = library.numpy(function(name, verb)(library.array(W), library.array(np.asarray(number))))
+    np.testing.assert_allclose(got, function(name, verb)(W, float(number)), atol=1e-14)
+
+
 # Batches and axes.
 
 
@@ -293,6 +381,45 @@ def test_pytorch_has_the_gradients_of_jax(jax, name, verb, rng):
         np.testing.assert_allclose(leaf.grad.numpy(), gradient, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("verb", ["norm", "dual_norm"])
+def test_norms_have_the_gradient_zero_at_zeros(jax, name, verb):
+    W = jax.numpy.asarray([[0.0, 2.0], [0.0, 0.0], [-1.0, 0.0]])
+    gradient = jax.grad(lambda W: function(name, verb)(W).sum())(W)
+    assert not gradient[W == 0].any() and gradient[W != 0].any()
+
+
+def boundary(name, radius):
+    """A matrix on the boundary of the ball, and the gradient of the sum of its projection by W and by the radius."""
+    import jax
+
+    W = jax.numpy.asarray([[3.0, 0.0], [-4.0, 0.0]] if NORMS[name].PER_TASK else [[3.0, -4.0], [0.0, 0.0]])
+    on = np.max(NORMS[name].norm(np.asarray(W)))
+    return W, jax.grad(lambda W, r: NORMS[name].project(W, r).sum(), (0, 1))(W, on * radius)
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_on_the_boundary_the_projection_has_the_gradient_of_the_identity(jax, name):
+    W, (by_W, by_radius) = boundary(name, 1.0)
+    assert np.array_equal(by_W, np.ones_like(W)) and by_radius == 0
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_at_radius_zero_all_gradients_are_zero(jax, name):
+    _, (by_W, by_radius) = boundary(name, 0.0)
+    assert not by_W.any() and by_radius == 0
+
+
+@pytest.mark.parametrize(("name", "verb"), VERBS)
+def test_jax_differentiates_by_the_number_of_a_numpy_matrix(jax, name, verb, rng):
+    W, verb = rng.normal(size=(6, 4)), function(name, verb)
+    expected = (np.square(verb(W, 0.7 + 1e-6)).sum() - np.square(verb(W, 0.7 - 1e-6)).sum()) / 2e-6
+    gradient = jax.jit(jax.grad(lambda number: (verb(W, number) ** 2).sum()), compiler_options=QUICK)
+    np.testing.assert_allclose(gradient(0.7), expected, rtol=1e-6)
+    several = jax.vmap(lambda number: verb(W, number))(jax.numpy.asarray([0.2, 0.7]))
+    np.testing.assert_allclose(several[1], verb(W, 0.7), atol=1e-14)
+
+
 def test_gradients_where_there_is_none_are_those_that_formulas_states(jax):
     cases = {
         "inside": ([[2, 1], [1, 1]], 4, [[1, 1], [1, 1]], 0),
@@ -348,6 +475,19 @@ def test_numbers_of_the_library_are_checked_too(library, options, message):
     given = {"radius": 1.0} | {key: library.array(np.asarray(value)) for key, value in options.items()}
     with pytest.raises(ValueError, match=message):
         l1inf.project(library.array(np.ones((4, 2))), **given)
+
+
+@pytest.mark.parametrize("argument", ["radius", "weights"])
+@pytest.mark.parametrize("of_library", [True, False])
+def test_complex_numbers_are_refused(library, argument, of_library):
+    W, number = np.ones((4, 2)), library.array(np.full(4 if argument == "weights" else (), 1 + 5j))
+    with pytest.raises(ValueError, match=rf"^{argument} must hold real numbers, got dtype .*complex128$"):
+        l1inf.project(library.array(W) if of_library else W, **{"radius": 1.0, argument: number})
+
+
+def test_an_infinite_z_of_the_library_is_refused(library):
+    with pytest.raises(ValueError, match=r"^z must be finite, got inf$"):
+        l1.project_simplex(library.array(np.ones(3)), library.array(np.asarray(np.inf)))
 
 
 @pytest.mark.parametrize("option", [{"groups": [0, 0, 1]}, {"warm": l1inf.Warm()}, {"method": "sort"}, {"out": 1}])

@@ -1,6 +1,7 @@
 """Tests of the l1 ball, the simplex and related sets. Tests of all norms are in test_norms.py."""
 
 import functools
+import math
 
 import numpy as np
 import oracles
@@ -181,6 +182,32 @@ def test_newton_ends_if_theta_lies_between_two_adjacent_floats(radius):
     for k in range(1, 40):
         v = np.nextafter(1.0, 2.0) + EPS * (np.arange(100) % k)
         np.testing.assert_allclose(l1.project(v, radius), oracles.project_l1_vector(v, radius).astype(float), atol=EPS)
+
+
+def off(w, z):
+    """Return the relative difference of the norm of w and z, without rounding the sum."""
+    return abs(math.fsum([*np.abs(w).astype(float).tolist(), -z])) / z
+
+
+@by_method
+@pytest.mark.parametrize("as_input", [lambda v: v, lambda v: np.stack([v, v], 1)], ids=["vector", "columns"])
+def test_nearly_equal_entries_meet_the_sum(rng, method, as_input):
+    for _ in range(300):
+        top = 2.0 ** rng.integers(-40, 40)
+        v, z = top * (1 + rng.normal(size=8) * 1e-15), top * 10.0 ** rng.uniform(-12, 0)
+        assert off(l1.project_simplex(as_input(v), z, method=method).T.reshape(-1, 8)[0], z) <= 1e-14
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-12), (np.float32, 1.5e-6)])
+@pytest.mark.parametrize("n", [8, 1000, 10_000])
+@pytest.mark.parametrize("onto", [l1.project, l1.project_simplex])
+@pytest.mark.parametrize("as_input", [lambda v: v, lambda v: np.stack([v, v], 1)], ids=["vector", "columns"])
+def test_many_small_entries_below_a_large_one_meet_the_sum(onto, dtype, tolerance, n, as_input):
+    """The radius is a little larger than the gap, so that almost all entries survive and are tiny."""
+    for gap in np.linspace(0.01, 0.9, 30):
+        v = np.r_[1.0, np.full(n - 1, 1 - gap)].astype(dtype)
+        z = float(v[0] - v[1]) * 1.01
+        assert off(onto(as_input(v), z).T.reshape(-1, n)[0], z) <= tolerance, gap
 
 
 # Columns

@@ -9,7 +9,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 import sklearn
-from common import problem, regression
+from common import problem, regression, run_python
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -293,3 +293,40 @@ def test_missing_labels_of_a_polars_frame_are_unknown():
     labels = pl.DataFrame(np.where(hidden, np.nan, Y), schema=["cat", "dog", "sea"], nan_to_null=True).cast(pl.Int8)
     expected = JointSparseClassifier().fit(X, np.where(hidden, np.nan, Y))
     np.testing.assert_array_equal(JointSparseClassifier().fit(X, labels).coef_, expected.coef_)
+
+
+DISPATCH = """
+import numpy as np, sklearn
+from jointsparse.estimators import JointSparseClassifier, JointSparseRegressor
+from jointsparse.features import SVDBasis
+import array_api_strict as xp
+X, w = np.random.default_rng(0).normal(size=(20, 4)), np.ones(20)
+with sklearn.config_context(array_api_dispatch=True):
+    cases = (JointSparseClassifier(radius=1.0), (X[:, :2] > 0) * 1), (JointSparseRegressor(radius=1.0), X[:, :2])
+    for model, Y in cases:
+        got = model.fit(xp.asarray(X), xp.asarray(Y), sample_weight=xp.asarray(w))
+        scores = [type(got.predict(xp.asarray(X))), got.score(xp.asarray(X), xp.asarray(Y)) == got.score(X, Y)]
+        print(scores == [np.ndarray, True])
+    print(type(SVDBasis(rank=2).fit(xp.asarray(X)).transform(xp.asarray(X))))
+"""
+
+
+def test_arrays_of_other_libraries_are_converted_under_array_api_dispatch():
+    pytest.importorskip("array_api_strict")
+    assert run_python("-c", DISPATCH, variables={"SCIPY_ARRAY_API": "1"}) == "True\nTrue\n<class 'numpy.ndarray'>\n"
+
+
+@pytest.mark.parametrize("argument", ["X", "y", "sample_weight"])
+def test_an_array_that_numpy_cannot_read_gets_one_sentence(argument):
+    class OnDevice:
+        __array_namespace__ = shape = ndim = dtype = None
+
+        def __array__(self, *arguments, **options):
+            raise TypeError("implicit conversion")
+
+    X, Y = problem()
+    given = {"X": X, "y": Y, argument: OnDevice()}
+    with pytest.raises(
+        ValueError, match=rf"^{argument} must be an array that NumPy can read, got one of .*: copy it to"
+    ):
+        JointSparseClassifier().fit(**given)

@@ -21,6 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[Any]  # float64 or float32, as passed by the caller
 FLOATING = (np.dtype(np.float64), np.dtype(np.float32))
+UNMARKED = (("torch", "Tensor"), ("cupy", "ndarray"))  # arrays without the standard's `__array_namespace__`
 JOINERS = "\u200c\u200d"  # zero-width characters that decide whether neighbours join: Persian, Hindi, emoji
 MOST_SPREAD = 2.0**500  # largest ratio of two weights: their squares must neither overflow nor underflow
 
@@ -109,6 +110,30 @@ def real_array(W: ArrayLike, name: str) -> Floats:
         return np.require(array, dtype, ["C", "W"]).reshape(array.shape)
     except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}") from None
+
+
+def is_of_another_library(x: Any) -> bool:
+    """Return True if x is an array of another library than NumPy, such as JAX, PyTorch or CuPy."""
+    if isinstance(x, np.ndarray | np.generic):
+        return False
+    kinds = [(sys.modules[module], kind) for module, kind in UNMARKED if module in sys.modules]
+    return hasattr(x, "__array_namespace__") or any(isinstance(x, getattr(module, kind)) for module, kind in kinds)
+
+
+def as_numpy(x: Any, name: str) -> Any:
+    """Return an array of another library as a NumPy array, and anything else unchanged.
+
+    Raises ValueError if the array cannot be converted, for example because it lies on another device.
+    """
+    if not is_of_another_library(x):
+        return x
+    try:
+        return np.asarray(x)
+    except (TypeError, ValueError, RuntimeError):
+        library = type(x).__module__.partition(".")[0]
+        raise ValueError(
+            f"{name} must be an array that NumPy can read, got one of {library}: copy it to the CPU"
+        ) from None
 
 
 def require_unmasked(array: Any, name: str) -> None:

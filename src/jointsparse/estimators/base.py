@@ -23,6 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from jointsparse.checks import (
     Versioned,
     as_finite,
+    as_numpy,
     as_positive,
     as_radius,
     dtypes_of,
@@ -154,6 +155,8 @@ def are_listed(strengths: Any) -> bool:
 def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
     """Check X, or X and y, as scikit-learn does, and reject masked arrays, whose mask scikit-learn ignores.
 
+    Arrays of other libraries become NumPy arrays, even if scikit-learn's option `array_api_dispatch` is on.
+
     Parameters
     ----------
     estimator : BaseEstimator
@@ -167,12 +170,14 @@ def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
     """
     require_unmasked(X, "X")
     require_sound(X)
+    X = as_numpy(X, "X")
     return validate_data(estimator, X, *y, accept_sparse="csr", dtype=dtypes_of(X), **options)
 
 
 def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
     """Check sample weights and return them as float64: (n_samples, 1) if tasks share them, or (n_samples, n_tasks)."""
     require_unmasked(sample_weight, "sample_weight")
+    sample_weight = as_numpy(sample_weight, "sample_weight")
     shape, counted = (-1, 1), X
     if np.asarray(sample_weight).ndim == 2:
         shape = np.shape(sample_weight)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import require, require_unmasked, shortened
+from jointsparse.checks import as_numpy, require, require_unmasked, shortened
 
 
 class Labels(NamedTuple):
@@ -38,6 +38,7 @@ class Labels(NamedTuple):
             depend on whether entries are missing.
         """
         require_unmasked(y, name)
+        y = as_numpy(y, name)
         all_known = np.ones((1, 1), dtype=bool)
         if y is None or sparse.issparse(y):
             return cls(y, all_known)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from jointsparse.checks import (
     Versioned,
     as_finite,
+    as_numpy,
     dtypes_of,
     require,
     require_count,
@@ -585,7 +586,7 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def _validated(self, X: Any, **options: Any) -> Any:
         require_sound(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=dtypes_of(X), **options)
+        return validate_data(self, as_numpy(X, "X"), accept_sparse="csr", dtype=dtypes_of(X), **options)
 
     @property
     def _n_features_out(self) -> int:

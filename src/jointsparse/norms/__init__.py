@@ -36,10 +36,11 @@ task if each task has its own norm, and otherwise over the tasks of a feature. I
 per feature.
 
 Arrays of JAX, PyTorch, CuPy and other libraries of the array API standard stay on their device and keep their dtype,
-float32 or float64. They need the extra ``[arrays]``. ``groups``, ``warm``, ``method`` and ``out`` work only with NumPy
-arrays. JAX and PyTorch differentiate the results with respect to W, the radius or step, and the weights. The functions
-can be compiled by JAX's ``jit`` and mapped by its ``vmap``; while JAX traces them, values are not checked. `formulas`
-states which gradient is taken where a function is not differentiable.
+float32 or float64. If W, the radius or step, or the weights are such an array, the result is one, too. They need the
+extra ``[arrays]``. ``groups``, ``warm``, ``method`` and ``out`` work only with NumPy arrays. JAX and PyTorch
+differentiate the results with respect to W, the radius or step, and the weights. The functions can be compiled by JAX's
+``jit`` and mapped by its ``vmap``; while JAX traces them, values are not checked. `formulas` states which gradient is
+taken where a function is not differentiable.
 
 All functions keep float64 and float32 and convert other real dtypes to float64. They never write into W unless ``out``
 is W. They raise ValueError for NaN, infinity, a wrong shape, and a negative radius or step, with the messages of

@@ -14,16 +14,17 @@ A projection is differentiable almost everywhere. Elsewhere the gradient is the 
 
 - a matrix on the boundary of its ball counts as inside, where the projection is the identity and ignores the radius;
 - an entry that equals its level is not clipped, and one that equals the threshold of the l1 ball becomes zero;
-- a group that loses exactly its whole mass becomes zero, as do all groups at radius 0, and its gradient is zero;
+- a group that loses exactly its whole mass becomes zero, and its gradient is zero;
+- at radius 0 all gradients are zero, also those of a matrix of zeros;
 - the norms take the subgradient 0 at zero, and share it evenly where several entries are the largest.
 """
 
 from collections.abc import Callable
+from math import frexp
 from typing import Any, NamedTuple
 
 Array = Any  # of any library
 
-BLOCK = 4096  # terms of a sum that are added in one go: some libraries add them one after the other
 MOST_PASSES = 100  # limit for Newton's method, which usually takes about ten passes
 
 
@@ -38,17 +39,17 @@ class Library(NamedTuple):
 
 def total(lib: Library, x: Array) -> Array:
     """Return the sum along the last axis."""
-    n = x.shape[-1]
-    if n <= BLOCK:
-        return lib.xp.sum(x, axis=-1)
-    whole = n - n % BLOCK
-    blocks = lib.xp.reshape(x[..., :whole], (*x.shape[:-1], -1, BLOCK))
-    return total(lib, lib.xp.sum(blocks, axis=-1)) + lib.xp.sum(x[..., whole:], axis=-1)
+    return lib.xp.sum(x, axis=-1)
 
 
 def top(lib: Library, x: Array) -> Array:
     """Return the maximum along the last axis."""
     return lib.xp.max(x, axis=-1)
+
+
+def magnitudes(lib: Library, x: Array) -> Array:
+    """Return |x| with the gradient 0 at zero, where the libraries differ."""
+    return lib.xp.where(x == 0, 0.0, lib.xp.abs(x))
 
 
 def positive_part(lib: Library, x: Array) -> Array:
@@ -58,6 +59,25 @@ def positive_part(lib: Library, x: Array) -> Array:
 def quotient(lib: Library, x: Array, y: Array) -> Array:
     """Return x / y where y > 0, and x where y = 0; y must not be negative."""
     return x / lib.xp.where(y > 0, y, 1.0)
+
+
+def unit_of(lib: Library, x: Array) -> Array:
+    """Return for every x >= 0 a power of two that brings x so near to 1 that its square neither over- nor underflows.
+
+    The power is 1 if x is 0 or already near 1.
+    """
+    xp, exponent = lib.xp, frexp(float(lib.xp.finfo(x.dtype).max))[1]
+    x, unit = lib.constant(x), xp.ones_like(x)
+    for k in (exponent // 2, exponent // 4):
+        y = x * unit
+        unit = xp.where(y >= 2.0**k, unit * 2.0**-k, xp.where((y < 2.0**-k) & (y > 0), unit * 2.0**k, unit))
+    return unit
+
+
+def product(lib: Library, x: Array, y: Array) -> Array:
+    """Return x y for x >= 0 and y > 0, but at most the largest float, because infinity would make gradients NaN."""
+    xy = x * y
+    return lib.xp.where(x > 0, lib.xp.minimum(xy, lib.xp.full_like(xy, float(lib.xp.finfo(xy.dtype).max))), 0.0)
 
 
 def rounding(lib: Library, x: Array) -> float:
@@ -93,7 +113,7 @@ def _heights(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Ar
     """
     xp, constant = lib.xp, lib.constant
     theta = _find_threshold(lib, constant(A), constant(radius), constant(s))
-    above = (s * theta[..., None] < A) & (radius > 0)[..., None]
+    above = s * theta[..., None] < A
     h = xp.where(above, A - s * theta[..., None], 0.0)
     slope = total(lib, xp.where(above, s * s, 0.0))
     # theta carries no gradient and is not exact. `rest` solves the equation for these sets: it has the gradient, and
@@ -148,7 +168,7 @@ def _levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Arr
     """Return theta and the levels mu for the l1,inf ball, with their gradients. A: (..., d, m), outside the ball."""
     xp, constant = lib.xp, lib.constant
     theta, found = _find_levels(lib, constant(A), constant(radius), constant(s))
-    above, alive = found[..., None] < A, (found > 0) & (radius > 0)[..., None]
+    above, alive = found[..., None] < A, found > 0
     k = total(lib, xp.astype(above, A.dtype))
     inverse = xp.where(alive, quotient(lib, xp.ones_like(k), k), 0.0)
     excess = total(lib, xp.where(above, A - found[..., None], 0.0))
@@ -160,10 +180,10 @@ def _levels(lib: Library, A: Array, radius: Array, s: Array) -> tuple[Array, Arr
     return theta + rest, xp.where(alive, mu, 0.0)
 
 
-def _clipped(lib: Library, W: Array, mu: Array, is_clipped: Array) -> Array:
-    """Return W where `is_clipped` is False; elsewhere clip its rows at mu > 0, and set rows with mu = 0 to zero."""
+def _clipped(lib: Library, W: Array, mu: Array) -> Array:
+    """Return W with its rows clipped at mu > 0, and rows with mu = 0 set to zero."""
     level = mu[..., None]
-    clips = ((lib.xp.abs(W) > level) | (level <= 0)) & is_clipped
+    clips = (lib.xp.abs(W) > level) | (level <= 0)
     return lib.xp.where(clips, lib.xp.sign(W) * level, W)
 
 
@@ -185,39 +205,27 @@ def _scaled(lib: Library, W: Array, length: Array, wanted: Array) -> Array:
     return W * quotient(lib, xp.where(length > 0, wanted, 0.0), length)[..., None]
 
 
-def outside(lib: Library, norm: Array, radius: Array) -> tuple[Array, Array]:
-    """Return whether each norm is larger than its radius, and the minimum of radius and norm.
-
-    The minimum is a valid radius for the formulas even inside the ball, where their results are not used.
-    """
-    is_outside = norm > radius
-    return is_outside, lib.xp.where(is_outside, radius, lib.constant(norm))
-
-
 def l1inf_norm(lib: Library, W: Array, s: Array) -> Array:
-    return total(lib, s * top(lib, lib.xp.abs(W)))
+    return total(lib, s * top(lib, magnitudes(lib, W)))
 
 
 def l1inf_dual_norm(lib: Library, W: Array, s: Array) -> Array:
-    return top(lib, total(lib, lib.xp.abs(W)) / s)
+    return top(lib, total(lib, magnitudes(lib, W)) / s)
 
 
 def l1inf_project(lib: Library, W: Array, s: Array, radius: Array) -> tuple[Array, Array, Array]:
-    xp, A = lib.xp, lib.xp.abs(W)
-    is_outside, radius = outside(lib, l1inf_norm(lib, W, s), radius)
-    theta, mu = _levels(lib, A, radius, s)
-    B = _clipped(lib, W, mu, is_outside[..., None, None])
-    mu = xp.where(is_outside[..., None], mu, top(lib, A))
-    return B, xp.where(is_outside, theta, 0.0), mu
+    theta, mu = _levels(lib, lib.xp.abs(W), radius, s)
+    return _clipped(lib, W, mu), theta, mu
 
 
 def l1inf_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
     # Moreau's decomposition: each row loses its projection onto an l1 ball, whose threshold is the level of the row.
     xp, A = lib.xp, lib.xp.abs(W)
-    lost = step[..., None] * s + xp.zeros_like(top(lib, A))
-    stays, mass = outside(lib, total(lib, A), lost)
-    mu, _ = _heights(lib, A, mass, xp.ones_like(A[..., :1]))
-    return _clipped(lib, W, xp.where(stays, positive_part(lib, mu), 0.0), (lost > 0)[..., None])
+    mass, lost = total(lib, A), s * step[..., None]
+    stays = mass > lost
+    mu, _ = _heights(lib, A, xp.where(stays, lost, lib.constant(mass)), xp.ones_like(A[..., :1]))
+    clipped = _clipped(lib, W, xp.where(stays, positive_part(lib, mu), 0.0))
+    return xp.where((lost > 0)[..., None], clipped, W)
 
 
 def l12_norm(lib: Library, W: Array, s: Array) -> Array:
@@ -230,9 +238,7 @@ def l12_dual_norm(lib: Library, W: Array, s: Array) -> Array:
 
 def l12_project(lib: Library, W: Array, s: Array, radius: Array) -> Array:
     length = lengths(lib, W)
-    is_outside, radius = outside(lib, total(lib, s * length), radius)
-    _, shorter = _heights(lib, length, radius, s)
-    return lib.xp.where(is_outside[..., None, None], _scaled(lib, W, length, shorter), W)
+    return _scaled(lib, W, length, _heights(lib, length, radius, s)[1])
 
 
 def l12_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
@@ -241,18 +247,15 @@ def l12_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
 
 
 def l1_norm(lib: Library, W: Array, s: Array) -> Array:
-    return total(lib, s * lib.xp.abs(W))
+    return total(lib, s * magnitudes(lib, W))
 
 
 def l1_dual_norm(lib: Library, W: Array, s: Array) -> Array:
-    return top(lib, lib.xp.abs(W) / s)
+    return top(lib, magnitudes(lib, W) / s)
 
 
 def l1_project(lib: Library, W: Array, s: Array, radius: Array) -> Array:
-    A = lib.xp.abs(W)
-    is_outside, radius = outside(lib, total(lib, s * A), radius)
-    _, h = _heights(lib, A, radius, s)
-    return lib.xp.where(is_outside[..., None], lib.xp.sign(W) * h, W)
+    return lib.xp.sign(W) * _heights(lib, lib.xp.abs(W), radius, s)[1]
 
 
 def l1_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
@@ -271,9 +274,7 @@ def l2_norm(lib: Library, W: Array, s: Array) -> Array:
 
 
 def l2_project(lib: Library, W: Array, s: Array, radius: Array) -> Array:
-    length = lengths(lib, W)
-    is_outside, radius = outside(lib, length, radius)
-    return lib.xp.where(is_outside[..., None], _scaled(lib, W, length, radius), W)
+    return _scaled(lib, W, lengths(lib, W), radius)
 
 
 def l2_prox(lib: Library, W: Array, s: Array, step: Array) -> Array:
@@ -300,3 +301,54 @@ FORMULAS: dict[tuple[str, str], Callable] = {
     ("l2", "project"): l2_project,
     ("l2", "prox"): l2_prox,
 }
+
+
+def apply(lib: Library, norm: str, verb: str, per_task: bool, W: Array, s: Array, *numbers: Array) -> Any:
+    """Return the result of a formula. For `l1inf` "project" returns B, theta and mu.
+
+    Every ball is brought near 1 by a power of two for W and another for the weights, which changes no digits.
+
+    Parameters
+    ----------
+    lib : Library
+        Library of the arrays.
+    norm, verb : str
+        Key of the formula.
+    per_task : bool
+        Whether each group has a ball of its own. Otherwise there is one for each matrix.
+    W, s, *numbers : array
+        Arguments of the formula. s broadcasts to one weight per group or, if `per_task`, to one per entry.
+    """
+    xp, formula = lib.xp, FORMULAS[norm, verb]
+
+    def of_entries(x: Array) -> Array:
+        return x[..., None] if per_task else x[..., None, None]
+
+    size = top(lib, xp.abs(W))
+    size = size if per_task else top(lib, size)
+    unit = unit_of(lib, xp.maximum(size, *numbers) if verb == "project_simplex" else size)
+    unit_s = unit_of(lib, top(lib, s))
+    V, s = W * of_entries(unit), s * unit_s[..., None]
+    if verb == "norm":
+        return formula(lib, V, s) / (unit * unit_s)
+    if verb == "dual_norm":
+        return formula(lib, V, s) / (unit / unit_s)
+    if verb == "prox":
+        return formula(lib, V, s, *(product(lib, step, unit / unit_s) for step in numbers)) / of_entries(unit)
+    if verb == "project_simplex":
+        radius, is_outside = product(lib, numbers[0], unit), xp.ones_like(unit, dtype=xp.bool)
+    else:
+        radius, length = product(lib, numbers[0], unit * unit_s), FORMULAS[norm, "norm"](lib, V, s)
+        is_outside = length > radius
+    is_zero = radius <= 0
+    if verb != "project_simplex":  # the norm is a valid radius even inside the ball, where the formula is not used
+        radius = xp.where(is_outside, radius, lib.constant(length))
+    results = formula(lib, V, s, radius)
+    B, *levels = results if isinstance(results, tuple) else (results,)
+    B = xp.where(of_entries(is_zero), 0.0, xp.where(of_entries(is_outside), B / of_entries(unit), W))
+    if not levels:
+        return B
+    theta, mu = levels[0] / (unit / unit_s), levels[1] / unit[..., None]
+    theta = xp.where(is_outside, xp.where(is_zero, lib.constant(theta), theta), 0.0)
+    mu = xp.where(is_zero[..., None], 0.0, mu)
+    return B, theta, xp.where(is_outside[..., None], mu, top(lib, xp.abs(W)))

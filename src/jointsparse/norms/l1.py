@@ -140,8 +140,12 @@ SURE_ENTRIES = 0.25
 # If fewer than one in this many entries of a vector are above a lower bound of theta, only these are read again.
 ENTRIES_PER_CANDIDATE = 4096
 VISIBLE_SHARE = 1e-3  # fraction of z. If theta's rounding error is larger, the last step must be checked by a sweep
+# Newton's method may end only where f(theta) is between z / NEAR and z * NEAR: the rounding of a larger f would be
+# visible in the norm, and a smaller one says little about entries below theta.
+NEAR = 2.0
 FAR_SHARE = 1 / 64  # fraction of the sum. If z is smaller, theta is nearer to the largest entry than to 0
 CLOSE_SHARE = 1e-4  # fraction of the radius. A float32 sum that is closer to the radius is computed again in float64
+DEEPER = 1.0 + 2.0**-40  # factor that keeps a shifted vector outside the ball in spite of the rounding of its sum
 BLOCK_ENTRIES = 1024  # a block is summed in any order; the sums of blocks are added with compensation
 
 TILE_ENTRIES = 512  # largest number of entries of a matrix that are processed side by side
@@ -245,12 +249,13 @@ def newton(v, z, total, theta, excess, count):  # type: ignore[no-untyped-def]
         if count > 0.0:
             rest = (excess - z) / count
             better = v.dtype.type(theta + rest)
+            exact = excess <= NEAR * z
             # Exit 1: theta or the set repeats. Entries equal to theta may still join the set because of rest.
-            if better == theta or (plain and (count == previous or better < theta)):
+            if better == theta or (plain and exact and (count == previous or better < theta)):
                 return theta, rest, count
             # Exit 2: the next step is expected to pass no entry. The last step passed |previous - count| entries.
             passed = abs(previous - count) * abs(rest / step) if step != 0.0 else np.inf
-            if passed < SURE_ENTRIES and eps * abs(theta) * count < VISIBLE_SHARE * z:
+            if exact and z <= NEAR * excess and passed < SURE_ENTRIES and eps * abs(theta) * count < VISIBLE_SHARE * z:
                 return better, (theta - better) + rest, count
             plain = previous > 0.0 or bounded or theta == 0.0  # theta = 0 does not come from a guess
             step = rest if plain else step_from_guess(excess, count, z)
@@ -385,12 +390,17 @@ def shrink(v, theta, rest, b):  # type: ignore[no-untyped-def]
 @njit
 def shrink_on(b, z):  # type: ignore[no-untyped-def]
     """Shrink b further by Newton's method, if its norm is still above z because more entries than expected became 0."""
-    zero, nonzeros, count = b.dtype.type(0), 0, -1.0
-    while nonzeros != count:
+    zero, shorter = b.dtype.type(0), 1.0 - BLOCK_ENTRIES * np.finfo(b.dtype).eps
+    while True:
         _, excess, count = survey(b, zero, None)
         if excess <= z:
             return
-        nonzeros = shrink(b, b.dtype.type((excess - z) / count), zero, b)
+        # A large excess is not exact. A shorter step leaves a little of it, and the next step corrects its rounding.
+        is_near = excess <= NEAR * z
+        step = (excess - z) / count * (1.0 if is_near else shorter)
+        theta = b.dtype.type(step)
+        if shrink(b, theta, b.dtype.type(step - theta), b) == count and is_near:
+            return
 
 
 @njit
@@ -544,8 +554,9 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
             continue
         more = (excess[l] - radii[l]) / count[l]
         better = theta.dtype.type(theta[l] + more)
+        exact = excess[l] <= NEAR * radii[l]
         repeats = previous[l] > 0.0 and sweep > 1 and (count[l] == previous[l] or better < theta[l])
-        if better == theta[l] or repeats:
+        if better == theta[l] or (exact and repeats):
             rest[l], n[l], state[l] = more, count[l], DONE
         elif eps * abs(theta[l]) * count[l] > VISIBLE_SHARE * radii[l]:
             state[l] = ALONE
@@ -554,7 +565,8 @@ def step_columns(radii, theta, excess, count, rest, n, previous, step, state, sw
             theta[l] += step[l]
         else:
             # The last step passed |previous - count| entries. The number for this step is taken to be proportional.
-            unsure += min(abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 else 1.0, 1.0)
+            passed = abs(previous[l] - count[l]) * abs(more / step[l]) if step[l] != 0.0 and exact else 1.0
+            unsure += min(passed, 1.0)
             previous[l], step[l], n[l] = count[l], more, count[l]
             rest[l], theta[l] = (theta[l] - better) + more, better
     return unsure
@@ -575,7 +587,7 @@ def newton_columns(W, radii, theta, excess, count, state, guessed):  # type: ign
         sweep += 1
         excess, count, _ = survey_columns(W, theta, None)
     for l in range(n_tasks):
-        if state[l] == ALONE:
+        if state[l] == ALONE or (state[l] == OPEN and excess[l] > NEAR * radii[l]):
             v = W[:, l].copy()
             total, t, excess_l, count_l = starting_point(v, radii[l], theta[l], np.empty(0, np.int64))
             theta[l], rest[l], n[l] = newton(v, radii[l], total, t, excess_l, count_l)
@@ -759,7 +771,7 @@ def norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | None = N
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 3.])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(norm, W, axis=axis, weights=weights)
     W = as_columns(W)
     sums = sums_of(W) if weights is None else weighted_sums(W, weights)
@@ -779,7 +791,7 @@ def dual_norm(W: ArrayLike, *, weights: ArrayLike | None = None, axis: int | Non
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     array([3., 2.])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(dual_norm, W, axis=axis, weights=weights)
     W = as_columns(W)
     return like(W, np.atleast_1d(dual_rows(W, weights=weights).max(axis=0, initial=0.0)).astype(np.float64))
@@ -888,7 +900,7 @@ def project(
         B = as_output(out, W)
         if project_vector(W, radius, -np.inf, B):
             return deliver(B, out)
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(radius, weights):
         return on_arrays.call(project, W, radius, axis=axis, method=method, weights=weights, positive=positive, out=out)
     V = positive_part(as_columns(W)) if positive else as_columns(W)
     require(method in METHODS, f"method must be newton, pivot or sort, got {method!r}")
@@ -936,10 +948,11 @@ def _weighted(W: Floats, radii: Vector, weights: ArrayLike) -> Floats:
 
 @njit(fastmath=REORDER)
 def sum_below(v, top):  # type: ignore[no-untyped-def]
-    """Return sum_i (v_i - top)."""
+    """Return sum_i (top - v_i). No v_i is above the top."""
     total = 0.0
     for i in range(v.size):
-        total += float(v[i] - top)
+        # Without `abs` the compiler would reorder this to n top - sum_i v_i, which cancels if entries are nearly equal.
+        total += float(abs(top - v[i]))
     return total
 
 
@@ -947,9 +960,9 @@ def sum_below(v, top):  # type: ignore[no-untyped-def]
 def lift(v, z, out):  # type: ignore[no-untyped-def]
     """Shift v and clip it at 0, so that its projections onto the simplex and onto the l1 ball agree.
 
-    The threshold is at least max v - z and at least (sum v - z) / n. After the larger bound is subtracted and v is
-    clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is empty or a number is
-    too large.
+    The threshold is at least max v - z and at least (sum v - z) / n, up to rounding. After the larger bound is
+    subtracted and v is clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is
+    empty or a number is too large.
     """
     top = v.dtype.type(-np.inf)
     for i in range(v.size):
@@ -959,7 +972,7 @@ def lift(v, z, out):  # type: ignore[no-untyped-def]
         total, lost = add_compensated(total, lost, sum_below(v[start : start + BLOCK_ENTRIES], top))
     if not (v.size and np.isfinite(total + lost) and z <= np.finfo(v.dtype).max):
         return False
-    depth = min(z, (z - (total + lost)) / v.size)
+    depth = min(z, (z + (total + lost)) / v.size * DEEPER)
     for i in range(v.size):
         out[i] = max((v[i] - top) + depth, 0.0)
     return True
@@ -978,10 +991,10 @@ def lift_columns(V, radii, out):  # type: ignore[no-untyped-def]
         sums[:] = 0.0
         for i in range(start, min(start + BLOCK_ENTRIES, n)):
             for task in range(n_tasks):
-                sums[task] += float(V[i, task] - tops[task])
+                sums[task] += float(tops[task] - V[i, task])
         for task in range(n_tasks):
             totals[task], lost[task] = add_compensated(totals[task], lost[task], sums[task])
-    depths = (radii - (totals + lost)) / max(n, 1)  # NaN or infinite if a sum overflows
+    depths = (radii + (totals + lost)) / max(n, 1) * DEEPER  # NaN or infinite if a sum overflows
     depths = np.where(depths < radii, depths, radii)
     for i in range(n):
         for task in range(n_tasks):
@@ -1031,7 +1044,7 @@ def project_simplex(
         w = as_output(out, v)
         if lift(v, z, w):
             return deliver(project(w, z, out=w), out)
-    if type(v) is not np.ndarray or v.ndim > 2 or axis is not None:
+    if type(v) is not np.ndarray or v.ndim > 2 or axis is not None or on_arrays.any_of_another_library(z):
         return on_arrays.call(project_simplex, v, z, axis=axis, method=method, out=out)
     V = as_columns(v, "v")
     require_finite(V, "v")
@@ -1121,7 +1134,7 @@ def prox(
     >>> prox([3.0, -1.0, 0.5], step=0.5)
     array([ 2.5, -0.5,  0. ])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(step, weights):
         return on_arrays.call(prox, W, step, axis=axis, weights=weights, positive=positive)
     W = as_columns(W)
     require_finite(W)

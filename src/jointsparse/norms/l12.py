@@ -157,7 +157,7 @@ def norm(
     >>> norm([[3.0, 4.0], [0.0, 2.0]])
     7.0
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(norm, W, axis=axis, weights=weights, groups=groups)
     W, s, members = as_rows(as_matrix(W), weights, groups)
     lengths = lengths_of(W, members)
@@ -193,7 +193,7 @@ def dual_norm(
     >>> dual_norm([[3.0, 4.0], [0.0, 2.0]])
     5.0
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(dual_norm, W, axis=axis, weights=weights, groups=groups)
     return float(dual_rows(W, weights=weights, groups=groups).max(initial=0.0))
 
@@ -270,7 +270,7 @@ def project(
            [2.8],
            [0.5]])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(radius, weights):
         return on_arrays.call(project, W, radius, axis=axis, out=out, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     radius = as_radius(radius)
@@ -324,7 +324,7 @@ def prox(
     array([[1.5, 2. ],
            [0. , 0. ]])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(step, weights):
         return on_arrays.call(prox, W, step, axis=axis, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step, B = as_radius(step, "step"), np.empty_like(W)

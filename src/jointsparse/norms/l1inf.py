@@ -191,7 +191,7 @@ def norm(
     >>> norm([[3.0, -1.0], [0.0, 2.0]])
     5.0
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(norm, W, axis=axis, weights=weights, groups=groups)
     W, s, members = as_rows(as_matrix(W), weights, groups)
     return weighted_sum(group_statistics(W, members)[1], s)
@@ -226,7 +226,7 @@ def dual_norm(
     >>> dual_norm([[3.0, -1.0], [0.0, 2.0]])
     4.0
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(weights):
         return on_arrays.call(dual_norm, W, axis=axis, weights=weights, groups=groups)
     return float(dual_rows(W, weights=weights, groups=groups).max(initial=0.0))
 
@@ -807,7 +807,7 @@ def project(
            [-1. ],
            [ 1.5]])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(radius, weights):
         return on_arrays.call(
             project,
             W,
@@ -929,7 +929,7 @@ def prox(
     array([[ 2., -1.],
            [ 1.,  1.]])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(step, weights):
         return on_arrays.call(prox, W, step, axis=axis, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step = as_radius(step, "step")

@@ -167,7 +167,7 @@ def project(
     >>> project([3.0, 4.0], radius=1.0)
     array([0.6, 0.8])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(radius):
         return on_arrays.call(project, W, radius, axis=axis, out=out, positive=positive)
     W = positive_part(as_columns(W)) if positive else as_columns(W)
     B = as_output(out, W)
@@ -216,7 +216,7 @@ def prox(W: ArrayLike, step: ArrayLike, *, positive: bool = False, axis: int | N
     >>> prox([3.0, 4.0], step=2.5)
     array([1.5, 2. ])
     """
-    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None:
+    if type(W) is not np.ndarray or W.ndim > 2 or axis is not None or on_arrays.any_of_another_library(step):
         return on_arrays.call(prox, W, step, axis=axis, positive=positive)
     W = positive_part(as_columns(W)) if positive else as_columns(W)
     steps = as_radii(step, W.shape[1] if W.ndim == 2 else 1, "step")

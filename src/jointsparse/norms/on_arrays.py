@@ -1,8 +1,9 @@
 """Norms of arrays of any library, of batches, and along either axis.
 
-NumPy arrays go to the compiled code, which takes the matrices of a batch one by one. Arrays of another library that
-`array_api_compat` knows (JAX, PyTorch, CuPy, …) go to `formulas`: they stay on their device, keep their precision, and
-have gradients if the library computes them. Only libraries that the caller has imported are imported here.
+NumPy arrays go to the compiled code, which takes the matrices of a batch one by one. If the matrix, the radius or step,
+or the weights are an array of another library that `array_api_compat` knows (JAX, PyTorch, CuPy, …), all of them go to
+`formulas` as arrays of this library: they stay on their device, keep their precision, and have gradients if the library
+computes them. Only libraries that the caller has imported are imported here.
 """
 
 import sys
@@ -13,11 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import as_output, as_radius, as_weights, deliver, real_array, require
+from jointsparse.checks import (
+    as_output,
+    as_radius,
+    as_weights,
+    deliver,
+    is_of_another_library,
+    real_array,
+    require,
+    require_finite,
+)
 
 NUMPY_ONLY = ("out", "method", "warm", "groups")  # options of the compiled code
 DEFAULT_METHOD = "newton"
-UNMARKED = (("torch", "Tensor"), ("cupy", "ndarray"))  # arrays without the standard's `__array_namespace__`
+OF_PYTHON = {float, int, np.float64, np.ndarray, type(None)}  # the usual types, for which no further test is needed
 NUMBERS = {"project": "radius", "prox": "step", "project_simplex": "z"}  # name of a function's argument after W
 
 
@@ -53,19 +63,17 @@ def call(verb: Callable, W: Any, *numbers: Any, axis: int | None, **options: Any
         The result of the function.
     """
     name, per_task = "v" if verb.__name__ == "project_simplex" else "W", sys.modules[verb.__module__].PER_TASK
-    if _is_of_another_library(W):
+    W = W if is_of_another_library(W) else real_array(W, name)
+    if any_of_another_library(W, *numbers, options.get("weights")):
         return _by_formula(verb, W, name, _layout(W, name, axis, per_task), numbers, options)
-    W = real_array(W, name)
     if W.ndim <= 2 and axis is None:
         return verb(W, *numbers, **options)
     return _by_compiled_code(verb, W, _layout(W, name, axis, per_task), numbers, **options)
 
 
-def _is_of_another_library(x: Any) -> bool:
-    if isinstance(x, np.ndarray | np.generic):
-        return False
-    kinds = [(sys.modules[module], kind) for module, kind in UNMARKED if module in sys.modules]
-    return hasattr(x, "__array_namespace__") or any(isinstance(x, getattr(module, kind)) for module, kind in kinds)
+def any_of_another_library(*arguments: Any) -> bool:
+    """Return True if an argument is an array of another library than NumPy."""
+    return not OF_PYTHON.issuperset(map(type, arguments)) and any(is_of_another_library(x) for x in arguments)
 
 
 def _layout(W: Any, name: str, axis: int | None, per_task: bool) -> Layout:
@@ -146,14 +154,18 @@ def _by_compiled_code(
 
 def _by_formula(verb: Callable, W: Any, name: str, layout: Layout, numbers: tuple, options: dict[str, Any]) -> Any:
     weights, returns_theta = options.pop("weights", None), options.pop("return_theta", False)
-    lib, is_traced = _library(verb, [x for x in (W, *numbers, weights) if _is_of_another_library(x)])
+    arrays = [x for x in (W, *numbers, weights) if is_of_another_library(x)]
+    lib, is_traced = _library(verb, arrays)
     xp = lib.xp
     for option in NUMPY_ONLY:
         value = options.pop(option, None)
         unused = value is None or (isinstance(value, str) and value == DEFAULT_METHOD)
         require(unused, f"{option} must be left out for arrays of {_name(xp)}: it is for arrays of NumPy alone")
+    if isinstance(W, np.ndarray):
+        require_finite(W, name)
+        W = xp.asarray(W, device=_device(lib, arrays[0]))
     require(W.dtype in (xp.float32, xp.float64), f"{name} must hold float32 or float64, got dtype {W.dtype}")
-    if not is_traced and 0 not in W.shape and not bool(xp.isfinite(xp.sum(W))):
+    if not is_traced and 0 not in W.shape:
         _require_all(lib, xp.isfinite(W), W, f"{name} must be finite, got {{}} at {{}}")
     arrays = [_as_number(lib, number, W, NUMBERS[verb.__name__], layout, not is_traced) for number in numbers]
     s = _as_weights(lib, weights, W, layout, not is_traced)
@@ -164,7 +176,8 @@ def _by_formula(verb: Callable, W: Any, name: str, layout: Layout, numbers: tupl
         ]
         return zeros[0] if is_norm else (W, *zeros) if returns_theta else W
     norm = verb.__module__.rpartition(".")[2]
-    results = _prepared(lib, norm, verb.__name__, layout.along_last, options.get("positive", False))(W, s, *arrays)
+    form = (layout.per_task, layout.along_last, options.get("positive", False))
+    results = _prepared(lib, norm, verb.__name__, *form)(W, s, *arrays)
     return results if returns_theta or not isinstance(results, tuple) else results[0]
 
 
@@ -177,15 +190,14 @@ def _formulas() -> Any:
 
 
 @cache
-def _prepared(lib: Any, norm: str, verb: str, along_last: bool, positive: bool) -> Callable:
+def _prepared(lib: Any, norm: str, verb: str, per_task: bool, along_last: bool, positive: bool) -> Callable:
     """Return a function that applies a formula to W in its own layout, compiled if the library has a compiler."""
-    formulas = _formulas()
-    formula, transpose = formulas.FORMULAS[norm, verb], lib.xp.matrix_transpose
+    formulas, transpose = _formulas(), lib.xp.matrix_transpose
 
     def run(W: Any, s: Any, *numbers: Any) -> Any:
         V = W if along_last else transpose(W)
         V = formulas.positive_part(lib, V) if positive else V
-        results = formula(lib, V, s, *numbers)
+        results = formulas.apply(lib, norm, verb, per_task, V, s, *numbers)
         if verb not in NUMBERS or along_last:
             return results
         return (transpose(results[0]), *results[1:]) if isinstance(results, tuple) else transpose(results)
@@ -252,24 +264,29 @@ def _require_all(lib: Any, holds: Any, values: Any, message: str) -> None:
 
 
 def _as_number(lib: Any, number: Any, W: Any, name: str, layout: Layout, is_checked: bool) -> Any:
-    """Return a radius or step as an array of W's library and dtype, in the shape of the norms.
-
-    Infinity is replaced by the largest float.
-    """
+    """Return a radius or step as an array of W's library and dtype, in the shape of the norms."""
     xp, largest = lib.xp, float(lib.xp.finfo(W.dtype).max)
-    if _is_of_another_library(number):
+    if is_of_another_library(number):
+        _require_real(lib, number, name)
         array = xp.astype(number, W.dtype, copy=False)
         if is_checked:
             _require_all(lib, array >= 0, array, f"{name} must be at least 0, got {{}}")
+            _require_all(lib, (array <= largest) | (name != "z"), array, f"{name} must be finite, got {{}}")
     else:
         single = np.ndim(number) == 0
         numbers = np.asarray(as_radius(number, name)) if single else real_array(number, name).astype(np.float64)
         for negative in numbers[~(numbers >= 0)]:
             raise ValueError(f"{name} must be at least 0, got {negative}")
         require(name != "z" or np.isfinite(numbers).all(), f"{name} must be finite, got {number!r}")
-        array = xp.asarray(np.minimum(numbers, largest), dtype=W.dtype, device=_device(lib, W))
+        finite = np.where(np.isinf(numbers), np.inf, np.minimum(numbers, largest))
+        array = xp.asarray(finite, dtype=W.dtype, device=_device(lib, W))
     _require_number(tuple(array.shape), name, layout)
-    return xp.broadcast_to(xp.minimum(array, xp.full_like(array, largest)), layout.of_norms)
+    return xp.broadcast_to(array, layout.of_norms)
+
+
+def _require_real(lib: Any, x: Any, name: str) -> None:
+    is_complex = lib.xp.isdtype(x.dtype, "complex floating")
+    require(not is_complex, f"{name} must hold real numbers, got dtype {x.dtype}")
 
 
 def _as_weights(lib: Any, weights: Any, W: Any, layout: Layout, is_checked: bool) -> Any:
@@ -280,7 +297,8 @@ def _as_weights(lib: Any, weights: Any, W: Any, layout: Layout, is_checked: bool
     xp, n = lib.xp, layout.of_weights[-1]
     if weights is None:
         return xp.ones(n, dtype=W.dtype, device=_device(lib, W))
-    if _is_of_another_library(weights):
+    if is_of_another_library(weights):
+        _require_real(lib, weights, "weights")
         s = xp.astype(weights, W.dtype, copy=False)
         if is_checked:
             _require_all(lib, (s > 0) & xp.isfinite(s), s, "weights must be positive and finite, got {} at {}")
