@@ -1,5 +1,6 @@
 """`written` leaves either a complete file or none."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -36,3 +37,10 @@ def test_leftovers_of_a_killed_process_are_deleted_and_other_files_stay(tmp_path
     with written(tmp_path / "table.csv") as temporary:
         temporary.touch()
     assert {path.name for path in tmp_path.iterdir()} == others | {"table.csv"}
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_the_error_of_a_full_disk_names_the_file(tmp_path, number):
+    with pytest.raises(OSError, match=r"made\.csv") as raised, written(tmp_path / "made.csv"):
+        raise OSError(number, os.strerror(number))  # as a failed write, which knows no name
+    assert raised.value.errno == number and list(tmp_path.iterdir()) == []

@@ -27,8 +27,9 @@ def written(path: str | Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.replace(temporary, final)
     except OSError as error:
-        if error.errno is None:  # NumPy's error for a full disk: "80000 requested and 872 written"
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(final)) from error
+        full = errno.ENOSPC if error.errno is None else error.errno  # NumPy: "80000 requested and 872 written"
+        if full in (errno.ENOSPC, errno.EDQUOT):  # the error of a write does not name the file
+            raise OSError(full, os.strerror(full), str(final)) from error
         raise
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """The command `jointsparse`: what `init` writes, which Snakemake command `run` starts, and what is refused."""
 
+import errno
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from configuration.file import check_file
 from test_configuration import SCHEMA, SHIPPED
 
 from jointsparse.norms import NORMS
+from jointsparse.pipeline.app import disk
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 
 NAMES = [f"{i:02}.jpg" for i in range(40)]
@@ -175,6 +177,22 @@ def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch
     assert called[0][1:3] == ["-P", "-c"] and "snakemake" in called[0][3]
     assert " ".join(called[0][4:]) == expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
     assert ("Quick run" in capsys.readouterr().err) == ("--quick" in arguments)
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.ENOSPC, disk.AGAIN), (errno.EDQUOT, disk.AGAIN), (errno.EROFS, "A run must be able to write there")],
+)
+def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypatch, capsys, number, advice):
+    def fail(**_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(disk.tempfile, "TemporaryFile", fail)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, {"config.yaml": ""})
+    assert main(["run"]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path}: {os.strerror(number)}. {advice}\n"
 
 
 def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys):

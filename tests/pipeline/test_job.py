@@ -11,6 +11,7 @@ import pytest
 from job import key_of, left_by, parts
 from snakemake.iocontainers import Params
 
+from jointsparse.pipeline.app import disk
 from jointsparse.pipeline.app.terminal import ERASE
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import write_arrays
@@ -49,8 +50,8 @@ def run(tmp_path):
     for name in ("results/a/words.csv", "results/a/it's.npz", "tasks.py", "made.csv"):
         (tmp_path / name).touch()
 
-    def run(body, *arguments, stderr=subprocess.PIPE):
-        code = SCRIPT + "\n".join(f"    {line}" for line in body.splitlines())
+    def run(body, *arguments, stderr=subprocess.PIPE, log="job.log"):
+        code = SCRIPT.replace("job.log", log) + "\n".join(f"    {line}" for line in body.splitlines())
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         command = [sys.executable, "-c", code, *arguments]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, cwd=tmp_path, text=True)
@@ -104,6 +105,35 @@ def test_a_failure_is_one_line_with_what_to_do_and_has_its_traceback_in_the_log(
     assert (done.status, done.err) == (1, f"error: fit_basis collage 1: {said}\n")
     assert done.err.strip() in done.log and "Traceback" in done.log
     assert "first" not in run("pass").log  # the log has only this job
+
+
+FULL_DISKS = {
+    "raise OSError(28, 'No space left on device', 'results/a/made.csv')": "results/a",
+    "raise OSError(122, 'Disk quota exceeded', 'made.csv')": "",
+    "try:\n    raise OSError(28, 'Full', 'results/made')\nexcept OSError:\n    raise ValueError": "results",
+}
+
+
+@pytest.mark.parametrize(("body", "folder"), FULL_DISKS.items())
+def test_a_job_on_a_full_disk_leaves_the_message_to_the_run(run, tmp_path, body, folder):
+    done = run(body)
+    assert (done.status, done.err) == (disk.STATUS, "")
+    assert f"error: fit_basis collage 1: {disk.SENTENCE.format(tmp_path / folder)}\nTraceback" in re.sub(
+        r"\n\S+ \S+ (?=Traceback)", "\n", done.log
+    )
+
+
+def test_a_log_on_a_full_disk_ends_a_job_without_any_output(run):
+    assert run("pass").status == 0
+    done = run("pass", log="/dev/full")
+    assert (done.status, done.err) == (disk.STATUS, "")
+
+
+def test_a_log_that_cannot_be_written_is_one_line(run, tmp_path):
+    (tmp_path / "job.log").touch()
+    done = run("pass", log="results/a")
+    assert (done.status, done.err.count("\n")) == (1, 1)
+    assert done.err.startswith("error: fit_basis collage 1: IsADirectoryError: [Errno 21] Is a directory: 'results/a'")
 
 
 @pytest.mark.parametrize(

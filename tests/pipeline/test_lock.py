@@ -110,6 +110,29 @@ def test_in_doubt_the_lock_stays_and_the_message_says_who_may_hold_it(locked, al
     assert message().startswith("error: the directory cannot be locked, because ") and said in message()
 
 
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize(("first", "second"), [*zip(SIGNALS, SIGNALS, strict=True), (signal.SIGINT, None)])
+def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(tmp_path, first, second):
+    (tmp_path / "Snakefile").write_text(SNAKEFILE)
+    (tmp_path / "run.py").write_text(
+        "import sys\nfrom jointsparse.pipeline.app import command_line as c\n"
+        "sys.exit(c._status_of([sys.executable, '-c', c.SNAKEMAKE, '--cores', '1']))"
+    )
+    run = subprocess.Popen(
+        [sys.executable, "run.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while run.poll() is None and not (tmp_path / "made").exists():
+        time.sleep(0.05)
+    tree = psutil.Process(run.pid).children(recursive=True)
+    for number in filter(None, (first, second)):
+        os.killpg(run.pid, number) if number == signal.SIGINT else os.kill(run.pid, number)
+        time.sleep(0.1)
+    assert run.communicate()[1].splitlines()[-1] == "error: interrupted" and run.returncode == 1
+    assert not any(process.is_running() for process in tree) and not list(tmp_path.glob(".snakemake/locks/*"))
+
+
 def test_a_zombie_process_holds_no_lock(locked, monkeypatch):
     monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
     change(**live())

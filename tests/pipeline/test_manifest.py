@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 from contextlib import chdir
 from pathlib import Path
@@ -150,7 +151,8 @@ CHANGES = {
     "a picture less": (lambda: Path("data/images/1.jpg").unlink(), f"differs: {RAW[0]}"),
     "a picture more": (lambda: Path("data/images/3.jpg").touch(), f"differs: {RAW[0]}"),
     "pictures of other names": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), f"differs: {RAW[0]}"),
-    "no page": (lambda: Path(READ[0]).unlink(), None),  # no fault, because a run makes the page again
+    "no page": (lambda: Path(READ[0]).unlink(), f"missing or not readable: {READ[0]}"),
+    "no figures": (lambda: shutil.rmtree(READ[1]), f"missing or not readable: {READ[1]}"),
 }
 
 
@@ -158,12 +160,12 @@ CHANGES = {
 def test_verify_prints_one_line_per_change(root, change, said, capsys):
     change()
     status, lines = verified(root, capsys)
-    assert (status, lines[:-1]) == ((1, [said.replace(": ", f": {root}/")]) if said else (0, []))
-    n = N_FILES - (said is None)
-    assert lines[-1] == f"{n - bool(said)} of {n} files match the manifest"
+    assert (status, lines[:-1]) == (1, [said.replace(": ", f": {root}/")])
+    assert lines[-1] == f"{N_FILES - 1} of {N_FILES} files match the manifest"
     # At its end, a run compares the results only with their records, in another process.
     results = manifest.recorded(Path("results"))
-    of_result = {said.partition(": ")[2]: "differs"} if said and said.startswith("differs: results") else {}
+    fault, _, name = said.partition(": ")
+    of_result = {name: fault} if name.startswith("results") else {}
     assert manifest.different(results, "results/seen.json") == manifest.different(results) == of_result
 
 

@@ -1,13 +1,17 @@
 """What a run shows on the terminal, tested with events of Snakemake and with a small workflow."""
 
+import errno
 import io
 import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from jointsparse.pipeline.app import disk
 from jointsparse.pipeline.app.progress import Progress, last_words
 from jointsparse.pipeline.app.terminal import ERASE
 
@@ -89,6 +93,7 @@ def test_an_interrupt_is_one_line():
     progress = begun()
     send(progress, "Terminating processes on user request, this might take some time.")
     send(progress, "RuleException:\nCalledProcessError: died with <Signals.SIGINT: 2>.", logging.ERROR)
+    send(progress, "Traceback\nRuntimeError: Cannot close a running event loop", logging.ERROR, event="error")
     progress.fail([], remote=False)
     assert progress.stream.getvalue() == "0 of 2 jobs\nerror: interrupted\n"
 
@@ -127,9 +132,64 @@ def test_a_failed_run_ends_with_the_error_message_of_each_log(tmp_path, remote):
     assert progress.stream.getvalue().splitlines()[1:] == [
         "0 of 2 jobs, 3 failed. The complete log is in all.log",
         f"error: a: no \\x1b[2J{f' (its log: {tmp_path}/a.log)' * remote}",
-        "error: b ended without a message, as if the system had killed it (is there enough memory?); "
+        f"error: b ended without a message{', as if the system had killed it (is there enough memory?)' * remote}; "
         f"its log: {tmp_path / 'b.log'}",
     ]
+
+
+KILL = "RuleException:\nCalledProcessError: died with <Signals.SIGKILL: 9>."
+STATUS = f"RuleException:\nCalledProcessError: returned non-zero exit status {disk.STATUS}."
+SNAKEMAKE = "WorkflowError:\nError recording metadata for finished job ([Errno 28] No space left on device). Please"
+
+
+def test_only_a_job_that_was_killed_may_have_lacked_memory():
+    progress = begun()
+    send(progress, KILL, logging.ERROR, event="error")
+    send(progress, event="job_error", rule_name="a", jobid=0, log=["a.log"])
+    progress.fail([], remote=False)
+    assert progress.stream.getvalue().endswith(
+        "as if the system had killed it (is there enough memory?); its log: a.log\n"
+    )
+
+
+@pytest.mark.parametrize(("message", "logged"), [(STATUS, True), (STATUS, False), (SNAKEMAKE, False)])
+def test_a_full_disk_is_one_line_that_names_the_folder(tmp_path, monkeypatch, message, logged):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=folder != Path()))
+    for name in ("a.log", "b.log"):
+        (tmp_path / name).write_text(f"{DONE} error: a: {disk.SENTENCE.format('/disk')}\nTraceback" * logged)
+    progress = begun()
+    send(progress, message, logging.ERROR, event="error")
+    for job, name in enumerate(("a", "b")):
+        send(progress, event="job_error", rule_name=name, jobid=job, log=[f"{name}.log"])
+    progress.fail(["all.log"], remote=False)
+    progress.close()
+    _, tally, line = progress.stream.getvalue().splitlines()
+    assert tally == "0 of 2 jobs, 2 failed. The complete log is in all.log"
+    assert line == f"error: {'a: ' * logged}{disk.SENTENCE.format('/disk' if logged else tmp_path)}"
+
+
+def test_a_full_disk_that_ends_snakemake_itself_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=folder != Path()))
+    progress = begun()
+    for _ in range(2):
+        send(progress, SNAKEMAKE, logging.ERROR, event="error")
+    progress.close()
+    assert progress.stream.getvalue().splitlines()[1:] == [f"error: {disk.SENTENCE.format(tmp_path)}"]
+
+
+def test_output_that_cannot_be_written_does_not_disturb_the_run(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "write", failing(OSError(errno.ENOSPC, "No space left on device")))
+    begun(stream).close()
+
+
+def failing(error):
+    def fail(*_):
+        raise error
+
+    return fail
 
 
 def test_a_failed_group_has_one_message_and_a_job_that_succeeds_at_a_second_try_has_none():
@@ -143,8 +203,7 @@ def test_a_failed_group_has_one_message_and_a_job_that_succeeds_at_a_second_try_
     progress.fail([], remote=False)
     assert progress.stream.getvalue().splitlines()[1:] == [
         "0 of 2 jobs, 2 failed. The complete log is in .snakemake/log",
-        "error: a or b ended without a message, as if the system had killed it (is there enough memory?); "
-        "its log: a.log, b.log, slurm.log",
+        "error: a or b ended without a message; its log: a.log, b.log, slurm.log",
     ]
 
 

@@ -141,6 +141,13 @@ def test_numbers_of_many_photographs_are_those_of_their_table():
     assert f"the {peak['mb']:,.0f} MB of `{peak['stage']}` for {peak['pictures']:,} photographs" in page
 
 
+def test_both_commands_of_the_readme_are_targets_and_the_second_is_run_by_ci():
+    commands = re.findall(r"^make ([\w-]+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    targets = re.findall(r"^([\w-]+):.* ## ", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert commands == ["reproduce-all", "test"] and {*commands} <= {*targets}
+    assert "make test" in (ROOT / ".ci" / "run").read_text().splitlines()
+
+
 def test_every_rule_has_a_row():
     assert [row[0] for row in table()] and {row[0] for row in table()} == set(rules())
 

@@ -147,3 +147,9 @@ def test_a_full_disk_is_an_error_that_leaves_the_old_file_unchanged(kept):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert [file.read_bytes() for file in path.parent.iterdir()] == [whole]
+
+
+def test_a_new_array_has_its_room_on_the_disk(tmp_path):
+    array = tables.new_array(tmp_path / "new.npy", (1000, 10))
+    assert (array.dtype, array.shape) == (np.float32, (1000, 10))
+    assert (tmp_path / "new.npy").stat().st_blocks * 512 >= array.nbytes

@@ -7,6 +7,8 @@ from configuration.inputs import Inputs
 from configuration.targets import Targets
 from runs import run_of
 
+from jointsparse.pipeline.provenance import records
+
 
 def targets_of(*arguments, **options):
     run = run_of(*arguments, **options)
@@ -37,6 +39,23 @@ def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_li
     (tmp_path / "results" / "index.html").touch()
     assert targets.everything() == everything[:-1]
     assert targets_of().everything()[-1] == "results/index.html"  # for a full run
+
+
+@pytest.mark.parametrize(("seed", "expected"), [(0, ["results/collage/features.npz"]), (1, [])])
+def test_a_run_with_the_same_settings_makes_deleted_results_again(tmp_path, monkeypatch, seed, expected):
+    monkeypatch.chdir(tmp_path)
+    targets, files = targets_of(), ["results/collage/features.npz", "results/collage/model.skops"]
+    manifest, made = "results/claims/collage/manifest.json", {"code": [], "values": {}, "raw": {}}
+    settings = targets.run.settings(SimpleNamespace(datasets="collage"))
+    for file, inputs in zip([*files, "results/other/features.npz"], ([], files[:1], []), strict=True):
+        records.write_json(file, {})
+        records.write([file], records.read_inputs(inputs), job=file, **made)
+    records.write_json(manifest, {"settings": settings})
+    assert targets.everything() and targets.again == []
+    for file in (files[0], "results/other/features.npz"):
+        (tmp_path / file).unlink()
+    targets = targets_of(seed=seed)
+    assert ({*expected} <= {*targets.everything()}) and targets.again == expected
 
 
 @pytest.mark.parametrize("keep", [[], ["descriptors"]])

@@ -1,5 +1,6 @@
 """The files that a run produces."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 from configuration.code import code_of
 from configuration.inputs import Inputs
 from configuration.run import Run
-from configuration.studies import final_norms, tables_of, without
+from configuration.studies import final_norms, settings_of, tables_of, without
 from configuration.wildcards import DatasetsWildcards, Study, joined, split
+from jointsparse.pipeline.provenance.manifest import deleted
+from jointsparse.pipeline.provenance.records import read_json
 
 # The tables of a study that is not run and only gives the final fits their settings.
 TABLES_OF_SETTINGS = [f"tables/{name}.csv" for name in ("words", "odd_features", "repeated")]
@@ -19,6 +22,7 @@ class Targets:
 
     def __init__(self, run: Run, inputs: Inputs) -> None:
         self.run, self.inputs = run, inputs
+        self.again: list[str] = []  # deleted results that `everything` includes although no job needs them
 
     def everything(self) -> list[str]:
         """Return the results of the chosen datasets, their manifest, and their pages."""
@@ -27,7 +31,19 @@ class Targets:
         pages = [f"results/{name}/index.html" for name in chosen]
         # A quick run leaves the list of pages of a full run unchanged.
         pages += [] if self.run.quick and Path("results/index.html").exists() else ["results/index.html"]
-        return [*kernels, *self.results(chosen), f"results/claims/{joined(chosen)}/manifest.json", *pages]
+        manifest = f"results/claims/{joined(chosen)}/manifest.json"
+        everything = [*kernels, *self.results(chosen), manifest, *pages]
+        self.again = self.deleted(manifest, everything)
+        return [*everything, *(name for name in self.again if name not in everything)]
+
+    def deleted(self, manifest: str, targets: Sequence[str]) -> list[str]:
+        """Return the results of this run that have been deleted, even if no job needs them any more.
+
+        After a change of settings this list is empty, because the run may then have other jobs.
+        """
+        settings = settings_of(self.run.config, self.run.datasets, self.run.chosen)
+        made_with = read_json(manifest).get("settings")
+        return deleted(Path("results"), targets) if made_with == json.loads(json.dumps(settings, default=str)) else []
 
     def results(self, datasets: Sequence[str]) -> list[str]:
         """Return the tables and figures of every study of these datasets, their models, and the verdicts on claims."""

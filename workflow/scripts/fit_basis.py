@@ -4,7 +4,7 @@ import numpy as np
 from job import job
 
 from jointsparse.features import basis
-from jointsparse.pipeline.provenance.tables import read_blocks, read_table, write_arrays
+from jointsparse.pipeline.provenance.tables import new_array, read_blocks, read_table, write_arrays
 from jointsparse.written import written
 
 if __name__ == "__main__":
@@ -21,7 +21,7 @@ if __name__ == "__main__":
         write_arrays(snakemake.output.basis, **fitted._asdict())
         with written(snakemake.output.features) as path:
             shape = len(names), len(fitted.singular_values)
-            features = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+            features = new_array(path, shape)
             for rows, X in read_blocks(given.features, params.vocabulary, names):
                 features[rows] = basis.project(X, fitted)
             features.flush()

@@ -1,6 +1,8 @@
 """Everything that all scripts share: progress, a log file, records of outputs, and a one-line message on failure."""
 
+import errno
 import logging
+import os
 import sys
 import time
 import traceback
@@ -16,6 +18,7 @@ end_interrupts_with("")  # the imports below, and those of the script, take a wh
 import numpy as np  # noqa: E402
 
 from jointsparse.checks import Misfit, printable  # noqa: E402
+from jointsparse.pipeline.app import disk  # noqa: E402
 from jointsparse.pipeline.app.terminal import ERASE  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402
 from jointsparse.pipeline.provenance.tables import Damaged, read_arrays  # noqa: E402
@@ -31,16 +34,13 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
 
     A ValueError ends the job with a one-line message: the error, and the place in config.yaml from which the values
     come. For a damaged file, or for files that do not belong together, the message gives the command that removes the
-    files, and the next run makes them again. The log file has the traceback of every error.
+    files, and the next run makes them again. The log file has the traceback of every error. If a disk is full, only the
+    log file has a message, and the run says once for all jobs which disk it is.
 
     The job writes a record next to each output. Jobs refuse a file that does not match its record.
     """
     name = f"{snakemake.rule} {' '.join(snakemake.wildcards)}"
     log = snakemake.log[0]
-    Path(log).write_bytes(b"")  # then append: if Snakemake was killed, one of its jobs may still be writing to the file
-    logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
-    logging.captureWarnings(True)
-    logging.info("%s begins", name)
     last = time.monotonic()
 
     def tell(line: str) -> None:
@@ -61,16 +61,32 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
     for searching in SEARCHING:
         logging.getLogger(searching).addHandler(_Lines(tell_once_a_minute))
     try:
+        _begin_log(log, name)
         inputs = records.read_inputs(snakemake.input)
         yield progress
         values, code = dict(snakemake.params.items()), lines_of_code(snakemake.params)
         raw = {snakemake.wildcards.dataset: _unchanged(**values.pop("raw"))} if "raw" in values else {}
         records.write(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
     except Exception as error:
+        line = " ".join(f"error: {name}: {_explained(error, snakemake)}".split())
+        if full := disk.is_full(error):
+            logging.info("%s", line)  # before the traceback, for which there may be no room
+        else:
+            tell(line)
         logging.info("%s", traceback.format_exc())
-        tell(" ".join(f"error: {name}: {_explained(error, snakemake)}".split()))
-        sys.exit(1)
+        sys.exit(disk.STATUS if full else 1)
     logging.info("%s ends", name)
+
+
+def _begin_log(log: str, name: str) -> None:
+    """Begin the log file of a job. Raise OSError if it cannot be written."""
+    logging.raiseExceptions = False  # a log that cannot be continued must not fill the terminal with tracebacks
+    Path(log).write_bytes(b"")  # then append: if Snakemake was killed, one of its jobs may still be writing to the file
+    logging.basicConfig(filename=log, filemode="a", format="%(asctime)s %(message)s", level=logging.INFO)
+    logging.captureWarnings(True)
+    logging.info("%s begins", name)
+    if not Path(log).stat().st_size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), log)
 
 
 class _Lines(logging.Handler):
@@ -126,6 +142,8 @@ def _unchanged(paths: list[str], cache: str, digest: str) -> str:
 
 def _explained(error: Exception, snakemake: Any) -> str:
     """Return an error's message, followed by advice on what to do."""
+    if disk.is_full(error):
+        return disk.sentence(error, Path(snakemake.log[0]).parent)
     if isinstance(error, Damaged):
         return f"{error} (rm {quote(error.path)}; then the same command as before)"
     if isinstance(error, Misfit):

@@ -7,18 +7,24 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 import warnings
 import webbrowser
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 from jointsparse.checks import printable, require, require_extra
+from jointsparse.pipeline.app.disk import require_room
+from jointsparse.pipeline.app.interrupt import INTERRUPTS
 from jointsparse.pipeline.app.terminal import ERASE, say
 
 PIPELINE = Path(__file__).parents[1]
 INSTALLED = PIPELINE / "_workflow"  # where a wheel keeps the files from the top level of a checkout
+PATIENCE_SECONDS = 10  # between telling jobs to end and killing them
 WORKFLOW = INSTALLED if INSTALLED.is_dir() else PIPELINE.parents[2]
 
 # Importing Snakemake takes seconds. The hook is set first, so that Ctrl-C prints one line during the imports, too.
@@ -94,6 +100,8 @@ def _init(given: argparse.Namespace) -> int:
 def _snakemake(given: argparse.Namespace) -> int:
     """Run the workflow of this package with Snakemake, in a separate process."""
     require_extra(f"jointsparse {given.command}", "snakemake")
+    from platformdirs import user_cache_dir  # comes with Snakemake
+
     from jointsparse.pipeline.app.lock import release
 
     cores = re.fullmatch(r"all|0*[1-9]\d*", given.cores)
@@ -125,12 +133,57 @@ def _snakemake(given: argparse.Namespace) -> int:
         say("Quick run: uses at most 500 samples.", to=sys.stderr)
     if given.command == "run" and release():
         say("Unlocked this folder, which a killed run had left locked.", to=sys.stderr)
-    with subprocess.Popen([*command, *options, *given.options]) as process:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Snakemake receives Ctrl-C, too, and stops its jobs
-        status = process.wait()
+    require_room(Path(), Path(user_cache_dir("snakemake")))
+    status = _status_of([*command, *options, *given.options])
     if given.command == "report" and not status:
         say(given.file)
     return status
+
+
+class _Ended(BaseException):
+    """Raised when this process gets a signal that tells it to end."""
+
+
+def _status_of(command: Sequence[str]) -> int:
+    """Run Snakemake and return its exit status. If this process is told to end, end Snakemake and its jobs.
+
+    Ctrl-C reaches only this process: Snakemake and its jobs inherit the mask that blocks it. Otherwise each of them
+    would print a traceback if it is interrupted at a bad moment.
+    """
+    ends = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ends = [number for number in ends if signal.getsignal(number) is not signal.SIG_IGN]  # as nohup ignores SIGHUP
+    posix = hasattr(signal, "pthread_sigmask")
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        for other in ends:
+            signal.signal(other, signal.SIG_IGN)
+        raise _Ended
+
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if posix else set()
+    with subprocess.Popen(command) as process:
+        for number in ends:
+            signal.signal(number, end if posix else signal.SIG_IGN)
+        try:
+            if posix:
+                signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            return process.wait()
+        except _Ended:
+            return _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> int:
+    """Interrupt Snakemake, end its jobs, and return its exit status. Jobs that do not end are killed."""
+    import psutil  # comes with the extra that `run` needs
+
+    begun = time.monotonic()
+    process.send_signal(INTERRUPTS[-1])
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(timeout=0.2)
+        with suppress(psutil.Error):
+            for job in psutil.Process(process.pid).children(recursive=True):
+                with suppress(psutil.Error):
+                    job.terminate() if time.monotonic() - begun < PATIENCE_SECONDS else job.kill()
 
 
 def _open(given: argparse.Namespace) -> int:

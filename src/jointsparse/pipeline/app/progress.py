@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shlex
 import sys
 import time
@@ -13,12 +14,15 @@ from typing import Any, TextIO
 from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
-from jointsparse.pipeline.app import lock
+from jointsparse.pipeline.app import disk, lock
 from jointsparse.pipeline.app.terminal import ERASE, say
 from jointsparse.pipeline.provenance import manifest
 
 SECONDS_BETWEEN_LINES = 60  # between progress lines in a file or pipe, where a line cannot be overwritten
-UNSAID = "error: {} ended without a message, as if the system had killed it (is there enough memory?); its log: {}"
+UNSAID = "error: {} ended without a message{}; its log: {}"
+KILLED = ", as if the system had killed it (is there enough memory?)"
+SIGNS_OF_A_KILL = ("SIGKILL", "exit status 137")
+FULL_DISK = f"non-zero exit status {disk.STATUS}."
 # First words of messages that are hidden, because they repeat the message of a failed job or do not help the user.
 HIDDEN = ("RuleException:", "Exiting because", "WorkflowError:\nAt least one job did not", "Cannot restore", "Restored")
 
@@ -49,9 +53,15 @@ class Progress(logging.Handler):
         self.rules = set[str]()  # the rules of the jobs to run
         self.failed: dict[int, tuple[str, Sequence[str]]] = {}  # by job: rule(s) and logs
         self.done = self.total = 0
+        self.interrupted = self.killed = False
+        self.full_disk = ""  # the message about a full disk that is still to be written
         self.begun, self.written = time.monotonic(), float("-inf")
 
     def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # the terminal may be gone, or the file that it stands for cannot be written
+            self._emit(record)
+
+    def _emit(self, record: logging.LogRecord) -> None:
         message, values = record.getMessage(), vars(record)
         match values.get("event"):
             case LogEvent.RUN_INFO if not self.rules:  # a dry run sends this event twice
@@ -76,10 +86,16 @@ class Progress(logging.Handler):
 
     def _pass_on(self, message: str, level: int, exception: str | None) -> None:
         """Pass a message from Snakemake on to the user if it is useful, rewording it if necessary."""
-        if message.startswith("Nothing to be done"):
+        self.killed |= any(sign in message for sign in SIGNS_OF_A_KILL)
+        if self.interrupted:  # what Snakemake says about processes that end early does not help
+            return
+        if level >= logging.WARNING and (FULL_DISK in message or disk.is_full(message)):
+            self.full_disk = self.full_disk or f"error: {disk.sentence(None, '.')}"
+        elif message.startswith("Nothing to be done"):
             self._write(message, *([] if self.dry else [self.without_jobs()]))
         elif message.startswith("Terminating processes on user request"):
             self._write("error: interrupted")
+            self.interrupted = True
             self.total = 0  # so that `fail` adds nothing
         elif exception == "LockException":
             self._write(f"error: {lock.sentence()}")
@@ -111,9 +127,17 @@ class Progress(logging.Handler):
         if self.total and not self.silent and self.stream.isatty():
             print(ERASE, end="", file=self.stream, flush=True)
 
+    def announce(self, deleted: Sequence[str]) -> None:
+        """Name the results that have been deleted and are made again."""
+        if deleted:
+            self._write(f"Making results again that have been deleted: {shlex.join(deleted)}")
+
     def close(self) -> None:
-        """Erase the progress line, whether the run succeeded or failed."""
+        """Erase the progress line, and say that a disk is full if that ended Snakemake before `fail` was called."""
         self._clear()
+        with suppress(OSError):
+            self._write(*filter(None, [self.full_disk]), always=True)
+        self.full_disk = ""
         super().close()
 
     def succeed(self, found: Iterable[str]) -> None:
@@ -125,16 +149,25 @@ class Progress(logging.Handler):
             self.total = 0
 
     def fail(self, logs: Sequence[str], *, remote: bool) -> None:
-        """Write the summary of a run that failed, with a sentence for each failed job.
+        """Write the summary of a run that failed, with a sentence for each failed job, and only one for a full disk.
 
         logs: the log files of the whole run. remote: True if jobs ran on other machines; the summary then names their
         log files.
         """
         if self.total:
-            sentences = dict.fromkeys(_sentence(*job, remote) for job in self.failed.values())
+            said = {(rule, tuple(logs)): _last_error(logs) for rule, logs in self.failed.values()}
+            full = next((error for error in said.values() if disk.AGAIN in error), self.full_disk)
+            kill = KILLED if self.killed or remote else ""
+            sentences = [
+                f"{error} (its log: {', '.join(logs)})"
+                if error and remote
+                else error or UNSAID.format(rule, kill, ", ".join(logs))
+                for (rule, logs), error in said.items()
+                if not full or (error and disk.AGAIN not in error)
+            ]
             all_messages = f"{self._line()}. The complete log is in {', '.join(logs) or '.snakemake/log'}"
-            self._write(all_messages, *sentences, always=True)
-            self.total = 0
+            self._write(all_messages, *dict.fromkeys(sentences), *filter(None, [full]), always=True)
+            self.total, self.full_disk = 0, ""
 
 
 def _hidden(message: str) -> bool:
@@ -143,14 +176,11 @@ def _hidden(message: str) -> bool:
     return message.startswith(HIDDEN) and not killed
 
 
-def _sentence(rule: str, logs: Sequence[str], remote: bool) -> str:
-    """Return the last error message in the logs of a failed job."""
+def _last_error(logs: Sequence[str]) -> str:
+    """Return the last error message in the logs of a failed job, or an empty string."""
     texts = [Path(log).read_text(encoding="utf-8", errors="replace") for log in logs if Path(log).is_file()]
     said = [line for text in texts for line in text.splitlines() if line[:1].isdigit() and " error: " in line]
-    if not said:
-        return UNSAID.format(rule, ", ".join(logs))
-    sentence = said[-1][said[-1].index("error: ") :]
-    return f"{sentence} (its log: {', '.join(logs)})" if remote else sentence
+    return said[-1][said[-1].index("error: ") :] if said else ""
 
 
 def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
@@ -166,6 +196,7 @@ def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
     progress = Progress(stream, without_jobs, dry=settings.dryrun, silent=silent)
     if workflow.is_main_process:  # not in the processes that Snakemake starts for jobs
         logger.addHandler(progress)
+        logging.raiseExceptions = False  # Snakemake's log may be on a full disk, too
         if own and not silent:
             for option in own.filters:  # --quiet
                 progress.addFilter(option)
@@ -176,9 +207,11 @@ def attach(workflow: Any, without_jobs: Callable[[], str]) -> Progress:
 def verified(results: Path) -> str:
     """Return a message that no result has changed, or else the command that removes the changed results."""
     recorded = manifest.recorded(results)
-    changed = manifest.different(recorded, cache=results / "records" / "seen.json")
-    if changed:
+    faults = manifest.different(recorded, cache=results / "records" / "seen.json")
+    if changed := [name for name in faults if os.path.lexists(name)]:
         return f"Some results were changed after they were made. Remove them and run again: rm -r {shlex.join(changed)}"
+    if faults:
+        return f"Some results have been deleted. To make those of this run, run again: {shlex.join(faults)}"
     return f"All {len(recorded)} results match their records."
 
 

@@ -110,10 +110,22 @@ def _below(root: str, checksums: Checksums) -> Checksums:
 
 
 def recorded(results: Path) -> Checksums:
-    """Return the recorded checksums of all results below a folder, except of results that have been deleted."""
+    """Return the recorded checksums of all results below a folder, including results that have been deleted."""
     files = (record.parent.parent / record.stem for record in results.rglob("records/*.json"))
-    known = {str(file): records.read(file) for file in files if file.exists()}
+    known = {str(file): records.read(file) for file in files}
     return {name: record["sha256"] for name, record in known.items() if "sha256" in record}
+
+
+def deleted(results: Path, targets: Iterable[str]) -> list[str]:
+    """Return the deleted results of the jobs that made the targets, and of all earlier jobs, according to records."""
+    known = {name: records.read(name) for name in recorded(results)}
+    todo, visited = [name for name in targets if name in known], set[str]()
+    while todo:
+        if (name := todo.pop()) not in visited:
+            visited.add(name)
+            todo += [file for file in known[name]["files"] if file in known]
+    jobs = {known[name]["job"] for name in visited}
+    return sorted(name for name, record in known.items() if record["job"] in jobs and not os.path.lexists(name))
 
 
 def different(expected: Checksums, cache: str | Path | None = None, largest: float = math.inf) -> dict[str, str]:

@@ -73,6 +73,18 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             table.to_parquet(temporary, index=False)
 
 
+def new_array(path: str | Path, shape: tuple[int, ...]) -> np.ndarray:
+    """Return a new float32 array that is written to a `.npy` file while it is filled.
+
+    The room on the disk is reserved first, because writing to a mapped file kills the process if the disk is full.
+    """
+    array = np.lib.format.open_memmap(path, "w+", np.float32, shape)
+    if hasattr(os, "posix_fallocate"):  # not on Windows and macOS
+        with open(path, "r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, os.path.getsize(path))
+    return array
+
+
 def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
     """Read a table written by `write_table`. Raises `Damaged` if it is truncated or lacks a given column."""
     import pandas as pd  # imported here, because the import takes a third of a second
