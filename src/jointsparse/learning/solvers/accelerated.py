@@ -48,11 +48,9 @@ class Run:
         self.problem, self.loss, self.regulariser, self.at = problem, loss, regulariser, at
         self.warm, self.momentum, self.centring = regulariser.warm_start(), 1.0, Centring(problem)
         spectral = spectral_bounds(problem, self.centring.means)
-        n = np.maximum(problem.per_task((problem.c != 0).astype(float))[:, 0], 1.0)
-        self.b_scale = spectral / n
+        self.b_scale = spectral / self.centring.n
         curvature = loss.CURVATURE * float(problem.c.max(initial=0.0)) * float(spectral.max(initial=0.0))
-        # With intercepts the curvature doubles, because the column of ones, scaled by b_scale, contributes ||X_k||^2.
-        self.safe = 1 / ((1 + problem.intercept) * curvature or 1.0)
+        self.safe = 1 / (curvature or 1.0)
         self.omega = self.safe if omega is None else omega
         self.limit = 0.1 * float(np.finfo(problem.dtype).max)  # entries may become very large before the projection
         self.b = at.b + self.centring.shift(at.W)

@@ -38,9 +38,6 @@ STOPS_AT_TOL = True
 
 ITERATIONS_PER_LOOK = 10  # the gap is computed in every tenth iteration
 LANCZOS_STEPS = 12
-# An intercept counts as a constant column of X whose squared norm is this fraction of ||X_k||^2. Fractions from 0.1 to
-# 0.5 work equally well.
-INTERCEPT_SHARE = 0.25
 TINY = np.finfo(float).tiny
 
 
@@ -103,16 +100,21 @@ class Centring:
     """An implicit centring of the features, for problems with intercepts. Without intercepts it changes nothing.
 
     The iterations use features from which the means are subtracted, and the intercepts that belong to these features.
+    A column of ones is orthogonal to centred features. An intercept counts as such a column, scaled to the length
+    ||X_k||, which does not increase the norm of X_k.
 
     means : array (n_tasks, n_features)
-        Weighted means of the features of each task, or 0 without intercepts.
+        Means of the features over the samples of each task, or 0 without intercepts.
+    n : array (n_tasks,)
+        Numbers of samples of the tasks, at least 1. Samples of weight 0 do not count.
     """
 
     def __init__(self, problem: Problem) -> None:
+        counted = (problem.c != 0).astype(problem.dtype)
+        self.n = np.maximum(problem.per_task(counted, float)[:, 0], 1.0)
         self.intercept, self.means = problem.intercept, np.zeros((problem.n_tasks, problem.n_features), problem.dtype)
         if problem.intercept:
-            total = np.maximum(problem.per_task(problem.c), TINY)
-            self.means = (problem.transposed(problem.c)[..., 0] / total).astype(problem.dtype)
+            self.means = (problem.transposed(counted)[..., 0] / self.n[:, np.newaxis]).astype(problem.dtype)
 
     def shift(self, W: np.ndarray) -> np.ndarray:
         """Return by how much the intercepts for centred features exceed those for the original features, (n_tasks,)."""
@@ -331,12 +333,10 @@ class Run:
         self.at = at = self.centring.centred(at)
         self.first = Point(*(array.copy() for array in at))
         spectral = spectral_bounds(problem, self.centring.means)
-        n = problem.per_task((problem.c != 0).astype(float))[:, 0]
         if omega is None:
             omega = _first_balance(problem, regulariser, self.centring, at, spectral)
         self.omega = omega
-        self.b_scale = INTERCEPT_SHARE * spectral / np.maximum(n, 1)
-        self.spectral = spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0)
+        self.spectral, self.b_scale = spectral, spectral / self.centring.n
         self.warm = regulariser.warm_start()
         self.since, self.begun, self.previous = 0, 0.0, 0.0
 
