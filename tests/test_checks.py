@@ -1,5 +1,7 @@
 """Input checks, fingerprints and the limit on BLAS threads."""
 
+import ntpath
+import os
 from importlib import import_module
 
 import numpy as np
@@ -8,6 +10,13 @@ from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from jointsparse import checks
+
+
+def test_a_relative_path_has_slashes_and_is_absolute_on_another_drive_of_windows(monkeypatch):
+    monkeypatch.setattr(os, "path", ntpath)
+    monkeypatch.setattr(os, "sep", ntpath.sep)
+    for path, expected in ((r"C:\data\tea.jpg", "../data/tea.jpg"), (r"D:\data\tea.jpg", "D:/data/tea.jpg")):
+        assert checks.relative_path(path, r"C:\run") == expected
 
 
 def test_overlapping_calls_restore_the_number_of_blas_threads():

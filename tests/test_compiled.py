@@ -2,9 +2,11 @@
 
 import os
 import pickle
+import py_compile
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from hashlib import sha256
 from itertools import cycle
 from pathlib import Path
@@ -26,10 +28,11 @@ print(compiled.folder(), sum(sum(each.stats.cache_misses.values()) for each in k
 """
 
 
-def run(cache, source=PACKAGE.parent):
+def run(cache, source=PACKAGE.parent, *, program=PROGRAM, umask=-1):
     """Run the program in a fresh process. Return the cache folder, the number of compilations, stderr and the sums."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program],
+        umask=umask,
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(source)},
         capture_output=True,
         text=True,
@@ -56,7 +59,7 @@ def test_a_copy_of_the_library_compiles_nothing_and_gives_the_same_bits(compilin
     shutil.copytree(PACKAGE, tmp_path / "jointsparse", ignore=shutil.ignore_patterns("__pycache__"))
     cache, (_, compiled_first, _, expected) = compiling
     folder, count, stderr, sums = run(cache, tmp_path)
-    assert (folder.stat().st_mode & 0o777, count, stderr, sums) == (0o700, 0, "", expected)
+    assert (folder.stat().st_mode & 0o777, count, stderr, sums) == (0o755, 0, "", expected)
     assert compiled_first > 0
 
 
@@ -96,18 +99,105 @@ class Planted:
         return os.mkdir, (self.path,)
 
 
-def test_a_file_planted_in_a_folder_that_others_can_open_is_not_run(compiling, cache, tmp_path, monkeypatch):
+def plant(folder, tmp_path):
+    """Replace all kernels in a folder by pickles that make the folder `ran`."""
+    packed = pickle.dumps(Planted(str(tmp_path / "ran")))
+    for file in folder.iterdir():
+        file.write_bytes(sha256(packed).digest() + packed)
+    return tmp_path / "ran"
+
+
+def test_a_file_planted_in_a_folder_that_others_can_write_is_not_run(compiling, cache, tmp_path):
+    folder = cache / compiling[1][0].name
+    ran = plant(folder, tmp_path)
+    folder.chmod(0o777)
+    _, count, stderr, _ = run(cache)
+    assert count > 0 and not ran.exists()
+    assert stderr.count("set the environment variable NUMBA_CACHE_DIR") == 1
+
+
+def test_a_planted_file_that_others_can_write_is_not_run(compiling, cache, tmp_path):
+    folder = cache / compiling[1][0].name
+    ran = plant(folder, tmp_path)
+    for file in folder.iterdir():
+        file.chmod(0o664)
+    assert run(cache)[1] > 0 and not ran.exists()
+
+
+def test_a_process_does_not_repeat_the_advice_of_its_parent(compiling, cache):
+    (cache / compiling[1][0].name).chmod(0o777)
+    parent = (
+        f"import subprocess, sys, jointsparse.norms; subprocess.run([sys.executable, '-c', {PROGRAM!r}], check=True)"
+    )
+    assert run(cache, program=parent)[2].count("NUMBA_CACHE_DIR") == 1
+
+
+@pytest.fixture
+def owner(monkeypatch):
+    """A function that changes which user owns the files of this test: "me", "root" or a "stranger"."""
+
+    def own(name):
+        me = os.getuid()
+        monkeypatch.setattr(os, "getuid", lambda: me if name == "me" else me + 1)
+        monkeypatch.setattr(compiled, "ROOT", me if name == "root" else -1)
+
+    return own
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "is_used"),
+    [
+        ("me", 0o700, True),
+        ("me", 0o770, False),
+        ("me", 0o702, False),
+        ("root", 0o755, True),
+        ("root", 0o775, False),
+        ("stranger", 0o755, False),
+    ],
+)
+def test_a_folder_is_used_if_only_the_user_and_root_can_write_it(
+    compiling, cache, monkeypatch, owner, name, mode, is_used
+):
+    (cache / compiling[1][0].name).chmod(mode)
+    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", str(cache))
+    owner(name)
+    with nullcontext() if is_used else pytest.warns(UserWarning, match="its owner .* set the environment variable"):
+        assert (compiled.folder.__wrapped__() is not None) == is_used
+
+
+def test_all_users_may_read_kernels_and_only_one_may_write_them(tmp_path):
+    folder = run(tmp_path / "cache", umask=0)[0]
+    modes = {path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert (folder.stat().st_mode & 0o777, modes) == (0o755, {0o644})
+
+
+def test_kernels_that_cannot_be_written_cause_one_warning(compiling, cache):
     folder = cache / compiling[1][0].name
     for file in folder.iterdir():
-        packed = pickle.dumps(Planted(str(tmp_path / "ran")))
-        file.write_bytes(sha256(packed).digest() + packed)
-    monkeypatch.setattr(compiled.numba.config, "CACHE_DIR", str(cache))
-    for mode in (0o770, 0o705):
-        folder.chmod(mode)
-        with pytest.warns(UserWarning, match="must be a folder that only you can open"):
-            assert compiled.folder.__wrapped__() is None
-    assert run(cache)[1] > 0
-    assert not (tmp_path / "ran").exists()
+        file.unlink()
+        file.mkdir()
+    assert run(cache)[2].count("Is a directory") == 1
+
+
+def test_versions_without_source_do_not_share_kernels(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
+    source, digests = PACKAGE / "norms" / "l2.py", set()
+    for edit in ("", "# edited\n", "X = 1\n"):
+        (tmp_path / "l2.py").write_text(source.read_text() + edit)
+        py_compile.compile(
+            tmp_path / "l2.py",
+            tmp_path / "l2.pyc",
+            dfile="l2.py",
+            invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH,
+        )
+        (tmp_path / "l2.py").unlink()
+        digests.add(compiled.code_digest())
+    assert len(digests) == 3 and None not in digests
+
+
+def test_a_library_without_files_has_no_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(compiled, "PACKAGE", tmp_path / "library.zip" / "jointsparse")
+    assert compiled.folder.__wrapped__() is None
 
 
 WARMUP = """

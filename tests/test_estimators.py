@@ -178,6 +178,22 @@ def test_attributes_describe_the_problem_that_was_solved(norm, loss, radius, pen
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero((model.coef_ != 0).any(axis=0)))
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("options", [{"radius": 3.0}, {"radius": None, "penalty": 0.5, "l2": 0.2}])
+def test_the_last_objective_is_that_of_the_coefficients_and_none_is_smaller(options, loss, solver, dtype, X, Y):
+    model = JointSparseClassifier(loss=loss, solver=solver, labels="signed", n_iter=25, tol=0.0, **options)
+    X = X.astype(dtype)
+    model.fit(X, Y)
+    W, b = model.coef_.astype(float), model.intercept_.astype(float)
+    losses = LOSSES[loss].value(X.astype(float) @ W.T + b, Y, np.abs(Y)).sum()
+    penalties = (model.penalty or 0.0) * l1inf.norm(W.T) + model.l2 / 2 * (W**2).sum()
+    np.testing.assert_allclose(model.objective_[-1], losses + penalties, rtol=1e-12)
+    np.testing.assert_allclose(np.nanmin(model.objective_), model.objective_[-1], rtol=1e-5)  # float32 rounds others
+
+
 @pytest.mark.parametrize(
     ("given", "kept"),
     [(np.float16, np.float32), (np.float32, np.float32), (np.float64, np.float64), (int, np.float64)],

@@ -322,6 +322,7 @@ def test_weighting_a_feature_by_w_equals_dividing_it_by_w():
             "for each of 1 groups, in the order of their sorted names",
         ),
         ({"groups": [0] * 7}, r"^groups must name a group for each of 8 features, got shape \(7,\)"),
+        ({"groups": [0.0, np.nan] * 4}, r"^groups must have no missing names, got \[0.0, nan"),
         ({"groups": ["a", None] * 4}, r"^groups must hold names that are all of the same type, got \['a', None"),
     ],
 )

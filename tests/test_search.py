@@ -18,11 +18,11 @@ from jointsparse import (
     load,
     save,
 )
-from jointsparse.estimators.search import choose, comparable, strata
+from jointsparse.estimators.search import best_place, choose, strata
 from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.radii import PER_DECADE, choose_radius, radius_at
+from jointsparse.learning.radii import PER_DECADE, choose_radius, radius_at, tie_of
 from jointsparse.norms import NORMS, l1inf
 
 RNG = np.random.default_rng(0)
@@ -187,7 +187,6 @@ def test_targets_are_scored_separately_without_missing_values():
 
 def test_the_selection_of_a_radius():
     scores = np.array([[0.70, 0.60], [0.79, 0.73], [0.80, 0.74], [0.78, 0.72]])
-    small = 1e-9 * np.array([[1.0], [2.0], [3.0]])
     for table, selection, expected in (
         (scores, "best", 2),
         (scores, "one_standard_error", 1),
@@ -196,11 +195,31 @@ def test_the_selection_of_a_radius():
         (np.array([[0.5, 0.5, 0.5], [0.64, 0.8, 0.9], [0.7, 0.9, 1.0]]), "one_standard_error", 1),
         (np.array([[0.5, 0.5, 0.5], [0.6, 0.75, 0.9], [0.7, 0.9, 1.0]]), "one_standard_error", 2),
         (np.array([[0.0], [1.0 - 1e-9], [1.0], [0.5]]), "best", 1),
-        (small, "best", 2),  # the unit of the scores does not matter
-        (np.hstack([small, small + np.nan]), "best", 2),
+        (np.array([[0.7], [0.70005], [0.7]]), "best", 0),
+        (np.array([[0.0], [0.5], [0.9], [-1e6]]), "best", 2),  # a bad radius does not make ties of the others
+        (np.array([[0.0, np.nan], [0.5, np.nan], [0.9, np.nan]]), "best", 2),
         (np.ones((3, 2)), "best", 0),
     ):
-        assert choose_radius(comparable(table), selection=selection) == expected
+        assert best_place(table, False, selection) == expected
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize(
+    ("errors", "expected"),
+    [([3.0, 2.0, 1.0], 2), ([1e6, 2.0, 1.0], 2), ([1.0 + 1e-5, 1.0, 2.0], 0), ([1.0, 0.0], 1), ([0.0, 0.0], 0)],
+)
+def test_ties_of_any_scorer_do_not_depend_on_the_unit_of_its_scores(unit, errors, expected):
+    scores = -unit * np.array(errors)
+    assert choose_radius(scores, slack=tie_of(scores)) == expected
+
+
+@pytest.mark.parametrize(("scoring", "unit"), [(None, 1.0), ("roc_auc", 1.0), ("roc_auc", 1e-7), ("roc_auc", 1e5)])
+def test_a_tie_is_a_ten_thousandth_of_the_unit_of_the_scores(scoring, unit, monkeypatch):
+    made_up = iter([0.6, 0.8, 0.80005, 0.7, 0.4])
+    monkeypatch.setattr(JointSparseClassifierCV, "_score_of", lambda *_: unit * next(made_up))
+    model = JointSparseClassifierCV(radii=[0.1, 0.2, 0.3, 0.4, 0.5], cv=2, scoring=scoring)
+    X, Y = problem(n=40, d=4)
+    assert model.fit(X[:30], Y[:30, 0], X_val=X[30:], y_val=Y[30:, 0]).radius_ == 0.2
 
 
 # norm="auto"

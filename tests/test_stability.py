@@ -19,6 +19,7 @@ from jointsparse import (
 )
 from jointsparse.estimators import StabilitySelection, stability
 from jointsparse.estimators.stability import draw_halves
+from jointsparse.learning.losses import LOSSES
 
 pd = pytest.importorskip("pandas")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -37,7 +38,7 @@ def halves_of(monkeypatch, *samples, **options):
 
     def record(model, parts, rows, n_features):
         halves.append(rows)
-        return np.zeros((sum(part.Y.shape[1] for part in parts), 8), dtype=bool), 0.0
+        return np.ones((sum(part.Y.shape[1] for part in parts), 8), dtype=bool), 0.0, False
 
     with monkeypatch.context() as patch:
         patch.setattr(stability, "_selected", record)
@@ -91,9 +92,29 @@ def test_a_limit_is_used_up_as_far_as_a_fine_path_of_penalties_can(monkeypatch):
     assert got.n_selected == 2
 
 
-def test_nothing_is_selected_if_already_the_first_fit_exceeds_the_limit_or_no_target_varies():
-    assert not stability_selection(JointSparseRegressor("l2"), X, TARGETS, n_pairs=1, n_features=2).frequencies.any()
-    assert not stability_selection(JointSparseRegressor(), X, np.ones(40), n_pairs=1, n_features=2).frequencies.any()
+BOTH_SIGNS = "make sure that the labels include positives and negatives"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "y", "n_features", "said"),
+    [
+        *((JointSparseClassifier(loss=loss, labels="signed"), -np.ones((40, 2)), 2, BOTH_SIGNS) for loss in LOSSES),
+        (JointSparseClassifier("l1", labels="signed"), np.ones((40, 1)), 2, BOTH_SIGNS),
+        (JointSparseRegressor(), np.ones(40), 2, "make sure that the targets vary"),
+        (JointSparseRegressor(groups=[*"aaaabbbb"]), TARGETS, 3, "more than n_features=3 at once: raise n_features$"),
+        (JointSparseRegressor(radius=0.0), TARGETS, None, "raise the radius or lower the penalty"),
+        (JointSparseClassifier(radius=None, penalty=1e9), Y, None, "raise the radius or lower the penalty"),
+    ],
+)
+def test_a_warning_says_why_no_feature_is_selected(estimator, y, n_features, said):
+    with pytest.warns(UserWarning, match=f"^no feature is selected on any half: .*{said}"):
+        result = stability_selection(estimator, X, y, n_pairs=1, n_features=n_features)
+    assert not result.frequencies.any()
+
+
+def test_a_norm_that_selects_no_features_uses_all_of_them():
+    result = stability_selection(JointSparseRegressor("l2"), X, TARGETS, n_pairs=1, n_features=8)
+    assert result.frequencies.tolist() == [1.0] * 8
 
 
 def test_results_depend_on_the_seed_but_not_on_the_number_of_jobs():
@@ -222,7 +243,11 @@ def test_one_warning_says_how_many_halves_have_large_gaps():
         (JointSparseClassifier(), {"n_pairs": 0}, "n_pairs must be"),
         (JointSparseClassifier(), {"n_features": 9}, "n_features must be .* 8, got 9"),
         (JointSparseClassifier(solver="subgradient"), {"n_features": 2}, "needs a solver that stops at tol"),
-        (JointSparseClassifier(), {"threshold": 0.5}, "threshold must be above 0.5 and at most 1, got 0.5"),
+        (JointSparseClassifier("l2"), {"n_features": 5}, "selects features .* got norm='l2', which uses all 8"),
+        *(
+            (JointSparseClassifier(), {"threshold": value}, f"threshold must be above 0.5 and at most 1, got {value}")
+            for value in (0.5, -1.0, np.nan, np.inf)
+        ),
         (
             JointSparseClassifier(),
             {"random_state": None},

@@ -1,6 +1,7 @@
-"""Functions for all packages: checks of input and their error messages, warnings, and a limit on BLAS threads."""
+"""Functions for all packages: checks of input with error messages, warnings, paths, and a limit on BLAS threads."""
 
 import hashlib
+import os
 import sys
 import threading
 import unicodedata
@@ -125,7 +126,7 @@ def require_finite(W: Floats, name: str = "W") -> None:
 
 def as_radius(radius: Any, name: str = "radius") -> float:
     """Return `radius` as a float. Raise ValueError if it is negative or NaN; infinity is allowed."""
-    value = _number(radius, name)
+    value = as_number(radius, name)
     if not value >= 0:
         raise ValueError(f"{name} must be at least 0, got {value}")
     return value
@@ -140,12 +141,13 @@ def as_finite(value: Any, name: str) -> float:
 
 def as_positive(value: Any, name: str) -> float:
     """Return `value` as a float. Raise ValueError unless it is positive and finite."""
-    number = _number(value, name)
+    number = as_number(value, name)
     require(0 < number < np.inf, f"{name} must be above 0 and finite, got {number}")
     return number
 
 
-def _number(value: Any, name: str) -> float:
+def as_number(value: Any, name: str) -> float:
+    """Return `value` as a float, which may be NaN. Raise ValueError if it is no number."""
     try:
         if isinstance(value, str | bytes | bytearray):
             raise TypeError
@@ -361,6 +363,19 @@ def printable(text: str) -> str:
 
 def _is_shown(sign: str) -> bool:
     return sign.isprintable() or sign in JOINERS or unicodedata.category(sign) == "Zs"
+
+
+def relative_path(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str:
+    """Return the path of a file relative to a folder, with slashes, or its absolute path if its drive is another one.
+
+    >>> relative_path("data/tea.jpg", "results/page")
+    '../../data/tea.jpg'
+    """
+    try:
+        path = os.path.relpath(path, folder)
+    except ValueError:  # on Windows, no relative path leads from one drive to another
+        path = os.path.abspath(path)
+    return path.replace(os.sep, "/")
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:

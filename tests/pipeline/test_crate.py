@@ -1,14 +1,16 @@
 """The RO-Crate metadata of a run: what they list, and what they refer to."""
 
 import hashlib
-from pathlib import Path
+import ntpath
+import os
+from pathlib import Path, PureWindowsPath
 from urllib.parse import unquote
 
 import pytest
 from test_manifest import TABLES, gather, job, root  # noqa: F401
 
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.provenance import manifest, records
+from jointsparse.pipeline.provenance import crate, manifest, records
 
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"
 MANIFEST = "results/claims/mine/manifest.json"
@@ -78,3 +80,11 @@ def test_files_that_differ_from_the_manifest_are_refused(root, capsys, change): 
 def test_a_licence_that_is_no_address_is_refused(root, capsys):  # noqa: F811
     assert main(["crate", str(gather({})), "--license", "mine"]) == 2
     assert capsys.readouterr().err == "error: license must be an address that begins with https://, got 'mine'\n"
+
+
+def test_a_raw_file_on_another_drive_of_windows_is_outside_the_folder(monkeypatch):
+    monkeypatch.setattr(os, "path", ntpath)
+    monkeypatch.setattr(os, "sep", ntpath.sep)
+    monkeypatch.setattr(crate, "Path", PureWindowsPath)
+    got = crate._entity(r"C:\run", r"D:\data\labels.csv", "0" * 64)
+    assert (got["@type"], got["name"]) == ("CreativeWork", r"D:\data\labels.csv")

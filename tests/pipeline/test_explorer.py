@@ -3,7 +3,10 @@
 import base64
 import html
 import json
+import ntpath
+import os
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +15,7 @@ from pages import METHODS, RADII, WORDS, fits, kept_model, made, study
 from scipy import sparse, stats
 
 from jointsparse.checks import Misfit
-from jointsparse.pipeline.explorer import findings, thumbnails
+from jointsparse.pipeline.explorer import findings, inputs, thumbnails
 from jointsparse.pipeline.explorer.frame import index
 from jointsparse.pipeline.explorer.page import _mean_precision, page
 from jointsparse.pipeline.explorer.sharing import sharing_of
@@ -669,3 +672,18 @@ def test_pages_and_figures_share_the_colours_of_the_norms():
     text = index([])
     for name, colours in style.PALETTE.items():
         assert re.findall(f"--{name}: (#[0-9a-f]+);", text) == list(colours)
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        (r"C:\data\green tea.jpg", "../data/green%20tea.jpg"),
+        (r"D:\data\green tea.jpg", "file:///D:/data/green%20tea.jpg"),
+        (r"\\host\data\tea.jpg", "file://host/data/tea.jpg"),
+    ],
+)
+def test_a_picture_on_another_drive_of_windows_has_an_absolute_address(file, expected, monkeypatch):
+    monkeypatch.setattr(os, "path", ntpath)
+    monkeypatch.setattr(os, "sep", ntpath.sep)
+    images = SimpleNamespace(loader=SimpleNamespace(file=lambda **picture: file), _picture=lambda row, side: {})
+    assert inputs.Images.original(images, 0, r"C:\run") == expected

@@ -9,7 +9,7 @@ from common import draw_scores
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import Pipeline
 
-from jointsparse import JointSparseClassifier, stability_selection
+from jointsparse import JointSparseClassifier, JointSparseClassifierCV, stability_selection
 from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.features.basis import factors
 from jointsparse.metrics import resample
@@ -53,6 +53,21 @@ def test_words_that_too_few_images_have_or_lack_are_refused(second):
     labels = np.stack([np.arange(10) % 2, second], axis=1)
     with pytest.raises(ValueError, match=r"of the 10 known images at least two must have each word .*\['tea'\]"):
         final.fit(np.eye(10), labels, ["cat", "tea"], norm="l1inf", scales={})
+
+
+def test_of_equally_good_powers_the_first_is_chosen(monkeypatch):
+    class Better(JointSparseClassifierCV):
+        """A search that finds a score that is slightly better if the features are multiplied by two."""
+
+        def fit(self, X, Y):
+            super().fit(X, Y)
+            self.best_score_ += 5e-5 * (X.max() == 2)
+            return self
+
+    monkeypatch.setattr(final, "JointSparseClassifierCV", Better)
+    labels = np.stack([np.arange(20) % 2, np.arange(20) < 10], axis=1)
+    scales = {0.0: np.ones(2), 1.0: np.full(2, 2.0)}  # this factor changes no bits of the scores
+    assert final.fit(labels.astype(float), labels, ["cat", "tea"], norm="l1", scales=scales).power == 0.0
 
 
 def fitted(norm, *, best_score=0.0, **results):

@@ -474,6 +474,8 @@ class Trained(SelectorMixin, Linear):
             except TypeError:
                 message = f"groups must hold names that are all of the same type, got {shortened(self.groups)}"
                 raise ValueError(message) from None
+            missing = any(name != name for name in names.tolist())  # NaN, NaT
+            require(not missing, f"groups must have no missing names, got {shortened(self.groups)}")
             shape, n_rows = options["groups"].shape, len(names)
             require(
                 shape == (n_features,), f"groups must name a group for each of {n_features} features, got shape {shape}"
@@ -612,6 +614,7 @@ class Trained(SelectorMixin, Linear):
         self.selected_features_ = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))[self.get_support()]
         self.n_iter_ = int(fitted.n_iter)
         self.objective_ = fitted.objective[0, : self.n_iter_ + 1].copy()
+        self.objective_[-1] = fitted.value[0]  # a solver returns its best iterate, which need not be the last one
         self.duality_gap_ = float(fitted.gap[0])
         strength = f"penalty={self.penalty_:.4g}" if self.radius_ is None else f"radius={self.radius_:.4g}"
         if np.isinf(self.duality_gap_):

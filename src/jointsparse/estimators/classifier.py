@@ -400,7 +400,9 @@ class JointSparseClassifier(Labelled, OneStrength):
         by the largest possible improvement on W = 0 if this is smaller. The divisor is at least a thousandth of the
         objective at W = 0.
     objective_ : ndarray (n_iter_ + 1,)
-        Objective at every iterate, NaN where it was not computed.
+        Objective at every iterate, NaN where it was not computed. The last entry is the objective of `coef_` and
+        `intercept_`, which belong to the iterate with the smallest objective. It is computed in double precision; the
+        other entries are computed in the precision of X.
     n_iter_ : int
         Number of iterations.
     n_features_in_, feature_names_in_ : int, ndarray

@@ -48,6 +48,7 @@ from jointsparse.learning.radii import (
     next_step,
     radius_at,
     rounds,
+    tie_of,
 )
 from jointsparse.metrics import auc
 from jointsparse.registry import pick, room
@@ -136,33 +137,34 @@ def _called(scorer: Callable[..., Any], stand_in: BaseEstimator, X: Any, y: np.n
 
 
 def comparable(scores: np.ndarray) -> np.ndarray:
-    """Drop splits without scores, and rescale the scores so that their means over the splits span a range of 1.
-
-    `learning.radii` treats scores within an absolute tolerance as ties, so scores are rescaled first. scores:
-    (n_strengths, n_splits).
-    """
-    counted = scores[:, ~np.isnan(scores).any(axis=0)]
-    return counted / (np.ptp(counted.mean(axis=1)) or 1.0) if counted.size else counted
+    """Drop splits without scores. scores: (n_strengths, n_splits)."""
+    return scores[:, ~np.isnan(scores).any(axis=0)]
 
 
-def _slack(scores: np.ndarray) -> float:
-    """Return the difference in mean score below which two radii are equally good. scores: a result of `comparable`."""
+def _slack(scores: np.ndarray, tie: float) -> float:
+    """Return the difference in mean score that counts as a gain of a larger radius. scores: see `comparable`."""
     best = scores[scores.mean(axis=1).argmax()]
     error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
-    return max(TIE, LEAST_GAIN * error)
+    return max(tie, LEAST_GAIN * error)
 
 
-def best_place(scores: np.ndarray, penalised: bool, selection: str | None) -> int:
+def best_place(scores: np.ndarray, penalised: bool, selection: str | None, tie: float = TIE) -> int:
     """Return the index of the best radius or penalty.
 
-    scores: (n_strengths, n_splits), in order of increasing radius or penalty.
+    Parameters
+    ----------
+    scores : array (n_strengths, n_splits)
+        Scores in order of increasing radius or penalty.
+    penalised, selection, tie : as in `choose`
+        See there.
     """
     regularised_first = np.arange(len(scores))[:: -1 if penalised else 1]
-    return int(regularised_first[choose_radius(comparable(scores)[regularised_first], selection=selection)])
+    best = choose_radius(comparable(scores)[regularised_first], selection=selection, slack=tie)
+    return int(regularised_first[best])
 
 
 def choose(
-    results: Mapping[str, Mapping[str, np.ndarray]], penalised: bool, selection: str | None = None
+    results: Mapping[str, Mapping[str, np.ndarray]], penalised: bool, selection: str | None = None, tie: float = TIE
 ) -> tuple[str, int]:
     """Choose a norm and a radius or penalty, and return the name of the norm and the index in its grid.
 
@@ -177,15 +179,17 @@ def choose(
         True if the grids hold penalties, False if they hold radii.
     selection : "best", "one_standard_error" or None
         See `JointSparseClassifierCV`.
+    tie : float
+        Mean scores that differ by less than this are equally good; see `radii.tie_of`.
     """
     scores = [result["scores"] for result in results.values()]
-    places = [best_place(table, penalised, selection) for table in scores]
+    places = [best_place(table, penalised, selection, tie) for table in scores]
     features = [result["features"][place].mean() for result, place in zip(results.values(), places, strict=True)]
     firsts = np.cumsum([0, *map(len, scores[:-1])])
     best = comparable(np.vstack(scores))[firsts + places]
     # Norms with equally many features are sorted by their scores.
     order = np.lexsort((-best.mean(axis=1), features))
-    chosen = order[choose_radius(best[order], selection=selection or "one_standard_error")]
+    chosen = order[choose_radius(best[order], selection=selection or "one_standard_error", slack=tie)]
     return list(results)[chosen], places[chosen]
 
 
@@ -425,8 +429,8 @@ class Search(Trained):
             # A single split is enough to see whether the scores rise again.
             start = scored[-1].by_split[0].largest
             (look,) = score([least], splits[:1], [start]).by_split
-            range_of_scores = np.ptp(np.nanmean(self.scores_, axis=1)) or 1.0
-            gain = _slack(comparable(self.scores_)) * range_of_scores
+            counted = comparable(self.scores_)
+            gain = _slack(counted, self._tie(counted))
             return tried[-1] + 1 if look.scores[0] > first_scores.max() + gain else None
 
         for steps in rounds(FIRST_STEPS if unit > 0 else [0], following, WIDTH):
@@ -448,11 +452,17 @@ class Search(Trained):
         scores = comparable(self.scores_)
         if not scores.size or len(steps) >= MOST_RADII:
             return None
-        means = scores.mean(axis=1)
-        if choose_radius(scores, selection=self.selection) == 0 and abs(means[0] - means[1]) > TIE:
+        means, tie = scores.mean(axis=1), self._tie(scores)
+        if choose_radius(scores, selection=self.selection, slack=tie) == 0 and abs(means[0] - means[1]) > tie:
             return steps[0] - 1
         by_step = dict(zip(steps, means.tolist(), strict=True))
-        return next_step(by_step, least=least, ended=ended, slack=_slack(scores))
+        return next_step(by_step, least=least, ended=ended, slack=_slack(scores, tie))
+
+    def _tie(self, *scores: np.ndarray) -> float:
+        """Return the difference below which mean scores are ties. scores: arrays (n_strengths, n_splits)."""
+        if self.scoring is None:
+            return TIE  # the scores are AUCs or R^2
+        return tie_of(np.concatenate([comparable(table).mean(axis=1) for table in scores]))
 
     def _scored(
         self,
@@ -553,7 +563,8 @@ class Search(Trained):
             "the held-out samples of some fold must include a positive and a negative of a validation task, but none "
             "do: choose fewer folds (cv) or other validation_tasks",
         )
-        self.norm_, chosen = choose(self.results_by_norm_, penalised, self.selection)
+        tie = self._tie(*(result["scores"] for result in self.results_by_norm_.values()))
+        self.norm_, chosen = choose(self.results_by_norm_, penalised, self.selection, tie)
         self._show_norm()
         self.best_score_ = float(np.nanmean(self.scores_[chosen]))
         if self.scoring is None and self.best_score_ <= self._chance:
@@ -584,8 +595,9 @@ class JointSparseClassifierCV(Labelled, Search):
     """`JointSparseClassifier` whose radius or penalty is chosen on held-out samples.
 
     The choice is the radius or penalty with the highest score, averaged over the validation tasks and the folds. Among
-    equally good values, the most regularised one is chosen. Fits on the folds stop at a relative duality gap of 3 %, or
-    at `tol` if it is larger; the final fit stops at `tol`.
+    equally good values, the most regularised one is chosen. Scores count as equal if they differ by less than 0.0001
+    or, with `scoring`, by less than 0.0001 times the smallest power of ten that reaches the size of the best score.
+    Fits on the folds stop at a relative duality gap of 3 %, or at `tol` if it is larger; the final fit stops at `tol`.
 
     Parameters
     ----------

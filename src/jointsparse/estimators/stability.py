@@ -17,11 +17,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from jointsparse.checks import as_finite, as_positive, require, require_count, shortened, warn_user
+from jointsparse.checks import as_number, as_positive, require, require_count, shortened, warn_user
 from jointsparse.estimators.base import PENALTIES_SPAN, TaskSamples, centring_advice, in_words, names_of_tasks
 from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.path import OneStrength
 from jointsparse.estimators.search import strata
+from jointsparse.registry import pick, room
 
 # Choice: penalties fall by the factor FALL until too many features are selected. The interval between the last two
 # penalties is then halved, on a logarithmic scale, until its ends differ by less than the factor FINE.
@@ -120,7 +121,7 @@ class StabilitySelection:
 
 def _as_threshold(threshold: Any) -> float:
     """Return a threshold as a float. Raise ValueError unless it is above 1/2 and at most 1."""
-    value = as_finite(threshold, "threshold")
+    value = as_number(threshold, "threshold")
     require(0.5 < value <= 1, f"threshold must be above 0.5 and at most 1, got {value}")
     return value
 
@@ -157,10 +158,10 @@ def stability_selection(
     n_pairs : int, at least 1, default=25
         Number of pairs of halves, and half the number of fits. Shah & Samworth use 50.
     n_features : int or None, at least 1, default=None
-        Largest number of features to select on each half. Each half is then fitted along a path of falling penalties,
-        down to the smallest penalty that selects at most this number of features; each fit starts from the previous
-        one, and the estimator's own radius or penalty is not used. None fits each half once with the estimator's
-        radius or penalty.
+        Largest number of features to select on each half, for a norm that selects features. Each half is then fitted
+        along a path of falling penalties, down to the smallest penalty that selects at most this number of features;
+        each fit starts from the previous one, and the estimator's own radius or penalty is not used. None fits each
+        half once with the estimator's radius or penalty.
     threshold : float, above 0.5 and at most 1, default=0.9
         Frequency from which features are selected. The result can be evaluated at other thresholds.
     sample_weight : array, list of arrays or None
@@ -180,13 +181,15 @@ def stability_selection(
     Raises
     ------
     ValueError
-        If the input or a parameter is invalid, or if no split leaves positives and negatives of each task in both
-        halves.
+        If the input or a parameter is invalid, or if no split leaves positives and negatives of each task that has
+        both in both halves.
 
     Warns
     -----
     ConvergenceWarning
         If the gap of any fit exceeds `tol`. A single warning is issued for all fits.
+    UserWarning
+        If no half selects any feature.
 
     Notes
     -----
@@ -198,7 +201,7 @@ def stability_selection(
 
     `n_features` of about sqrt(0.8 p), for p features in total, bounds the number of false selections at a threshold of
     0.9 by 1. Of several features that are almost equal, each is selected on some of the halves only, so that none may
-    pass the threshold. The norm "l2" selects all features.
+    pass the threshold. The norm "l2" selects all features, so `n_features` is not allowed with it.
 
     References
     ----------
@@ -237,13 +240,19 @@ def stability_selection(
     if n_features is not None:
         require_count(n_features, "n_features", n_in)
         require(model._stops(), f"n_features needs a solver that stops at tol, got solver={model.solver!r}")
+        selects = [name for name in room("norms") if pick("norms", name).SPARSE]
+        require(
+            pick("norms", model.norm).SPARSE or n_features == n_in,
+            f"n_features={n_features} needs a norm that selects features ({', '.join(selects)}), got "
+            f"norm={model.norm!r}, which uses all {n_in}",
+        )
     is_list = Y is None and isinstance(sample_groups, Sequence | np.ndarray)
     group_names = None if sample_groups is None else sample_groups if is_list else [sample_groups]
     pairs = _draw_pairs(model, parts, group_names, n_pairs, np.random.default_rng(random_state))
     ends = np.cumsum([len(part.Y) for part in parts])[:-1]
     halves = [[*map(np.flatnonzero, np.split(half, ends))] for first in pairs for half in (first, ~first)]
     jobs = (delayed(_selected)(model, parts, rows, n_features) for rows in halves)
-    supports, gaps = zip(*Parallel(n_jobs=n_jobs)(jobs), strict=True)
+    supports, gaps, exceed = zip(*Parallel(n_jobs=n_jobs)(jobs), strict=True)
     unproven = model._unproven(np.array(gaps), model.tol).sum()
     if unproven:
         warn_user(
@@ -253,6 +262,8 @@ def stability_selection(
             ConvergenceWarning,
         )
     used = np.array([support.any(axis=0) for support in supports])
+    if not used.any():
+        warn_user(f"no feature is selected on any half: {_reason(model, n_features, all(exceed))}")
     return StabilitySelection(
         frequencies=used.mean(axis=0),
         task_frequencies=np.mean(supports, axis=0),
@@ -261,6 +272,16 @@ def stability_selection(
         features=np.asarray(getattr(model, "feature_names_in_", np.arange(n_in))),
         tasks=np.array(names_of_tasks(model, len(supports[0])), dtype=object),
     ).at(threshold)
+
+
+def _reason(model: OneStrength, n_features: int | None, all_exceed: bool) -> str:
+    """Return why no half selects a feature, with advice. all_exceed: whether each half exceeds the limit at once."""
+    if n_features is None:
+        return "raise the radius or lower the penalty, and make sure that the labels or targets vary"
+    if all_exceed:
+        return f"the first features are more than n_features={n_features} at once: raise n_features"
+    varying = "targets vary" if model._numeric else "labels include positives and negatives"
+    return f"no penalty is small enough to use one, so make sure that the {varying} and that features vary with them"
 
 
 def sides_of(model: OneStrength, parts: Sequence[TaskSamples]) -> np.ndarray:
@@ -329,12 +350,15 @@ def _draw_pairs(
 
 def _selected(
     model: OneStrength, parts: Sequence[TaskSamples], rows: Sequence[np.ndarray], n_features: int | None
-) -> tuple[np.ndarray, float]:
-    """Fit some rows of each part, and return the used features, bool (n_tasks, n_features), and the largest gap."""
+) -> tuple[np.ndarray, float, bool]:
+    """Fit some rows of each part.
+
+    Return the used features, bool (n_tasks, n_features), the largest gap, and whether some fit exceeds `n_features`.
+    """
     problem, _ = model._pose_samples(*(part.of(index) for part, index in zip(parts, rows, strict=True)))
     if n_features is None:
         _, fit = model._train(problem, *model._strength(problem, model.radius, model.penalty))
-        return fit.W[0].T != 0, float(fit.gap[0])
+        return fit.W[0].T != 0, float(fit.gap[0]), False
     support, gap, start = np.zeros((problem.n_tasks, problem.n_features), dtype=bool), 0.0, None
     natural = penalty = model._scales(problem).penalty
     fall, exceeded = FALL, False
@@ -346,4 +370,4 @@ def _selected(
             support, penalty = used, fall * penalty
         exceeded = exceeded or exceeds
         fall = fall**0.5 if exceeded else fall
-    return support, gap
+    return support, gap, exceeded

@@ -17,8 +17,9 @@ PER_DECADE = 4  # radii per factor of ten
 MOST_RADII = 40  # largest number of radii in each direction, which is ten decades
 PATIENCE = 2  # Choice: a path ends in a direction after this many radii without a better score
 
-# Choice: smaller differences count as ties, because different processors give different last digits.
-TIE = 1e-4  # difference of two scores
+# Choice: smaller differences count as ties, because different processors give different last digits. The difference is
+# absolute, because a range of scores may be as small as these differences, or large because of a single bad radius.
+TIE = 1e-4  # difference of two AUCs, error rates or R^2; see `tie_of` for other scores
 TIE_OF_OBJECTIVES = 1e-6  # difference of two objectives, relative to the objective at W = 0
 
 # Choice: thresholds from which on a larger ball cannot change the fit.
@@ -38,6 +39,19 @@ def radius_at(unit: float, step: int) -> float:
     [0.316, 3.16, 10.0]
     """
     return float(f"{10 ** ((round(PER_DECADE * math.log10(unit)) + step) / PER_DECADE):.3g}") if unit else 0.0
+
+
+def tie_of(score: NDArray[Any]) -> float:
+    """Return the difference below which mean scores are ties if their unit is unknown, for example squared metres.
+
+    The difference is TIE times a power of ten, which is the smallest one that reaches the magnitude of the best score.
+    It is TIE itself for a best score between 0.1 and 1, whether the scores are AUCs or not.
+
+    >>> [tie_of(np.array(score)) for score in ([0.7, 0.8], [-700.0, -30.0])]
+    [0.0001, 0.01]
+    """
+    best = abs(float(np.max(score)))
+    return TIE * 10.0 ** math.ceil(math.log10(best)) if best > 0 else 0.0
 
 
 def rounds(first: Sequence[int], following: Callable[[], int | None], width: int) -> Iterator[list[int]]:
@@ -86,7 +100,7 @@ def next_step(
     ended : bool
         True if a radius larger than all those tried could not change the fit.
     slack : float
-        Scores that differ by less than this are ties. A tie does not count as better.
+        Scores that differ by less than this are ties; see `tie_of`. A tie does not count as better.
 
     >>> next_step({0: 0.7, -1: 0.6, -2: 0.6})
     1
@@ -143,7 +157,7 @@ def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: f
         mean scores within one standard error of the best one are equally good, too. The standard error is that of
         the best radius's mean score over the words.
     slack : float
-        Mean scores that differ by less than this are ties.
+        Mean scores that differ by less than this are ties; see `tie_of`.
     """
     require(selection in (None, *SELECTIONS), f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
     by_word = np.asarray(score, dtype=float).reshape(len(score), -1)
@@ -153,6 +167,6 @@ def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: f
     return first_of_best(mean, slack)
 
 
-def first_of_best(score: NDArray[Any], slack: float) -> int:
+def first_of_best(score: NDArray[Any], slack: float | NDArray[Any] = TIE) -> int:
     """Return the index of the first score that is at most `slack` below the largest score, or 0 if any score is NaN."""
     return int(np.argmax(~(score < score.max() - slack)))

@@ -315,7 +315,7 @@ def choose_fit(score: NDArray[Any], power: NDArray[Any], *, selection: str = "be
     groups = [np.flatnonzero(power == value) for value in dict.fromkeys(power.tolist())]
     chosen = np.array([fits[radii.choose_radius(score[fits], selection=selection)] for fits in groups])
     means = np.asarray(score, dtype=float).reshape(len(score), -1).mean(axis=1)
-    return int(chosen[radii.first_of_best(means[chosen], radii.TIE)]), chosen
+    return int(chosen[radii.first_of_best(means[chosen])]), chosen
 
 
 def at_edge(name: str, value: float, grid: ArrayLike) -> Flag | None:

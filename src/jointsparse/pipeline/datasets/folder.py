@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require
+from jointsparse.checks import relative_path, require
 from jointsparse.pictures import open_colour, open_grey
 from jointsparse.pipeline.datasets.captions import read as read_captions
 from jointsparse.pipeline.datasets.checker import verdicts
@@ -92,7 +92,7 @@ def read_folder(
     captions, table, source = read_tables(folder, images, names, captions_file)
     of_captions = [name for _, name in files_of(captions_file or [])]
     for name in ("splits.csv", *of_captions):  # these tables may lie next to the pictures
-        left_out.pop(os.path.relpath(folder / name, folder / images), None)
+        left_out.pop(relative_path(folder / name, folder / images), None)
     captions = captions[["image", "caption"]]
     splits, unplaced = assign_splits(
         names,
@@ -141,7 +141,7 @@ def read_tables(
     tables = []
     for split, name in files_of(captions_file or []):
         table = read_captions(root / name)
-        find = finder(names, os.path.relpath((root / name).parent, root / images))
+        find = finder(names, relative_path((root / name).parent, root / images))
         table = table.assign(image=table["image"].map(find), file=name)
         tables.append(table if split is None else table.assign(split=split))
     every = pd.concat(tables or [_classes(names)], ignore_index=True)

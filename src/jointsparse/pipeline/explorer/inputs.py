@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import select, widened
+from jointsparse.checks import relative_path, select, widened
 from jointsparse.files import load
 from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.kept import Fits, Kept, kept_model
@@ -84,9 +84,9 @@ class Images:
         return self.loader.thumbnail(**picture) if self.painted else self.loader.file(**picture)
 
     def original(self, row: int, folder: Path) -> str:
-        """Return the URL of an image's original file, relative to a folder."""
-        file = self.loader.file(**self._picture(row, 0))
-        return quote(os.path.relpath(file, folder).replace(os.sep, "/"))
+        """Return the URL of an image's original file, relative to a folder if both are on the same drive."""
+        path = relative_path(self.loader.file(**self._picture(row, 0)), folder)
+        return PureWindowsPath(path).as_uri() if os.path.isabs(path) else quote(path)
 
 
 def read_study(

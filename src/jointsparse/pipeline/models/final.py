@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from jointsparse.checks import require, require_extra, select
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
+from jointsparse.learning.radii import first_of_best
 from jointsparse.metrics import by_rank, estimates, resample, resampled
 
 require_extra(__name__, "pandas")
@@ -65,8 +66,8 @@ def fit(
         A name in `jointsparse.norms.NORMS`.
     scales : mapping
         For each power of the singular values, the factors (n_features,) by which the features are scaled, see
-        `features.basis.factors`. The power with the best mean AUC over the folds is chosen. If the mapping is empty,
-        the features are not scaled.
+        `features.basis.factors`. The power with the best mean AUC over the folds is chosen; in a tie, the
+        first one. If the mapping is empty, the features are not scaled.
     loss : str
         Name of the loss.
 
@@ -90,7 +91,7 @@ def fit(
         power: JointSparseClassifierCV(norm, loss=loss, cv=N_FOLDS).fit(_scaled(X, factors), Y)
         for power, factors in (scales or {1.0: None}).items()
     }
-    power = max(fits, key=lambda power: fits[power].best_score_)
+    power = list(fits)[first_of_best(np.array([fit.best_score_ for fit in fits.values()]))]
     model, features = fits[power], _scaled(X, (scales or {1.0: None})[power])
     scores = np.empty(labels.shape)
     by = strata(np.where(has, 1, -1), N_FOLDS)

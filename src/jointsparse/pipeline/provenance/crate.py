@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jointsparse.checks import require
+from jointsparse.checks import relative_path, require
 from jointsparse.pipeline.provenance import manifest, records
 
 SPECIFICATION = "https://w3id.org/ro/crate/1.2"
@@ -45,7 +45,7 @@ def write(path: str | Path, license: str) -> Path:
         f"the files of the run must match the manifest, got {len(differences)} other or missing ones: list them with "
         f"jointsparse verify {path}",
     )
-    itself = {os.path.relpath(path, root): records.checksums([path])[str(path)]}
+    itself = {relative_path(path, root): records.checksums([path])[str(path)]}
     results = [_entity(root, *item) for item in (itself | known["tables"]).items()]
     inputs = [_entity(root, *item) for files in known["inputs"].values() for item in files.items()]
     properties = [
@@ -91,9 +91,10 @@ def write(path: str | Path, license: str) -> Path:
 def _entity(root: str, name: str, checksum: str) -> dict[str, Any]:
     """Return the entity of a file or folder. name: its path, relative to the folder of the run."""
     path = Path(root, name)
-    address = quote(os.path.relpath(path, root))
-    if address.startswith(os.pardir):
+    address = relative_path(path, root)
+    if os.path.isabs(address) or address.split("/")[0] == os.pardir:
         return {"@id": f"#{quote(name)}", "@type": "CreativeWork", "name": name}
+    address = quote(address)
     if path.is_dir():  # the checksum of a folder in a manifest is no SHA-256 of a file
         return {"@id": f"{address}/", "@type": "Dataset", "name": name}
     size, kind = path.stat().st_size, guess_type(name)[0] or "application/octet-stream"

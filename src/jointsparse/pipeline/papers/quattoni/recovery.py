@@ -14,7 +14,7 @@ from jointsparse.learning.certificate import relative_gap
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.radii import choose_eta0, choose_radius
+from jointsparse.learning.radii import choose_eta0, choose_radius, first_of_best
 from jointsparse.learning.solvers import subgradient, working_set
 from jointsparse.norms import l1, l1inf, l2
 from jointsparse.pipeline import sweep
@@ -234,7 +234,7 @@ def _optima(
         fits.append(working_set.fit(problem, loss=hinge, norm=norm, radius=pair, **options))
         if len(fits) > 1:
             errors.append(error(fits[-1].W[0], data.X_validation, data.y_validation))
-        if errors and len(errors) > int(np.argmin(errors)) + PATIENCE:
+        if errors and len(errors) > first_of_best(-np.array(errors)) + PATIENCE:
             break
     return Fit.stack(fits), 1 + choose_radius(-np.array(errors))
 
