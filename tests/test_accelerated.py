@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from common import draw_tasks
-from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, logistic, squared
 from jointsparse.learning.problem import Problem
@@ -32,21 +31,11 @@ def test_the_optimum_equals_that_of_pdhg(loss, norm, penalised, intercept, optio
     np.testing.assert_allclose(got.value, expected.value, rtol=3e-6)
 
 
-def draw_nearly_separable(rng, shift=0.0, dtype=float):
-    """Return two tasks that are separable but for a few wrong labels. The features may be far from 0."""
+def draw_nearly_separable(rng, dtype=float):
+    """Return two tasks that are separable but for a few wrong labels."""
     X = rng.normal(size=(200, 20)).astype(dtype)
     Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
-    return Problem([X + np.asarray(shift, dtype)] * 2, [*Y.T], intercept=True)
-
-
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
-def test_features_far_from_zero_cost_no_more_iterations(container):
-    options = {"loss": logistic, "norm": l1inf, "radius": np.array([20.0]), "tol": 1e-3, "n_iter": 5000}
-    near, far = (draw_nearly_separable(np.random.default_rng(0), shift) for shift in (0.0, 100.0))
-    far = far.changed(X=[container(far.X[0])] * 2)
-    near, far = (working_set.fit(problem, **options) for problem in (near, far))
-    assert far.gap[0] <= 1e-3 and far.n_iter <= 2 * near.n_iter
-    np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
+    return Problem([X] * 2, [*Y.T], intercept=True)
 
 
 def test_steps_are_longer_where_large_margins_reduce_the_curvature(rng):

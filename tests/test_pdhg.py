@@ -5,10 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 from common import draw_tasks
+from scipy import sparse
 
-from jointsparse.learning.losses import hinge
+from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.solvers import pdhg
+from jointsparse.learning.solvers import SOLVERS, pdhg
 from jointsparse.norms import NORMS, l1inf
 
 
@@ -30,6 +31,23 @@ def test_a_warm_start_saves_iterations(penalised):
     near, far = (fit([0.99, 2.97], tol=1e-4, start=start) for start in (cold, None))
     assert near.n_iter < far.n_iter
     assert np.all(near.gap <= 1e-4)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("solver", [solver for solver in SOLVERS.values() if solver.STOPS_AT_TOL])
+def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container, rng):
+    X = rng.normal(size=(200, 20))
+    Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
+    near, far = (
+        solver.fit(
+            Problem.from_matrix(container(X + shift), Y, intercept=True),
+            loss=loss, norm=l1inf, radius=np.array([2.0]), tol=1e-3, n_iter=5000,
+        )
+        for shift in (0.0, 100.0)
+    )  # fmt: skip
+    assert far.gap[0] <= 1e-3 and far.n_iter <= 1.5 * near.n_iter
+    np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
 
 
 @pytest.mark.parametrize("norm", sorted(NORMS))

@@ -17,7 +17,7 @@ import numpy as np
 
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import Regulariser
-from jointsparse.learning.solvers.pdhg import Point, Proof, inner_product, margins, spectral_bounds
+from jointsparse.learning.solvers.pdhg import Centring, Point, Proof, inner_product, margins, spectral_bounds
 
 # Factors by which the step size grows in each iteration, and shrinks if the step was too long.
 GROWTH, SHRINKAGE = 1.1, 1.5
@@ -32,12 +32,12 @@ class Run:
         Intercepts of the iterate, for the centred features.
     ahead : tuple
         Weights, intercepts and margins of the extrapolated point Z.
+    centring : Centring
+        The centring of the features.
     omega : float
         Step size.
     safe : float
         A step size that is short enough at every point, because of the CURVATURE of the loss.
-    means : array (n_tasks, n_features)
-        Means that are subtracted from the features to centre them; 0 if there are no intercepts.
     b_scale : array (n_tasks,)
         Factors of the step sizes of the intercepts.
     """
@@ -45,26 +45,16 @@ class Run:
     def __init__(
         self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: float | None
     ) -> None:
-        self.problem, self.loss, self.regulariser, self.at, self.first = problem, loss, regulariser, at, at
-        self.warm, self.momentum = regulariser.warm_start(), 1.0
-        self.means = np.zeros_like(at.W)
-        if problem.intercept:
-            total = np.maximum(problem.per_task(problem.c), np.finfo(float).tiny)
-            self.means = (problem.transposed(problem.c)[..., 0] / total).astype(problem.dtype)
-        spectral = spectral_bounds(problem, self.means)
-        n = np.maximum(problem.per_task((problem.c != 0).astype(float))[:, 0], 1.0)
-        self.b_scale = spectral / n
+        self.problem, self.loss, self.regulariser, self.at = problem, loss, regulariser, at
+        self.warm, self.momentum, self.centring = regulariser.warm_start(), 1.0, Centring(problem)
+        spectral = spectral_bounds(problem, self.centring.means)
+        self.b_scale = spectral / self.centring.n
         curvature = loss.CURVATURE * float(problem.c.max(initial=0.0)) * float(spectral.max(initial=0.0))
-        # With intercepts the curvature doubles, because the column of ones, scaled by b_scale, contributes ||X_k||^2.
-        self.safe = 1 / ((1 + problem.intercept) * curvature or 1.0)
+        self.safe = 1 / (curvature or 1.0)
         self.omega = self.safe if omega is None else omega
         self.limit = 0.1 * float(np.finfo(problem.dtype).max)  # entries may become very large before the projection
-        self.b = at.b + self.shift(at.W)
+        self.b = at.b + self.centring.shift(at.W)
         self.ahead = at.W, self.b, at.F
-
-    def shift(self, W: np.ndarray) -> np.ndarray:
-        """Return how much larger each intercept is for centred features than for the original features, (n_tasks,)."""
-        return np.asarray((self.means * W).sum(axis=1))
 
     def in_scale(self, b: np.ndarray, other: np.ndarray) -> float:
         """Return the inner product of two changes of the intercepts, divided by the factors of their step sizes."""
@@ -75,14 +65,15 @@ class Run:
         problem, (Z, b_ahead, F_ahead) = self.problem, self.ahead
         slope = self.loss.subgradient(F_ahead, problem.y, problem.c)
         s = problem.per_task(slope)[:, 0] * problem.intercept
-        gradient = problem.transposed(slope)[..., 0] - self.means * s[:, np.newaxis]
+        gradient = self.centring.products(problem.transposed(slope)[..., 0], s)
         step = np.float64(max(GROWTH * self.omega, self.safe))  # so that products with it are in double precision
         while True:
             W = np.ascontiguousarray(np.clip(Z - step * gradient, -self.limit, self.limit).T, dtype=Z.dtype)
             self.regulariser.step(W, step, **self.warm)
             W = np.ascontiguousarray(W.T)
             b = (b_ahead - step * self.b_scale * s).astype(Z.dtype)
-            F = margins(problem, W, (b - self.shift(W)) * problem.intercept)
+            b_original = b - self.centring.shift(W)
+            F = margins(problem, W, b_original)
             slope_there = self.loss.subgradient(F, problem.y, problem.c)
             length = inner_product(W, Z, W, Z) + self.in_scale(b - b_ahead, b - b_ahead)
             # If this holds, the quadratic model of this step is an upper bound of a convex loss at W.
@@ -96,7 +87,7 @@ class Run:
         share = Z.dtype.type(0.0 if uphill else (self.momentum - 1) / momentum)
         before, self.momentum = (self.at.W, self.b, self.at.F), momentum
         self.ahead = tuple(new + share * (new - old) for new, old in zip((W, b, F), before, strict=True))
-        self.b, self.at = b, self.at._replace(W=W, b=(b - self.shift(W)) * problem.intercept, A=-slope_there, F=F)
+        self.b, self.at = b, self.at._replace(W=W, b=b_original, A=-slope_there, F=F)
         if best is not None:
             V = self.at.V if problem.intercept else problem.transposed(self.at.A)[..., 0]
             best.look(t, self.at._replace(V=V))

@@ -9,6 +9,8 @@ Sources:
 - reflected Halpern iterations and restarts: Lu and Yang, Restarted Halpern PDHG for linear programming, 2024;
 - the balance of the two step sizes: Applegate et al., Practical large-scale linear programming using primal-dual
   hybrid gradient (PDLP), 2021.
+
+With intercepts the features are centred implicitly, without a copy: uncentred features would need many more iterations.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,9 +38,6 @@ STOPS_AT_TOL = True
 
 ITERATIONS_PER_LOOK = 10  # the gap is computed in every tenth iteration
 LANCZOS_STEPS = 12
-# An intercept counts as a constant column of X whose squared norm is this fraction of ||X_k||^2. Fractions from 0.1 to
-# 0.5 work equally well.
-INTERCEPT_SHARE = 0.25
 TINY = np.finfo(float).tiny
 
 
@@ -95,6 +94,46 @@ def inner_product(new: np.ndarray, at: np.ndarray, other_new: np.ndarray, other_
     total = np.zeros(1)
     add_products(*(array.reshape(-1, 1) for array in (new, at, other_new, other_at)), total)
     return float(total[0])
+
+
+class Centring:
+    """An implicit centring of the features, for problems with intercepts. Without intercepts it changes nothing.
+
+    The iterations use features from which the means are subtracted, and the intercepts that belong to these features.
+    A column of ones is orthogonal to centred features. An intercept counts as such a column, scaled to the length
+    ||X_k||, which does not increase the norm of X_k.
+
+    means : array (n_tasks, n_features)
+        Means of the features over the samples of each task, or 0 without intercepts.
+    n : array (n_tasks,)
+        Numbers of samples of the tasks, at least 1. Samples of weight 0 do not count.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        counted = (problem.c != 0).astype(problem.dtype)
+        self.n = np.maximum(problem.per_task(counted, float)[:, 0], 1.0)
+        self.intercept, self.means = problem.intercept, np.zeros((problem.n_tasks, problem.n_features), problem.dtype)
+        if problem.intercept:
+            self.means = (problem.transposed(counted)[..., 0] / self.n[:, np.newaxis]).astype(problem.dtype)
+
+    def shift(self, W: np.ndarray) -> np.ndarray:
+        """Return by how much the intercepts for centred features exceed those for the original features, (n_tasks,)."""
+        return np.asarray((self.means * W).sum(axis=1))
+
+    def products(self, V: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """Convert V = X^T A for the original features to centred features. s: sums of A, (n_tasks,)."""
+        return V - self.means * s[:, np.newaxis].astype(V.dtype) if self.intercept else V
+
+    def centred(self, at: Point) -> Point:
+        """Convert an iterate for the original features to one for the centred features."""
+        return at._replace(b=at.b + self.shift(at.W), V=self.products(at.V, at.s)) if self.intercept else at
+
+    def original(self, at: Point) -> Point:
+        """Convert an iterate for the centred features to one for the original features, except for V.
+
+        `Proof` computes V anew if there are intercepts.
+        """
+        return at._replace(b=at.b - self.shift(at.W)) if self.intercept else at
 
 
 def spectral_bounds(problem: Problem, means: np.ndarray | None = None) -> np.ndarray:
@@ -189,7 +228,7 @@ def margins(problem: Problem, W: np.ndarray, b: np.ndarray, used: np.ndarray | N
 
 
 def _first_balance(
-    problem: Problem, regulariser: Regulariser, at: Point, spectral: np.ndarray, n_samples: float
+    problem: Problem, regulariser: Regulariser, centring: Centring, at: Point, spectral: np.ndarray
 ) -> float:
     """Return the initial omega, from guesses of the distances of W and of the dual variables from the solution."""
     dual = 0.0
@@ -203,9 +242,10 @@ def _first_balance(
     size = np.minimum(regulariser.beyond_edge(1e6), limit ** (1 / 4))  # avoids overflow
     W *= size / np.where(largest > size / limit, largest, 1)
     regulariser.project(W)
-    F = margins(problem, np.ascontiguousarray(W.T), np.zeros_like(at.b)) * (problem.c != 0)
+    W = np.ascontiguousarray(W.T)
+    F = margins(problem, W, -centring.shift(W)) * (problem.c != 0)
     squares = sum(np.square(F[part.rows], dtype=np.float64).sum(axis=0).sum() for part in problem.parts)
-    margin = np.sqrt(squares / max(n_samples, 1))
+    margin = np.sqrt(squares / max(np.count_nonzero(problem.c), 1))
     length = np.sqrt(np.square(W, dtype=np.float64).sum()) / max(margin, 1)
     return float(np.sqrt(dual) / length) if dual > 0 and length > 0 else 1.0
 
@@ -276,6 +316,8 @@ class Run:
     begun, previous : float
         Lengths of two movements: in the first iteration after the restart, and in the last iteration whose gap was
         computed.
+    centring : Centring
+        The centring of the features. The intercepts of `at` and `first` are those for centred features.
     omega : float
         Balance between the two step sizes.
     spectral : array (n_tasks,)
@@ -287,12 +329,14 @@ class Run:
     def __init__(
         self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: float | None
     ) -> None:
-        self.problem, self.loss, self.regulariser = problem, loss, regulariser
-        self.at, self.first = at, Point(*(array.copy() for array in at))
-        spectral, n = spectral_bounds(problem), problem.per_task((problem.c != 0).astype(float))[:, 0]
-        self.omega = _first_balance(problem, regulariser, at, spectral, n.sum()) if omega is None else omega
-        self.b_scale = INTERCEPT_SHARE * spectral / np.maximum(n, 1)
-        self.spectral = spectral * (1 + INTERCEPT_SHARE if problem.intercept else 1.0)
+        self.problem, self.loss, self.regulariser, self.centring = problem, loss, regulariser, Centring(problem)
+        self.at = at = self.centring.centred(at)
+        self.first = Point(*(array.copy() for array in at))
+        spectral = spectral_bounds(problem, self.centring.means)
+        if omega is None:
+            omega = _first_balance(problem, regulariser, self.centring, at, spectral)
+        self.omega = omega
+        self.spectral, self.b_scale = spectral, spectral / self.centring.n
         self.warm = regulariser.warm_start()
         self.since, self.begun, self.previous = 0, 0.0, 0.0
 
@@ -305,7 +349,7 @@ class Run:
         self.since += 1
         restarts = False
         if best is not None:
-            best.look(t, new)
+            best.look(t, self.centring.original(new))
             restarts = self.is_to_restart(t, new)
         if restarts:
             self.rebalance(new)
@@ -318,13 +362,14 @@ class Run:
         self.regulariser.step(W, tau, **self.warm)
         W, V, A, F = np.ascontiguousarray(W.T), np.empty_like(at.V), np.empty_like(at.A), np.empty_like(at.F)
         b = (at.b + self.b_scale * tau * at.s).astype(at.b.dtype) if problem.intercept else at.b
+        b_original = b - self.centring.shift(W) if problem.intercept else b
         for part in problem.parts:
-            F[part.rows] = of_part = part.margins(W[..., np.newaxis], b[:, np.newaxis])
+            F[part.rows] = of_part = part.margins(W[..., np.newaxis], b_original[:, np.newaxis])
             sigma = self.omega / self.spectral[part.tasks]
             self.loss.dual_steps(at.A[part.rows], 2 * of_part - at.F[part.rows], part.y, part.c, sigma, A[part.rows])
             part.add_transposed(A[part.rows], V[..., np.newaxis])
         s = problem.per_task(A)[:, 0] if problem.intercept else np.zeros_like(at.s)
-        return Point(W, b, V, s, A, F)
+        return Point(W, b, self.centring.products(V, s), s, A, F)
 
     def movements(self, at: Point, new: Point) -> tuple[float, float, float]:
         """Return three distances between `at` and `new`: of W and b, of A, and of the whole points in PDHG's metric."""
@@ -453,18 +498,20 @@ def fit_pairs(
     pairs : sequence of Regulariser
         Constraint or penalty of each pair (eta0, radius).
     """
-    b_zero, at_zero = solve_at_zero(problem, loss)
+    whole = problem.together()  # a product for all tasks is up to twenty times as fast as products for each task
+    b_zero, at_zero = solve_at_zero(whole, loss)
     fits = []
     for pair, regulariser in enumerate(pairs):
-        at = begin(problem, loss, regulariser, start and start.of(pair), b_zero)
-        best = Proof(problem, loss, regulariser, tol, at_zero, Trace())
-        fits.append(_fit_pair(kind(problem, loss, regulariser, at, None), best, n_iter, watch))
+        at = begin(whole, loss, regulariser, start and start.of(pair), b_zero)
+        best = Proof(whole, loss, regulariser, tol, at_zero, Trace())
+        best.look(0, at)
+        fit = _fit_pair(kind(whole, loss, regulariser, at, None), best, n_iter, watch)
+        fits.append(fit._replace(dual=problem.arranged(fit.dual)))
     return fits
 
 
 def _fit_pair(run: Any, best: Proof, n_iter: int, watch: Watch | None) -> Fit:
     """Fit one pair: iterate until the gap is certified, the watch ends the fit, or `n_iter` iterations are done."""
-    best.look(0, run.first)
     for t in range(n_iter + 1):
         look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter
         if t > 0:

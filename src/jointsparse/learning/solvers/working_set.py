@@ -47,6 +47,7 @@ NEAR_SHARE, KEPT_SHARE = 0.98, 0.9
 ROUND_SHARE, LAST_SHARE = 0.3, 0.95
 SCALE_SAMPLES = 2000  # number of samples from which the sizes of the features are estimated
 DENSE_SHARE = 0.5  # features are not scaled if a smaller fraction of their entries is non-zero
+CONSTANT = 1e-12  # a feature counts as constant if its variance is at most this fraction of its mean square
 LEAST_SPREAD = 0.1  # features are not scaled if the logarithms of their sizes have a smaller standard deviation
 MOST_ROWS_OF_DESCENT = 2000  # most rows for coordinate descent, because it stores their Gram matrix
 FIRST_ROWS_OF_DESCENT = 1000  # largest first working set: up to here, a Gram matrix is faster than another round
@@ -130,10 +131,7 @@ def fit(
     """
     pairs = per_pair(norm, radius, penalised, weights, positive, groups, l2)
     if not norm.SPARSE or groups is not None:
-        kind = run_class(loss)
-        whole = problem if kind is pdhg.Run and problem.shares_X else problem.together()
-        fits = pdhg.fit_pairs(kind, whole, loss, pairs, tol, n_iter, start, watch)
-        return Fit.stack([fit._replace(dual=problem.arranged(fit.dual)) for fit in fits])
+        return Fit.stack(pdhg.fit_pairs(run_class(loss), problem, loss, pairs, tol, n_iter, start, watch))
     search = _Search(problem, loss, pairs[0], tol, n_iter, watch)
     return Fit.stack([search.run(regulariser, start and start.of(pair)) for pair, regulariser in enumerate(pairs)])
 
@@ -147,24 +145,28 @@ def scale_of(problem: Problem) -> np.ndarray | None:
     """Return factors for the features that make training faster, or None if no factors would help.
 
     Iterations are slow if the features differ in size, as the features of an SVD do. Multiplying each feature by
-    rms^(-1/2) halves the differences on a logarithmic scale; the weights of the features in the norm are adapted, so
-    that the optimum stays the same. The geometric mean of the factors is 1. Factors do not help with sparse features,
-    whose size depends mainly on the number of samples that have the feature.
+    size^(-1/2) halves the differences on a logarithmic scale; the weights of the features in the norm are adapted, so
+    that the optimum stays the same. The size is the root mean square or, if there are intercepts, the standard
+    deviation, because the iterations then centre the features. The geometric mean of the factors is 1. Factors do not
+    help with sparse features, whose size depends mainly on the number of samples that have the feature.
     """
     if problem.is_sparse:
         return None
-    squares, n_samples, n_nonzeros = np.zeros(problem.n_features), 0, 0
+    squares, raw_squares, n_samples, n_nonzeros = np.zeros(problem.n_features), np.zeros(problem.n_features), 0, 0
     for X in stored(problem.X).values():  # an X that several tasks share counts once
         some = X[:: max(len(X) * len(problem.X) // SCALE_SAMPLES, 1)].astype(np.float64)
-        squares += np.square(some).sum(axis=0)
         n_samples, n_nonzeros = n_samples + len(some), n_nonzeros + int(np.count_nonzero(some))
-    rms = np.sqrt(squares / max(n_samples, 1))
-    logarithms = np.log(rms[rms > 0])
+        raw_squares += np.square(some).sum(axis=0)
+        means = problem.intercept * some.sum(axis=0) / max(len(some), 1)
+        squares += np.square(some - means).sum(axis=0)
+    squares[squares <= CONSTANT * raw_squares] = 0  # a constant feature has only rounding errors here
+    size = np.sqrt(squares / max(n_samples, 1))
+    logarithms = np.log(size[size > 0])
     is_mostly_zero = n_nonzeros < DENSE_SHARE * n_samples * problem.n_features
     if is_mostly_zero or not len(logarithms) or np.std(logarithms) < LEAST_SPREAD:
         return None
-    scale = np.ones_like(rms)
-    scale[rms > 0] = np.exp(-0.5 * (logarithms - logarithms.mean()))
+    scale = np.ones_like(size)
+    scale[size > 0] = np.exp(-0.5 * (logarithms - logarithms.mean()))
     return scale
 
 
@@ -397,7 +399,7 @@ class _Steps:
         self.rows, run = rows, run_class(search.loss)
         self.iterations = run(small, search.loss, regulariser, at, search.omega)
         self.best = pdhg.Proof(small, search.loss, regulariser, search.tol, search.at_zero, search.objective)
-        self.best.look(search.t, self.iterations.first)
+        self.best.look(search.t, at)
 
     def go(self, search: _Search) -> tuple[float, float] | None:
         search.t += 1
