@@ -33,6 +33,7 @@ if __name__ == "__main__":
                 given.labels,
                 given.images,
                 given.features,
+                network=params.network,
                 vocabulary=params.vocabulary,
                 names=names.get(str(given.features), ()),
                 fits=inputs.read_fits(
