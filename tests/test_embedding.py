@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from jointsparse import JointSparseClassifier, explain
 from jointsparse.features import SVDBasis, network_files
 from jointsparse.features import onnx as network
-from jointsparse.features.embedding import Embedding
+from jointsparse.features.embedding import Embedding, fitted
 
 for package in ("onnxruntime", "onnx", "PIL"):
     pytest.importorskip(package)
@@ -176,6 +176,14 @@ def test_fit_takes_the_network_that_is_there(tmp_path):
     embedding = Embedding(networks.maps_of_uint8(tmp_path / "model.onnx")).fit(None)
     first = embedding.digest_
     assert embedding.set_params(model=networks.tokens_of_float(tmp_path / "model.onnx")).fit(None).digest_ != first
+
+
+@pytest.mark.usefixtures("untried")
+def test_a_run_takes_no_other_network_than_the_one_it_began_with(tmp_path):
+    path = networks.maps_of_uint8(tmp_path / "model.onnx")
+    assert fitted({"model": path}, network_files.digest(path)).n_features_ == networks.N_FEATURES
+    with pytest.raises(ValueError, match="must not change during a run"):
+        fitted({"model": path}, "0" * 64)
 
 
 def test_every_field_below_which_there_may_be_a_tensor_is_searched():

@@ -10,9 +10,12 @@ for package in ("onnxruntime", "onnx"):
 import networks  # noqa: E402
 from albums import verdicts_here  # noqa: E402
 from common import run_python  # noqa: E402
+from configuration.file import ConfigError  # noqa: E402
+from configuration.wildcards import Study  # noqa: E402
 from miniature import run_script_with  # noqa: E402
 from model_files import write_model  # noqa: E402
 from PIL import Image  # noqa: E402
+from runs import run_of  # noqa: E402
 from sklearn.pipeline import FeatureUnion, make_pipeline  # noqa: E402
 
 from jointsparse import JointSparseClassifier, load, save  # noqa: E402
@@ -64,9 +67,56 @@ def finished(tmp_path_factory):
     return folder
 
 
-def test_init_says_how_the_network_reads_pictures(finished):
+def test_init_writes_the_network_into_the_config(finished):
     text = (finished / "config.yaml").read_text(encoding="utf-8")
     assert "features: {extractor: onnx, options: {model: network.onnx}}" in text
+
+
+@pytest.mark.usefixtures("checked_here")
+@pytest.mark.parametrize(
+    ("make", "arguments", "expected"),
+    [
+        (
+            networks.maps_of_uint8,
+            (),
+            "16 x 16 pixels (NHWC, uint8, RGB), 5 features of output y, the mean over 4 x 4 places",
+        ),
+        (networks.tokens_in_a_row, (201,), "the mean over 14 x 14 places and without the first 5 of 201 tokens"),
+        (networks.of_type, (), "(NCHW, float32, RGB in [0, 1], mean (0.485, 0.456, 0.406), standard deviation (0.229,"),
+        (networks.vector_of_float, (), ", as preprocessor_config.json says), 5 features of output y, without places"),
+    ],
+)
+def test_init_says_how_the_network_reads_pictures(tmp_path, monkeypatch, capsys, make, arguments, expected):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(onnx, "open_network", networks.opened_here)
+    draw_pictures(tmp_path / "photos")
+    make(tmp_path / "network.onnx", *arguments)
+    if "preprocessor" in expected:
+        (tmp_path / "preprocessor_config.json").write_text('{"size": 16}')
+    assert main(["init", "photos", "--model", "network.onnx"]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def run_with(album, network):
+    entry = {"options": {"root": str(album)}, "features": {"options": {"model": str(network)}}}
+    return run_of("flickr8k-embedding", "annotation-embedding", entry=entry)
+
+
+def test_the_digest_of_a_run_is_that_of_the_kept_model_and_covers_all_files(album, tmp_path):
+    path, place = tmp_path / "network.onnx", Study("flickr8k-embedding", "annotation-embedding")
+    networks.with_weights_in(networks.maps_of_uint8(path), "weights")
+    first = run_with(album, path).network(place)["digest"]
+    assert first == network_files.digest(path)
+    (tmp_path / "weights").write_bytes((2 * networks.WEIGHTS).tobytes())
+    assert run_with(album, path).network(place)["digest"] == network_files.digest(path) != first
+
+
+def test_a_network_without_all_its_files_is_an_error_of_one_line(album, tmp_path):
+    path = networks.with_weights_in(networks.maps_of_uint8(tmp_path / "network.onnx"), "weights")
+    run_with(album, path).require_raw_files()
+    (tmp_path / "weights").unlink()
+    with pytest.raises(ConfigError, match=r"weights', which is not there \(config.yaml: datasets.flickr8k-embedding"):
+        run_with(album, path).require_raw_files()
 
 
 @pytest.fixture

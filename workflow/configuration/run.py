@@ -189,13 +189,14 @@ class Run:
         block = self.datasets[name]["features"]
         return None if self.offers[name] != "pictures" or self.counts_words(name) else block["options"].get("model")
 
-    def network_file(self, w: DatasetWildcards) -> str | None:
-        """Return the file of the network that describes a dataset's pictures, or None if there is none."""
-        return self._network_of(w.dataset)
+    def network(self, w: DatasetWildcards) -> Block | None:
+        """Return the file of the network that describes a dataset's pictures, and the digest of all its files.
 
-    def network(self, w: DatasetWildcards) -> Block:
-        """Return the file of the network that describes a dataset's pictures, and the digest of all its files."""
-        file, cache = self.features(w)["options"]["model"], f"results/{w.dataset}/records/network.json"
+        Returns None if there is no network.
+        """
+        file, cache = self._network_of(w.dataset), f"results/{w.dataset}/records/network.json"
+        if file is None:
+            return None
 
         def digest() -> str:
             checksums = records.checksums(network_files.files_of(file), cache)

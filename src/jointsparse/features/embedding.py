@@ -1,7 +1,7 @@
 """Features of pictures from a pretrained network, computed by a scikit-learn transformer."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -214,6 +214,14 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
+
+
+def fitted(options: Mapping[str, Any], digest: str) -> Embedding:
+    """Return a fitted `Embedding` with these options. Raise ValueError if its network has another digest."""
+    embedding = Embedding(**options).fit(None)
+    same = embedding.digest_ == digest
+    require(same, f"the network {embedding.model} must not change during a run, but it has changed: run again")
+    return embedding
 
 
 def colours_of(picture: Any, height: int, width: int) -> np.ndarray:
