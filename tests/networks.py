@@ -214,7 +214,7 @@ def by_brightness(path: Path, name: str) -> Path:
     """A network that is harmless on a black picture; `name` says what it does on others."""
     middle = {
         "slow": ("rounds", [1.0], 1e18),
-        "large": ("shape", [1.0], 1e10),
+        "large": ("shape", [1.0], 1.2e9),
         "wide": ("shape", [2.0], 3.0),
     }
     least, factor = middle[name][1:]

@@ -276,10 +276,7 @@ def _largest_grid(n: int, reading: Reading) -> tuple[int, int]:
     grids = [(1, 1)]
     for rows in range(1, isqrt(n * height // width) + 2):
         grids += [(rows, columns) for columns in (rows * width // height, -(-rows * width // height)) if columns]
-    return max(
-        (grid for grid in grids if prod(grid) <= n),
-        key=lambda grid: (prod(grid), -abs(grid[0] * width - grid[1] * height)),
-    )
+    return max((grid for grid in grids if prod(grid) <= n), key=prod)
 
 
 def _output_layout(shape: Sequence[int], reading: Reading) -> str:
@@ -398,9 +395,8 @@ def _reading(entry: Any, path: Path, options: Options, output: str) -> Reading:
 
     entry: the network's input.
     """
-    shape, layout, dtype = list(entry.shape), options.layout, np.dtype(TYPES[entry.type])
-    content = network_files.preprocessor(path)
-    stated = _stated(content, path)
+    shape, dtype, content = list(entry.shape), np.dtype(TYPES[entry.type]), network_files.preprocessor(path)
+    stated, layout = _stated(content, path), options.layout
     if layout is None:
         fitting = [name for name in LAYOUTS if shape[name.index("C")] == 3]
         require(
@@ -408,7 +404,7 @@ def _reading(entry: Any, path: Path, options: Options, output: str) -> Reading:
             f"layout must be given (NHWC or NCHW), as the shape of the input of {path}, {shape}, does not tell it",
         )
         (layout,) = fitting
-    n, height, width, colours = (shape[layout.index(axis)] for axis in "NHWC")
+    n, *sides, colours = (shape[layout.index(axis)] for axis in "NHWC")
     require(
         not isinstance(n, int) or n == 1, f"{path} must take one picture at a time, or any number, got batches of {n}"
     )
@@ -416,34 +412,46 @@ def _reading(entry: Any, path: Path, options: Options, output: str) -> Reading:
         colours == 3 or not isinstance(colours, int),
         f"{path} must take pictures of three colours, got {colours} with layout {layout}",
     )
-    sides = _sides(options.size)
-    for side, fixed in zip(sides, (height, width), strict=True):
+    height, width = _size(sides, path, options, stated)
+    scale, mean, std = _normalisation(dtype, path, options, stated)
+    channels = options.channels or stated.channels or "RGB"
+    read = entry.name, output, dtype, height, width, channels, layout, scale, mean, std
+    return Reading(*read, options.output_layout, options.tokens, prepared=bool(content))
+
+
+def _size(sides: Sequence[Any], path: Path, options: Options, stated: Options) -> tuple[int, int]:
+    """Return the height and width of the input in pixels.
+
+    sides: the height and width that the file states, or anything but numbers. stated: the options from `_stated`.
+    """
+    given = _sides(options.size)
+    for side, fixed in zip(given, sides, strict=True):
         fits = side is None or not isinstance(fixed, int) or side == fixed
-        require(fits, f"size must be {height} x {width} pixels as {path} has it, got {options.size}")
+        require(fits, f"size must be {sides[0]} x {sides[1]} pixels as {path} has it, got {options.size}")
     height, width = (
         side or (fixed if isinstance(fixed, int) and fixed > 0 else usual or USUAL_SIDE_PIXELS)
-        for side, fixed, usual in zip(sides, (height, width), _sides(stated.size), strict=True)
+        for side, fixed, usual in zip(given, sides, _sides(stated.size), strict=True)
     )
     require(
         max(height, width) <= MOST_SIDE_PIXELS,
         f"size must be at most {MOST_SIDE_PIXELS} pixels, got {height} x {width} for {path}",
     )
-    given = (options.mean, options.std, options.scale)
-    scale: float = 1.0
-    mean = std = None
+    return height, width
+
+
+def _normalisation(
+    dtype: Any, path: Path, options: Options, stated: Options
+) -> tuple[float, tuple[float, ...] | None, tuple[float, ...] | None]:
+    """Return `scale`, `mean` and `std`, see `Reading`. stated: the options from `_stated`."""
+    mean, std, scale = given = options.mean, options.std, options.scale
     if dtype == np.uint8:
-        require(
-            given == (None, None, None),
-            f"mean, std and scale must be None, as {path} takes uint8 colours as they are",
-        )
-    else:
-        given = (stated.mean, stated.std, stated.scale) if given == (None, None, None) else given
-        scale = 1.0 if given[2] is None else float(given[2])
-        usual_mean, usual_std = (USUAL_MEAN, USUAL_STD) if scale == 1 else ((0.0,) * 3, (1.0,) * 3)
-        mean, std = _three(given[0], "mean", usual_mean), _three(given[1], "std", usual_std)
-    channels = options.channels or stated.channels or "RGB"
-    read = entry.name, output, dtype, height, width, channels, layout, scale, mean, std
-    return Reading(*read, options.output_layout, options.tokens, bool(content))
+        unset = given == (None, None, None)
+        require(unset, f"mean, std and scale must be None, as {path} takes uint8 colours as they are")
+        return 1.0, None, None
+    if given == (None, None, None):
+        mean, std, scale = stated.mean, stated.std, stated.scale
+    usual_mean, usual_std = (USUAL_MEAN, USUAL_STD) if scale in (None, 1) else ((0.0,) * 3, (1.0,) * 3)
+    return 1.0 if scale is None else float(scale), _three(mean, "mean", usual_mean), _three(std, "std", usual_std)
 
 
 def _stated(content: dict[str, Any], path: Path) -> Options:
