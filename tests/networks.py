@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from jointsparse.features.onnx import Network
+from jointsparse.features.onnx import Network, Options
 
 N_FEATURES, SIDE, STRIDE = 5, 16, 4
 WEIGHTS = np.random.default_rng(0).normal(size=(N_FEATURES, 3, STRIDE, STRIDE)).astype(np.float32)
@@ -33,9 +33,9 @@ def saved(
 
 
 @cache
-def opened_here(path: Path, digest: str, **options: Any) -> Network:
+def opened_here(path: Path, digest: str, options: Options) -> Network:
     """Open a network like `open_network`, but without the process that tries the file, which takes half a second."""
-    return Network(path, **options)
+    return Network(path, options)
 
 
 def patches(x: str, y: str) -> onnx.NodeProto:
@@ -82,6 +82,70 @@ def tokens_of_float(path: Path) -> Path:
     return saved(path, nodes, *ends, constants)
 
 
+def tokens_in_a_row(path: Path, n: int, height: int = SIDE, width: int = SIDE) -> Path:
+    """A network whose n tokens of one feature are 0, 1, 2, … times the brightness."""
+    nodes = [
+        helper.make_node("ReduceMean", ["x"], ["m"], axes=[1, 2, 3], keepdims=1),
+        helper.make_node("Squeeze", ["m", "axis"], ["s"]),
+        helper.make_node("Mul", ["s", "numbers"], ["y"]),
+    ]
+    ends = {"x": (TensorProto.FLOAT, ["n", 3, height, width])}, {"y": (TensorProto.FLOAT, ["n", n, 1])}
+    numbers = np.arange(n, dtype=np.float32)[np.newaxis, :, np.newaxis]
+    return saved(path, nodes, *ends, {"axis": np.array([3]), "numbers": numbers})
+
+
+def of_type(path: Path, kind: int = TensorProto.FLOAT, axes: Sequence[Any] = ("n", 3, SIDE, SIDE)) -> Path:
+    """A network whose features are its input."""
+    return saved(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": (kind, axes)}, {"y": (kind, None)})
+
+
+def with_text(path: Path, external: str = "") -> Path:
+    """A network of pictures and texts, like CLIP, with similarities and the features of both.
+
+    The branch of the pictures has a condition whose graphs use a value from outside.
+    """
+    nothing = [helper.make_node("Identity", ["c"], [name]) for name in ("then", "else")]
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("then", "else")]
+    graphs = [helper.make_graph([node], "part", [], [end]) for node, end in zip(nothing, info, strict=True)]
+    nodes = [
+        helper.make_node("Conv", ["pixels", "W"], ["c"], strides=[STRIDE, STRIDE]),
+        helper.make_node("If", ["true"], ["p"], then_branch=graphs[0], else_branch=graphs[1]),
+        helper.make_node("GlobalAveragePool", ["p"], ["q"]),
+        helper.make_node("Flatten", ["q"], ["image_embeds"]),
+        helper.make_node("Gather", ["table", "ids"], ["g"], axis=0),
+        helper.make_node("ReduceMean", ["g"], ["text_embeds"], axes=[1], keepdims=0),
+        helper.make_node("Gemm", ["image_embeds", "text_embeds"], ["similarities"], transB=1),
+    ]
+    inputs = {"ids": (TensorProto.INT64, ["n", "m"]), "pixels": (TensorProto.FLOAT, ["n", 3, SIDE, SIDE])}
+    outputs = {name: (TensorProto.FLOAT, ["n", "d"]) for name in ("similarities", "text_embeds", "image_embeds")}
+    constants = {"W": WEIGHTS, "table": np.ones((9, N_FEATURES), np.float32), "true": np.array(True)}
+    saved(path, nodes, inputs, outputs, constants)
+    return with_weights_in(path, external) if external else path
+
+
+def with_weights_in(path: Path, location: str) -> Path:
+    """Move the weights of the network in a file to another file."""
+    model = onnx.load(path)
+    for tensor in model.graph.initializer:
+        if tensor.name == "W":
+            (path.parent / location).write_bytes(tensor.raw_data)
+            make_external(tensor, location)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def make_external(tensor: onnx.TensorProto, location: str) -> None:
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+
+
+def cubic(path: Path) -> Path:
+    """Four features for each of 4 x 4 places: the axes have equal lengths."""
+    nodes = [helper.make_node("Conv", ["x", "W"], ["y"], strides=[STRIDE, STRIDE])]
+    return saved(path, nodes, FLOAT_PICTURE, FEATURES, {"W": WEIGHTS[:4]})
+
+
 FLOAT_PICTURE = {"x": (TensorProto.FLOAT, [1, 3, SIDE, SIDE])}
 FEATURES = {"y": (TensorProto.FLOAT, None)}
 
@@ -122,15 +186,7 @@ def huge(path: Path) -> Path:
 
 def outside(path: Path) -> Path:
     """Weights in a file outside of the model's folder."""
-    (path.parent.parent / "secret.bin").write_bytes(WEIGHTS.tobytes())
-    maps_of_uint8(path)
-    model = onnx.load(path)
-    (weights,) = model.graph.initializer
-    weights.ClearField("raw_data")
-    weights.data_location = TensorProto.EXTERNAL
-    weights.external_data.add(key="location", value="../secret.bin")
-    path.write_bytes(model.SerializeToString())
-    return path
+    return with_weights_in(maps_of_uint8(path), "../secret.bin")
 
 
 def unknown_operator(path: Path) -> Path:
@@ -154,6 +210,50 @@ def endless(path: Path) -> Path:
     return saved(path, nodes, FLOAT_PICTURE, FEATURES, {"rounds": np.array(2**62), "true": np.array(True)})
 
 
+def by_brightness(path: Path, name: str) -> Path:
+    """A network that is harmless on a black picture; `name` says what it does on others."""
+    middle = {
+        "slow": ("rounds", [1.0], 1e18),
+        "large": ("shape", [1.0], 1.2e9),
+        "wide": ("shape", [2.0], 3.0),
+    }
+    least, factor = middle[name][1:]
+    start = [
+        helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0),
+        helper.make_node("Mul", ["m", "factor"], ["f"]),
+        helper.make_node("Add", ["f", "least"], ["a"]),
+        helper.make_node("Cast", ["a"], ["n"], to=TensorProto.INT64),
+    ]
+    constants = {"factor": np.float32(factor), "least": np.array(least, np.float32), "one": np.array([1])}
+    if name == "slow":
+        model = onnx.load(endless(path))
+        start += [helper.make_node("Squeeze", ["n"], ["rounds"]), *model.graph.node]
+        return saved(path, start, FLOAT_PICTURE, FEATURES, constants | {"true": np.array(True)})
+    start += [
+        helper.make_node("Concat", ["one", "n"], ["shape"], axis=0),
+        helper.make_node("Expand", ["m", "shape"], ["y"]),
+    ]
+    return saved(path, start, FLOAT_PICTURE, FEATURES, constants)
+
+
+def of_chance(path: Path) -> Path:
+    """Noise times the colours."""
+    nodes = [
+        helper.make_node("RandomUniformLike", ["x"], ["r"]),
+        helper.make_node("Mul", ["r", "x"], ["y"]),
+    ]
+    return saved(path, nodes, FLOAT_PICTURE, FEATURES)
+
+
+def wide(path: Path) -> Path:
+    """2^26 features."""
+    nodes = [
+        helper.make_node("ReduceMean", ["x"], ["m"], keepdims=0),
+        helper.make_node("Expand", ["m", "shape"], ["y"]),
+    ]
+    return saved(path, nodes, FLOAT_PICTURE, FEATURES, {"shape": np.array([1, 2**26])})
+
+
 def of_nan(path: Path) -> Path:
     return saved(path, [helper.make_node("Log", ["x"], ["y"])], FLOAT_PICTURE, FEATURES)
 
@@ -175,13 +275,16 @@ REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
     "no ONNX file": (no_onnx, "does not open as an ONNX model"),
     "truncated": (truncated, "does not open as an ONNX model"),
     "empty": (empty, r"must hold 1 to .* bytes, got 0"),
-    "two inputs": (of_two_inputs, r"must have one input, a picture, got \['x', 'z'\]"),
-    "text": (of_text, r"must be pictures, uint8 or float with four axes, got tensor\(string\)"),
+    "two inputs": (of_two_inputs, "must have an output that depends on the input x alone, got .* depend on z as well"),
+    "text": (of_text, r"one input of pictures, uint8 or floating-point with four axes, got x: tensor\(string\)"),
     "huge": (huge, r"fails on a picture|at most 4 GiB of memory"),
-    "outside": (outside, "does not open as an ONNX model"),
+    "outside": (outside, "must have its weights in files beside it, got the location '../secret.bin'"),
     "unknown operator": (unknown_operator, "does not open as an ONNX model"),
     "endless": (endless, "within 0.5 s"),
     "NaN": (of_nan, "must give finite features"),
-    "nothing": (nothing, r"must be float32 of shape .* got float32 \(1, 0, 1, 1\)"),
-    "whole numbers": (of_bytes, "must be float32 of shape"),
+    "nothing": (nothing, r"must be floating-point of shape .* got float32 \(1, 0, 1, 1\)"),
+    "whole numbers": (of_bytes, "must be floating-point of shape"),
+    "wide": (wide, "must give at most 1,048,576 features, got 67,108,864"),
+    "chance": (of_chance, "must give the same features for the same picture, got others the second time"),
+    "cubic": (cubic, "output_layout must be given"),
 }

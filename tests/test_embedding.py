@@ -1,6 +1,8 @@
 """Features of pictures by a network: how files are read, which are refused, and maps that sum to the decision."""
 
 import importlib.util
+import json
+import os
 
 import numpy as np
 import pytest
@@ -8,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from jointsparse import JointSparseClassifier, explain
-from jointsparse.features import SVDBasis
+from jointsparse.features import SVDBasis, network_files
 from jointsparse.features import onnx as network
-from jointsparse.features.embedding import Embedding
+from jointsparse.features.embedding import Embedding, fitted
 
 for package in ("onnxruntime", "onnx", "PIL"):
     pytest.importorskip(package)
@@ -104,26 +106,31 @@ def test_broken_and_hostile_files_get_one_sentence(tmp_path, monkeypatch, name):
     (tmp_path / "folder").mkdir()
     path = make(tmp_path / "folder" / "model.onnx")
     # Files of which ONNX Runtime says all that there is to say are tried here, others in a process of their own.
-    in_process = name in ("endless", "huge")
+    in_process = name in ("endless", "huge", "chance")
     with pytest.raises(ValueError, match=message) as caught:
         Embedding(path).network() if in_process else tried(path)
     assert "\n" not in str(caught.value)
 
 
 def tried(path):
-    opened = network.Network(path)
-    return opened.places(np.zeros((opened.reading.height, opened.reading.width, 3), np.uint8))
+    return network.Network(path, network.Options())
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
         ("maps_of_uint8", {"size": 20}, "size must be 16 x 16 pixels as .* has it, got 20"),
-        ("maps_of_uint8", {"mean": MEAN}, "mean and std must be None"),
+        ("maps_of_uint8", {"mean": MEAN}, "mean, std and scale must be None"),
+        ("maps_of_uint8", {"scale": 255}, "mean, std and scale must be None"),
+        ("maps_of_uint8", {"channels": "GBR"}, "channels must be one of RGB, BGR"),
+        ("maps_of_uint8", {"output_layout": "CHW"}, "output_layout must be one of NHWC, NCHW"),
         ("maps_of_uint8", {"layout": "NCHW"}, "must take pictures of three colours, got 16 with layout NCHW"),
         ("maps_of_uint8", {"layout": "CHWN"}, "layout must be one of NHWC, NCHW"),
         ("maps_of_uint8", {"output": "z"}, "output must be one of y"),
-        ("maps_of_uint8", {"tokens": "last"}, "tokens must be one of mean, first"),
+        ("maps_of_uint8", {"tokens": "last"}, "tokens must be one of mean, first, or the number"),
+        ("maps_of_uint8", {"tokens": -1}, "tokens must be one of mean, first, or the number"),
+        ("tokens_of_float", {"tokens": 17}, "tokens must be below 17, the number of tokens"),
+        ("vector_of_float", {"scale": 0}, "scale must be a number above 0"),
         ("vector_of_float", {"size": (16, 0)}, "size must be a number of pixels"),
         ("vector_of_float", {"size": 10**5}, "size must be at most 4096 pixels"),
         ("vector_of_float", {"std": (1, 0, 1)}, "std must be above 0"),
@@ -132,22 +139,299 @@ def tried(path):
 )
 def test_options_that_do_not_fit_the_file_are_refused(files, name, options, message):
     with pytest.raises(ValueError, match=message):
-        network.Network(files[name], **options)
+        network.Network(files[name], network.Options(**options))
 
 
 @pytest.mark.usefixtures("untried")
 def test_another_file_in_the_place_of_the_fitted_one_is_refused(tmp_path, picture):
     embedding = Embedding(networks.maps_of_uint8(tmp_path / "model.onnx")).fit(None)
     networks.tokens_of_float(tmp_path / "model.onnx")
-    with pytest.raises(ValueError, match=r"must be the file with SHA-256 .*: it has changed"):
+    with pytest.raises(ValueError, match=r"must be the network with SHA-256 .*, and it is another one"):
         embedding.transform([picture])
+
+
+# Files
+
+
+def test_the_digest_covers_the_weights_in_a_second_file(tmp_path):
+    path = networks.with_weights_in(networks.maps_of_uint8(tmp_path / "model.onnx"), "model.onnx.data")
+    first = network_files.digest(path)
+    (tmp_path / "model.onnx.data").write_bytes((2 * WEIGHTS).tobytes())
+    assert network_files.digest(path) != first
+    modified_ns = path.stat().st_mtime_ns + 10**9
+    networks.with_weights_in(networks.maps_of_uint8(path), "other.onnx.data")
+    os.utime(path, ns=(modified_ns, modified_ns))  # the size is the same
+    assert network_files.files_of(path) == [path, tmp_path / "other.onnx.data"]
+
+
+def test_a_changed_file_of_the_same_size_is_read_again(tmp_path):
+    path = networks.maps_of_uint8(tmp_path / "model.onnx")
+    status, first = path.stat(), network_files.digest(path)
+    path.write_bytes(path.read_bytes().replace(b"graph", b"Graph"))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 10**9))
+    assert path.stat().st_size == status.st_size
+    assert network_files.digest(path) != first
+
+
+@pytest.mark.usefixtures("untried")
+def test_fit_takes_the_network_that_is_there(tmp_path):
+    embedding = Embedding(networks.maps_of_uint8(tmp_path / "model.onnx")).fit(None)
+    first = embedding.digest_
+    assert embedding.set_params(model=networks.tokens_of_float(tmp_path / "model.onnx")).fit(None).digest_ != first
+
+
+@pytest.mark.usefixtures("untried")
+def test_a_run_takes_no_other_network_than_the_one_it_began_with(tmp_path):
+    path = networks.maps_of_uint8(tmp_path / "model.onnx")
+    assert fitted({"model": path}, network_files.digest(path)).n_features_ == networks.N_FEATURES
+    with pytest.raises(ValueError, match="must not change during a run"):
+        fitted({"model": path}, "0" * 64)
+
+
+def test_every_field_below_which_there_may_be_a_tensor_is_searched():
+    messages = {"ModelProto": "model", "TrainingInfoProto": "training", "GraphProto": "graph", "NodeProto": "node"}
+    messages |= {"FunctionProto": "function", "AttributeProto": "attribute", "TensorProto": "tensor"}
+    messages |= {"SparseTensorProto": "sparse tensor", "StringStringEntryProto": "pair"}
+    for name, kind in messages.items():
+        fields = getattr(networks.onnx, name).DESCRIPTOR.fields
+        inner = {field.number: messages.get(field.message_type.name) for field in fields if field.message_type}
+        pairs = {"external_data": 13} if kind == "tensor" else {}
+        expected = {n: of for n, of in inner.items() if of and (of != "pair" or n in pairs.values())}
+        assert network_files.FIELDS.get(kind, {}) == expected
+
+
+def test_weights_of_every_kind_are_found(tmp_path):
+    path = networks.maps_of_uint8(tmp_path / "model.onnx")
+    model = networks.onnx.load(path)
+
+    def tensor(location):
+        (tmp_path / location).write_bytes(b"0")
+        made = networks.numpy_helper.from_array(np.zeros(1, np.float32))
+        networks.make_external(made, location)
+        return made
+
+    constant = networks.helper.make_node("Constant", [], ["k"], value=tensor("constant"))
+    inner = networks.helper.make_graph([constant], "inner", [], [], initializer=[tensor("inner")])
+    branch = networks.helper.make_node("If", ["c"], ["d"], then_branch=inner)
+    opsets = [networks.helper.make_opsetid("", 17)]
+    model.graph.node.extend([branch, networks.helper.make_node("Constant", [], ["e"], value=tensor("outer"))])
+    within = networks.helper.make_node("Constant", [], ["l"], value=tensor("function"))
+    model.functions.append(networks.helper.make_function("here", "f", [], ["l"], [within], opsets))
+    model.graph.sparse_initializer.add(values=tensor("values"), indices=tensor("indices"))
+    path.write_bytes(model.SerializeToString())
+    expected = ["constant", "function", "indices", "inner", "outer", "values"]
+    assert [file.name for file in network_files.files_of(path)] == ["model.onnx", *expected]
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        ("../weights", "got the location '../weights'"),
+        ("inner/../../weights", "got the location"),
+        ("/etc/hostname", "got the location '/etc/hostname'"),
+        ("C:\\weights", "got the location"),
+        ("link", "got the location 'link'"),
+        ("device", "got the location 'device'"),
+        ("absent", "needs its weights in the file .*absent', which is not there"),
+        ("inner", "needs its weights in the file .*inner', which is not there"),
+        ("", "needs its weights in the file .*, which is not there"),
+    ],
+)
+def test_weights_that_are_not_beside_the_network_are_refused(tmp_path, location, message):
+    folder = tmp_path / "folder"
+    (folder / "inner").mkdir(parents=True)
+    (tmp_path / "weights").write_bytes(WEIGHTS.tobytes())
+    (folder / "link").symlink_to("../weights")
+    (folder / "device").symlink_to("/dev/zero")
+    path = networks.maps_of_uint8(folder / "model.onnx")
+    model = networks.onnx.load(path)
+    networks.make_external(model.graph.initializer[0], location)
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(ValueError, match=message) as caught:
+        network_files.digest(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_linked_files_of_a_cache_are_found(tmp_path):
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "snapshot").mkdir()
+    path = networks.with_weights_in(networks.maps_of_uint8(tmp_path / "blobs" / "a"), "b")
+    names = {"a": "model.onnx", "b": "b"}
+    for target, name in names.items():
+        (tmp_path / "snapshot" / name).symlink_to(tmp_path / "blobs" / target)
+    assert network_files.digest(tmp_path / "snapshot" / "model.onnx") == network_files.digest(path)
+    tried(tmp_path / "snapshot" / "model.onnx")
+
+
+@pytest.mark.parametrize(
+    "content", [b"\x00" * 20, b"\x0a\xff\xff\xff\xff\x7f", b"\xff" * 20, b"\x3a\x02\x0b\x0c", b"\x0a"]
+)
+def test_a_damaged_file_is_refused_before_it_is_opened(tmp_path, content):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="does not open as an ONNX model"):
+        tried(path)
+
+
+def test_sizes_are_checked_before_files_are_read(tmp_path, monkeypatch):
+    path = networks.with_weights_in(networks.maps_of_uint8(tmp_path / "model.onnx"), "weights")
+    monkeypatch.setattr(network_files, "MOST_BYTES", path.stat().st_size)
+    monkeypatch.setattr(network_files, "_sha256", None)
+    with pytest.raises(ValueError, match=r"must hold 1 to .* bytes, got"):
+        network_files.digest(path)
+    monkeypatch.setattr(network_files, "MOST_BYTES", path.stat().st_size - 1)
+    monkeypatch.setattr(network_files, "_names", None)
+    with pytest.raises(ValueError, match=r"must hold 1 to .* bytes, got"):
+        network_files.digest(path)
+
+
+# How a picture is read
+
+
+@pytest.mark.parametrize(
+    ("n", "tokens", "grid", "used"),
+    [
+        (16, "mean", (4, 4), range(16)),
+        (17, "mean", (4, 4), range(1, 17)),
+        (201, "mean", (14, 14), range(5, 201)),
+        (198, "mean", (14, 14), range(2, 198)),
+        (261, "mean", (16, 16), range(5, 261)),
+        (261, 5, (16, 16), range(5, 261)),
+        (196, 0, (14, 14), range(196)),
+        (201, 0, (1, 1), range(201)),
+        (17, "first", (1, 1), range(1)),
+    ],
+)
+def test_tokens_before_the_largest_square_are_left_out_unless_an_option_says_otherwise(tmp_path, n, tokens, grid, used):
+    path = networks.tokens_in_a_row(tmp_path / "model.onnx", n)
+    opened = network.Network(path, network.Options(tokens=tokens, mean=(0,) * 3, std=(1,) * 3))
+    places = opened.places(np.full((SIDE, SIDE, 3), 255, np.uint8))
+    assert places.grid == grid
+    np.testing.assert_allclose(places.features.mean(dtype=float), np.mean(used), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "grid"), [(12, (3, 4)), (13, (3, 4)), (48, (6, 8)), (53, (6, 8))])
+def test_the_grid_of_tokens_has_the_aspect_ratio_of_the_input(tmp_path, n, grid):
+    path = networks.tokens_in_a_row(tmp_path / "model.onnx", n, 24, 32)
+    blank = network.Network(path, network.Options()).blank
+    assert (blank.grid, blank.n_left_out) == (grid, n - np.prod(grid))
+
+
+def test_an_option_tells_the_axes_of_a_cubic_output(tmp_path, picture):
+    path = networks.cubic(tmp_path / "model.onnx")
+    first, last = (network.Network(path, network.Options(output_layout=name)) for name in ("NCHW", "NHWC"))
+    by_place = first.places(picture).features
+    np.testing.assert_allclose(last.places(picture).features, by_place.T.reshape(16, 4), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kind", [networks.TensorProto.FLOAT16, networks.TensorProto.FLOAT, networks.TensorProto.DOUBLE]
+)
+def test_floating_point_of_every_width_is_read(tmp_path, picture, kind):
+    opened = network.Network(networks.of_type(tmp_path / "model.onnx", kind), network.Options(mean=MEAN, std=STD))
+    features = opened.places(picture).features
+    assert features.dtype == np.float32
+    np.testing.assert_allclose(features, normalised(picture).reshape(-1, 3), atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"channels": "BGR", "mean": MEAN, "std": STD}, lambda x: normalised(x)[..., ::-1]),
+        ({"scale": 255}, lambda x: x),
+        ({"scale": 255, "mean": (100, 110, 120)}, lambda x: x - np.array([100.0, 110, 120])),
+        ({"scale": 2, "std": (1, 2, 4)}, lambda x: x / 127.5 / np.array([1, 2, 4])),
+    ],
+)
+def test_channels_and_the_value_of_white_are_options(tmp_path, picture, options, expected):
+    opened = network.Network(networks.of_type(tmp_path / "model.onnx"), network.Options(**options))
+    np.testing.assert_allclose(opened.places(picture).features, expected(picture).reshape(-1, 3), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("external", ["", "weights"])
+def test_the_picture_branch_of_a_network_with_texts_is_run_alone(tmp_path, picture, external):
+    path = networks.with_text(tmp_path / "model.onnx", external)
+    opened = network.Network(path, network.Options(mean=MEAN, std=STD))
+    expected = expected_of(normalised(picture)).mean(axis=0)
+    np.testing.assert_allclose(opened.places(picture).features[0], expected, rtol=1e-4, atol=1e-5)
+    assert opened.reading.output == "image_embeds"
+    with pytest.raises(ValueError, match="output must be one of image_embeds"):
+        network.Network(path, network.Options(output="similarities"))
+
+
+CLIP = {
+    "image_mean": list(MEAN),
+    "image_std": list(STD),
+    "size": {"shortest_edge": 20},
+    "crop_size": {"height": 12, "width": 16},
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "expected"),
+    [
+        (CLIP | {"rescale_factor": 1 / 255}, {}, (12, 16, "RGB", 1, MEAN, STD)),
+        (CLIP | {"do_center_crop": False}, {"mean": (0, 0, 0)}, (20, 20, "RGB", 1, (0, 0, 0), network.USUAL_STD)),
+        ({"size": 24, "do_normalize": False}, {"size": 16}, (16, 16, "RGB", 1, (0, 0, 0), (1, 1, 1))),
+        ({"do_rescale": False, "do_flip_channel_order": True}, {}, (224, 224, "BGR", 255, (0, 0, 0), (1, 1, 1))),
+        ({"rescale_factor": 1 / 127.5}, {"channels": "RGB"}, (224, 224, "RGB", 2, (0, 0, 0), (1, 1, 1))),
+        ({"feature_size": 1}, {}, (224, 224, "RGB", 1, network.USUAL_MEAN, network.USUAL_STD)),
+    ],
+)
+def test_the_preprocessor_beside_the_file_replaces_defaults(tmp_path, content, options, expected):
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(content))
+    reading = tried_with(networks.of_type(tmp_path / "model.onnx", axes=("n", 3, "h", "w")), **options).reading
+    assert (*reading[3:6], *reading[7:10]) == expected
+
+
+def test_the_preprocessor_does_not_change_a_fixed_size_and_belongs_to_the_digest(tmp_path):
+    path = networks.of_type(tmp_path / "model.onnx")
+    alone = network_files.digest(path)
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps({"size": 224}))
+    assert tried(path).reading.height == SIDE
+    assert network_files.digest(path) != alone
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[1]", '{"image_mean": [1, 2]}', '{"size": "large"}', '{"rescale_offset": true}']
+)
+def test_a_preprocessor_that_says_nothing_sensible_is_refused(tmp_path, content):
+    (tmp_path / "preprocessor_config.json").write_text(content)
+    with pytest.raises(ValueError, match=r"preprocessor_config.json (must be a JSON object|does not say)"):
+        tried(networks.of_type(tmp_path / "model.onnx"))
+
+
+def tried_with(path, **options):
+    return network.Network(path, network.Options(**options))
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("slow", "must describe a picture within 0.5 s"),
+        ("large", "must describe a picture with at most 4 GiB of memory"),
+        ("wide", "must give the same number of features for all pictures, got"),
+    ],
+)
+def test_a_network_that_is_harmless_on_a_black_picture_is_stopped_on_others(
+    tmp_path, picture, monkeypatch, name, message
+):
+    monkeypatch.setattr(network, "MOST_SECONDS", 0.5)
+    opened = tried_with(networks.by_brightness(tmp_path / "model.onnx", name), scale=1.0, mean=(0,) * 3, std=(1,) * 3)
+    with pytest.raises(ValueError, match=message) as caught:
+        opened.places(picture)
+    assert "\n" not in str(caught.value)
+    opened.places(np.zeros_like(picture))  # the network is still usable
 
 
 def test_without_the_extra_one_sentence_names_it(files, picture, monkeypatch):
     find_spec = importlib.util.find_spec
     monkeypatch.setattr("jointsparse.checks.find_spec", lambda name: None if name == "onnxruntime" else find_spec(name))
     with pytest.raises(ImportError, match=r"needs onnxruntime: pip install 'jointsparse\[embeddings\]'"):
-        network.Network(files["maps_of_uint8"])
+        tried(files["maps_of_uint8"])
 
 
 @pytest.fixture(scope="module")

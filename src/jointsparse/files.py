@@ -16,7 +16,8 @@ import json
 import re
 import warnings
 import zipfile
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PureWindowsPath
 from types import ModuleType
 from typing import IO, Any
 
@@ -117,7 +118,7 @@ def save(model: Any, path: Any) -> None:
         temporary.write_bytes(content)
 
 
-def load(path: Any) -> Any:
+def load(path: Any, *, network: Any = None) -> Any:
     """Load a model that `save` wrote.
 
     No code in the file is run, and only classes of jointsparse, NumPy, SciPy and scikit-learn are instantiated. The
@@ -128,6 +129,10 @@ def load(path: Any) -> Any:
     ----------
     path : path
         File to read.
+    network : path or None
+        ONNX file of the network that describes the model's pictures (`features.Embedding`). If None, it is expected in
+        the folder of the model, under its name. The folder that is stored in the model is ignored, so that a model
+        cannot name any file of this machine.
 
     Returns
     -------
@@ -137,8 +142,8 @@ def load(path: Any) -> Any:
     ------
     ValueError
         If the file is missing or damaged, was written in a newer format than this version can read, or holds a type
-        that is not allowed or was removed. Also if the model has an attribute `check_`, which holds the features and
-        scores of a few images, but does not reproduce these scores.
+        that is not allowed or was removed. Also if a network is given and the model has none, or if the model has an
+        attribute `check_`, which holds the features and scores of a few images, but does not reproduce these scores.
 
     Warns
     -----
@@ -167,6 +172,10 @@ def load(path: Any) -> Any:
             versions = _versions_in(file)
             model = _read(file)
             require_model(model)
+            embeddings = [part for part in _parts(model) if type(part).__name__ == "Embedding"]
+            for embedding in embeddings:
+                # A file that was saved on Windows is also found on other systems.
+                embedding.model = str(network or path.parent / PureWindowsPath(embedding.model).name)
             apart = _apart(model)
         except Newer as newer:
             raise ValueError(
@@ -178,6 +187,7 @@ def load(path: Any) -> Any:
             raise ValueError(f"{path} must hold only {ALLOWED}, got {foreign}") from None
         except Exception as error:  # zipfile, zlib, NumPy and skops raise many kinds of errors on damaged files
             raise ValueError(f"{path} is damaged, or no model of jointsparse: {_in_a_line(error)}") from None
+    require(network is None or embeddings, f"network must be None, as {path} holds no network's features")
     here = _versions()
     if other := [f"{name} {versions[name]} (here {here[name]})" for name in WATCHED if versions[name] != here[name]]:
         warn_user(f"{path} was written with {' and '.join(other)}: predictions may differ")
@@ -247,6 +257,16 @@ def _read(file: IO[bytes]) -> Any:
     with archive.opened(file) as entries:
         archive.require_sound(entries, frozenset(TRUSTED), ROOMS)
     return _skops().load(file, trusted=list(TRUSTED))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Yield a value and everything in it: items of containers, and attributes of estimators."""
+    from sklearn.base import BaseEstimator
+
+    yield value
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    for part in vars(value).values() if isinstance(value, BaseEstimator) else inside:
+        yield from _parts(part)
 
 
 def _versions_in(file: IO[bytes]) -> dict[str, str]:

@@ -10,11 +10,16 @@ for package in ("onnxruntime", "onnx"):
 import networks  # noqa: E402
 from albums import verdicts_here  # noqa: E402
 from common import run_python  # noqa: E402
+from configuration.file import ConfigError  # noqa: E402
+from configuration.wildcards import Study  # noqa: E402
 from miniature import run_script_with  # noqa: E402
+from model_files import write_model  # noqa: E402
 from PIL import Image  # noqa: E402
+from runs import run_of  # noqa: E402
+from sklearn.pipeline import FeatureUnion, make_pipeline  # noqa: E402
 
-from jointsparse import load  # noqa: E402
-from jointsparse.features import onnx  # noqa: E402
+from jointsparse import JointSparseClassifier, load, save  # noqa: E402
+from jointsparse.features import Embedding, network_files, onnx  # noqa: E402
 from jointsparse.features.explain import Explainer  # noqa: E402
 from jointsparse.pipeline.app.command_line import main  # noqa: E402
 from jointsparse.pipeline.datasets import folder as checked  # noqa: E402
@@ -63,9 +68,56 @@ def finished(tmp_path_factory):
     return folder
 
 
-def test_init_says_how_the_network_reads_pictures(finished):
+def test_init_writes_the_network_into_the_config(finished):
     text = (finished / "config.yaml").read_text(encoding="utf-8")
     assert "features: {extractor: onnx, options: {model: network.onnx}}" in text
+
+
+@pytest.mark.usefixtures("checked_here")
+@pytest.mark.parametrize(
+    ("make", "arguments", "expected"),
+    [
+        (
+            networks.maps_of_uint8,
+            (),
+            "16 x 16 pixels (NHWC, uint8, RGB), 5 features of output y, the mean over 4 x 4 places",
+        ),
+        (networks.tokens_in_a_row, (201,), "the mean over 14 x 14 places and without the first 5 of 201 tokens"),
+        (networks.of_type, (), "(NCHW, float32, RGB in [0, 1], mean (0.485, 0.456, 0.406), standard deviation (0.229,"),
+        (networks.vector_of_float, (), ", as preprocessor_config.json says), 5 features of output y, without places"),
+    ],
+)
+def test_init_says_how_the_network_reads_pictures(tmp_path, monkeypatch, capsys, make, arguments, expected):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(onnx, "open_network", networks.opened_here)
+    draw_pictures(tmp_path / "photos")
+    make(tmp_path / "network.onnx", *arguments)
+    if "preprocessor" in expected:
+        (tmp_path / "preprocessor_config.json").write_text('{"size": 16}')
+    assert main(["init", "photos", "--model", "network.onnx"]) == 0
+    assert expected in capsys.readouterr().out
+
+
+def run_with(album, network):
+    entry = {"options": {"root": str(album)}, "features": {"options": {"model": str(network)}}}
+    return run_of("flickr8k-embedding", "annotation-embedding", entry=entry)
+
+
+def test_the_digest_of_a_run_is_that_of_the_kept_model_and_covers_all_files(album, tmp_path):
+    path, place = tmp_path / "network.onnx", Study("flickr8k-embedding", "annotation-embedding")
+    networks.with_weights_in(networks.maps_of_uint8(path), "weights")
+    first = run_with(album, path).network(place)["digest"]
+    assert first == network_files.digest(path)
+    (tmp_path / "weights").write_bytes((2 * networks.WEIGHTS).tobytes())
+    assert run_with(album, path).network(place)["digest"] == network_files.digest(path) != first
+
+
+def test_a_network_without_all_its_files_is_an_error_of_one_line(album, tmp_path):
+    path = networks.with_weights_in(networks.maps_of_uint8(tmp_path / "network.onnx"), "weights")
+    run_with(album, path).require_raw_files()
+    (tmp_path / "weights").unlink()
+    with pytest.raises(ConfigError, match=r"weights', which is not there \(config.yaml: datasets.flickr8k-embedding"):
+        run_with(album, path).require_raw_files()
 
 
 @pytest.fixture
@@ -76,7 +128,7 @@ def in_folder(finished, monkeypatch, checked_here):
 
 @pytest.mark.usefixtures("in_folder")
 def test_the_saved_model_has_the_decisions_of_its_maps(finished):
-    model = load("results/photos/model.skops")
+    model = load("results/photos/model.skops", network="network.onnx")
     assert [name for name, _ in model.steps] == ["describe", "classifier"]
     picture = finished / "photos" / "red" / "03.png"
     (scores,) = np.atleast_2d(model.decision_function([picture]).T).T
@@ -96,7 +148,8 @@ def test_the_card_of_the_saved_model_states_its_origin():
 
 @pytest.mark.usefixtures("in_folder")
 def test_new_pictures_are_annotated_with_maps(finished, capsys):
-    assert main(["annotate", "results/photos/model.skops", "photos/blue/05.png", "--html", "page"]) == 0
+    given = ["annotate", "results/photos/model.skops", "photos/blue/05.png", "--html", "page"]
+    assert main([*given, "--network", "network.onnx"]) == 0
     assert "blue" in capsys.readouterr().out
     assert len(list((finished / "page" / "thumbnails").glob("*"))) > 2
 
@@ -104,6 +157,50 @@ def test_new_pictures_are_annotated_with_maps(finished, capsys):
 def test_another_network_is_refused(finished, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     networks.tokens_of_float(tmp_path / "network.onnx")
-    picture = str(finished / "photos" / "red" / "00.png")
-    assert main(["annotate", str(finished / "results" / "photos" / "model.skops"), picture]) == 2
-    assert "error: network.onnx must be the file with SHA-256" in capsys.readouterr().err
+    model, picture = (str(finished / name) for name in ("results/photos/model.skops", "photos/red/00.png"))
+    assert main(["annotate", model, picture, "--network", "network.onnx"]) == 2
+    said = capsys.readouterr().err
+    assert "error: network.onnx must be the network with SHA-256" in said
+    assert network_files.digest(tmp_path / "network.onnx") not in said
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_a_loaded_model_finds_its_network_beside_its_file_or_where_the_user_says(finished, tmp_path):
+    model, picture = load("results/photos/model.skops", network="network.onnx"), finished / "photos" / "red" / "00.png"
+    expected = model.decision_function([picture])
+    model[0].model = "C:\\elsewhere\\network.onnx"  # as saved on Windows
+    write_model(tmp_path / "model.skops", model)
+    (tmp_path / "network.onnx").write_bytes((finished / "network.onnx").read_bytes())
+    np.testing.assert_array_equal(load(tmp_path / "model.skops").decision_function([picture]), expected)
+
+
+@pytest.mark.usefixtures("in_folder")
+@pytest.mark.parametrize("place", ["{file}", "../{name}", "/dev/zero", "..", ""])
+def test_a_model_cannot_have_a_file_of_the_machine_read(finished, tmp_path, monkeypatch, capsys, place):
+    secret = tmp_path / "secret.onnx"
+    networks.tokens_of_float(secret)
+    (tmp_path / "folder").mkdir()
+    model = load("results/photos/model.skops")
+    model[0].model = place.format(file=secret, name=secret.name)
+    write_model(tmp_path / "folder" / "model.skops", model)
+    monkeypatch.setattr(network_files, "_sha256", None)  # nothing is read
+    assert main(["annotate", str(tmp_path / "folder" / "model.skops"), "photos/red/00.png"]) == 2
+    said = capsys.readouterr().err
+    assert "needs its network, an ONNX file, got" in said and "which is not there: name it with --network" in said
+
+
+@pytest.mark.usefixtures("in_folder")
+def test_a_network_is_found_in_every_part_of_a_model(finished, tmp_path):
+    embedding = Embedding("elsewhere/network.onnx")
+    embedding.__dict__ |= vars(load("results/photos/model.skops", network="network.onnx")[0])
+    embedding.model = "elsewhere/network.onnx"
+    chain = FeatureUnion([("one", make_pipeline(embedding)), ("two", "drop")])
+    write_model(tmp_path / "model.skops", chain)
+    union = load(tmp_path / "model.skops")
+    assert union.transformer_list[0][1][0].model == str(tmp_path / "network.onnx")
+
+
+def test_a_model_without_a_network_takes_none(tmp_path):
+    save(JointSparseClassifier(radius=1.0).fit([[1.0], [-1.0]], [0, 1]), tmp_path / "model.skops")
+    with pytest.raises(ValueError, match="network must be None"):
+        load(tmp_path / "model.skops", network="network.onnx")

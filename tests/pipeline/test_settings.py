@@ -111,11 +111,14 @@ ENTRIES = [
 
 
 def lay(folder):
-    """Create files and folders with all names that options have, or are changed to."""
+    """Create files and folders with all names that options have, or are changed to.
+
+    The content of a file is its name, as the name of a producer in an ONNX file.
+    """
     files = ["other", *(name for loader in ("arrays", "idx", "libsvm") for name in pick("datasets", loader).FILES)]
     for path in [*(f"samples/{one}" for name in files for one in (name, f"{name}2")), "pictures/images/a.png"]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(path)
+        (folder / path).write_text(f"\x12{chr(len(path))}{path}")
     (folder / "pictures" / "other").symlink_to("images")
     for name in ("samples", "pictures"):
         (folder / f"{name}2").symlink_to(name)

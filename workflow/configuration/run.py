@@ -1,7 +1,7 @@
 """A run: its datasets with their studies, and the settings of each job as functions of its wildcards."""
 
-import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from configuration.code import plug_in_file
@@ -25,6 +25,7 @@ from configuration.studies import (
     without,
 )
 from configuration.wildcards import DatasetsWildcards, DatasetWildcards, MethodWildcards, Study, StudyWildcards, split
+from jointsparse.features import network_files
 from jointsparse.features.onnx import PREFIX
 from jointsparse.pipeline.provenance import records
 from jointsparse.registry import ROOMS, pick, room
@@ -91,9 +92,12 @@ class Run:
         for name in self.chosen:
             raw_files(name, self.datasets[name])
             if not self.counts_words(name) and self.offers[name] == "pictures":
-                file = self.datasets[name]["features"]["options"].get("model")
-                said = f"the extractor onnx needs the option model, an ONNX file that exists, got {file!r}"
-                require(file and os.path.isfile(file), said, f"datasets.{name}.features.options")
+                file, place = self._network_of(name), f"datasets.{name}.features.options"
+                require(file, "the extractor onnx needs the option model, an ONNX file", place)
+                try:
+                    network_files.files_of(str(file))
+                except ValueError as error:
+                    require(False, str(error), place)
 
     def offering(self, offer: str) -> list[str]:
         """Return the datasets whose data are of this kind: "pictures", "samples", or "drawn"."""
@@ -181,12 +185,22 @@ class Run:
         """Return True if the features of the dataset with this name are counts of visual words."""
         return bool(self._makes[self.datasets[name]["features"]["extractor"]] == "descriptors")
 
-    def network(self, w: DatasetWildcards) -> Block:
-        """Return the file of the network that describes a dataset's pictures, and a digest of its content."""
-        file, cache = self.features(w)["options"]["model"], f"results/{w.dataset}/records/network.json"
+    def _network_of(self, name: str) -> str | None:
+        block = self.datasets[name]["features"]
+        return None if self.offers[name] != "pictures" or self.counts_words(name) else block["options"].get("model")
+
+    def network(self, w: DatasetWildcards) -> Block | None:
+        """Return the file of the network that describes a dataset's pictures, and the digest of all its files.
+
+        Returns None if there is no network.
+        """
+        file, cache = self._network_of(w.dataset), f"results/{w.dataset}/records/network.json"
+        if file is None:
+            return None
 
         def digest() -> str:
-            return records.digest(records.checksums([file], cache, records.LARGEST_RAW))
+            checksums = records.checksums(network_files.files_of(file), cache)
+            return network_files.combined(Path(file), checksums)
 
         return {"path": file, "digest": self._found.value(f"network {file}", digest)}
 

@@ -39,6 +39,7 @@ rule write_page:
         options=run.options,
         raw=run.raw,
         note=lambda w: run.dataset(w).get("note", ""),
+        network=run.network,
         vocabulary=run.final_vocabulary,
         words=run.final_words,
         studies=pages.studies,

@@ -53,6 +53,7 @@ rule keep_model:
         study=lambda w: run.final_study(w).study,
         kept=run.kept,
         features=run.features_of_pictures,
+        network=run.network,
         vocabulary=run.final_vocabulary,
         raw=run.raw,
         seed=config["seed"],

@@ -4,7 +4,7 @@ import numpy as np
 from describing import added_to, arrays_of, of_shard, opened
 from job import job, key_of, left_by
 
-from jointsparse.features.embedding import Embedding, colours_of
+from jointsparse.features.embedding import colours_of, fitted
 from jointsparse.features.onnx import PREFIX
 from jointsparse.pipeline.provenance.tables import read_table, write_arrays
 from jointsparse.registry import pick
@@ -14,7 +14,8 @@ LONGEST_SIDE = 320  # in pixels, of the pictures that the loader paints
 if __name__ == "__main__":
     with job(snakemake) as progress:
         params, file, dense = snakemake.params, snakemake.output.features, f"{PREFIX}/dense"
-        dataset, network = pick("datasets", params.loader), Embedding(**params.extractor_options).fit(None)
+        dataset = pick("datasets", params.loader)
+        network = fitted(params.extractor_options, params.network["digest"])
         images = of_shard(read_table(snakemake.input.images, "image"), snakemake.wildcards)
         key = key_of(params)
         left = left_by(file, key, "names", "digests", dense)

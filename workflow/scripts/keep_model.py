@@ -8,7 +8,7 @@ from job import job
 from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.basis import Basis
-from jointsparse.features.embedding import Embedding
+from jointsparse.features.embedding import fitted
 from jointsparse.files import load, save
 from jointsparse.pipeline.models import annotator, final
 from jointsparse.pipeline.provenance.tables import (
@@ -26,8 +26,8 @@ if __name__ == "__main__":
         given, params, steps = snakemake.input, snakemake.params, []
         images = read_table(given.images, "image", "split")
         split = images["split"].to_numpy()
-        if params.features and not given.get("vocabularies"):
-            steps = [("describe", Embedding(**params.features["options"]).fit(None))]
+        if params.network:
+            steps = [("describe", fitted(params.features["options"], params.network["digest"]))]
         elif params.features:
             block, idf = params.features["vocabularies"][params.vocabulary], f"{params.vocabulary}/idf"
             steps = annotator.of_pictures(

@@ -26,13 +26,14 @@ if __name__ == "__main__":
         judged = [table[table["dataset"] == name] for table in map(read_table, given.claims)]
         judged = pd.concat(judged) if judged else None
         pictures = {(name, study, table): shown for study, of in params.pictures.items() for table, shown in of.items()}
-        kept = None
+        kept, network = None, params.network["path"] if params.network else None
         if given.get("model"):
             kept = inputs.read_kept(
                 given.model,
                 given.labels,
                 given.images,
                 given.features,
+                network=network,
                 vocabulary=params.vocabulary,
                 names=names.get(str(given.features), ()),
                 fits=inputs.read_fits(
@@ -56,6 +57,7 @@ if __name__ == "__main__":
             thumbnail=images.file if images.are_pictures else None,
             original=partial(images.original, folder=folder) if images.are_files and hasattr(loader, "file") else None,
             kept=kept,
+            network=network,
         )
         Path(output.thumbnails).mkdir(parents=True, exist_ok=True)
         inputs.write_thumbnails(folder, made, images, kept, longest_side=params.longest_side, progress=progress)

@@ -1,7 +1,7 @@
 """Features of pictures from a pretrained network, computed by a scikit-learn transformer."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from jointsparse.checks import require, require_extra
-from jointsparse.features import onnx
+from jointsparse.features import network_files, onnx
 from jointsparse.features.transformers import PerPicture, map_items
 from jointsparse.schema import TEXT, Sizes, list_of, whole
 
@@ -23,26 +23,38 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
     Parameters
     ----------
     model : path
-        The ONNX file. Its input holds pictures, uint8 or float, (n, height, width, 3) or (n, 3, height, width). Its
-        output holds one feature vector per picture, (n, d), per place, (n, d, height, width), or per token,
-        (n, tokens, d). The mean over the places or tokens is taken.
+        The ONNX file. Files of weights that it names must be in its folder. One of its inputs holds pictures, uint8 or
+        floating-point, (n, height, width, 3) or (n, 3, height, width). An output that depends on this input alone holds
+        one feature vector per picture, (n, d), per place, (n, d, height, width), or per token, (n, tokens, d). The mean
+        over the places or tokens is taken.
     size : int, (int, int) or None, pixels, default=None
         Side, or height and width, to which each picture is resized, whatever its aspect ratio. None stands for the size
         that the file states, or for 224 if it states none.
     mean, std : sequences of 3 floats, default=None
-        A floating-point input is (colour - mean) / std, with colours in [0, 1]. None stands for the values of ImageNet.
-        A uint8 input takes the colours unchanged, and both must be None.
+        A floating-point input is (colour - mean) / std, with red, green and blue in [0, scale]. None stands for the
+        values of ImageNet if scale is 1, and otherwise for 0 and 1. A uint8 input takes the colours unchanged, and
+        mean, std and scale must be None.
+    scale : float or None, default=None
+        Value of white before the mean is subtracted, such as 255. None stands for 1.
+    channels : {"RGB", "BGR"} or None, default=None
+        Order of the colours in the input. None stands for "RGB".
     layout : {"NHWC", "NCHW"} or None, default=None
         Order of the input's axes. If it is None, the axis of length 3 holds the colours.
     output : str or None, default=None
         Name of the output that holds the features. None stands for the output with the most axes.
-    tokens : {"mean", "first"}, default="mean"
-        If the output has tokens: whether the features are the mean over all tokens, or the first token.
+    output_layout : {"NHWC", "NCHW"} or None, default=None
+        Order of the axes of an output with four axes, where C holds the features. If it is None, the other two axes
+        must have the aspect ratio of the input.
+    tokens : {"mean", "first"} or int, default="mean"
+        If the output has tokens: "mean" takes the mean over the last tokens that form a grid with the aspect ratio of
+        the input. For a square input with 201 tokens, these are the last 14 x 14, and the first 5, a class token and 4
+        registers, are left out. A number leaves out this many tokens instead. "first" takes the first token.
 
     Attributes
     ----------
     digest_ : str
-        SHA-256 of the file, computed by `fit` or for the first picture. A file with another SHA-256 is rejected.
+        SHA-256 of the file or, if it has more files, of the SHA-256 of all of them, computed by `fit` or for the first
+        picture. Files with another digest are rejected.
     size_ : (int, int), pixels
         Height and width to which each picture is resized.
     grid_ : (int, int)
@@ -61,8 +73,11 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
     Pictures are processed one after the other in a single thread, so that the same picture always has the same features
     on one type of processor. On another type of processor the last digits may differ.
 
+    If there is a file preprocessor_config.json in the folder of the ONNX file, as Hugging Face's libraries write it, it
+    replaces the defaults of `mean`, `std`, `scale` and `channels`, and the size of 224 pixels.
+
     A model file may come from anyone. Before the network describes the first picture, a separate process therefore
-    tries it on a blank picture, within 60 seconds and 4 GiB of memory.
+    tries it, within 60 seconds and 4 GiB of memory. Each later picture has the same limits.
 
     Examples
     --------
@@ -85,24 +100,30 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         size: int | Sequence[int] | None = None,
         mean: Sequence[float] | None = None,
         std: Sequence[float] | None = None,
+        scale: float | None = None,
+        channels: str | None = None,
         layout: str | None = None,
         output: str | None = None,
-        tokens: str = "mean",
+        output_layout: str | None = None,
+        tokens: str | int = "mean",
     ) -> None:
         self.model = model
         self.size = size
         self.mean = mean
         self.std = std
+        self.scale = scale
+        self.channels = channels
         self.layout = layout
         self.output = output
+        self.output_layout = output_layout
         self.tokens = tokens
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Run the network on a blank picture, to find the size of its input and output. X and y are ignored."""
+        """Run the network on a black picture, to find the size of its input and output. X and y are ignored."""
         self.__dict__.pop("digest_", None)
-        features, self.grid_ = self.places(np.zeros((1, 1, 3), np.uint8))
-        reading = self.network().reading
-        self.size_, self.n_features_ = (reading.height, reading.width), features.shape[1]
+        network = self.network()
+        self.size_, self.grid_ = (network.reading.height, network.reading.width), network.blank.grid
+        self.n_features_ = network.blank.features.shape[1]
         return self
 
     @property
@@ -146,7 +167,8 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
             Numbers of rows and columns of places; (1, 1) if the network has no places.
         """
         opened = self.network()
-        return opened.places(colours_of(picture, opened.reading.height, opened.reading.width))
+        places = opened.places(colours_of(picture, opened.reading.height, opened.reading.width))
+        return places.features, places.grid
 
     def shape(self, picture: Any) -> tuple[int, int]:
         """Return the height and width of the heat maps of a picture; the longer one is at most MAP_SIDE_PIXELS."""
@@ -160,14 +182,15 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
     def network(self) -> onnx.Network:
         """Return the network, which is opened once per process. Raise ValueError if the file has changed."""
         path = Path(self.model)
-        require(path.is_file(), f"model must be an ONNX file, got {str(path)!r}, which is not there")
-        digest = onnx.digest(path)
+        digest = network_files.digest(path)
         expected = self.__dict__.setdefault("digest_", digest)
-        require(digest == expected, f"{path} must be the file with SHA-256 {expected}, got {digest}: it has changed")
-        options = {name: getattr(self, name) for name in onnx.TAKES if name != "model"}
-        return onnx.open_network(
-            path, digest, **{name: tuple(v) if isinstance(v, list | np.ndarray) else v for name, v in options.items()}
-        )
+        require(digest == expected, f"{path} must be the network with SHA-256 {expected}, and it is another one")
+        return onnx.open_network(path, digest, self._options())
+
+    def _options(self) -> onnx.Options:
+        values: dict[str, Any] = {name: getattr(self, name) for name in onnx.Options._fields}
+        values |= {name: tuple(v) for name, v in values.items() if isinstance(v, list | np.ndarray)}  # hashable
+        return onnx.Options(**values)
 
     @property
     def longest_side(self) -> int:
@@ -183,7 +206,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         return BYTES_OF_PICTURE
 
     def _require_consistent(self, sizes: Sizes) -> None:
-        onnx.require_options(self.size, self.mean, self.std, self.layout, self.tokens)
+        onnx.require_options(self._options())
         require(len(self.grid_) == len(self.size_) == 2, "grid_ and size_ must have two numbers each")
         sizes["out"] = self.n_features_
 
@@ -191,6 +214,14 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
+
+
+def fitted(options: Mapping[str, Any], digest: str) -> Embedding:
+    """Return a fitted `Embedding` with these options. Raise ValueError if its network has another digest."""
+    embedding = Embedding(**options).fit(None)
+    same = embedding.digest_ == digest
+    require(same, f"the network {embedding.model} must not change during a run, but it has changed: run again")
+    return embedding
 
 
 def colours_of(picture: Any, height: int, width: int) -> np.ndarray:

@@ -211,7 +211,7 @@ def _annotate(given: argparse.Namespace) -> int:
     from jointsparse.pipeline.models import annotator
     from jointsparse.pipeline.provenance.tables import write_table
 
-    model = file.load(given.model)
+    model = file.load(given.model, network=given.network)
     _require_outside(given)
     limits = {"n_words": given.words, "precision": given.precision}
     of_pictures = is_of_pictures(model)
@@ -220,6 +220,7 @@ def _annotate(given: argparse.Namespace) -> int:
         f"--html works only with models of pictures, and {given.model} is a model of tables: leave --html out",
     )
     if of_pictures:
+        _require_network(model[0], given.model)
         paths, other = annotator.pictures_below(given.pictures)
         progress = _progress if sys.stderr.isatty() else None
         found = annotator.annotate(model, paths, **limits, progress=progress)
@@ -238,6 +239,15 @@ def _annotate(given: argparse.Namespace) -> int:
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}", to=sys.stderr)
     return 1 if left_out else 0
+
+
+def _require_network(describe: Any, model: str) -> None:
+    """Raise ValueError if the model describes pictures by a network whose file is not there."""
+    from jointsparse.features.embedding import Embedding
+
+    file = Path(describe.model) if isinstance(describe, Embedding) else None
+    said = f"{model} needs its network, an ONNX file, got {str(file)!r}, which is not there: name it with --network"
+    require(file is None or file.is_file(), said)
 
 
 def _require_outside(given: argparse.Namespace) -> None:
@@ -407,6 +417,10 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--html": {
                 "metavar": "FOLDER",
                 "help": "write a page into this folder that shows the pictures and where the evidence for each word is",
+            },
+            "--network": {
+                "metavar": "FILE",
+                "help": "the ONNX file of the network that describes the model's pictures, if not beside it",
             },
             "--known": {
                 "metavar": "FOLDER",

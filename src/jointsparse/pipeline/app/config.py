@@ -169,14 +169,23 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
 def _network(model: str) -> str:
     """Return a line about how a network reads pictures. Raises ValueError if the network cannot be used."""
     from jointsparse.features.embedding import Embedding  # imports scikit-learn, which takes a second
+    from jointsparse.features.network_files import PREPROCESSOR
 
     embedding = Embedding(model).fit(None)
-    reading, (rows, columns) = embedding.network().reading, embedding.grid_
-    colours = "uint8" if reading.mean is None else f"float, mean {reading.mean}, standard deviation {reading.std}"
-    places = f", the mean over {rows} x {columns} places" if embedding.grid_ != (1, 1) else ", without places"
+    network, (rows, columns) = embedding.network(), embedding.grid_
+    reading, blank = network.reading, network.blank
+    colours = f"{reading.dtype}, {reading.channels}"
+    if reading.mean is not None:
+        colours += f" in [0, {reading.scale:g}], mean {reading.mean}, standard deviation {reading.std}"
+    used = f"the mean over {rows} x {columns} places" if embedding.grid_ != (1, 1) else "without places"
+    if reading.tokens == "first" and blank.n_tokens:
+        used = f"the first of {blank.n_tokens} tokens"
+    elif blank.n_left_out:
+        used += f" and without the first {blank.n_left_out} of {blank.n_tokens} tokens"
+    prepared = f", as {PREPROCESSOR} says" if reading.prepared else ""
     return (
-        f"{model}: pictures of {reading.height} x {reading.width} pixels ({reading.layout}, {colours}), "
-        f"{embedding.n_features_:,} features of output {reading.output}{places}"
+        f"{model}: pictures of {reading.height} x {reading.width} pixels ({reading.layout}, {colours}{prepared}), "
+        f"{embedding.n_features_:,} features of output {reading.output}, {used}"
     )
 
 

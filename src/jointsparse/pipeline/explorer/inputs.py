@@ -146,6 +146,7 @@ def read_kept(
     images: str,
     features: str | list[str],
     *,
+    network: str | None,
     vocabulary: str | None,
     names: Sequence[str],
     fits: Fits,
@@ -158,6 +159,8 @@ def read_kept(
         Files of the model, of the labels and of the table of images.
     features : path or list of paths
         Files of the features from which the model learns, see `tables.read_features`.
+    network : path or None
+        File of the network that describes the pictures, if there is one.
     vocabulary : str or None
         See `words` of `read_study`.
     names : list of str
@@ -167,7 +170,7 @@ def read_kept(
     """
     from jointsparse.features.explain import has_maps  # imported here because scikit-learn takes two seconds
 
-    kept, table = load(model), read_table(images, "image", "split")
+    kept, table = load(model, network=network), read_table(images, "image", "split")
     test_images = np.flatnonzero(table["split"] == "test")
     return kept_model(
         kept,

@@ -1,6 +1,8 @@
 """The page of a dataset: the findings of its studies, and the data that the page's script draws."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import markupsafe
@@ -60,6 +62,7 @@ def page(
     thumbnail: Callable[..., str | None] | None = None,
     original: Callable[[int], str] | None = None,
     kept: Kept | None = None,
+    network: str | None = None,
 ) -> Page:
     """Make the page of a dataset.
 
@@ -87,6 +90,8 @@ def page(
         if there are no such files.
     kept : Kept, optional
         The model that the run has saved.
+    network : path, optional
+        File of the network that describes the pictures. The page shows its name, without its folder.
     """
     word_studies = [(study, study.answers) for study in studies if study.answers is not None]
     shown = [kept.answers] if kept else []  # a saved model comes before all studies
@@ -135,6 +140,7 @@ def page(
     html = render(
         "page.html.jinja",
         dataset=dataset,
+        network=shlex.quote(Path(network).name) if network else "",
         note=note,
         sentence=sentence,
         said=[text for text in said if text],
