@@ -44,7 +44,7 @@ from jointsparse.learning.radii import (
     PATIENCE,
     PER_DECADE,
     TIE,
-    choose_radius,
+    first_of_best,
     next_step,
     radius_at,
     rounds,
@@ -61,11 +61,17 @@ FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # steps of the first automatic rad
 FOLDS_SHARE = 0.5  # Choice: fraction of max_time that the folds may use, so that the rest is left for the final fit
 LEAST_GAIN = 0.5  # Choice: a path ends unless larger radii improve the score by this many standard errors over folds
 WIDTH = PATIENCE  # number of radii that are tried in one round
+# With a single split, the first radii are smaller and a round tries one radius, because each larger radius takes longer.
+FIRST_STEPS_OF_ONE_SPLIT, WIDTH_OF_ONE_SPLIT = range(-2 * PATIENCE, 1), 1
+N_RESAMPLES = 25  # bootstrap resamples of the held-out samples of a single split, for the standard error of a score
+# Choice: with a single split, a fit stops at the gap ROUGH_TOL if its score is then FAR standard errors below the best.
+ROUGH_TOL, FAR = 0.3, 5.0
 
 
 # Specifications of what a model file may hold of the search with one norm.
 RESULTS = {
     "grid": array(FLOATS, "points", low=0),
+    "errors": array(FLOATS, "points", low=0, nan=True),
     **dict.fromkeys(("scores", "gaps"), array(FLOATS, "points", "folds", nan=True)),
     "features": array(INTEGERS, "points", "folds", low=0),
 }
@@ -77,9 +83,10 @@ Split = tuple[np.ndarray, np.ndarray]  # training rows, and held-out rows
 class Scored(NamedTuple):
     """Results of fits with several strengths (radii or penalties) on the training samples of one split.
 
-    scores, gaps, features : lists, in order of increasing strength
-        Score on the held-out samples, certified gap, and number of selected features of each fit. If time ran out, the
-        least regularised fits are missing.
+    scores, errors, gaps, features : lists, in order of increasing strength
+        Score on the held-out samples and its bootstrap standard error, which is NaN if there are other splits,
+        certified gap, and number of selected features of each fit. If time ran out, the least regularised fits are
+        missing.
     ended : bool
         True if a larger radius could not change the fit.
     largest : Fit
@@ -87,13 +94,14 @@ class Scored(NamedTuple):
     """
 
     scores: list[float]
+    errors: list[float]
     gaps: list[float]
     features: list[int]
     ended: bool
     largest: Fit
 
 
-FIT_FIELDS = "scores", "gaps", "features"  # fields of Scored that hold one value per fit
+FIT_FIELDS = "scores", "errors", "gaps", "features"  # fields of Scored that hold one value per fit
 
 
 class Round(NamedTuple):
@@ -141,26 +149,30 @@ def comparable(scores: np.ndarray) -> np.ndarray:
     return scores[:, ~np.isnan(scores).any(axis=0)]
 
 
-def _slack(scores: np.ndarray, tie: float) -> float:
-    """Return the difference in mean score that counts as a gain of a larger radius. scores: see `comparable`."""
-    best = scores[scores.mean(axis=1).argmax()]
-    error = float(best.std(ddof=1) / np.sqrt(len(best))) if len(best) > 1 else 0.0
-    return max(tie, LEAST_GAIN * error)
+def standard_errors(scores: np.ndarray, of_one_split: np.ndarray) -> np.ndarray:
+    """Return the standard error of the mean score of each strength, (n_strengths,).
+
+    scores: (n_strengths, n_splits). of_one_split: the errors if there is only one split, (n_strengths,).
+    """
+    counted = comparable(scores)
+    n = counted.shape[1]
+    return counted.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else of_one_split
 
 
-def best_place(scores: np.ndarray, penalised: bool, selection: str | None, tie: float = TIE) -> int:
+def best_place(result: Mapping[str, np.ndarray], penalised: bool, selection: str | None, tie: float = TIE) -> int:
     """Return the index of the best radius or penalty.
 
     Parameters
     ----------
-    scores : array (n_strengths, n_splits)
-        Scores in order of increasing radius or penalty.
+    result : mapping
+        Results of one norm; see `JointSparseClassifierCV.results_by_norm_`.
     penalised, selection, tie : as in `choose`
         See there.
     """
-    regularised_first = np.arange(len(scores))[:: -1 if penalised else 1]
-    best = choose_radius(comparable(scores)[regularised_first], selection=selection, slack=tie)
-    return int(regularised_first[best])
+    regularised_first = np.arange(len(result["scores"]))[:: -1 if penalised else 1]
+    mean = comparable(result["scores"]).mean(axis=1)[regularised_first]
+    error = result["errors"][regularised_first][mean.argmax()] if selection == "one_standard_error" else 0.0
+    return int(regularised_first[first_of_best(mean, max(tie, error))])
 
 
 def choose(
@@ -182,14 +194,15 @@ def choose(
     tie : float
         Mean scores that differ by less than this are equally good; see `radii.tie_of`.
     """
-    scores = [result["scores"] for result in results.values()]
-    places = [best_place(table, penalised, selection, tie) for table in scores]
-    features = [result["features"][place].mean() for result, place in zip(results.values(), places, strict=True)]
-    firsts = np.cumsum([0, *map(len, scores[:-1])])
-    best = comparable(np.vstack(scores))[firsts + places]
-    # Norms with equally many features are sorted by their scores.
-    order = np.lexsort((-best.mean(axis=1), features))
-    chosen = order[choose_radius(best[order], selection=selection or "one_standard_error", slack=tie)]
+    places = [best_place(result, penalised, selection, tie) for result in results.values()]
+    best = {
+        key: np.array([result[key][place] for result, place in zip(results.values(), places, strict=True)])
+        for key in ("scores", "errors", "features")
+    }
+    mean, features = comparable(best["scores"]).mean(axis=1), best["features"].mean(axis=1)
+    order = np.lexsort((-mean, features))  # norms with equally many features are sorted by their scores
+    error = 0.0 if selection == "best" else best["errors"][mean.argmax()]
+    chosen = order[first_of_best(mean[order], max(tie, error))]
     return list(results)[chosen], places[chosen]
 
 
@@ -334,10 +347,6 @@ class Search(Trained):
             samples = TaskSamples(X, *map(np.vstack, zip(samples[1:], held_out[1:], strict=True)))
             splits = [(np.arange(n), np.arange(n, len(samples.Y)))]
         require(splits, "cv must give at least one fold, got none")
-        require(
-            len(splits) > 1 or self.selection != "one_standard_error",
-            "selection must be 'best' or None with fewer than two folds, as with X_val, got 'one_standard_error'",
-        )
         values, penalised = self._given()
         self._try_norms(problem, samples, splits, values, penalised, watch_of_folds)
         value = self._choose(problem, penalised)
@@ -411,10 +420,12 @@ class Search(Trained):
         tried: list[int] = []
         scored: list[Round] = []  # by increasing radius
         least = 0
+        first, width = (FIRST_STEPS_OF_ONE_SPLIT, WIDTH_OF_ONE_SPLIT) if len(splits) == 1 else (FIRST_STEPS, WIDTH)
 
         def score(steps: Sequence[int], splits: Sequence[Split], starts: Sequence[Fit | None]) -> Round:
             strengths = np.array([radius_at(unit, step) for step in steps])
-            return self._scored(samples, splits, strengths, watch, starts)
+            floor = self._floor() if tried and len(splits) == 1 and steps[0] > tried[-1] else -np.inf
+            return self._scored(samples, splits, strengths, watch, starts, floor=floor)
 
         def following() -> int | None:
             nonlocal least
@@ -429,11 +440,9 @@ class Search(Trained):
             # A single split is enough to see whether the scores rise again.
             start = scored[-1].by_split[0].largest
             (look,) = score([least], splits[:1], [start]).by_split
-            counted = comparable(self.scores_)
-            gain = _slack(counted, self._tie(counted))
-            return tried[-1] + 1 if look.scores[0] > first_scores.max() + gain else None
+            return tried[-1] + 1 if look.scores[0] > first_scores.max() + self._gain() else None
 
-        for steps in rounds(FIRST_STEPS if unit > 0 else [0], following, WIDTH):
+        for steps in rounds(first if unit > 0 else [0], following, width):
             if tried and watch.left() < 0:
                 return True
             below = bool(tried) and steps[0] < tried[0]
@@ -449,14 +458,33 @@ class Search(Trained):
 
     def _next_step(self, steps: Sequence[int], ended: bool, least: int) -> int | None:
         """Return the step of the radius to try next (see `radii.radius_at`), or None if the path ends."""
-        scores = comparable(self.scores_)
+        scores, gain = comparable(self.scores_), self._gain()
         if not scores.size or len(steps) >= MOST_RADII:
             return None
-        means, tie = scores.mean(axis=1), self._tie(scores)
-        if choose_radius(scores, selection=self.selection, slack=tie) == 0 and abs(means[0] - means[1]) > tie:
+        means, result = scores.mean(axis=1), self.results_by_norm_[self.norm_]
+        tie = self._tie(scores)
+        if best_place(result, False, self.selection, tie) == 0 and abs(means[0] - means[1]) > tie:
             return steps[0] - 1
-        by_step = dict(zip(steps, means.tolist(), strict=True))
-        return next_step(by_step, least=least, ended=ended, slack=_slack(scores, tie))
+        origin = steps[first_of_best(means, gain)]  # the path ends PATIENCE radii above and below the best one
+        by_step = {step - origin: mean for step, mean in zip(steps, means.tolist(), strict=True)}
+        step = next_step(by_step, least=least - origin, ended=ended, slack=gain)
+        return None if step is None else step + origin
+
+    def _floor(self) -> float:
+        """Return the score below which the fit with a larger radius may stay rough: it cannot become the best one.
+
+        As long as the scores rise, there is no such score.
+        """
+        scores, errors = self.scores_[:, 0], self.results_by_norm_[self.norm_]["errors"]
+        best = scores.argmax()
+        has_fallen = scores[-1] < scores[best] - errors[best]
+        return float(scores[best] - FAR * errors[best]) if has_fallen else -np.inf
+
+    def _gain(self) -> float:
+        """Return the difference in mean score by which a larger radius must be better for the path to go on."""
+        scores = comparable(self.scores_)
+        error = self.results_by_norm_[self.norm_]["errors"][scores.mean(axis=1).argmax()] if scores.size else 0.0
+        return max(self._tie(scores), LEAST_GAIN * error) if scores.size else 0.0
 
     def _tie(self, *scores: np.ndarray) -> float:
         """Return the difference below which mean scores are ties. scores: arrays (n_strengths, n_splits)."""
@@ -472,12 +500,24 @@ class Search(Trained):
         watch: Watch,
         starts: Sequence[Fit | None] = (),
         penalised: bool = False,
+        floor: float = -np.inf,
     ) -> Round:
-        """Fit all strengths on each split, with the splits in parallel, and score the fits on the held-out samples."""
+        """Fit all strengths on each split, with the splits in parallel, and score the fits on the held-out samples.
+
+        floor: fits whose score is below this number need no small gap.
+        """
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         jobs = (
             delayed(self._score_split)(
-                samples, split, strengths, penalised, start, seconds, f"fold {i} of {len(splits)}"
+                samples,
+                split,
+                strengths,
+                penalised,
+                start,
+                seconds,
+                f"fold {i} of {len(splits)}",
+                floor,
+                len(splits) == 1,
             )
             for i, (split, start) in enumerate(zip(splits, starts or len(splits) * [None], strict=True), start=1)
         )
@@ -498,25 +538,49 @@ class Search(Trained):
         start: Fit | None,
         seconds: float,
         fold: str,
+        floor: float,
+        is_only: bool,
     ) -> Scored:
-        """Fit all strengths on the training samples of a split, and score the fits on its held-out samples."""
+        """Fit all strengths on the training samples of a split, and score the fits on its held-out samples.
+
+        floor: see `_scored`. is_only: True if there are no other splits, so that errors must come from resamples.
+        """
         watch = Watch(None, seconds, False)
         problem, centres = self._pose_samples(samples.of(split[0]))
         held_out = samples.of(split[1])
 
+        def predicted(fit: Fit) -> np.ndarray:
+            return np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres
+
         def train(strength: float, start: Fit | None) -> Fit:
             LOG.info("%s, %s %.4g, %s", self.norm_, "penalty" if penalised else "radius", strength, fold)
-            options = {"start": start} if self._stops() else {}
-            return self._train(problem, strength, penalised, tol=self._fold_tol(), watch=watch, **options)[1]
+            options: dict[str, Any] = {"watch": watch} | ({"start": start} if self._stops() else {})
+            if floor > -np.inf and self._stops() and self._fold_tol() < ROUGH_TOL:
+                fit = self._train(problem, strength, penalised, tol=ROUGH_TOL, **options)[1]
+                if watch.ended_by or self._score_of(predicted(fit), held_out) < floor:
+                    return fit
+                options["start"] = fit
+            return self._train(problem, strength, penalised, tol=self._fold_tol(), **options)[1]
 
         ends = self._end_of_path(problem)
         fits = fits_along(train, strengths, penalised, start=start, ends=ends, watch=watch)
-        scores = [self._score_of(np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres, held_out) for fit in fits]
+        predictions = [predicted(fit) for fit in fits]
+        scores = [self._score_of(F, held_out) for F in predictions]
+        errors = [self._error_of(F, held_out) if is_only else np.nan for F in predictions]
         gaps = [float(fit.gap[0]) for fit in fits]
         features = [int(fit.W[0].any(axis=1).sum()) for fit in fits]
         ended = not penalised and ends(float(strengths[len(fits) - 1]), fits[-1])
         n = (len(strengths) - len(fits)) * ended  # number of larger radii, whose fits would be the same
-        return Scored(scores + n * scores[-1:], gaps + n * gaps[-1:], features + n * features[-1:], ended, fits[-1])
+        lists = (values + n * values[-1:] for values in (scores, errors, gaps, features))
+        return Scored(*lists, ended, fits[-1])
+
+    def _error_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
+        """Return the standard error of `_score_of` over bootstrap resamples of the held-out samples."""
+        if self.scoring is None:  # only a scorer may look at X, whose copies would take long
+            held_out = held_out._replace(X=held_out.X[:, :0])
+        drawn = np.random.default_rng(0).integers(len(F), size=(N_RESAMPLES, len(F)))
+        scores = np.array([self._score_of(F[rows], held_out.of(rows)) for rows in drawn])
+        return float(scores[~np.isnan(scores)].std()) if not np.isnan(scores).all() else np.nan
 
     def _score_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
         """Return the mean score over the tasks that have a score, or NaN. F: their predictions or decision values."""
@@ -535,10 +599,12 @@ class Search(Trained):
 
     def _keep_scores(self, rounds: Sequence[Round]) -> None:
         """Store the results of the current norm as arrays (n_grid, n_splits). rounds: by increasing strength."""
-        self.results_by_norm_[self.norm_] = {"grid": np.concatenate([tried.strengths for tried in rounds])} | {
+        result = {"grid": np.concatenate([tried.strengths for tried in rounds])} | {
             name: np.vstack([np.array([getattr(fits, name) for fits in tried.by_split]).T for tried in rounds])
             for name in FIT_FIELDS
         }
+        errors = standard_errors(result["scores"], result["errors"][:, 0])
+        self.results_by_norm_[self.norm_] = result | {"errors": errors}
         self._show_norm()
 
     def _show_norm(self) -> None:
