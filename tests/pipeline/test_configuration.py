@@ -795,6 +795,16 @@ def test_raw_files_are_the_files_that_a_dataset_is_read_from_and_a_missing_file_
         assert config_studies.raw_files(dataset, entry) == [str(tmp_path / name) for name in expected]
 
 
+@pytest.mark.parametrize("here", ["images", "images/run", "link"])
+def test_a_run_inside_the_folder_of_its_pictures_is_refused(tmp_path, monkeypatch, here):
+    (tmp_path / "images" / "run").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("images/run")
+    monkeypatch.chdir(tmp_path / here)
+    entry = {"loader": "photos", "options": {"root": str(tmp_path)}}
+    with pytest.raises(ConfigError, match="^results must not be written into the folder of the pictures, .*/images: run"):
+        config_studies.raw_files("mine", entry)
+
+
 def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(tmp_path):
     images = tmp_path / "images"
     images.mkdir()
