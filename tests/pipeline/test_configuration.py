@@ -801,7 +801,7 @@ def test_a_run_inside_the_folder_of_its_pictures_is_refused(tmp_path, monkeypatc
     (tmp_path / "link").symlink_to("images/run")
     monkeypatch.chdir(tmp_path / here)
     entry = {"loader": "photos", "options": {"root": str(tmp_path)}}
-    with pytest.raises(ConfigError, match="^results must not be written into the folder of the pictures, .*/images: run"):
+    with pytest.raises(ConfigError, match=r"^results must not be .* of the pictures, .*/images: run"):
         config_studies.raw_files("mine", entry)
 
 
