@@ -134,8 +134,8 @@ ROW_CHANGES = {  # functions of two lines b and a that return the new lines
     "columns reversed": lambda b, a: (b, ",".join(reversed(a.split(",")))),
     "a space before a quote": lambda b, a: (b, a.replace(",", ', "').replace("\n", '"\n')),
 }
-# A quoted or a plain field, and the character that ends it.
-FIELD = re.compile(r'(?:"((?:[^"]|"")*+)"|(?!")([^,\r\n]*))(,|[\r\n]|\Z)')
+# Spaces, a quoted or a plain field, and the character that ends it.
+FIELD = re.compile(r' *+(?:"((?:[^"]|"")*+)"|(?!")([^,\r\n]*))(,|[\r\n]|\Z)')
 
 
 def mutated_table(text: str, rng: np.random.Generator) -> bytes:
@@ -159,7 +159,7 @@ def second_csv(data: bytes) -> list[list[str]]:
         field = FIELD.match(text, at)
         require(field is not None, "a quote is not closed, or text follows a closed quote")
         quoted, plain, end = field.groups()
-        if rows[-1] or quoted is not None or plain or end == ",":
+        if rows[-1] or field.start(3) > at or end == ",":
             rows[-1].append(plain if quoted is None else quoted.replace('""', '"'))
         if end != ",":
             rows.append([])
@@ -169,7 +169,7 @@ def second_csv(data: bytes) -> list[list[str]]:
 
 def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
     header, *rows = second_csv(data)
-    rows = [row for row in rows if row]
+    header, rows = [name.strip().lower() for name in header], [row for row in rows if row]
     require(set(wanted) <= set(header) and len(set(header)) == len(header), "header")
     require(all(len(row) == len(header) for row in rows), "number of fields")
     require(not any("\0" in field for row in rows for field in row), "NUL")
@@ -179,8 +179,9 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
     """Return the split and captions of each image in use, and what is left out. "drawn": training or validation."""
-    all_rows = [row for row in second_table(captions, ["image", "caption"]) if row[1].strip()]
-    rows, all_pairs = list(dict.fromkeys(all_rows)), second_table(splits, ["image", "split"])
+    all_rows = [(name, text.strip()) for name, text in second_table(captions, ["image", "caption"]) if text.strip()]
+    rows = list(dict.fromkeys(all_rows))
+    all_pairs = [(name, split.lower()) for name, split in second_table(splits, ["image", "split"])]
     pairs = set(all_pairs)
     again = {f"{name} (repeated caption)" for name, _ in (Counter(all_rows) - Counter(rows))}
     again |= {f"{name} (repeated split)" for name, _ in (Counter(all_pairs) - Counter(pairs))}

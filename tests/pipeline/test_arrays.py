@@ -261,6 +261,8 @@ WRONG = {  # by message: name and content of a file of features or labels
     "y.csv must be UTF-8 text, got byte 0xff in line 1": ("y.csv", "tags\ncat\n".encode("utf-16")),
     "must have a header with a different name for each column, got ['a']": ("x.csv", b"a,a\n1,2\n"),
     "got [''] (pandas writes": ("x.csv", NAMED.to_csv().encode()),
+    "no space before a quoted cell, got ' \"cat;dog\"' in the column 'tags'": ("y.csv", b'id,tags\n1, "cat;dog"\n'),
+    "no space before a quoted cell, got ' \"b\"'": ("x.csv", b'a, "b"\n1,2\n'),
     "Expected 2 columns, got 3": ("x.csv", b"a,b\n1,2,3\n"),
     "must hold a matrix of numbers, got an array of shape (8,) and type float32": ("x.npy", of(np.save, X[:, 0])),
     "must end in .npy, .npz, .parquet or .csv, got '.txt'": ("x.txt", b"1 2"),

@@ -26,6 +26,7 @@ NOTHING = {  # strings that pandas reads as a missing value
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 }
 INDEX = "__index_level_0__"  # column in which pandas stores the index of a table, unless it only numbers the rows
+QUOTED = r'^ +"'  # a space before a quoted cell of a .csv file
 ROWS_AT_ONCE = 1024  # rows of a .parquet file
 WHOLE = re.compile(r"([+-]?\d+)\.0*")  # an integer written as a float
 
@@ -172,6 +173,12 @@ def read_columns(
             with open_text(path) as text:
                 text.read()
         for name, column in zip(names, table.columns, strict=True):
+            cells = column.filter(pc.match_substring_regex(column, QUOTED)) if pa.types.is_string(column.type) else []
+            for cell in [*cells[:1], *([name] if re.match(QUOTED, name) else [])]:
+                raise ValueError(
+                    f"{path} must have no space before a quoted cell, got {shortened(str(cell))} in the column "
+                    f"{name!r}: remove the space, which would make the quotes part of the text"
+                )
             first = pa.types.is_string(column.type) and column.index(in_file[name]).as_py() >= 0
             require(
                 not first,
