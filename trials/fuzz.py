@@ -32,6 +32,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -179,7 +180,8 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
     """Return the split and captions of each image in use, and what is left out. "drawn": training or validation."""
-    all_rows = [(name, text.strip()) for name, text in second_table(captions, ["image", "caption"]) if text.strip()]
+    all_rows = [(name, normalize("NFC", text).strip()) for name, text in second_table(captions, ["image", "caption"])]
+    all_rows = [row for row in all_rows if row[1]]
     rows = list(dict.fromkeys(all_rows))
     all_pairs = [(name, split.lower()) for name, split in second_table(splits, ["image", "split"])]
     pairs = set(all_pairs)
