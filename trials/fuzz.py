@@ -449,7 +449,7 @@ def _given(block: Any, shape: Any) -> Any:
     """Return a block of a study without its nulls, which mean that a known key is missing."""
     if not isinstance(block, dict) or not isinstance(shape, dict):
         return block
-    shapes = {key.removesuffix("?"): inside for key, inside in shape.items()} | {"methods": METHODS}
+    shapes = {key.removesuffix("?"): METHODS if key == "methods" else inside for key, inside in shape.items()}
     return {
         key: _given(value, shapes.get(key)) for key, value in block.items() if value is not None or key not in shapes
     }
