@@ -766,6 +766,16 @@ def test_the_schema_describes_exactly_the_options_of_all_plug_ins(room, path):
 IDX = ("train_images", "train_labels", "test_images", "test_labels")
 
 
+@pytest.mark.parametrize("here", ["images", "images/run", "link"])
+def test_a_run_inside_the_folder_of_its_pictures_is_refused(tmp_path, monkeypatch, here):
+    (tmp_path / "images" / "run").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("images/run")
+    monkeypatch.chdir(tmp_path / here)
+    entry = {"loader": "photos", "options": {"root": str(tmp_path)}}
+    with pytest.raises(ConfigError, match=r"^results must not be .* of the pictures, .*/images: run"):
+        config_studies.raw_files("mine", entry)
+
+
 @pytest.mark.parametrize(
     ("dataset", "options", "there", "expected"),
     [
@@ -800,16 +810,6 @@ def test_raw_files_are_the_files_that_a_dataset_is_read_from_and_a_missing_file_
         assert str(caught.value) == f"{said}, or change root (config.yaml: datasets.{dataset}.options.root)"
     else:
         assert config_studies.raw_files(dataset, entry) == [str(tmp_path / name) for name in expected]
-
-
-@pytest.mark.parametrize("here", ["images", "images/run", "link"])
-def test_a_run_inside_the_folder_of_its_pictures_is_refused(tmp_path, monkeypatch, here):
-    (tmp_path / "images" / "run").mkdir(parents=True)
-    (tmp_path / "link").symlink_to("images/run")
-    monkeypatch.chdir(tmp_path / here)
-    entry = {"loader": "photos", "options": {"root": str(tmp_path)}}
-    with pytest.raises(ConfigError, match=r"^results must not be .* of the pictures, .*/images: run"):
-        config_studies.raw_files("mine", entry)
 
 
 def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(tmp_path):
