@@ -32,6 +32,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import pandas as pd
@@ -115,6 +116,8 @@ def judged(case: Case) -> tuple[str, str]:
 
 GOOD = [f"{i:03}.png" for i in range(5)]  # the pictures of the album that all tables refer to
 SPLIT = dict(zip(GOOD, ("train", "train", "validation", "test", "unlabelled"), strict=True))
+OTHER_NAMES = {"val": "validation", "valid": "validation", "dev": "validation", "unlabeled": "unlabelled"}
+OTHER_NAMES |= {"training": "train", "restval": "train", "testing": "test", "none": "unlabelled"}
 TABLES = {
     "captions.csv": "image,caption\n"
     + "".join(
@@ -134,8 +137,8 @@ ROW_CHANGES = {  # functions of two lines b and a that return the new lines
     "columns reversed": lambda b, a: (b, ",".join(reversed(a.split(",")))),
     "a space before a quote": lambda b, a: (b, a.replace(",", ', "').replace("\n", '"\n')),
 }
-# A quoted or a plain field, and the character that ends it.
-FIELD = re.compile(r'(?:"((?:[^"]|"")*+)"|(?!")([^,\r\n]*))(,|[\r\n]|\Z)')
+# Spaces, a quoted or a plain field, and the character that ends it.
+FIELD = re.compile(r' *+(?:"((?:[^"]|"")*+)"|(?!")([^,\r\n]*))(,|[\r\n]|\Z)')
 
 
 def mutated_table(text: str, rng: np.random.Generator) -> bytes:
@@ -159,7 +162,7 @@ def second_csv(data: bytes) -> list[list[str]]:
         field = FIELD.match(text, at)
         require(field is not None, "a quote is not closed, or text follows a closed quote")
         quoted, plain, end = field.groups()
-        if rows[-1] or quoted is not None or plain or end == ",":
+        if rows[-1] or field.start(3) > at or end == ",":
             rows[-1].append(plain if quoted is None else quoted.replace('""', '"'))
         if end != ",":
             rows.append([])
@@ -169,7 +172,7 @@ def second_csv(data: bytes) -> list[list[str]]:
 
 def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
     header, *rows = second_csv(data)
-    rows = [row for row in rows if row]
+    header, rows = [name.strip().lower() for name in header], [row for row in rows if row]
     require(set(wanted) <= set(header) and len(set(header)) == len(header), "header")
     require(all(len(row) == len(header) for row in rows), "number of fields")
     require(not any("\0" in field for row in rows for field in row), "NUL")
@@ -179,8 +182,11 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
     """Return the split and captions of each image in use, and what is left out. "drawn": training or validation."""
-    all_rows = [row for row in second_table(captions, ["image", "caption"]) if row[1].strip()]
-    rows, all_pairs = list(dict.fromkeys(all_rows)), second_table(splits, ["image", "split"])
+    all_rows = [(name, normalize("NFC", text).strip()) for name, text in second_table(captions, ["image", "caption"])]
+    all_rows = [row for row in all_rows if row[1]]
+    rows = list(dict.fromkeys(all_rows))
+    all_pairs = [(name, split.lower()) for name, split in second_table(splits, ["image", "split"])]
+    all_pairs = [(name, OTHER_NAMES.get(split, split)) for name, split in all_pairs]
     pairs = set(all_pairs)
     again = {f"{name} (repeated caption)" for name, _ in (Counter(all_rows) - Counter(rows))}
     again |= {f"{name} (repeated split)" for name, _ in (Counter(all_pairs) - Counter(pairs))}
@@ -238,11 +244,11 @@ def fits(value: Any, shape: Any, place: str = "config.yaml") -> bool:
 
 
 def any_text(value: Any) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and "</" not in value and "<!" not in value
 
 
 def nonempty(value: Any) -> bool:
-    return isinstance(value, str) and value != ""
+    return any_text(value) and value != ""
 
 
 def path(value: Any) -> bool:
@@ -439,9 +445,25 @@ studies:
 """
 
 
-def _study(block: Any) -> bool:
+def _given(block: Any, shape: Any) -> Any:
+    """Return a block of a study without its nulls, which mean that a known key is missing."""
+    if not isinstance(block, dict) or not isinstance(shape, dict):
+        return block
+    shapes = {key.removesuffix("?"): METHODS if key == "methods" else inside for key, inside in shape.items()}
+    return {
+        key: _given(value, shapes.get(key)) for key, value in block.items() if value is not None or key not in shapes
+    }
+
+
+def _shape(block: Any) -> Any:
+    """Return the shape of a study of this kind. Raises Bad if the kind is unknown."""
     kind = block.get("kind") if isinstance(block, dict) else None
-    return kind in STUDIES and fits(block, STUDIES[kind] | LISTS, kind)
+    require(any_text(kind) and kind in STUDIES, "an unknown kind")
+    return STUDIES[kind] | LISTS
+
+
+def _study(block: Any) -> bool:
+    return fits(_given(block, _shape(block)), _shape(block), block["kind"])
 
 
 def _entry(block: Any) -> bool:
@@ -477,11 +499,13 @@ def second_settings(config: Any) -> None:
     fits(config, shape)
     chosen = {config["dataset"]} if any_text(config["dataset"]) else set(config["dataset"])
     require(chosen <= set(config["datasets"]), "an unknown dataset")
-    every = list(config["studies"].values())
+    studies = {name: _given(block, _shape(block)) for name, block in config["studies"].items()}
+    every = list(studies.values())
     for block in config["datasets"].values():
         require(set(block["studies"]) <= set(config["studies"]), "an unknown study")
         for study, changed in block["studies"].items():
-            both = merged(config["studies"][study], changed)
+            both = merged(studies[study], changed)
+            require(set(changed) <= {key.removesuffix("?") for key in _shape(both)}, "an unknown key")
             drawn = block["loader"] == "synthetic"
             require(_study(both) and (both["kind"] == "words") != drawn, "a study of another kind")
             every.append(both)

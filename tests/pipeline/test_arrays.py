@@ -9,16 +9,19 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from common import rounding
 from PIL import Image
+from pyarrow import parquet
 from scipy import sparse
 
 from jointsparse import metrics
 from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.estimators.search import JointSparseClassifierCV
 from jointsparse.pipeline import tasks
-from jointsparse.pipeline.datasets import arrays
+from jointsparse.pipeline.app.columns import roles_of
+from jointsparse.pipeline.datasets import arrays, packed
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.explorer import words
 from jointsparse.pipeline.models import annotator, final
@@ -269,7 +272,8 @@ WRONG = {  # by message: name and content of a file of features or labels
     "y.csv must be UTF-8 text, got byte 0xff in line 1": ("y.csv", "tags\ncat\n".encode("utf-16")),
     "must have a header with a different name for each column, got ['a']": ("x.csv", b"a,a\n1,2\n"),
     "got [''] (pandas writes": ("x.csv", NAMED.to_csv().encode()),
-    "must unpack to at most 200 times its size": ("x.npz", of(np.savez_compressed, np.zeros((500, 500)))),
+    "no space before a quoted cell, got ' \"cat;dog\"' in the column 'tags'": ("y.csv", b'id,tags\n1, "cat;dog"\n'),
+    "no space before a quoted cell, got ' \"b\"'": ("x.csv", b'a, "b"\n1,2\n'),
     "Expected 2 columns, got 3": ("x.csv", b"a,b\n1,2,3\n"),
     "must hold a matrix of numbers, got an array of shape (8,) and type float32": ("x.npy", of(np.save, X[:, 0])),
     "must end in .npy, .npz, .parquet or .csv, got '.txt'": ("x.txt", b"1 2"),
@@ -290,6 +294,58 @@ def test_the_error_about_a_wrong_file_says_what_is_wrong(tmp_path, said):
     with pytest.raises(ValueError) as error:
         read(tmp_path, files={name: content}, **{"labels" if name.startswith("y") else "features": name})
     assert said in str(error.value)
+
+
+def _parquet(**columns):
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table(columns), buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+N = 60_000
+BOMBS = {  # files that unpack to much more than their size
+    "array.npz": of(np.savez_compressed, np.zeros((800, 800))),
+    "rows.npz": of(sparse.save_npz, sparse.coo_matrix(([1.0], ([0], [0])), (10**8, 3))),
+    "columns.npz": of(sparse.save_npz, sparse.csr_matrix(([1.0], ([0], [0])), (3, 10**8))),
+    "numbers.parquet": _parquet(a=np.zeros(20 * N), b=np.zeros(20 * N)),
+    "flags.parquet": _parquet(a=np.zeros(20 * N, bool)),
+    "lists.parquet": _parquet(a=[[0.5] * N] * 20),
+    "nothing.parquet": _parquet(a=pa.nulls(20 * N, pa.float32())),
+    "text.parquet": _parquet(tags=["x" * N] * 200),
+    "bytes.parquet": _parquet(tags=[b"x" * N] * 200),
+    "fixed.parquet": _parquet(tags=pa.array([b"x" * N] * 200, pa.binary(N))),
+    "texts.parquet": _parquet(tags=[["x" * N, "y"]] * 200),
+    "records.parquet": _parquet(tags=[{"a": "x" * N, "b": 1}] * 200),
+    "embedding.parquet": _parquet(a=[f"[{'0.25, ' * 5000}]"] * 1000),
+}
+READERS = {
+    "features": arrays.read_features,
+    "labels": lambda path: arrays.read(path.parent, features="x.npy", labels=path.name),
+    "init": lambda path: roles_of(path.parent, path.name, "y.csv", {}),
+    "init, labels": lambda path: roles_of(path.parent, "x.npy", path.name, {}),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"), [(name, reader) for name in BOMBS for reader in READERS if reader == "features" or ".p" in name]
+)
+def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path, monkeypatch, name, reader):
+    monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)
+    monkeypatch.setattr(parquet.ParquetFile, "read", None)
+    (tmp_path / name).write_bytes(BOMBS[name])
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / "y.csv").write_text("cat\n1\n0\n", encoding="utf-8")
+    with pytest.raises(ValueError) as error:
+        READERS[reader](tmp_path / name)
+    said = f"{name} must unpack to at most 200 times its {len(BOMBS[name]):,} bytes, got "
+    assert said in str(error.value) and "raise compression_ratio" in str(error.value)
+
+
+def test_a_file_of_few_repeated_values_is_read(tmp_path):
+    table = {"x.parquet": _parquet(a=np.zeros(10**5)), "y.parquet": _parquet(tags=["cat", "dog"] * (10**5 // 2))}
+    for name, content in table.items():
+        (tmp_path / name).write_bytes(content)
+    assert arrays.read(tmp_path, features="x.parquet", labels="y.parquet").X.shape == (10**5, 1)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])

@@ -41,6 +41,13 @@ def test_the_header_decides_the_separator(tmp_path, delimiter, header):
     assert read(tmp_path, "captions.csv", "\r\n".join(lines).encode()) == sorted(ROWS)
 
 
+@pytest.mark.parametrize("sign", [",", ";", "|"])
+def test_a_quoted_field_may_follow_a_space(tmp_path, sign):
+    content = f'image{sign} "caption"\na.png{sign} "A dog{sign} or ""puppy"""\n "b.png"{sign}  A "cat" .\n'
+    expected = [("a.png", f'A dog{sign} or "puppy"'), ("b.png", 'A "cat" .')]
+    assert read(tmp_path, "captions.csv", content.encode()) == expected
+
+
 @pytest.mark.parametrize("name", ["captions.json", "dataset.JSON"])
 @pytest.mark.parametrize("content", [COCO, KARPATHY])
 def test_captions_may_be_json(tmp_path, name, content):

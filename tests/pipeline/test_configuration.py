@@ -141,7 +141,14 @@ REFUSED = [
     ((*ANNOTATION, "methods", "hinge"), GRID, "a method must be named loss-norm or svm-l2, got 'hinge'", None),
     ((*OVERRIDE, "methods", "hinge-l3"), GRID, f"norm must be one of {known('norms')}, got 'l3'", None),
     ((*ANNOTATION, "figures"), ["roc"], f"figures must be one of {', '.join(FIGURES)}, got 'roc'", "[0]"),
-    ((*ANNOTATION, "claims"), ["best"], f"claims must be one of {', '.join(CLAIMS)}, got 'best'", "[0]"),
+    ((*ANNOTATION, "claims"), ["auc-oder"], f"claims must be one of {len(CLAIMS)} names, of which the most", "[0]"),
+    ((*ANNOTATION, "claims"), ["auc-oder"], "similar are auc-order, ", "[0]"),
+    # null removes only keys that exist
+    ((*ANNOTATION, "studies"), None, "unknown key 'studies'; the keys here are at_size,", "studies.annotation"),
+    ((*ANNOTATION, "words", "n_wrods"), None, "unknown key 'n_wrods'; the keys here are", "studies.annotation.words"),
+    ((*OVERRIDE, "figure"), None, "unknown key 'figure'; the keys here are at_size,", ".".join(OVERRIDE)),
+    (FINAL, {"wrds": None}, "unknown key 'wrds'; the keys here are at_size,", "datasets.flickr8k.final"),
+    (("datasets", "flickr8k", "features", "stp"), None, "unknown key 'stp'; the keys", "datasets.flickr8k.features"),
     ((*ANNOTATION, "kind"), "world", f"kind must be one of {', '.join(KINDS)}, got 'world'", None),
     ((*ANNOTATION, "vocabulary"), "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     (("studies", "stories", "at_size"), 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
@@ -516,7 +523,7 @@ def test_a_mistake_is_one_line_with_its_place(config, path, value, said, place):
     expected = {None: where, "[0]": f"{where}[0]", "[1]": f"{where}[1]"}.get(place, place)
     assert said in got
     assert got.endswith(f" (config.yaml: {expected})")
-    assert "\n" not in got and len(got.replace(", ".join(CLAIMS), "")) < 550
+    assert "\n" not in got and len(got) < 700
 
 
 @with_bare
@@ -758,6 +765,16 @@ def test_the_schema_describes_exactly_the_options_of_all_plug_ins(room, path):
 # Raw files
 
 IDX = ("train_images", "train_labels", "test_images", "test_labels")
+
+
+@pytest.mark.parametrize("here", ["images", "images/run", "link"])
+def test_a_run_inside_the_folder_of_its_pictures_is_refused(tmp_path, monkeypatch, here):
+    (tmp_path / "images" / "run").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("images/run")
+    monkeypatch.chdir(tmp_path / here)
+    entry = {"loader": "photos", "options": {"root": str(tmp_path)}}
+    with pytest.raises(ConfigError, match=r"^results must not be .* of the pictures, .*/images: run"):
+        config_studies.raw_files("mine", entry)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from jointsparse.pipeline.datasets import idx
+from jointsparse.pipeline.datasets import idx, packed
 
 PACK = {"": bytes, ".gz": lambda content: gzip.compress(content, mtime=0)}
 
@@ -100,9 +100,12 @@ def test_the_error_about_a_missing_file_names_the_file_and_its_option(tmp_path, 
         idx.read(tmp_path, **dict(zip(GOOD, GOOD, strict=True)))
 
 
-def test_a_highly_compressed_file_is_read_only_with_a_larger_ratio(tmp_path):
+def test_a_highly_compressed_file_is_read_only_with_a_larger_ratio(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)
     n = 70_000
     content = {"train_images": file((n, 2, 3), bytes(6 * n)), "train_labels": file((n,), bytes(n))}
-    with pytest.raises(ValueError, match=r"train_images.gz must unpack to at most 200 times its \d+ bytes, got more"):
+    with pytest.raises(ValueError, match=r"train_images.gz must unpack to at most 200 times its \d+ bytes, got"):
         read(tmp_path, content, ".gz")
-    assert read(tmp_path, content, ".gz", compression_ratio=2000).X.shape == (n + 1, 6)
+    with pytest.raises(ValueError, match=r"train_labels.gz must unpack to at most 900 times its \d+ bytes, got"):
+        read(tmp_path, content | {"train_images": file((n, 1), bytes(n))}, ".gz", compression_ratio=900)
+    assert read(tmp_path, content, ".gz", compression_ratio=100_000).X.shape == (n + 1, 6)

@@ -352,6 +352,13 @@ def test_init_reports_pictures_outside_the_folder(tmp_path, monkeypatch, checked
     assert options["images"] == "." and {"a/38.png", "b/39.png"} <= set(read.images["image"])
 
 
+def test_init_names_a_link_that_is_not_followed(tmp_path, monkeypatch, checked_here):
+    (tmp_path / "data" / "a").mkdir(parents=True)
+    (tmp_path / "data" / "a" / "up").symlink_to("../..")
+    said, _, _ = init(tmp_path, monkeypatch, PICTURES | {"captions.csv": csv(PICTURES)})
+    assert said[-1] == "  not used: a/up, a link to a folder above a folder of data or of results"
+
+
 def test_init_reports_equal_pictures_in_two_classes(tmp_path, monkeypatch, checked_here):
     files = {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)}
     said, _, _ = init(tmp_path, monkeypatch, files | {f"cat - Copy/{i}.png": i for i in range(16)})

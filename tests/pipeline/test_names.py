@@ -8,6 +8,7 @@ import pytest
 from PIL import Image
 
 from jointsparse.pipeline.datasets import names, photos, scenes
+from jointsparse.pipeline.provenance.folders import is_no_data
 
 CAFE = {form: unicodedata.normalize(form, "café.png") for form in ("NFC", "NFD")}
 
@@ -45,7 +46,7 @@ def test_folders_that_systems_leave_behind_are_ignored(tmp_path, checked_here, p
 
 @pytest.mark.parametrize("name", ["Thumbs.db", "desktop.ini", "Icon\r", "~$labels.xlsx", "labels.csv~", "a.part", ".x"])
 def test_files_that_systems_leave_behind_are_no_data_in_any_folder(name):
-    assert names.is_no_data(name) and names.is_no_data(f"a/{name}") and not names.is_no_data(f"a/b{name[1:-1]}c.csv")
+    assert is_no_data(name) and is_no_data(f"a/{name}") and not is_no_data(f"a/b{name[1:-1]}c.csv")
 
 
 @pytest.mark.parametrize("of_file", CAFE)

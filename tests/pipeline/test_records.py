@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import Damaged
 
@@ -82,6 +83,31 @@ def test_hidden_files_do_not_count(name):
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(b"three")
     assert raw() == before
+
+
+@pytest.mark.parametrize("target", ["..", "../..", "../../results", "../../results/figures", "/", "../../.snakemake"])
+def test_the_disk_and_the_results_of_the_run_are_not_read_through_a_link(target):
+    Path("results/figures").mkdir(parents=True)
+    Path(".snakemake").mkdir()
+    Path("data/images/link").symlink_to(target)
+    before = raw()
+    for name in ("results/figures/a.png", "results/raw.parquet", ".snakemake/log.txt"):
+        Path(name).write_text("one", encoding="utf-8")
+    assert raw() == before
+    names, left_out = list_pictures(Path("data/images"))
+    assert names == ["1.jpg", "more/2.jpg"] and left_out["link"].startswith("a link to ")
+
+
+def test_checksums_cover_the_same_files_as_the_reader_takes():
+    for name in ("cat/1.jpg", "cat/Thumbs.db", "__MACOSX/1.jpg", "cat/notes.txt"):
+        Path("data/images", name).parent.mkdir(exist_ok=True)
+        Path("data/images", name).write_text(name, encoding="utf-8")
+    links = {"cat/up": "..", "a": "../cat", "z": "cat", "cat/more": "../more", "outside": "../../../elsewhere/.."}
+    for name, target in links.items():
+        Path("data/images", name).symlink_to(target)
+    names, left_out = list_pictures(Path("data/images"))
+    files = [os.path.relpath(name, "data/images") for name in records.files_below("data/images")]
+    assert sorted(files) == sorted([*names, *left_out])
 
 
 def test_copied_and_touched_files_keep_their_checksum():

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from configuration.file import require, require_known
+from configuration.file import one_of, require, require_known
 from configuration.studies import (
     AUTO,
     OF_FINAL,
@@ -22,6 +22,7 @@ from configuration.studies import (
     full_block,
     names_of,
     tables_of,
+    without,
 )
 from jointsparse.pipeline.papers.catalogue import FIGURES
 from jointsparse.pipeline.papers.verdicts import CLAIMS
@@ -67,6 +68,7 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
     for name in config["studies"]:
         block, where = full_block(config, name), f"studies.{name}"
         _check_study(schema, block, config["features"], where)
+        _check_nulls(schema, f"#/$defs/kinds/{block['kind']}", block, config["studies"][name], where)
         _check_idle(config["studies"][name], _idle_in_study(block), where)
     for name, own in config["datasets"].items():
         _check_final(own, f"datasets.{name}.final")
@@ -74,14 +76,19 @@ def check(config: dict[str, Any], schema_file: Path) -> None:
         own, where = config["datasets"][name], f"datasets.{name}"
         _check_options(entry["loader"], entry["options"], f"{where}.options")
         _check_schema(schema, "#/properties/features", entry["features"], f"{where}.features")
+        _check_nulls(schema, "#/properties/features", entry["features"], own.get("features", {}), f"{where}.features")
         _check_extractor(own.get("features", {}), entry["features"]["extractor"], f"{where}.features")
         for study, block in entry["studies"].items():
             where = f"datasets.{name}.studies.{study}"
             _check_study(schema, block, entry["features"], where)
+            replacing = own.get("studies", {}).get(study, {})
+            _check_nulls(schema, f"#/$defs/kinds/{block['kind']}", block, replacing, where)
             _check_kind(block, entry["loader"], where)
         for block in entry["settings"].values():
             where = f"datasets.{name}.final"
             _check_study(schema, block, entry["features"], where)
+            replacing = without(own.get("final", {}), *OF_FINAL)
+            _check_nulls(schema, f"#/$defs/kinds/{block['kind']}", block, replacing, where)
             _check_kind(block, entry["loader"], where)
         _check_idle(own, _idle_in_dataset(entry), f"datasets.{name}")
         if "final" in entry:
@@ -374,7 +381,24 @@ def _schema(file: Path) -> Any:
 
 
 def _check_schema(schema: Any, part: str, block: Any, where: str) -> None:
-    errors = schema.evolve(schema={"$ref": part}).iter_errors(block)
+    _raise_first(schema.evolve(schema={"$ref": part}).iter_errors(block), where)
+
+
+def _check_nulls(schema: Any, part: str, block: dict[str, Any], own: dict[str, Any], where: str) -> None:
+    """Raise ConfigError if a null in the block `own`, from which `block` was merged, is for an unknown key."""
+    errors = schema.evolve(schema={"$ref": part}).iter_errors(_with_nulls(block, without(own, "like")))
+    _raise_first((error for error in errors if error.validator == "additionalProperties"), where)
+
+
+def _with_nulls(block: Any, own: dict[str, Any]) -> dict[str, Any]:
+    """Return a block with the nulls of another block, which may be nested."""
+    block = block if isinstance(block, dict) else {}
+    nested = {key: _with_nulls(block.get(key), value) for key, value in own.items() if isinstance(value, dict)}
+    return block | nested | {key: None for key, value in own.items() if value is None}
+
+
+def _raise_first(errors: Iterable[Any], where: str) -> None:
+    """Raise ConfigError for the first error in the order of the paths, if there is an error."""
     for error in sorted(errors, key=lambda error: [str(part) for part in error.path])[:1]:
         path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.path)
         require(False, _sentence(error), where + path)
@@ -405,5 +429,5 @@ def _expected(error: Any) -> str:
     if error.validator == "type":
         return " or ".join(TYPES[name] for name in ([asked] if isinstance(asked, str) else asked) if name in TYPES)
     if error.validator == "enum":
-        return f"one of {', '.join(map(str, asked))}"
+        return one_of(asked, error.instance)
     return EXPECTED[error.validator].format(asked)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 # Limits that no file written by hand reaches, and beyond which Snakemake needs hours or all memory.
 MOST_BYTES = 1_000_000
 DEEPEST_NESTING = 50
+LONGEST_LIST = 500  # characters of a list of names in a message
 # For each YAML type, a pattern for values that mean what they look like. It excludes numbers that YAML reads as octal,
 # hexadecimal or minutes, numbers that are too long, dates, characters with a special meaning, and lone surrogates.
 PLAIN = {"int": "[-+]?(0|[1-9][0-9_]{,18})", "float": "[^:]*", "str": "[^\ud800-\udfff]*", "null": ".*", "bool": ".*"}
@@ -101,6 +103,15 @@ def require(holds: object, said: str, where: str) -> None:
 
 
 def require_known(key: str, known: Iterable[Any], got: Any, where: str) -> None:
-    """Raise ConfigError unless the given name is a known name. The message lists the known names."""
+    """Raise ConfigError unless the given name is a known name. The message lists the known names, see `one_of`."""
     known = list(known)
-    require(got in known, f"{key} must be one of {', '.join(map(str, known))}, got {got!r}", where)
+    require(got in known, f"{key} must be {one_of(known, got)}, got {got!r}", where)
+
+
+def one_of(known: Iterable[Any], got: Any) -> str:
+    """Return a list of the known names for a message, or only the names most similar to `got` if there are many."""
+    names = list(map(str, known))
+    if len(listed := ", ".join(names)) <= LONGEST_LIST:
+        return f"one of {listed}"
+    similar = get_close_matches(str(got)[:80], names, n=5, cutoff=0)
+    return f"one of {len(names)} names, of which the most similar are {', '.join(similar)}"

@@ -223,6 +223,8 @@ def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
         captions = _files(options.get("captions", "captions.csv")) * ("captions" in plug_in.TAKES)
         images = options.get("images", "images")
         files, required = [images, *captions, "splits.csv"], {f"a folder {images!r}": os.path.isdir(root / images)}
+        said = f"results must not be written into the folder of the pictures, {root / images}: run in another folder"
+        require(not Path.cwd().is_relative_to(os.path.realpath(root / images)), said, where)
     else:
         files = [file for key in plug_in.FILES for file in _files(options.get(key, []))]
         required = {repr(file): os.path.isfile(root / file) for file in files}  # Path.is_file raises for long names

@@ -91,7 +91,7 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
     """
     ignored = {composed(name) for name in choices.get("ignore", [])}
     of_labels, of_features = ([root / file for _, file in files_of(option)] for option in (labels, features))
-    require_same_rows(of_features, of_labels, ignored, compression_ratio=1e6)
+    require_same_rows(of_features, of_labels, ignored)
     options, tasks = _label_columns(of_labels[0], ignored, choices)
     columns_of_labels = {name for path in of_labels for name in columns_of(path)}
     # `columns_of` does not list the index, so the loops below would not find it.
@@ -99,7 +99,7 @@ def roles_of(root: Path, features: Files, labels: Files, choices: Mapping[str, A
     for path in of_labels:
         notes = [f"{len(tasks)} label{'s' * (len(tasks) > 1)} ({_some(tasks)})"] if tasks else []
         named = {option: f"{column}: {SAID[option]}" for option, column in options.items()}
-        cells = texts_in([path], options["tags"], 1e6) if options.get("tags") in columns_of(path) else []
+        cells = texts_in([path], options["tags"]) if options.get("tags") in columns_of(path) else []
         if nothing := sorted(set(cells) & NOTHING - {""}):
             named["tags"] += f" ({' or '.join(nothing)} counts as no label)"
         notes += list(named.values()) or ["labels"] * (not tasks)
@@ -133,7 +133,7 @@ def _require_order(
 ) -> None:
     """Raise ValueError if the features and the labels have columns that name the same rows in different orders."""
     of_features, of_labels = (
-        {name: texts_in(paths, name, 1e6) for name in columns if all(name in columns_of(path) for path in paths)}
+        {name: texts_in(paths, name) for name in columns if all(name in columns_of(path) for path in paths)}
         for paths, columns in ((features, names), (labels, others))
     )
     for (name, first), (other, second) in product(of_features.items(), of_labels.items()):
@@ -202,9 +202,11 @@ def _label_columns(
     """Return two kinds of columns of a labels file: the columns that options name, by option, and the task columns."""
     options = {option: composed(choices[option]) for option in SAID if option in choices}
     columns = columns_of(path)
-    table = read_columns(path, 1e6) if columns else pa.table({})
+    table = read_columns(path) if columns else pa.table({})
     names = [name for name in columns if name not in ignored and name not in options.values()]
-    as_text = read_columns(path, 1e6, columns, columns) if columns else table  # as text, 007 and 7 are different names
+    as_text = (
+        read_columns(path, columns=columns, texts=columns) if columns else table
+    )  # as text, 007 and 7 are different names
     held = {name: _held(name, table[name], as_text[name]) for name in names}
     splits = [] if "split" in {*options, *held.values()} else CALLED["split"]
     for name in [name for name in names if name.lower() in splits]:
@@ -271,7 +273,7 @@ def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
     """
     if not columns:
         return []
-    table, lists = read_columns(path, 1e6, columns), widths_of(path, columns)
+    table, lists = read_columns(path, columns=columns), widths_of(path, columns)
     unused = [
         name
         for name in columns

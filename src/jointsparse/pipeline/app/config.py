@@ -163,6 +163,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
         name for name in others if (name.lower().endswith(endings) or LIBSVM.search(name)) and name not in found.used
     ]
     last = [f"not used: {', '.join(idle[:10])}{', …' * (len(idle) > 10)}"] if idle else []
+    last += [f"not used: {name}, {why}" for name, why in reasons.items() if why.startswith("a link to ")]
     return [*said, *(f"  {line}" for line in [*found.lines, *last])]
 
 

@@ -162,7 +162,7 @@ def read(
     separator : str
         The string that separates tags.
     compression_ratio : float above 0
-        Largest allowed ratio of a file's unpacked size to its size on disk. A file may always unpack to 64 KiB.
+        Largest allowed ratio of a file's unpacked size to its size on disk. A file may always unpack to 64 MiB.
     split_names, fractions, validation_fraction, seed : as in `folder.read_folder`
         See there. Here the splits are given by the column `split`, or by mappings from splits to files.
 
@@ -200,7 +200,16 @@ def read(
     n_rows = [len(table.texts) for table in read_labels]
     _require_rows(of_features, of_labels, [X.shape[0] for X, _ in blocks], n_rows)
     X = _stacked(blocks, [path for _, path in of_features])
-    n_names = len(feature_names(root, features=features, labels=labels, names=names, ignore=ignore))
+    n_names = len(
+        feature_names(
+            root,
+            features=features,
+            labels=labels,
+            names=names,
+            ignore=ignore,
+            compression_ratio=compression_ratio,
+        )
+    )
     require(
         n_names in (0, X.shape[1]),
         f"{names} must name the {X.shape[1]} features, one per line, got {n_names} names: if the file names something "
@@ -267,7 +276,11 @@ def _require_rows(
 
 
 def require_same_rows(
-    features: Sequence[Path], labels: Sequence[Path], ignore: Collection[str], *, compression_ratio: float
+    features: Sequence[Path],
+    labels: Sequence[Path],
+    ignore: Collection[str],
+    *,
+    compression_ratio: float = COMPRESSION_RATIO,
 ) -> None:
     """Raise ValueError if a column that both features and labels have differs between them in any row.
 
@@ -296,7 +309,7 @@ def require_same_rows(
             )
 
 
-def texts_in(paths: Sequence[Path], column: str, compression_ratio: float) -> list[str]:
+def texts_in(paths: Sequence[Path], column: str, compression_ratio: float = COMPRESSION_RATIO) -> list[str]:
     """Return the cells of a column as text, for several files whose rows are joined in order."""
     tables = [read_columns(path, compression_ratio, [column], [column]) for path in paths]
     return [text for table in tables for text in texts_of(table[column])]
@@ -329,13 +342,14 @@ def feature_names(
     labels: Files = (),
     names: str | None = None,
     ignore: Sequence[str] = (),
+    compression_ratio: float = COMPRESSION_RATIO,
     **options: Any,
 ) -> list[str]:
     """Return the names of the features, which are the lines of the file `names` or the columns of a table.
 
     Parameters
     ----------
-    root, features, labels, names, ignore : as in `read`
+    root, features, labels, names, ignore, compression_ratio : as in `read`
         See there.
     **options : any
         The other options of `read`, which have no effect here.
@@ -348,17 +362,17 @@ def feature_names(
     if not names:
         of_labels = {name for _, file in files_of(labels) for name in columns_of(Path(root) / file)}
         path = Path(root) / files_of(features)[0][1]
-        return [name for name, _ in _expanded(path, of_labels | {*map(composed, ignore)})]
+        return [name for name, _ in _expanded(path, of_labels | {*map(composed, ignore)}, compression_ratio)]
     with open_text(find(Path(root), "names", names)) as file:
         lines = [composed(line.strip()) for line in file]
     require(all(lines) and len(set(lines)) == len(lines), f"{names} must hold a different name on each line")
     return lines
 
 
-def _expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
+def _expanded(path: Path, without: Collection[str], compression_ratio: float) -> list[tuple[str, str]]:
     """Return pairs (feature, column) for the features in a table. A column of lists holds several features."""
     columns = [name for name in columns_of(path) if name not in without]
-    widths = widths_of(path, columns) if columns else {}
+    widths = widths_of(path, columns, compression_ratio) if columns else {}
     return [
         (f"{name} {i + 1}" if name in widths else name, name)
         for name in columns
@@ -418,14 +432,14 @@ def read_features(
     names : list of str
         The names of the features of a table. The list is empty if the file holds an array.
     """
-    column_of = dict(_expanded(path, without))
+    column_of = dict(_expanded(path, without, compression_ratio))
     lacking = [name for name in columns if column_of and name not in column_of]
     require(not lacking, f"{path} must have all features of the model, but lacks the columns {shortened(lacking)}")
     names = list(column_of)
     if names:
         needed = {column_of[name] for name in columns or names}
         widths = {name: 0 for name in dict.fromkeys(column_of.values()) if name in needed}
-        widths |= widths_of(path, list(widths))
+        widths |= widths_of(path, list(widths), compression_ratio)
         X: Any = read_numbers(path, widths, compression_ratio)
         names = [name for name in names if column_of[name] in needed]
         if columns:

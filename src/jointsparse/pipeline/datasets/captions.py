@@ -47,7 +47,7 @@ def read(path: Path) -> pd.DataFrame:
         rows = _of_lines(path)
     elif path.suffix.lower() == ".parquet":
         names = _chosen(path, columns_of(path))
-        table = read_columns(path, 1e6, list(filter(None, names)))
+        table = read_columns(path, columns=list(filter(None, names)))
         rows = _of_records(path, names, table.to_pylist())
     else:
         with open_text(path) as file:

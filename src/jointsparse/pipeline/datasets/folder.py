@@ -14,11 +14,12 @@ from jointsparse.checks import relative_path, require
 from jointsparse.pictures import open_colour, open_grey
 from jointsparse.pipeline.datasets.captions import read as read_captions
 from jointsparse.pipeline.datasets.checker import verdicts
-from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder, is_no_data
-from jointsparse.pipeline.datasets.picture_check import MachineError, of_machine
+from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
+from jointsparse.pipeline.datasets.picture_check import MachineError
 from jointsparse.pipeline.datasets.samples import Photographs, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.text import read_csv
+from jointsparse.pipeline.provenance.folders import walk
 
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 PICTURES_PER_PROCESS = 200  # for so few pictures, starting a second process takes longer than it saves
@@ -44,7 +45,7 @@ def read_folder(
     Some pictures and captions are left out, and listed in a table with the reason: pictures that cannot be opened, are
     too small or are byte-identical to another picture, pictures without a caption or a split, and captions without a
     picture. Of several byte-identical pictures one is kept, and it gets the captions of all of them. Hidden files and
-    files that operating systems leave behind are ignored, see `names`.
+    files that operating systems leave behind are ignored, see `provenance.folders`.
 
     Parameters
     ----------
@@ -285,10 +286,7 @@ def check_pictures(
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """List the picture files below a folder.
-
-    Files for which `names.is_no_data` is True are skipped. Links are followed, but every folder is read only once:
-    under its own name if it lies below `folder`, otherwise under the name of the first link to it.
+    """List the picture files below a folder. `folders.walk` says which files are considered.
 
     Parameters
     ----------
@@ -301,37 +299,25 @@ def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:
         Sorted names of the picture files, relative to the folder.
     others : dict
         For every file or folder that is not used, the reason. Skipped files are not included.
+
+    Raises
+    ------
+    MachineError
+        If a folder cannot be read because of a failure of the machine.
     """
     good: list[str] = []
     other: dict[str, str] = {}
-    waiting, links = [folder], list[Path]()
-    seen = {str(path) for path in Path(os.path.realpath(folder)).parents}
-    while waiting or links:
-        path = waiting.pop() if waiting else links.pop(0)
-        name = path.relative_to(folder).as_posix()
-        is_picture = name.lower().endswith(SUFFIXES)
-        if name.encode(errors="ignore").decode() != name:  # not UTF-8, so no table could hold the name
-            other[os.fsencode(name).decode("utf-8", "backslashreplace")] = "the name is not UTF-8 text"
-            continue
-        try:
-            inside = sorted(path / item for item in os.listdir(path) if not is_no_data(item))
-        except OSError as error:  # raised for files, too
-            if of_machine(error):
-                raise MachineError(path, error.strerror) from None
-            if isinstance(error, PermissionError):
-                other[name] = f"cannot be read: {error.strerror}"
+    try:
+        for name, is_folder, fault in walk(folder):
+            is_picture = name.lower().endswith(SUFFIXES)
+            if fault:
+                other[os.fsencode(name).decode("utf-8", "backslashreplace")] = fault
+            elif is_folder and is_picture:
+                other[name] = "a folder, not a picture file"
             elif is_picture:
                 good.append(name)
-            else:
+            elif not is_folder:
                 other[name] = f"not a picture file ({' '.join(SUFFIXES)})"
-            continue
-        if is_picture:
-            other[name] = "a folder, not a picture file"
-        place = os.path.realpath(path)
-        if place in seen:
-            other[name] = "a link to a folder that is read already or holds this one"
-            continue
-        seen.add(place)
-        for item in inside:
-            (links if item.is_symlink() else waiting).append(item)
+    except OSError as error:
+        raise MachineError(error.filename, error.strerror) from None
     return sorted(good), other

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, read_whole
+from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATIO, read_whole, require_bytes
 from jointsparse.pipeline.datasets.samples import Samples, find, gather
 from jointsparse.pipeline.datasets.splits import set_validation_aside
 
@@ -55,7 +55,7 @@ def read(
     test_labels : str
         File of the labels of the test images.
     compression_ratio : float above 0
-        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 KiB.
+        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 MiB.
     validation_fraction : float, from 0 to below 1
         Fraction of the training images that is moved to the validation split.
     seed : int
@@ -98,6 +98,7 @@ def _read_pair(
         y.shape == pixels.shape[:1],
         f"{labels} must hold a label for each of the {len(pixels)} images of {images}, got shape {y.shape}",
     )
+    require_bytes(labels, BYTES_OF_LINE * len(y), compression_ratio)
     # Converting to CSR first and to float32 afterwards saves memory, because most pixels are 0.
     X = sparse.csr_matrix(pixels.reshape(len(pixels), -1)).astype(np.float32)
     X.data /= np.float32(255)

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require, shortened
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, read_whole
+from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATIO, read_whole, require_bytes
 from jointsparse.pipeline.datasets.samples import Samples, find, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 from jointsparse.pipeline.datasets.text import open_text
@@ -58,6 +58,8 @@ class _Lines(io.RawIOBase):
 
     def __init__(self, files: Mapping[str, Path], compression_ratio: float) -> None:
         self.files = [(split, path, read_whole(path, compression_ratio)) for split, path in files.items()]
+        for _, path, data in self.files:
+            require_bytes(path, BYTES_OF_LINE * (data.count(b"\n") + data.count(b",")), compression_ratio)
         self.names, self.places, self.empty = list[str](), list[str](), list[str]()
         self.labels = list[list[str]]()
         self.place, self.text = "", b""
@@ -116,7 +118,7 @@ def read(
     vocabulary : str or None
         File with the names of the features, see `feature_names`.
     compression_ratio : float above 0
-        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 KiB.
+        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 MiB.
     index_base : int, 1 or 0
         Index of the first feature, usually 1.
     fractions : mapping

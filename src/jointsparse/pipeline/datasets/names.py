@@ -1,47 +1,12 @@
-"""File names: recognise files that are never data, and find the file that a name in a table refers to."""
+"""Names of files: find the file that a name in a table refers to, and list the files that an option names."""
 
 import posixpath
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
-# Files and folders that systems, archives and photo servers leave behind, in lower case, by program. Names that begin
-# with a dot need no entry. Sources: the collection github/gitignore (Global: macOS, Windows, Linux, Synology, CVS), and
-# the manuals of QNAP, NetApp, FrontPage, CKFinder, Android, Picasa, digiKam and ownCloud.
-LEFT_BEHIND = {
-    "macOS": ("__macosx", "icon\r", "network trash folder", "temporary items"),
-    "Windows": (
-        *("thumbs.db", "thumbs.db:encryptable", "ehthumbs.db", "ehthumbs_vista.db", "desktop.ini"),
-        *("$recycle.bin", "recycler", "recycled", "system volume information", "$trash"),
-        *(f"found.{i:03}" for i in range(100)),  # written by chkdsk
-    ),
-    "Linux": ("lost+found",),
-    "Android": ("lost.dir",),
-    "FrontPage": ("_vti_bin", "_vti_cnf", "_vti_log", "_vti_pvt", "_vti_script", "_vti_txt"),
-    "CVS": ("cvs",),
-    "CKFinder": ("_thumbs",),
-    "NetApp": ("~snapshot",),
-    "Synology": ("@eadir", "#recycle", "#snapshot", "@tmp", "@sharebin"),
-    "QNAP": ("@__thumb", "@recycle", "@recently-snapshot", "@transcode"),
-    "Picasa": ("picasa.ini", "picasaoriginals"),
-    "digiKam": ("digikam4.db", "thumbnails-digikam.db"),
-    "Python": ("__pycache__",),
-}
-_LEFT_BEHIND = {name for names in LEFT_BEHIND.values() for name in names}
 SPLITS = ("train", "validation", "test", "unlabelled")
 Files = str | Sequence[str] | Mapping[str, str | Sequence[str]]  # see `files_of`
-STARTS, ENDS = (".", "~$"), ("~", ".crdownload", ".part", ".tmp", ".lrdata")  # locks, backups, unfinished downloads
-
-
-def is_no_data(name: str) -> bool:
-    """Return True if a file or folder in a path is hidden or is one that operating systems and programs leave behind.
-
-    >>> [is_no_data(name) for name in ("cat/1.jpg", "cat/.ipynb_checkpoints/1.jpg", "__MACOSX/cat/1.jpg", "Thumbs.db")]
-    [False, True, True, True]
-    """
-    parts = (part.lower() for part in PurePosixPath(name).parts if part not in (".", ".."))
-    return any(part in _LEFT_BEHIND or part.startswith(STARTS) or part.endswith(ENDS) for part in parts)
 
 
 def composed(text: str) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyarrow import compute as pc
 from pyarrow import csv, parquet
 from scipy import sparse
 
-from jointsparse.checks import as_positive, require, require_sound, shortened
+from jointsparse.checks import require, require_sound, shortened
 from jointsparse.pipeline.datasets.names import composed
-from jointsparse.pipeline.datasets.packed import SMALL_BYTES
+from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, most_bytes, require_bytes
 from jointsparse.pipeline.datasets.text import DECIMAL, DELIMITERS, open_text
 
 TABLES = (".parquet", ".csv")
@@ -25,6 +26,8 @@ NOTHING = {  # strings that pandas reads as a missing value
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 }
 INDEX = "__index_level_0__"  # column in which pandas stores the index of a table, unless it only numbers the rows
+QUOTED = r'^ +"'  # a space before a quoted cell of a .csv file
+ROWS_AT_ONCE = 1024  # rows of a .parquet file
 WHOLE = re.compile(r"([+-]?\d+)\.0*")  # an integer written as a float
 
 
@@ -38,19 +41,6 @@ def opened(path: Path) -> Iterator[None]:
         raise ValueError(
             f"{path} must be a valid {path.suffix} file of numbers and text, but reading it failed: {message}"
         ) from None
-
-
-def require_bytes(path: Path, n_bytes: int, compression_ratio: float) -> None:
-    """Raise ValueError if a file unpacks to more than `compression_ratio` times its size and more than SMALL_BYTES.
-
-    `n_bytes` is the unpacked size.
-    """
-    most = max(SMALL_BYTES, as_positive(compression_ratio, "compression_ratio") * path.stat().st_size)
-    require(
-        n_bytes <= most,
-        f"{path} must unpack to at most {compression_ratio:g} times its size, got {n_bytes:,} bytes: if the file is "
-        "as it should be, raise compression_ratio",
-    )
 
 
 # Arrays
@@ -88,6 +78,9 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
     if not sparse.issparse(stored):
         return stored
     require_sound(stored)
+    # In the other formats of SciPy, the number of rows takes no space, whereas CSR has a pointer per row. Later stages
+    # count entries by column.
+    require_bytes(path, 8 * sum(map(int, stored.shape)) + 12 * int(stored.nnz), compression_ratio)
     X = stored.tocsr()
     X.sum_duplicates()
     X.eliminate_zeros()
@@ -149,7 +142,10 @@ def _signs(path: Path) -> csv.ParseOptions:
 
 
 def read_columns(
-    path: Path, compression_ratio: float, columns: Sequence[str] | None = None, texts: Sequence[str] = ()
+    path: Path,
+    compression_ratio: float = COMPRESSION_RATIO,
+    columns: Sequence[str] | None = None,
+    texts: Sequence[str] = (),
 ) -> pa.Table:
     """Read a table, or some of its columns.
 
@@ -177,6 +173,12 @@ def read_columns(
             with open_text(path) as text:
                 text.read()
         for name, column in zip(names, table.columns, strict=True):
+            cells = column.filter(pc.match_substring_regex(column, QUOTED)) if pa.types.is_string(column.type) else []
+            for cell in [*cells[:1], *([name] if re.match(QUOTED, name) else [])]:
+                raise ValueError(
+                    f"{path} must have no space before a quoted cell, got {shortened(str(cell))} in the column "
+                    f"{name!r}: remove the space, which would make the quotes part of the text"
+                )
             first = pa.types.is_string(column.type) and column.index(in_file[name]).as_py() >= 0
             require(
                 not first,
@@ -184,13 +186,48 @@ def read_columns(
                 f"holds {name!r}: write the names of the columns into the first line",
             )
     else:
-        with opened(path):
-            file = parquet.ParquetFile(path)
-        require_bytes(path, 4 * file.metadata.num_rows * len(names), compression_ratio)
+        file = _open_parquet(path, [in_file[name] for name in names], compression_ratio)
         with opened(path):
             table = file.read([in_file[name] for name in names]).select([in_file[name] for name in names])
             table = table.cast(pa.schema([(field.name, _as_text(field.type)) for field in table.schema]))
     return table.rename_columns(names)
+
+
+def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) -> parquet.ParquetFile:
+    """Open a .parquet file. Raises ValueError if these columns unpack to more than `compression_ratio` allows."""
+    with opened(path):
+        file = parquet.ParquetFile(path)
+        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        leaves = [(i, file.schema.column(i)) for i in range(len(file.schema))]
+        leaves = [(i, leaf) for i, leaf in leaves if any(f"{leaf.path}.".startswith(f"{name}.") for name in names)]
+        # Each value takes at least 8 bytes as a number of Python, even if a run or a dictionary stands for many values.
+        n_bytes = sum(
+            max(group.column(i).total_uncompressed_size, max(8, leaf.length) * group.column(i).num_values)
+            for group in groups
+            for i, leaf in leaves
+        )
+    require_bytes(path, n_bytes, compression_ratio)
+    texts = [leaf.path for _, leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    if texts:
+        # The footer does not contain the lengths of texts, so they are summed without unpacking the dictionaries.
+        with opened(path):
+            packed = parquet.ParquetFile(path, read_dictionary=texts)
+            for batch in packed.iter_batches(ROWS_AT_ONCE, columns=texts):
+                n_bytes += sum(map(_bytes_of_text, batch.columns))
+                if n_bytes > most_bytes(path, compression_ratio):
+                    break
+        require_bytes(path, n_bytes, compression_ratio)
+    return file
+
+
+def _bytes_of_text(values: pa.Array) -> int:
+    """Return the number of bytes that the texts in an array have without their dictionary."""
+    if pa.types.is_dictionary(values.type):
+        return pc.sum(pc.binary_length(values.dictionary).take(values.indices)).as_py() or 0
+    if pa.types.is_nested(values.type):
+        parts = values.flatten()
+        return sum(map(_bytes_of_text, parts if isinstance(parts, list) else [parts]))
+    return int(values.nbytes)
 
 
 def _as_text(kind: pa.DataType) -> pa.DataType:
@@ -246,12 +283,13 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
     return np.flatnonzero(are_filled & (texts[0] != texts[1]) & (numbers[0] != numbers[1]))
 
 
-def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
+def widths_of(path: Path, columns: Sequence[str], compression_ratio: float = COMPRESSION_RATIO) -> dict[str, int]:
     """Return a mapping from each column that holds lists of numbers to the length of its first list."""
     in_file = {composed(name): name for name in _columns(path)}
     widths: dict[str, int] = {}
+    batches = _batches(path, [in_file[name] for name in columns], compression_ratio)
     with opened(path):
-        for batch in _batches(path, [in_file[name] for name in columns]):
+        for batch in batches:
             lacking = [name for name in columns if in_file[name] in batch.schema.names and name not in widths]
             if not lacking:
                 break
@@ -265,15 +303,19 @@ def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
     return {name: width for name, width in widths.items() if width}
 
 
-def _batches(path: Path, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _batches(path: Path, names: Sequence[str], compression_ratio: float) -> Iterator[pa.RecordBatch]:
     """Iterate over a table in blocks of rows. Columns of a .parquet file that cannot hold lists are left out."""
     if path.suffix.lower() == ".csv":
         options = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
-        return iter(csv.open_csv(path, parse_options=_signs(path), convert_options=options))
-    file = parquet.ParquetFile(path)
+        with opened(path):
+            return iter(csv.open_csv(path, parse_options=_signs(path), convert_options=options))
+    with opened(path):
+        file = parquet.ParquetFile(path)
     kinds = {name: file.schema_arrow.field(name).type for name in names}
     lists = [name for name, kind in kinds.items() if _is_list(kind) or "string" in str(kind)]
-    return iter(file.iter_batches(1024, columns=lists)) if lists else iter(())
+    return (
+        _open_parquet(path, lists, compression_ratio).iter_batches(ROWS_AT_ONCE, columns=lists) if lists else iter(())
+    )
 
 
 def _is_list(kind: pa.DataType) -> bool:

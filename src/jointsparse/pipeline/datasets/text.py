@@ -41,8 +41,8 @@ def read_csv(
     """Read columns of a table that has a header line. All values are read as text.
 
     The separator is the first of comma, semicolon, tab and vertical bar that splits the header into the required
-    columns. Columns that are not asked for are dropped. If the table is not valid, ValueError is raised with the name
-    of the file and the line.
+    columns. Spaces between a separator and the next field, which may be quoted, are ignored. Columns that are not asked
+    for are dropped. If the table is not valid, ValueError is raised with the name of the file and the line.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def _records(file: TextIO, columns: Mapping[str, Sequence[str]], n_needed: int, 
     delimiter = (named or [","])[0]
     file.seek(0)
     # pandas would accept NUL bytes and rows with too few fields; here both are errors.
-    rows = csv.reader(file, strict=True, delimiter=delimiter)
+    rows = csv.reader(file, strict=True, delimiter=delimiter, skipinitialspace=True)
     try:
         header = [name.strip() for name in next(rows, [])]
         own = chosen(header, columns)

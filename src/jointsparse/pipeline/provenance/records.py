@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from jointsparse import __version__
+from jointsparse.pipeline.provenance.folders import walk
 from jointsparse.pipeline.provenance.tables import Damaged
 from jointsparse.written import written
 
@@ -79,22 +80,16 @@ def checksums(paths: Iterable[str | Path], cache: str | Path | None = None, larg
 
 
 def files_below(path: Any) -> Iterator[str]:
-    """Yield the path itself if it is a file. If it is a folder, yield every file below it, in a fixed order.
+    """Yield the path itself if it is a file. If it is a folder, yield every file below it that `folders.walk` finds.
 
-    Links are followed. A folder that was already visited is not entered again, but yielded as a path that ends in a
-    slash. Hidden files are skipped, because they are not data: operating systems and editors write them, and the
-    workflow puts a hidden time stamp into each folder that a job has made.
+    Files and folders that `walk` does not read are yielded as paths that end in a slash, so that they have no checksum.
     """
     if os.path.lexists(path) and not os.path.isdir(path):
         yield path
-    places = set()
-    for here, subfolders, names in os.walk(path, followlinks=True):
-        if (place := os.path.realpath(here)) in places:
-            subfolders.clear()
-            names = [""]  # the folder itself
-        places.add(place)
-        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
-        yield from (os.path.join(here, name) for name in sorted(names) if not name.startswith("."))
+    elif os.path.lexists(path):
+        for item in walk(path):
+            if item.fault or not item.is_folder:
+                yield os.path.join(path, item.name) + "/" * bool(item.fault)
 
 
 def look(name: str) -> str:
