@@ -18,11 +18,13 @@ from jointsparse import (
     load,
     save,
 )
-from jointsparse.estimators.search import best_place, choose, strata
+from jointsparse.estimators import search
+from jointsparse.estimators.search import FOLD_TOL, best_place, choose, standard_errors, strata
 from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.radii import PER_DECADE, choose_radius, radius_at, tie_of
+from jointsparse.metrics import resample, resampled
 from jointsparse.norms import NORMS, l1inf
 
 RNG = np.random.default_rng(0)
@@ -200,7 +202,8 @@ def test_the_selection_of_a_radius():
         (np.array([[0.0, np.nan], [0.5, np.nan], [0.9, np.nan]]), "best", 2),
         (np.ones((3, 2)), "best", 0),
     ):
-        assert best_place(table, False, selection) == expected
+        errors = standard_errors(table, np.zeros(len(table)))
+        assert best_place({"scores": table, "errors": errors}, False, selection) == expected
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
@@ -217,9 +220,56 @@ def test_ties_of_any_scorer_do_not_depend_on_the_unit_of_its_scores(unit, errors
 def test_a_tie_is_a_ten_thousandth_of_the_unit_of_the_scores(scoring, unit, monkeypatch):
     made_up = iter([0.6, 0.8, 0.80005, 0.7, 0.4])
     monkeypatch.setattr(JointSparseClassifierCV, "_score_of", lambda *_: unit * next(made_up))
+    monkeypatch.setattr(JointSparseClassifierCV, "_error_of", lambda *_: 0.0)
     model = JointSparseClassifierCV(radii=[0.1, 0.2, 0.3, 0.4, 0.5], cv=2, scoring=scoring)
     X, Y = problem(n=40, d=4)
     assert model.fit(X[:30], Y[:30, 0], X_val=X[30:], y_val=Y[30:, 0]).radius_ == 0.2
+
+
+# A single split
+
+
+def single_split(**options):
+    """Return a search on a single split, and the arguments of its fit."""
+    X, Y = tasks(300, 12, 4, share=0.4, noise=3.0)
+    cv = [(np.arange(200), np.arange(200, 300))]
+    return JointSparseClassifierCV(loss="logistic", cv=cv, **options).fit(X, Y), X, Y
+
+
+@pytest.mark.parametrize("scoring", [None, "roc_auc"])
+def test_the_standard_error_of_a_single_split_is_that_of_resampled_held_out_samples(scoring):
+    model, X, Y = single_split(scoring=scoring, radii=[0.3, 3.0])
+    got = model.results_by_norm_["l1inf"]["errors"]
+    for radius, error in zip(model.grid_, got, strict=True):
+        fit = JointSparseClassifier(radius=radius, loss="logistic", tol=FOLD_TOL).fit(X[:200], Y[:200])
+        scores = np.asarray(fit.decision_function(X[200:]))
+        expected = resampled(scores, Y[200:], resample(100, 2000, np.random.default_rng(1)))[0].mean(axis=1).std()
+        assert 0.6 * expected < error < 1.5 * expected  # 25 resamples give the error to about 14 %
+
+
+def test_one_standard_error_chooses_a_smaller_radius_also_on_a_single_split():
+    best, sparser = (single_split(selection=selection)[0] for selection in (None, "one_standard_error"))
+    place = best.grid_.tolist().index(best.radius_)
+    within = best.scores_[:, 0] >= best.scores_[place, 0] - best.results_by_norm_["l1inf"]["errors"][place]
+    assert sparser.radius_ == best.grid_[np.argmax(within)] < best.radius_
+
+
+def test_a_fit_far_below_the_best_score_may_stay_rough(monkeypatch):
+    tols = []
+
+    def train(self, *args, _train=JointSparseClassifierCV._train, **options):
+        tols.append(options.get("tol"))
+        return _train(self, *args, **options)
+
+    monkeypatch.setattr(JointSparseClassifierCV, "_train", train)
+    monkeypatch.setattr(JointSparseClassifierCV, "_error_of", lambda *_: 1e-6)  # so the scores fall beyond the best
+    for far, rough in ((1.0, True), (1e9, False)):
+        tols.clear()
+        monkeypatch.setattr(search, "FAR", far)
+        model, _, _ = single_split()
+        n_rough, n_fine = tols.count(search.ROUGH_TOL), tols.count(FOLD_TOL)
+        assert n_rough > 0  # beyond the best radius, fits are first rough
+        assert (n_rough + n_fine == len(model.grid_) + 1) is rough  # one more fit looks at ten times the unit
 
 
 # norm="auto"
@@ -276,6 +326,8 @@ def test_the_selection_of_a_norm():
         results = {
             name: dict(zip(("scores", "features"), map(np.array, table), strict=True)) for name, table in norms.items()
         }
+        for result in results.values():
+            result["errors"] = standard_errors(result["scores"], np.full(len(result["scores"]), np.nan))
         return choose(results, penalised, selection)
 
     best = [[0.5, 0.5], [0.7, 0.9]], [[0, 0], [20, 20]]  # the standard error is 0.1
@@ -374,10 +426,6 @@ def test_folds_of_a_label_matrix_are_stratified_by_the_rarest_label():
         ({"radii": 0}, "^n_points must be a whole number of at least 1, got 0"),
         ({"scoring": "auc", "radii": [1.0]}, "scoring"),
         ({"selection": "median", "radii": [1.0]}, "^selection must be one of best, one_standard_error, got 'median'"),
-        (
-            {"selection": "one_standard_error", "cv": [np.split(np.arange(200), 2)]},
-            "^selection must be 'best' or None with fewer than two folds, as",
-        ),
         *(
             (
                 {"radii": [1.0], "scoring": lambda model, X, y, value=value: value},

@@ -89,7 +89,7 @@ def of_table() -> Any:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5)).astype(np.float32)
     labels = X[:, :2] + 0.3 * rng.normal(size=(60, 2)) > 0
-    fitted = final.fit(X[:50], labels[:50], ["cat", "=dog"], norm="l1inf", scales={})
+    fitted = final.calibrated(final.fit(X[:50], labels[:50], ["cat", "=dog"], norm="l1inf", scales={}), X[:50])
     numbers = final.tested(np.asarray(fitted.model.decision_function(X[50:])), labels[50:], n_resamples=20, seed=0)
     table = final.table(fitted, numbers, labels[50:], "l1inf")
     card = annotator.card_of(fitted, table, dataset="drawn", settings={"a": [1]})

@@ -52,7 +52,7 @@ def chain(pictures):
     X = tree.transform(describe.transform(greys))
     basis = svd.fit(X, rank=8, rng=np.random.default_rng(0))
     features, scales = svd.project(X, basis), svd.factors(basis.singular_values, [0, 1])
-    fit, table = final.fit_and_test(
+    chosen, table = final.fit_and_test(
         features,
         labels,
         np.repeat(["train", "validation", "test"], [60, 20, 40]),
@@ -62,6 +62,7 @@ def chain(pictures):
         n_resamples=20,
         seed=0,
     )
+    fit = final.calibrated(chosen, features[:80], scales[chosen.power])
     steps = annotator.of_pictures(
         extractor="dense_sift",
         options=SIFT,

@@ -418,7 +418,7 @@ def kept():
     features = rng.normal(size=(120, 4)).astype(np.float32)
     has = features[:, :2] + 0.5 * rng.normal(size=(120, 2)) > 0
     labels = np.where(rng.random((120, 2)) < 0.2, -1, has).astype(np.int8)
-    fitted = final.fit(features, labels, ["cat", "dog"], norm="l1inf", scales={})
+    fitted = final.calibrated(final.fit(features, labels, ["cat", "dog"], norm="l1inf", scales={}), features)
     numbers = final.table(fitted, final.tested(fitted.scores, labels, n_resamples=2, seed=0), labels == 1, "l1inf")
     card, names = annotator.card_of(fitted, numbers), [str(i) for i in range(120)]
     model = annotator.annotator(fitted, names=names, columns=list("abcd"), card=card)

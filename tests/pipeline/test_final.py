@@ -89,8 +89,8 @@ def partly_known():
     scales = {0.0: [0, 0, 0, 1, 1], 0.5: [1, 10, 0.1, 1, 1], 1.0: [0, 0, 0, 2, 2]}
     split, options = np.repeat(["train", "validation", "test"], [60, 30, 40]), {"n_resamples": 5, "seed": 0}
     scales = {power: np.array(factors) for power, factors in scales.items()}
-    fit, table = final.fit_and_test(X, labels, split, WORDS, norm="l1", scales=scales, **options)
-    return X * scales[0.5], labels, fit, table
+    chosen, table = final.fit_and_test(X, labels, split, WORDS, norm="l1", scales=scales, **options)
+    return X * scales[0.5], labels, final.calibrated(chosen, X[:90], scales[chosen.power]), table
 
 
 def test_the_power_with_the_best_mean_auc_is_chosen_and_scales_the_test_images_too(partly_known):
@@ -115,7 +115,7 @@ def test_unknown_labels_do_not_count_in_the_calibration(partly_known):
 def test_cross_validation_chooses_the_norm_with_the_fewest_features_within_one_standard_error(spread, expected):
     folds = spread * np.array([[-1.0, 0, 1]])
     models = {
-        norm: fitted(norm, scores=score + folds, features=np.full((1, 3), n), gaps=np.zeros((1, 3)), grid=np.ones(1))
+        norm: fitted(norm, scores=score + folds, errors=np.array([spread / 3**0.5]), features=np.full((1, 3), n))
         for norm, score, n in (("l1", 0.7, 2), ("l12", 0.89, 5), ("l2", 0.9, 30))
     }
     assert final.chosen_norm(models) == expected

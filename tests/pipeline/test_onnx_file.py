@@ -31,9 +31,8 @@ def model(request, samples):
     if request.param == "basis":
         fitted_basis = basis.fit(X, rank=3, centred=True, rng=np.random.default_rng(0))
         scales = basis.factors(fitted_basis.singular_values, [1.0])
-    fitted = final.fit(
-        X if fitted_basis is None else basis.project(X, fitted_basis), Y, LABELS, norm="l1inf", scales=scales
-    )
+    features = X if fitted_basis is None else basis.project(X, fitted_basis)
+    fitted = final.calibrated(final.fit(features, Y, LABELS, norm="l1inf", scales=scales), features)
     numbers = final.tested(fitted.scores, Y, n_resamples=5, seed=0)
     card = card_of(fitted, final.table(fitted, numbers, Y, "l1inf"))
     kept = annotator(fitted, names=map(str, range(60)), basis=fitted_basis, columns=COLUMNS, card=card)

@@ -92,9 +92,9 @@ class Inputs:
     def model(self, w: DatasetWildcards) -> dict[str, Features]:
         """Return the files from which a dataset's model is made. They include all final fits, one of which is saved."""
         fits = [f"results/{w.dataset}/final/{norm}" for norm in final_norms(self.run.dataset(w))]
-        endings = {"models": "skops", "scores": "npz", "tables": "csv"}
-        files = self.final(w) | {key: [f"{fit}.{ending}" for fit in fits] for key, ending in endings.items()}
-        files["features"] = self.given_features(w)
+        files = self.final(w)
+        files |= {"models": [f"{fit}.skops" for fit in fits], "tables": [f"{fit}.csv" for fit in fits]}
+        files |= {"features": self.given_features(w), "transformed": files["features"]}
         if self.run.offers[w.dataset] == "pictures" and self.run.counts_words(w.dataset):
             files["vocabularies"] = f"results/{w.dataset}/vocabularies.npz"
         return {key: file for key, file in files.items() if key != "words"}

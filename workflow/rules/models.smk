@@ -4,7 +4,6 @@ rule fit_final:
         unpack(inputs.final),
     output:
         model="results/{dataset}/final/{norm}.skops",
-        scores="results/{dataset}/final/{norm}.npz",
         table=in_report("results/{dataset}/final/{norm}.csv", "Tables", "final fit, {norm}", caption="final"),
     log:
         "results/{dataset}/logs/fit_final/{norm}.log",
@@ -29,7 +28,8 @@ rule keep_model:
     """Save a final fit in a single file, with all steps from a picture to the probability of each word.
 
     One job writes three files, because all of them need the fits: `norms` compares the fits, and `thresholds` counts
-    the test images to which each word would be assigned at several precisions.
+    the test images to which each word would be assigned at several precisions. Only the saved fit is calibrated. The
+    code of the solver is not in `params`, because the fits are made again if it changes.
     """
     input:
         unpack(inputs.model),

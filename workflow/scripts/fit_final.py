@@ -10,7 +10,6 @@ from jointsparse.pipeline.provenance.tables import (
     read_arrays,
     read_features,
     read_table,
-    write_arrays,
     write_table,
 )
 from jointsparse.pipeline.tasks import names_of
@@ -31,5 +30,4 @@ if __name__ == "__main__":
             seed=params.seed,
         )
         save(fitted.model, output.model)
-        write_arrays(output.scores, power=fitted.power, scores=fitted.scores, labels=fitted.labels)
         write_table(table, output.table)

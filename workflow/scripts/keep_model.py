@@ -7,7 +7,7 @@ from job import job
 
 from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
-from jointsparse.features.basis import Basis
+from jointsparse.features.basis import Basis, factors
 from jointsparse.features.embedding import fitted
 from jointsparse.files import load, save
 from jointsparse.pipeline.models import annotator, final
@@ -43,22 +43,30 @@ if __name__ == "__main__":
             columns = dataset.feature_names(**params.options)
         models = {Path(file).stem: load(file) for file in given.models}
         tables = dict(zip(models, map(read_table, given.tables), strict=True))
-        scores = dict(zip(models, given.scores, strict=True))
         norm = final.chosen_norm(models) if params.kept == "auto" else params.kept
-        fitted = final.Final(models[norm], **read_arrays(scores[norm]))
+        labels, known = read_array(given.labels), np.isin(split, final.KNOWN)
+        power = float(tables[norm]["power"].iloc[0])
+        basis = read_record(Basis, given.basis) if given.get("basis") else None
+        fitted = final.calibrated(
+            final.Chosen(models[norm], power, labels[known]),
+            select(read_features(given.transformed, params.vocabulary), known, "features"),
+            factors(basis.singular_values, [power])[power] if basis else None,
+        )
         origin = {"dataset": snakemake.wildcards.dataset, "study": params.study, "seed": params.seed}
         model = annotator.annotator(
             fitted,
-            names=images["image"][images["split"].isin(final.KNOWN)],
+            names=images["image"][known],
             steps=steps,
-            basis=read_record(Basis, given.basis) if given.get("basis") else None,
+            basis=basis,
             columns=columns,
             card=annotator.card_of(fitted, tables[norm], **origin, raw=params.raw["digest"]),
         )
         X = select(read_features(given.features, params.vocabulary), split == "test", "features")
         model = annotator.with_check(model, X)
         decisions = np.asarray(model[model.check_["first_step"] :].decision_function(X))
-        labels = select(read_array(given.labels), split == "test", "labels")
         save(model, snakemake.output.model)
         write_table(final.norms(models, list(tables.values()), norm), snakemake.output.norms)
-        write_table(annotator.at_precisions(model, decisions, labels), snakemake.output.thresholds)
+        write_table(
+            annotator.at_precisions(model, decisions, select(labels, split == "test", "labels")),
+            snakemake.output.thresholds,
+        )

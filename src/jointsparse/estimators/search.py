@@ -43,6 +43,7 @@ from jointsparse.learning.radii import (
     MOST_RADII,
     PATIENCE,
     PER_DECADE,
+    SELECTIONS,
     TIE,
     first_of_best,
     next_step,
@@ -61,7 +62,7 @@ FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # steps of the first automatic rad
 FOLDS_SHARE = 0.5  # Choice: fraction of max_time that the folds may use, so that the rest is left for the final fit
 LEAST_GAIN = 0.5  # Choice: a path ends unless larger radii improve the score by this many standard errors over folds
 WIDTH = PATIENCE  # number of radii that are tried in one round
-# With a single split, the first radii are smaller and a round tries one radius, because each larger radius takes longer.
+# With a single split, the first radii are smaller, and a round tries one radius: each larger radius takes longer.
 FIRST_STEPS_OF_ONE_SPLIT, WIDTH_OF_ONE_SPLIT = range(-2 * PATIENCE, 1), 1
 N_RESAMPLES = 25  # bootstrap resamples of the held-out samples of a single split, for the standard error of a score
 # Choice: with a single split, a fit stops at the gap ROUGH_TOL if its score is then FAR standard errors below the best.
@@ -347,6 +348,10 @@ class Search(Trained):
             samples = TaskSamples(X, *map(np.vstack, zip(samples[1:], held_out[1:], strict=True)))
             splits = [(np.arange(n), np.arange(n, len(samples.Y)))]
         require(splits, "cv must give at least one fold, got none")
+        require(
+            self.selection in (None, *SELECTIONS),
+            f"selection must be one of {', '.join(SELECTIONS)}, got {self.selection!r}",
+        )
         values, penalised = self._given()
         self._try_norms(problem, samples, splits, values, penalised, watch_of_folds)
         value = self._choose(problem, penalised)
@@ -570,9 +575,12 @@ class Search(Trained):
         gaps = [float(fit.gap[0]) for fit in fits]
         features = [int(fit.W[0].any(axis=1).sum()) for fit in fits]
         ended = not penalised and ends(float(strengths[len(fits) - 1]), fits[-1])
-        n = (len(strengths) - len(fits)) * ended  # number of larger radii, whose fits would be the same
-        lists = (values + n * values[-1:] for values in (scores, errors, gaps, features))
-        return Scored(*lists, ended, fits[-1])
+        repeats = 1 + (len(strengths) - len(fits)) * ended  # the fits with larger radii would be the same
+
+        def extended(values: list[Any]) -> list[Any]:
+            return values[:-1] + repeats * values[-1:]
+
+        return Scored(extended(scores), extended(errors), extended(gaps), extended(features), ended, fits[-1])
 
     def _error_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
         """Return the standard error of `_score_of` over bootstrap resamples of the held-out samples."""
@@ -684,7 +692,7 @@ class JointSparseClassifierCV(Labelled, Search):
     radii : "auto", int, sequence of float, or None, at least 0, default="auto"
         Radii to try. "auto" starts around the natural unit of the data, with four radii per factor of ten, and extends
         the path in both directions. It ends when the best radius is inside the path, when larger radii improve the
-        score by less than half a standard error over the folds, or when a larger radius could not change the fit. An
+        score by less than half a standard error, or when a larger radius could not change the fit. An
         integer is the number of radii, from a tenth of the unit to ten times the unit. Pass None together with
         `penalties`. With norm="auto", each norm has radii or penalties of its own, so they cannot be listed.
     penalties : int, sequence of float, or None, at least 0, default=None
@@ -705,10 +713,10 @@ class JointSparseClassifierCV(Labelled, Search):
         its scores are averaged.
     selection : {"best", "one_standard_error"} or None, default=None
         None chooses the radius with the best score. With norm="auto" it then chooses the norm with the fewest features
-        among the norms whose scores lie within one standard error of the best one; with a single split it chooses the
-        norm with the best score. "best" always chooses the norm with the best score. "one_standard_error" also chooses
-        the most regularised radius within one standard error of the best score, for fewer features. It needs at least
-        two folds.
+        among the norms whose scores lie within one standard error of the best one. "best" always chooses the norm with
+        the best score. "one_standard_error" also chooses the most regularised radius within one standard error of the
+        best score, for fewer features. The standard error is over the folds or, for a single split, over bootstrap
+        resamples of the held-out samples.
     n_jobs : int or None, default=None
         Number of folds that are fitted in parallel, as in scikit-learn. It does not change the results.
     validation_tasks : sequence of int or of bool, or None, default=None
@@ -731,8 +739,9 @@ class JointSparseClassifierCV(Labelled, Search):
     best_score_ : float
         Mean score of the chosen radius or penalty, over the folds that have a score.
     results_by_norm_ : dict of dict
-        Results of each norm that was tried. "grid" and "scores" are like `grid_` and `scores_`. "gaps" and "features",
-        (n_grid, n_folds), hold the certified relative gap and the number of selected features of each fit.
+        Results of each norm that was tried. "grid" and "scores" are like `grid_` and `scores_`. "errors", (n_grid,),
+        holds the standard errors of the mean scores. "gaps" and "features", (n_grid, n_folds), hold the certified
+        relative gap and the number of selected features of each fit.
     coef_, intercept_, selected_features_, classes_, duality_gap_, objective_, n_iter_
         See JointSparseClassifier. They describe the final fit on all samples of X.
     n_features_in_, feature_names_in_ : int, ndarray

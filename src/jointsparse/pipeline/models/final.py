@@ -6,7 +6,8 @@ is learnt from all labelled training and validation images.
 
 import logging
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,54 +24,83 @@ import pandas as pd  # noqa: E402
 
 KNOWN = ("train", "validation")  # the splits that a final fit learns from
 N_FOLDS = 5
+ENOUGH = 2000  # Choice: from this number of known images on, the radius is chosen on a single split
+HELD_OUT = (0.1, 0.5)  # the fraction of validation images among the known ones that makes a good split
 LOSS = "logistic"
 LOG = logging.getLogger(__name__)
 METRICS = ("auc", "precision_of_first", "average_precision")  # names of columns, and prefixes of the interval columns
 ALL_WORDS = "(all words)"  # name of the row of means
 
 
-class Final(NamedTuple):
-    """The final fit of a study, which is trained on its training and validation images together.
+class Chosen(NamedTuple):
+    """A fit to the known images, which are the training and validation images together.
 
     Attributes
     ----------
     model : JointSparseClassifierCV
-        The model, trained on all known images. Its classes are the words, and its calibration was fitted to `scores`.
+        The model, trained on all known images. Its classes are the words.
     power : float
         Power of the singular values in the features.
-    scores : array (n_known, n_words)
-        Held-out scores of each known image, from a model with the same radius that was trained on the other folds.
     labels : bool array (n_known, n_words)
         Which known image has which word. If some labels are unknown, int8 with 1, 0, and -1 for unknown.
     """
 
     model: JointSparseClassifierCV
     power: float
-    scores: np.ndarray
     labels: np.ndarray
 
 
-def fit(X: Any, labels: np.ndarray, words: Sequence[str], *, norm: str, scales: Mapping[float, Any]) -> Final:
-    """Choose the radius by cross-validation, calibrate on held-out scores, and train on all known images.
+class Final(NamedTuple):
+    """The final fit of a study, with calibrated probabilities.
+
+    Attributes
+    ----------
+    model, power, labels : as in `Chosen`
+        The calibration of the model was fitted to `scores`.
+    scores : array (n_known, n_words)
+        Held-out scores of each known image, from a model with the same radius that was trained on the other folds.
+    """
+
+    model: JointSparseClassifierCV
+    power: float
+    labels: np.ndarray
+    scores: np.ndarray
+
+
+def fit(
+    X: Any,
+    labels: np.ndarray,
+    words: Sequence[str],
+    *,
+    norm: str,
+    scales: Mapping[float, Any],
+    validation: np.ndarray | None = None,
+) -> Chosen:
+    """Choose the radius on held-out images, and train on all known images.
+
+    From ENOUGH images on, a single split replaces the folds, because five times as many fits would change the AUC by
+    less than 0.001.
 
     Parameters
     ----------
     X : array or csr_matrix, shape (n_known, n_features)
         Features of the training and validation images.
     labels : array, shape (n_known, n_words)
-        Which image has which word, see `Final`.
+        Which image has which word, see `Chosen`.
     words : list of str, (n_words,)
         Names of the words.
     norm : str
         A name in `jointsparse.norms.NORMS`.
     scales : mapping
         For each power of the singular values, the factors (n_features,) by which the features are scaled, see
-        `features.basis.factors`. The power with the best mean AUC over the folds is chosen; in a tie, the
+        `features.basis.factors`. The power with the best mean AUC on held-out images is chosen; in a tie, the
         first one. If the mapping is empty, the features are not scaled.
+    validation : bool array, shape (n_known,), or None
+        Which images are validation images.
 
     Returns
     -------
-    final : Final
+    chosen : Chosen
 
     Raises
     ------
@@ -82,23 +112,76 @@ def fit(X: Any, labels: np.ndarray, words: Sequence[str], *, norm: str, scales: 
         not rare,
         f"of the {len(labels)} known images at least two must have each word and at least two must lack it, got {rare}",
     )
-    has, known = labels == 1, labels >= 0
-    Y = pd.DataFrame(has.astype(int), columns=list(words)).where(known)
+    Y, cv = _targets(labels, words), splits(labels, validation)
     fits = {
-        power: JointSparseClassifierCV(norm, loss=LOSS, cv=N_FOLDS).fit(_scaled(X, factors), Y)
+        power: JointSparseClassifierCV(norm, loss=LOSS, cv=cv).fit(_scaled(X, factors), Y)
         for power, factors in (scales or {1.0: None}).items()
     }
     power = list(fits)[first_of_best(np.array([fit.best_score_ for fit in fits.values()]))]
-    model, features = fits[power], _scaled(X, (scales or {1.0: None})[power])
-    scores = np.empty(labels.shape)
-    by = strata(np.where(has, 1, -1), N_FOLDS)
-    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by)
-    for number, (taught, held_out) in enumerate(folds, start=1):
-        LOG.info("%s, radius %.4g, fold %d of %d for probabilities", norm, model.radius_, number, N_FOLDS)
-        fold = JointSparseClassifier(norm, model.radius_, loss=LOSS, tol=FOLD_TOL).fit(features[taught], Y.iloc[taught])
-        scores[held_out] = fold.decision_function(features[held_out])
-    model.calibration_ = platt_scaling(scores, np.where(has, 1, -1), known.astype(float))
-    return Final(model, power, scores, labels)
+    return Chosen(fits[power], power, labels)
+
+
+def splits(labels: np.ndarray, validation: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]] | int:
+    """Return the number of folds on which the radius is chosen or, for many images, a single split.
+
+    The split holds out the validation images or, if they are too few or too many, a stratified fifth of all images.
+
+    Parameters
+    ----------
+    labels, validation : as in `fit`
+        See there.
+    """
+    if len(labels) < ENOUGH:
+        return N_FOLDS
+    if validation is not None and HELD_OUT[0] <= validation.mean() <= HELD_OUT[1]:
+        return [(np.flatnonzero(~validation), np.flatnonzero(validation))]
+    return _folds(labels)[:1]
+
+
+def _folds(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the training and the held-out images of N_FOLDS folds, which are stratified by the rarest words."""
+    by = strata(np.where(labels == 1, 1, -1), N_FOLDS)
+    return list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by))
+
+
+def _targets(labels: np.ndarray, words: Iterable[Any]) -> pd.DataFrame:
+    """Return the labels as a table with a column of 0, 1 and NaN for each word."""
+    return pd.DataFrame((labels == 1).astype(int), columns=list(words)).where(labels >= 0)
+
+
+def calibrated(chosen: Chosen, X: Any, factors: np.ndarray | None = None) -> Final:
+    """Fit the calibration of a model to held-out scores of the known images, from fits to the other folds.
+
+    Parameters
+    ----------
+    chosen : Chosen
+        The fit. The calibration is stored in its model.
+    X : array or csr_matrix, shape (n_known, n_features)
+        Features of the known images.
+    factors : array, shape (n_features,), or None
+        Factors by which the features are scaled for the power of the fit.
+
+    Returns
+    -------
+    final : Final
+    """
+    model, _, labels = chosen
+    features, Y, scores = _scaled(X, factors), _targets(labels, model.classes_), np.empty(labels.shape)
+    for number, (taught, held_out) in enumerate(_folds(labels), start=1):
+        LOG.info("%s, radius %.4g, fold %d of %d for probabilities", model.norm_, model.radius_, number, N_FOLDS)
+        fold = JointSparseClassifier(model.norm_, model.radius_, loss=LOSS, tol=FOLD_TOL)
+        with _quiet():
+            scores[held_out] = fold.fit(features[taught], Y.iloc[taught]).decision_function(features[held_out])
+    model.calibration_ = platt_scaling(scores, np.where(labels == 1, 1, -1), (labels >= 0).astype(float))
+    return Final(*chosen, scores)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the warning that features differ in size, which the features of a basis do by design."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "features differ in size")
+        yield
 
 
 def fit_and_test(
@@ -111,7 +194,7 @@ def fit_and_test(
     scales: Mapping[float, Any],
     n_resamples: int,
     seed: int,
-) -> tuple[Final, pd.DataFrame]:
+) -> tuple[Chosen, pd.DataFrame]:
     """Fit a model on the training and validation images together, then evaluate it on the test images.
 
     Parameters
@@ -129,18 +212,18 @@ def fit_and_test(
 
     Returns
     -------
-    final : Final
+    chosen : Chosen
     table
         See `table`.
     """
     known, on_test = np.isin(split, KNOWN), split == "test"
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "features differ in size")  # the features of a basis do so by design
-        final = fit(select(X, known), labels[known], words, norm=norm, scales=scales)
-    features = _scaled(select(X, on_test), scales[final.power] if scales else None)
-    scores = np.asarray(final.model.decision_function(features))
+    validation = split[known] == "validation"
+    with _quiet():
+        chosen = fit(select(X, known), labels[known], words, norm=norm, scales=scales, validation=validation)
+    features = _scaled(select(X, on_test), scales[chosen.power] if scales else None)
+    scores = np.asarray(chosen.model.decision_function(features))
     numbers = tested(scores, labels[on_test], n_resamples=n_resamples, seed=seed)
-    return final, table(final, numbers, labels[on_test] == 1, norm)
+    return chosen, table(chosen, numbers, labels[on_test] == 1, norm)
 
 
 def _scaled(X: Any, factors: np.ndarray | None) -> Any:
@@ -176,7 +259,7 @@ def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: in
     }
 
 
-def table(final: Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, norm: str) -> pd.DataFrame:
+def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, norm: str) -> pd.DataFrame:
     """Return the table of a final fit, with a row for each word and a last row of means.
 
     Parameters
