@@ -393,7 +393,7 @@ def _is_shown(sign: str) -> bool:
 def relative_path(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> str:
     """Return the path of a file relative to a folder, with slashes, or its absolute path if its drive is another one.
 
-    >>> relative_path("data/tea.jpg", "results/page")
+    >>> relative_path("data/tea.jpg", "out/page")
     '../../data/tea.jpg'
     """
     try:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from albums import make_album
 
-from jointsparse.features import onnx
+from jointsparse.features import Embedding, onnx
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.tables import read_features, write_table
 
@@ -75,7 +75,9 @@ def test_features_of_a_network_are_in_the_order_of_the_images(run_script, tmp_pa
     monkeypatch.setattr(onnx, "open_network", networks.opened_here)
     images, root = tmp_path / "images.parquet", make_album(tmp_path / "mine", 4)
     made, model = tmp_path / "embeddings.npz", str(networks.maps_of_uint8(tmp_path / "network.onnx"))
+    network = {"digest": Embedding(model).fit(None).digest_}
     params = {"loader": "photos", "options": {"root": str(root)}, "extractor_options": {"model": model}}
+    params |= {"network": network}
     given = {"input": {"images": images}, "output": {"features": made}, "params": params}
 
     def embed():

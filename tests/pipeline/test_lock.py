@@ -121,7 +121,12 @@ def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(tmp_path, first
         "sys.exit(c._status_of([sys.executable, '-c', c.SNAKEMAKE, '--cores', '1']))"
     )
     run = subprocess.Popen(
-        [sys.executable, "run.py"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "run.py"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
     )
     while run.poll() is None and not (tmp_path / "made").exists():
         time.sleep(0.05)

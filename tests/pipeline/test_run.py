@@ -68,12 +68,14 @@ def test_a_digest_of_raw_files_follows_their_contents_and_not_their_dates(album)
     assert digest() != before
 
 
-def test_each_dataset_has_its_own_raw_files_and_shards_and_each_network_its_own_digest(album):
+def test_each_dataset_has_its_own_raw_files_and_shards_and_each_network_its_own_digest(album, tmp_path):
+    networks = pytest.importorskip("networks")  # needs ONNX
     run = run_of("flickr8k", entry={"options": {"root": str(album)}, "shards": 3})
     assert run.raw_of("flickr8k")["digest"] != run.raw_of("collage")["digest"]
     assert (run.shards("flickr8k"), run.shards("collage")) == (3, 4)
     digests = set()
-    for name, file in (("flickr8k", "captions.csv"), ("collage", "images")):
-        run.datasets[name]["features"]["options"] = {"model": str(album / file)}
+    for name, made in (("flickr8k", networks.maps_of_uint8), ("collage", networks.vector_of_float)):
+        options = {"model": str(made(tmp_path / f"{name}.onnx"))}
+        run.datasets[name]["features"] |= {"extractor": "onnx", "options": options}
         digests.add(run.network(Study(name, ""))["digest"])
     assert len(digests) == 2

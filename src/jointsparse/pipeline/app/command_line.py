@@ -175,15 +175,25 @@ def _end(process: subprocess.Popen[bytes]) -> int:
     """Interrupt Snakemake, end its jobs, and return its exit status. Jobs that do not end are killed."""
     import psutil  # comes with the extra that `run` needs
 
-    begun = time.monotonic()
+    begun, jobs = time.monotonic(), set[psutil.Process]()
+
+    def find_jobs() -> None:
+        with suppress(psutil.Error):
+            jobs.update(psutil.Process(process.pid).children(recursive=True))
+
+    find_jobs()  # Snakemake may end before its jobs do
     process.send_signal(INTERRUPTS[-1])
     while True:
         with suppress(subprocess.TimeoutExpired):
-            return process.wait(timeout=0.2)
-        with suppress(psutil.Error):
-            for job in psutil.Process(process.pid).children(recursive=True):
-                with suppress(psutil.Error):
-                    job.terminate() if time.monotonic() - begun < PATIENCE_SECONDS else job.kill()
+            process.wait(timeout=0.2)
+        find_jobs()
+        for job in jobs:
+            with suppress(psutil.Error):
+                job.terminate() if time.monotonic() - begun < PATIENCE_SECONDS else job.kill()
+        ended, _ = psutil.wait_procs(jobs, timeout=0.2)
+        jobs.difference_update(ended)
+        if process.returncode is not None and not jobs:
+            return process.returncode
 
 
 def _open(given: argparse.Namespace) -> int:
