@@ -30,7 +30,7 @@ LEFT_BEHIND = {
 }
 _LEFT_BEHIND = {name for names in LEFT_BEHIND.values() for name in names}
 STARTS, ENDS = (".", "~$"), ("~", ".crdownload", ".part", ".tmp", ".lrdata")  # locks, backups, unfinished downloads
-RESULTS = ("results", ".snakemake")  # folders in the working directory to which a run writes
+RESULTS = "results"  # the folder in the working directory to which a run writes; its other folders are hidden
 # Errors of `listdir` that mean that a path is no folder.
 NO_FOLDER = {errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
 
@@ -75,8 +75,8 @@ def walk(folder: str | Path) -> Iterator[Item]:
 
     Raises OSError if a folder cannot be read because of a failure of the machine.
     """
-    results = [os.path.realpath(name) for name in RESULTS]
-    above = {parent for name in results for parent in _parents(name)}
+    results = os.path.realpath(RESULTS)
+    above = {*_parents(results)}
     read = set[str]()
     waiting, links = ["."], list[str]()
     while waiting or links:
@@ -101,7 +101,7 @@ def walk(folder: str | Path) -> Iterator[Item]:
             yield Item(name, fault="a link to a folder that is read already")
         elif is_link and place in above:
             yield Item(name, fault="a link to a folder above a folder of data or of results")
-        elif is_link and any(Path(place).is_relative_to(result) for result in results):
+        elif is_link and _is_of_a_run(Path(place), Path(results)):
             yield Item(name, fault="a link to results of a run")
         else:
             yield Item(name, is_folder=True)
@@ -110,6 +110,12 @@ def walk(folder: str | Path) -> Iterator[Item]:
             for item in inside:
                 below = item if name == "." else f"{name}/{item}"
                 (links if os.path.islink(os.path.join(folder, below)) else waiting).append(below)
+
+
+def _is_of_a_run(place: Path, results: Path) -> bool:
+    """Return True if a folder lies in the folder of results, or in a hidden folder beside it."""
+    beside = place.relative_to(results.parent) if place.is_relative_to(results.parent) else Path()
+    return place.is_relative_to(results) or is_no_data(str(beside))
 
 
 def _parents(place: str) -> Iterator[str]:
