@@ -308,6 +308,13 @@ def test_auto_takes_a_joint_norm_where_tasks_share_their_features():
     np.testing.assert_array_equal(alone.coef_, model.coef_)
 
 
+def test_messages_say_how_far_a_search_is(caplog):
+    caplog.set_level("INFO")
+    JointSparseClassifierCV("auto", radii=2, cv=3).fit(*DENSE_FEW)
+    places = [message.split(", ", 2)[2] for message in caplog.messages]
+    assert places[0] == "norm 1 of 4, fold 1 of 3" and places[-1] == "norm 4 of 4, fold 3 of 3"
+
+
 @pytest.mark.parametrize("selection", [None, "best"])
 def test_auto_takes_l2_where_all_features_are_equally_good(selection):
     model = JointSparseRegressorCV(**QUICK, selection=selection).fit(*one_factor())

@@ -55,6 +55,21 @@ def test_words_that_too_few_images_have_or_lack_are_refused(second):
         final.fit(np.eye(10), labels, ["cat", "tea"], norm="l1inf", scales={})
 
 
+@pytest.mark.parametrize("share", [None, 0.05, 0.3, 0.6])
+def test_many_images_choose_the_radius_on_validation_images_or_on_a_fifth(share, monkeypatch):
+    labels, last = np.arange(40)[:, np.newaxis] % 4 == np.arange(2), None
+    if share is not None:
+        last = np.arange(40) >= 40 * (1 - share)
+    assert final.splits(labels, last) == final.N_FOLDS  # few images
+    monkeypatch.setattr(final, "ENOUGH", 40)
+    ((taught, held_out),) = final.splits(labels, last)
+    assert sorted([*taught, *held_out]) == list(range(40))
+    if share == 0.3:
+        assert held_out.tolist() == np.flatnonzero(last).tolist()
+    else:
+        assert labels[held_out].sum(axis=0).tolist() == [2, 2] and len(held_out) == 8
+
+
 def test_of_equally_good_powers_the_first_is_chosen(monkeypatch):
     class Better(JointSparseClassifierCV):
         """A search that finds a score that is slightly better if the features are multiplied by two."""

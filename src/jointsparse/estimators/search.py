@@ -512,6 +512,8 @@ class Search(Trained):
         floor: fits whose score is below this number need no small gap.
         """
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
+        norms = self._norms()
+        of_norms = f"norm {norms.index(self.norm_) + 1} of {len(norms)}, " if len(norms) > 1 else ""
         jobs = (
             delayed(self._score_split)(
                 samples,
@@ -520,7 +522,7 @@ class Search(Trained):
                 penalised,
                 start,
                 seconds,
-                f"fold {i} of {len(splits)}",
+                of_norms + (f"fold {i} of {len(splits)}" if len(splits) > 1 else "one split"),
                 floor,
                 len(splits) == 1,
             )
