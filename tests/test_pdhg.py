@@ -9,6 +9,7 @@ from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
+from jointsparse.learning.regulariser import per_pair
 from jointsparse.learning.solvers import SOLVERS, pdhg
 from jointsparse.norms import NORMS, l1inf
 
@@ -48,6 +49,19 @@ def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container,
     )  # fmt: skip
     assert far.gap[0] <= 1e-3 and far.n_iter <= 1.5 * near.n_iter
     np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+def test_iterations_leave_the_first_iterate_as_it_is(intercept):
+    # A proof that has kept its dual variables would otherwise change with the iterations.
+    problem = draw_tasks(intercept=intercept)
+    (ball,) = per_pair(l1inf, np.array([3.0]))
+    at = pdhg.begin(problem, hinge, ball, None, np.zeros(3))
+    before, run = [array.copy() for array in at], pdhg.Run(problem, hinge, ball, at, None)
+    for t in range(1, 4):
+        run.iterate(t, None)
+    for array, expected in zip(at, before, strict=True):
+        np.testing.assert_array_equal(array, expected)
 
 
 @pytest.mark.parametrize("norm", sorted(NORMS))

@@ -330,8 +330,8 @@ class Run:
         self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: float | None
     ) -> None:
         self.problem, self.loss, self.regulariser, self.centring = problem, loss, regulariser, Centring(problem)
-        self.at = at = self.centring.centred(at)
-        self.first = Point(*(array.copy() for array in at))
+        self.first = at = self.centring.centred(at)
+        self.at = Point(*(array.copy() for array in at))  # `move` changes these arrays in place
         spectral = spectral_bounds(problem, self.centring.means)
         if omega is None:
             omega = _first_balance(problem, regulariser, self.centring, at, spectral)
