@@ -56,11 +56,12 @@ def exact_norm(name: str, W: np.ndarray, s: np.ndarray) -> Decimal:
 
 
 def pose(rng: np.random.Generator, loss: str, dtype: Any) -> Problem:
-    """Draw a small random problem with three tasks."""
+    """Draw a small random problem with three tasks. In half of the problems, the features are far from 0."""
     n, d, m = int(rng.integers(15, 40)), int(rng.integers(3, 9)), 3
     X = rng.normal(size=(n, d)).astype(dtype)
     targets = X @ rng.normal(size=(d, m)) + 0.5 * rng.normal(size=(n, m))
     Y = targets if loss == "squared" else np.where(targets > 0, 1.0, -1.0) * (rng.random((n, m)) < 0.9)
+    X += dtype(rng.choice([0.0, 10.0])) * rng.normal(size=d).astype(dtype)
     return Problem.from_matrix(X, Y, intercept=bool(rng.random() < 0.5))
 
 
