@@ -195,6 +195,16 @@ def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypa
     assert capsys.readouterr().err == f"error: {tmp_path}: {os.strerror(number)}. {advice}\n"
 
 
+@pytest.mark.parametrize("logs", ["results/d/logs", "results/d/study/logs"])
+def test_a_run_whose_logs_cannot_be_written_starts_nothing(tmp_path, monkeypatch, capsys, logs):
+    monkeypatch.setattr(subprocess, "Popen", None)
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, {"config.yaml": "", logs: ""})
+    assert main(["run"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {tmp_path / logs}: ") and error.endswith("must be able to write there\n")
+
+
 def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(webbrowser, "open", lambda address: print(address))

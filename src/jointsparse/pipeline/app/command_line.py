@@ -133,7 +133,8 @@ def _snakemake(given: argparse.Namespace) -> int:
         say("Quick run: uses at most 500 samples.", to=sys.stderr)
     if given.command == "run" and release():
         say("Unlocked this folder, which a killed run had left locked.", to=sys.stderr)
-    require_room(Path(), Path(user_cache_dir("snakemake")))
+    logs = [folder for depth in ("*", "*/*") for folder in Path("results").glob(f"{depth}/logs")]
+    require_room(Path(), Path(user_cache_dir("snakemake")), *logs)
     status = _status_of([*command, *options, *given.options])
     if given.command == "report" and not status:
         say(given.file)
