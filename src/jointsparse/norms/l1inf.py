@@ -95,6 +95,7 @@ SAMPLED_FROM_ROWS = 256  # theta is estimated from a sample of rows if at least 
 SAMPLE_ROWS = 64  # smallest number of rows in the sample
 SAMPLE_STRIDE_ROWS = 64  # the sample contains at least every 64th row
 BELOW_GUESS = 0.97  # rows with sums below this fraction of the estimated theta are first left out
+FIRST_LEVELS = 16  # number of levels from which `levels_for_masses` learns to guess the others
 NEAR_BOUND = 0.2  # a warm start is ignored if its bound of theta differs from the current one by a larger fraction
 SMALLER = 2.0**-64  # factor by which matrices are scaled if their sums overflow
 SMALLEST = 5e-324  # smallest theta that is returned outside the ball, even if it is rounded to 0
@@ -844,28 +845,63 @@ def project(
 
 
 @njit
-def level_for_mass(a, mass, next_level):  # type: ignore[no-untyped-def]
+def next_level(a, mass, level):  # type: ignore[no-untyped-def]
+    """Return a lower bound of the level at which clipping |a| removes the given mass: a step of Newton's method.
+
+    The bound follows from the entries above `level`, which may be any number. It is 0 if there is no such entry.
+    """
+    rounded = a.dtype.type(level)
+    count, excess = count_and_excess(a, rounded, True)
+    return rounded + (excess - mass) / count if count > 0 else 0.0
+
+
+@njit
+def level_for_mass(a, mass, bound):  # type: ignore[no-untyped-def]
     """Return the level at which clipping |a| removes the given mass, or 0 if there is no positive level.
 
-    Newton's method starts from the lower bound `next_level`. The level rises until rounding stops it.
+    Newton's method starts from the lower bound `bound`. The level rises until rounding stops it.
     """
     level = 0.0
-    while next_level > level:
-        level = next_level
-        rounded = a.dtype.type(level)
-        count, excess = count_and_excess(a, rounded, True)
-        next_level = rounded + (excess - mass) / count if count > 0 else 0.0
+    while bound > level:
+        level = bound
+        bound = next_level(a, mass, level)
     return level
 
 
 @njit
 def levels_for_masses(W, masses, sums, maxima):  # type: ignore[no-untyped-def]
     """Return the level of each row at which clipping removes the mass that is given for this row."""
-    levels = np.zeros(W.shape[0])
+    # A guess saves one or two of five Newton steps. It is the mean position of the first levels between their bounds,
+    # as in `guess_from_sample`.
+    levels, share = np.zeros(W.shape[0]), 1.0 / max(W.shape[1], 1)
+    n_seen, above, between, position = 0, 0.0, 0.0, 0.0
     for i in range(levels.size):
-        if sums[i] > masses[i]:
-            levels[i] = level_for_mass(W[i], masses[i], mu_bound(sums, maxima, 1.0 / W.shape[1], i, masses[i]))
+        if sums[i] <= masses[i]:
+            continue
+        bound = mu_bound(sums, maxima, share, i, masses[i])
+        span = maxima[i] - masses[i] * share - bound
+        if n_seen >= FIRST_LEVELS:
+            bound = max(bound, next_level(W[i], masses[i], bound + position * span))
+        levels[i] = level = level_for_mass(W[i], masses[i], bound)
+        if n_seen < FIRST_LEVELS:
+            n_seen, above, between = n_seen + 1, above + (level - bound), between + span
+            position = above / between if between > 0.0 else 0.0
     return levels
+
+
+@njit(nogil=True)
+def prox_rows(W, bits, step, B):  # type: ignore[no-untyped-def]
+    """Write the result of `prox` without weights and groups to B, and return True.
+
+    Return False, with nothing written, if a row sum is above the largest number of W's dtype. bits: see
+    `row_statistics`.
+    """
+    sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
+    row_statistics(W, bits, sums, maxima)
+    if not (sums <= np.finfo(W.dtype).max).all():
+        return False
+    clip_rows(W, levels_for_masses(W, np.full(sums.size, step), sums, maxima), B)
+    return True
 
 
 def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vector:
@@ -935,11 +971,15 @@ def prox(
         return on_arrays.call(prox, W, step, axis=axis, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step = as_radius(step, "step")
+    plain = s is None and members is None and W.size > 0 and step > 0.0
+    B = np.empty_like(W) if plain else W.copy()
+    # In the usual case a single kernel does all the work, because several calls take longer than a small matrix.
+    if plain and prox_rows(W, W.view(INTEGER[W.dtype]), step, B):
+        return B
     n = len(W) if members is None else len(members.starts)
     with np.errstate(over="ignore"):  # a row whose step overflows becomes 0
         steps = np.full(n, step) if s is None else step * s
     mu = mu_for_theta(W, steps, members)
-    B = W.copy()
     if step > 0.0:
         clip_rows(W, mu if members is None else mu[members.of_feature], B)
     return B
