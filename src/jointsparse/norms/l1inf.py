@@ -116,16 +116,17 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
+def row_statistics(W, bits, least, sums, maxima):  # type: ignore[no-untyped-def]
     """Write the sum and maximum of |W_ij| for each row. If a row has NaN or infinity, its sum is not finite.
 
-    bits: W viewed as integers.
+    bits: W viewed as integers. least: the maximum is written only for rows with a larger sum, and 0 for other rows.
     """
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
-    tops = np.empty(W.shape[0], bits.dtype)
+    tops = np.zeros(W.shape[0], bits.dtype)
     for i in range(W.shape[0]):
         sums[i] = abs_sum(W[i])
-        tops[i] = top_bits(bits[i], no_sign)
+        if sums[i] > least:
+            tops[i] = top_bits(bits[i], no_sign)
     copy_numbers(tops.view(W.dtype), maxima)
 
 
@@ -142,7 +143,7 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
     """Return the sum and maximum of |W_ij| for each row. Sums may overflow. Raises ValueError if W is not finite."""
     sums, maxima = np.zeros(len(W)), np.zeros(len(W))
     if W.size:
-        row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima)
+        row_statistics(W, W.view(INTEGER[W.dtype]), 0.0, sums, maxima)
     if not np.isfinite(sums).all():
         require_finite(W)
         if W.dtype == np.float32:
@@ -529,7 +530,7 @@ UNSEEN = 3  # outside, but the rounding error of theta is too large for this rad
 def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
     """Write mu, and return one of the four codes above, and theta. warm: see `find_theta`."""
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
-    row_statistics(W, bits, sums, maxima)
+    row_statistics(W, bits, 0.0, sums, maxima)
     if not np.isfinite(sums.sum()):
         return UNFIT, 0.0
     if compensated_sum(maxima) <= radius:
@@ -897,7 +898,7 @@ def prox_rows(W, bits, step, B):  # type: ignore[no-untyped-def]
     `row_statistics`.
     """
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
-    row_statistics(W, bits, sums, maxima)
+    row_statistics(W, bits, step, sums, maxima)
     if not (sums <= np.finfo(W.dtype).max).all():
         return False
     clip_rows(W, levels_for_masses(W, np.full(sums.size, step), sums, maxima), B)
