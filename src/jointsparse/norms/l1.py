@@ -199,33 +199,39 @@ def block_above(v, theta):  # type: ignore[no-untyped-def]
 
 
 @njit
-def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
-    """Write `first` + i to `candidates` for every i with |v_i| > theta."""
-    n_candidates = 0
-    for i in range(v.size):
+def gather(v, theta, first, candidates, end):  # type: ignore[no-untyped-def]
+    """Write `first` + i for every i with |v_i| > theta to `candidates`, in front of `end`, and return the new end."""
+    for i in range(v.size - 1, -1, -1):
         if abs(v[i]) > theta:
-            candidates[n_candidates] = first + i
-            n_candidates += 1
+            end -= 1
+            candidates[end] = first + i
+    return end
 
 
 @njit
 def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
     """Return sum |v_i| (approximately), sum (|v_i| - theta)_+ and the number of |v_i| > theta, from one pass over v.
 
-    The first sum is not finite if an entry is not. The indices i with |v_i| > theta are written to `candidates`. If
-    this array is too short, only the indices of the first blocks are written. If it is None, no indices are written
-    and the first sum is 0.
+    The first sum is not finite if an entry is not. The indices i with |v_i| > theta are written to `candidates` if this
+    array is long enough. If it is None, no indices are written and the first sum is 0.
     """
-    total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
+    total, total_lost, excess, excess_lost, count, n_blocks = 0.0, 0.0, 0.0, 0.0, 0.0, 0
     for start in range(0, v.size, BLOCK_ENTRIES):
         block = v[start : start + BLOCK_ENTRIES]
         part, more = block_above(block, theta)
         excess, excess_lost = add_compensated(excess, excess_lost, part)
         if candidates is not None:
             total, total_lost = add_compensated(total, total_lost, float(block_sum(block, v.dtype.type(0))))
-            if more > 0.0 and count + more <= candidates.size:
-                gather(block, theta, start, candidates[int(count) :])
+            if more > 0.0 and n_blocks < candidates.size:
+                candidates[n_blocks] = start  # indices are gathered from these blocks, but only if all of them fit
+                n_blocks += 1
         count += more
+    if candidates is not None and count <= candidates.size:
+        # The last blocks come first. Their indices do not overwrite the other blocks, each of which has an index.
+        end = int(count)
+        for r in range(n_blocks - 1, -1, -1):
+            start = candidates[r]
+            end = gather(v[start : start + BLOCK_ENTRIES], theta, start, candidates, end)
     return total + total_lost, excess + excess_lost, count
 
 
