@@ -10,7 +10,7 @@ import argparse
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -35,10 +35,15 @@ PACKAGES = ("numpy", "numba", "scikit-learn", "spams-bin", "skglm", "celer", "ad
 Task = Callable[[], object]
 
 
-def options(about: str | None, quick: str) -> argparse.Namespace:
-    """Parse a benchmark's options, and create the folder `out` for its results. quick: help text of --quick."""
+def options(about: str | None, quick: str, peers: tuple[str, ...] = ()) -> argparse.Namespace:
+    """Parse a benchmark's options, and create the folder `out` for its results.
+
+    quick: help text of --quick. peers: the values of --peer, of which the first is the default.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help=quick)
+    if peers:
+        parser.add_argument("--peer", choices=peers, default=peers[0], help="package to compare with")
     parser.add_argument("--out", type=Path, default=Path("results/benchmarks"), help="folder for tables and figure")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
@@ -49,6 +54,20 @@ def keep(table: pd.DataFrame, file: Path) -> pd.DataFrame:
     """Write a table, with the machine's name added to each row, and return the table unchanged."""
     table.assign(machine=machine()).to_csv(file, index=False)
     return table
+
+
+def merge(table: pd.DataFrame, file: Path, peer: str, order: Mapping[str, Iterable[str]]) -> None:
+    """Write a table to a file, in place of the file's rows about the same peers.
+
+    peer: the column with the peers. order: for each column by which rows are sorted, its values in their order. Rows
+    with equal values keep their order.
+    """
+    if file.exists():
+        earlier = pd.read_csv(file)
+        table = pd.concat([earlier[~earlier[peer].isin(table[peer])], table])
+    places = {value: place for values in order.values() for place, value in enumerate(values)}
+    table = table.sort_values([*order], key=lambda column: column.map(places), kind="stable")
+    table.to_csv(file, index=False, float_format="%.4g")
 
 
 def processor() -> str:

@@ -1,11 +1,12 @@
-"""Compare our projections and proximal operators with packages that pip installs and that compute the same points.
+"""Compare our projections and proximal operators with a package that pip installs and that computes the same points.
 
-    python benchmarks/operators.py [--quick] [--out FOLDER]
+    python benchmarks/operators.py [--peer NAME] [--quick] [--out FOLDER]
 
-Writes operators.csv, with a row for each case and package, and bilevel.csv, which compares our projection onto the
-l1,inf ball with the bi-level projection. README.md tells which packages to install; a missing package is skipped.
+Adds a row for each case to operators.csv, in place of earlier rows of the same package. README.md tells how to give
+each package an environment of its own, with its newest version. Without --peer, our projection onto the l1 ball is
+compared with a sort in NumPy, and that onto the l1,inf ball with the bi-level projection (bilevel.csv).
 
-All packages run on one thread, in a process that is pinned to one core. A time is the shortest CPU time of interleaved
+Both packages run on one thread, in a process that is pinned to one core. A time is the shortest CPU time of interleaved
 rounds, after a first call that compiles. The time of a package counts only if its result is within TOLERANCE of ours,
 relative to the largest entry. SPAMS gets its matrices in Fortran order and optax its arrays on the device; neither
 conversion counts. SPAMS and fastprox have no projection onto the l1,inf ball, only the proximal operator, so a
@@ -29,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from measure import ENTRIES, RADII, Task, fastest, options, processor, show, versions
+from measure import ENTRIES, RADII, Task, fastest, merge, options, processor, show, versions
 
 from jointsparse.norms import l1, l1inf, l12
 
@@ -37,12 +38,13 @@ OURS = "jointsparse"
 TOLERANCE = 1e-8
 SHAPES = ((200, 60), (3_000, 40), (10_000, 100), (1_000, 1_000))
 STEPS = (0.1, 0.5, 0.9)  # of proximal operators, as fractions of the smallest step whose result is zero
-VERSIONS = {  # the packages whose versions a time depends on, if it is more than the package itself
-    OURS: ("jointsparse", "numba", "numpy"),
-    "NumPy sort": ("numpy",),
-    "SPAMS": ("spams-bin",),
-    "optax": ("optax", "jax"),
-    "pyproximal": ("pyproximal", "numba", "numpy"),
+PEERS = {  # names for --peer, which pip knows, and the names in the table
+    "numpy": "NumPy sort",
+    "fastprox": "fastprox",
+    "spams-bin": "SPAMS",
+    "optax": "optax",
+    "POT": "POT",
+    "pyproximal": "pyproximal",
 }
 
 
@@ -210,16 +212,17 @@ def cases(quick: bool) -> Iterator[tuple[tuple[int, ...], str, np.ndarray, str, 
                     yield shape, entries, A, name, fraction
 
 
-def rows(quick: bool, rounds: int) -> Iterator[dict[str, object]]:
-    """Yield a row for each case and package."""
+def rows(peer: str, quick: bool, rounds: int) -> Iterator[dict[str, object]]:
+    """Yield a row for each case that the peer can compute, with its time and ours from the same process."""
     for shape, entries, A, name, fraction in cases(quick):
         operator = OPERATORS[name]
         tasks = operator.tasks(A, fraction * operator.norm(A))
         expected = np.array(tasks[OURS]())
-        distances = {p: float(np.abs(task() - expected).max() / np.abs(A).max()) for p, task in tasks.items()}
-        seconds = fastest({p: task for p, task in tasks.items() if distances[p] <= TOLERANCE}, rounds)
-        for package, distance in distances.items():
-            time, library = seconds.get(package, np.nan), package.partition(",")[0]
+        for package in (package for package in tasks if package.partition(",")[0] == PEERS[peer]):
+            distance = float(np.abs(tasks[package]() - expected).max() / np.abs(A).max())
+            raced = (OURS, package) if distance <= TOLERANCE else (OURS,)
+            seconds = fastest({each: tasks[each] for each in raced}, rounds)
+            time = seconds.get(package, np.nan)
             yield {
                 "operator": name,
                 "size": " × ".join(map("{:,}".format, shape)),
@@ -227,10 +230,11 @@ def rows(quick: bool, rounds: int) -> Iterator[dict[str, object]]:
                 "fraction": fraction,
                 "package": package,
                 "ms": 1e3 * time,
+                "ours (ms)": 1e3 * seconds[OURS],
                 "package / ours": time / seconds[OURS],
                 "distance": distance,
                 "threads": THREADS,
-                "versions": versions(*VERSIONS.get(library, (library,))),
+                "versions": versions(*dict.fromkeys((peer, "jax", "jointsparse", "numba", "numpy"))),
             }
 
 
@@ -276,14 +280,19 @@ def bilevel_rows(quick: bool, rounds: int) -> Iterator[dict[str, object]]:
 
 
 def main() -> None:
-    given = options(__doc__, "a quarter of the sizes, normal entries, and fewer rounds")
+    given = options(__doc__, "a quarter of the sizes, normal entries, and fewer rounds", tuple(PEERS))
     rounds = 5 if given.quick else 15
     print(f"{processor()}; {THREADS} thread; shortest CPU time of at most {rounds} interleaved rounds")
-    tables = {"operators": rows(given.quick, rounds), "bilevel": bilevel_rows(given.quick, rounds)}
-    for name, records in tables.items():
-        table = pd.DataFrame(records).assign(processor=processor())
-        table.to_csv(given.out / f"{name}.csv", index=False, float_format="%.4g")
-        show(name, table.drop(columns=["processor", "versions", "threads"], errors="ignore"))
+    table = pd.DataFrame(rows(given.peer, given.quick, rounds)).assign(processor=processor())
+    if table.empty:
+        raise SystemExit(f"{given.peer} is not installed in this environment")
+    packages = [f"{name}{how}" for name in PEERS.values() for how in ("", ", search")]
+    merge(table, given.out / "operators.csv", "package", {"operator": OPERATORS, "package": packages})
+    show(given.peer, table.drop(columns=["processor", "versions", "threads"]))
+    if given.peer == "numpy":
+        bilevel = pd.DataFrame(bilevel_rows(given.quick, rounds)).assign(processor=processor())
+        bilevel.to_csv(given.out / "bilevel.csv", index=False, float_format="%.4g")
+        show("bi-level", bilevel.drop(columns="processor"))
 
 
 if __name__ == "__main__":

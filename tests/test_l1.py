@@ -264,6 +264,23 @@ def test_a_misleading_sample_does_not_change_the_result(rng, n, fraction):
 # Weights
 
 
+@pytest.mark.parametrize("n_above", [0, 1, 7, 40])
+def test_survey_finds_the_entries_above_theta_in_several_blocks_if_there_is_room_for_them(rng, n_above):
+    v = rng.normal(size=5 * l1.BLOCK_ENTRIES + 3)
+    theta = np.sort(np.abs(v))[-n_above - 1]
+    candidates = np.full(n_above, -1)
+    _, _, count = l1.survey(v, theta, candidates)
+    assert count == n_above
+    np.testing.assert_array_equal(candidates, np.flatnonzero(np.abs(v) > theta))
+    assert l1.survey(v, 0.0, candidates)[2] == v.size  # without room
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("v", [[-2.0, -1.0, -3.0], [-0.0, 0.0, -1.0], [2.0, -3.0, 5e-324], [-np.inf, -1e30, -2e30]])
+def test_largest_number_of_any_sign(v, dtype):
+    assert l1.largest_number(np.array(v, dtype)) == np.array(v, dtype).max()
+
+
 @pytest.mark.parametrize(
     "W, radius, weights, expected",
     [

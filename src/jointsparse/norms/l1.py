@@ -138,7 +138,7 @@ STRETCH_ENTRIES = 8  # number of adjacent entries that are sampled together: a c
 # saves a sweep if the step passes no entry, which is most likely. Otherwise the result is corrected afterwards.
 SURE_ENTRIES = 0.25
 # If fewer than one in this many entries of a vector are above a lower bound of theta, only these are read again.
-ENTRIES_PER_CANDIDATE = 4096
+ENTRIES_PER_CANDIDATE = 2048
 VISIBLE_SHARE = 1e-3  # fraction of z. If theta's rounding error is larger, the last step must be checked by a sweep
 # Newton's method may end only where f(theta) is between z / NEAR and z * NEAR: the rounding of a larger f would be
 # visible in the norm, and a smaller one says little about entries below theta.
@@ -199,33 +199,39 @@ def block_above(v, theta):  # type: ignore[no-untyped-def]
 
 
 @njit
-def gather(v, theta, first, candidates):  # type: ignore[no-untyped-def]
-    """Write `first` + i to `candidates` for every i with |v_i| > theta."""
-    n_candidates = 0
-    for i in range(v.size):
+def gather(v, theta, first, candidates, end):  # type: ignore[no-untyped-def]
+    """Write `first` + i for every i with |v_i| > theta to `candidates`, in front of `end`, and return the new end."""
+    for i in range(v.size - 1, -1, -1):
         if abs(v[i]) > theta:
-            candidates[n_candidates] = first + i
-            n_candidates += 1
+            end -= 1
+            candidates[end] = first + i
+    return end
 
 
 @njit
 def survey(v, theta, candidates):  # type: ignore[no-untyped-def]
     """Return sum |v_i| (approximately), sum (|v_i| - theta)_+ and the number of |v_i| > theta, from one pass over v.
 
-    The first sum is not finite if an entry is not. The indices i with |v_i| > theta are written to `candidates`. If
-    this array is too short, only the indices of the first blocks are written. If it is None, no indices are written
-    and the first sum is 0.
+    The first sum is not finite if an entry is not. The indices i with |v_i| > theta are written to `candidates` if this
+    array is long enough. If it is None, no indices are written and the first sum is 0.
     """
-    total, total_lost, excess, excess_lost, count = 0.0, 0.0, 0.0, 0.0, 0.0
+    total, total_lost, excess, excess_lost, count, n_blocks = 0.0, 0.0, 0.0, 0.0, 0.0, 0
     for start in range(0, v.size, BLOCK_ENTRIES):
         block = v[start : start + BLOCK_ENTRIES]
         part, more = block_above(block, theta)
         excess, excess_lost = add_compensated(excess, excess_lost, part)
         if candidates is not None:
             total, total_lost = add_compensated(total, total_lost, float(block_sum(block, v.dtype.type(0))))
-            if more > 0.0 and count + more <= candidates.size:
-                gather(block, theta, start, candidates[int(count) :])
+            if more > 0.0 and n_blocks < candidates.size:
+                candidates[n_blocks] = start  # indices are gathered from these blocks, but only if all of them fit
+                n_blocks += 1
         count += more
+    if candidates is not None and count <= candidates.size:
+        # The last blocks come first. Their indices do not overwrite the other blocks, each of which has an index.
+        end = int(count)
+        for r in range(n_blocks - 1, -1, -1):
+            start = candidates[r]
+            end = gather(v[start : start + BLOCK_ENTRIES], theta, start, candidates, end)
     return total + total_lost, excess + excess_lost, count
 
 
@@ -957,6 +963,27 @@ def sum_below(v, top):  # type: ignore[no-untyped-def]
 
 
 @njit
+def top_ordered(bits, no_sign):  # type: ignore[no-untyped-def]
+    """Return max v_i as an integer in the order of floats. bits and no_sign: as in `top_bits`."""
+    # The bits of negative floats, read as integers, have the opposite order, so all bits but the sign are flipped.
+    top = bits[0] if bits[0] >= 0 else bits[0] ^ no_sign
+    for i in range(1, bits.size):
+        x = bits[i] if bits[i] >= 0 else bits[i] ^ no_sign
+        top = x if x > top else top
+    return top
+
+
+@njit
+def largest_number(v):  # type: ignore[no-untyped-def]
+    """Return max v_i, or NaN if there is a NaN that counts as positive."""
+    if v.itemsize == 4:
+        top = top_ordered(v.view(np.int32), np.int32(0x7FFFFFFF))
+        return np.array([top if top >= 0 else top ^ 0x7FFFFFFF], np.int32).view(np.float32)[0]
+    top8 = top_ordered(v.view(np.int64), np.int64(0x7FFFFFFFFFFFFFFF))
+    return np.array([top8 if top8 >= 0 else top8 ^ 0x7FFFFFFFFFFFFFFF], np.int64).view(np.float64)[0]
+
+
+@njit
 def lift(v, z, out):  # type: ignore[no-untyped-def]
     """Shift v and clip it at 0, so that its projections onto the simplex and onto the l1 ball agree.
 
@@ -964,18 +991,28 @@ def lift(v, z, out):  # type: ignore[no-untyped-def]
     subtracted and v is clipped, it lies on the simplex or outside the ball. Return False, and write nothing, if v is
     empty or a number is too large.
     """
-    top = v.dtype.type(-np.inf)
-    for i in range(v.size):
-        top = max(top, v[i])
-    total, lost = 0.0, 0.0
+    if v.size == 0:
+        return False
+    top, total, lost = largest_number(v), 0.0, 0.0
     for start in range(0, v.size, BLOCK_ENTRIES):
         total, lost = add_compensated(total, lost, sum_below(v[start : start + BLOCK_ENTRIES], top))
-    if not (v.size and np.isfinite(total + lost) and z <= np.finfo(v.dtype).max):
+    if not (np.isfinite(total + lost) and z <= np.finfo(v.dtype).max):
         return False
     depth = min(z, (z + (total + lost)) / v.size * DEEPER)
     for i in range(v.size):
         out[i] = max((v[i] - top) + depth, 0.0)
     return True
+
+
+@njit
+def project_lifted(v, z, b):  # type: ignore[no-untyped-def]
+    """Write the projection of v onto the simplex to b, and return True and True.
+
+    Return False and False, with nothing written, if `lift` returns False. Return True and False if `lift` has written
+    b, but the sum of b overflows.
+    """
+    lifted = lift(v, z, b)
+    return lifted, lifted and project_vector(b, z, -np.inf, b)
 
 
 @njit
@@ -1042,8 +1079,9 @@ def project_simplex(
     """
     if is_usual(v, z, method) and axis is None:  # a shortcut, as in `project`
         w = as_output(out, v)
-        if lift(v, z, w):
-            return deliver(project(w, z, out=w), out)
+        lifted, projected = project_lifted(v, z, w)
+        if lifted:
+            return deliver(w if projected else project(w, z, out=w), out)
     if type(v) is not np.ndarray or v.ndim > 2 or axis is not None or on_arrays.any_of_another_library(z):
         return on_arrays.call(project_simplex, v, z, axis=axis, method=method, out=out)
     V = as_columns(v, "v")

@@ -13,7 +13,7 @@ from jointsparse.checks import Floats, Groups, as_matrix, as_output, as_radius, 
 from jointsparse.compiled import njit
 from jointsparse.norms import l1, on_arrays
 from jointsparse.norms.l2 import LARGEST_SQUARES, SMALLEST_SQUARES, Vector, scaled
-from jointsparse.norms.rows import SMALL_RADIUS, aim_row, dot, lowered, take_row
+from jointsparse.norms.rows import SMALL_RADIUS, aim_row, copy_numbers, dot, lowered, take_row
 
 WARM = False  # `project` takes no warm start
 PER_TASK = False  # one norm for all tasks together
@@ -62,6 +62,19 @@ def scale_rows(B, lengths, wanted):  # type: ignore[no-untyped-def]
                 x = (b[j] * inverse) * length
                 b[j] = x if abs(x) <= abs(b[j]) else b[j]  # rounding must not let an entry grow
     return tiny
+
+
+@njit
+def prox_rows(W, step, B):  # type: ignore[no-untyped-def]
+    """Write the result of `prox` without weights and groups to B, and return True.
+
+    Return False, with only a part written, if lengths are not accurate (see `plain_lengths`) or results are subnormal.
+    """
+    lengths = np.empty(W.shape[0])
+    if not plain_lengths(W, lengths):
+        return False
+    copy_numbers(W.reshape(W.size), B.reshape(W.size))  # `scale_rows` works in place, because it then vectorises
+    return not scale_rows(B, lengths, np.maximum(lengths - step, 0.0))
 
 
 def scaled_lengths(W: Floats, groups: Groups | None) -> tuple[Vector, Vector, Vector]:
@@ -328,6 +341,9 @@ def prox(
         return on_arrays.call(prox, W, step, axis=axis, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step, B = as_radius(step, "step"), np.empty_like(W)
+    # In the usual case a single kernel does all the work, because several calls take longer than a small matrix.
+    if s is None and members is None and prox_rows(W, step, B):
+        return B
     with np.errstate(over="ignore"):  # a step that overflows here is larger than the length
         steps = step * (1.0 if s is None else s)
         _shorten(W, members, lambda lengths, unit: np.maximum(lengths - steps * unit, 0.0), B)

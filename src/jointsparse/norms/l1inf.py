@@ -95,6 +95,7 @@ SAMPLED_FROM_ROWS = 256  # theta is estimated from a sample of rows if at least 
 SAMPLE_ROWS = 64  # smallest number of rows in the sample
 SAMPLE_STRIDE_ROWS = 64  # the sample contains at least every 64th row
 BELOW_GUESS = 0.97  # rows with sums below this fraction of the estimated theta are first left out
+FIRST_LEVELS = 16  # number of levels from which `levels_for_masses` learns to guess the others
 NEAR_BOUND = 0.2  # a warm start is ignored if its bound of theta differs from the current one by a larger fraction
 SMALLER = 2.0**-64  # factor by which matrices are scaled if their sums overflow
 SMALLEST = 5e-324  # smallest theta that is returned outside the ball, even if it is rounded to 0
@@ -115,16 +116,17 @@ def abs_sum(a):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
-def row_statistics(W, bits, sums, maxima):  # type: ignore[no-untyped-def]
+def row_statistics(W, bits, least, sums, maxima):  # type: ignore[no-untyped-def]
     """Write the sum and maximum of |W_ij| for each row. If a row has NaN or infinity, its sum is not finite.
 
-    bits: W viewed as integers.
+    bits: W viewed as integers. least: the maximum is written only for rows with a larger sum, and 0 for other rows.
     """
     no_sign = ~np.array([-0.0], W.dtype).view(bits.dtype)[0]
-    tops = np.empty(W.shape[0], bits.dtype)
+    tops = np.zeros(W.shape[0], bits.dtype)
     for i in range(W.shape[0]):
         sums[i] = abs_sum(W[i])
-        tops[i] = top_bits(bits[i], no_sign)
+        if sums[i] > least:
+            tops[i] = top_bits(bits[i], no_sign)
     copy_numbers(tops.view(W.dtype), maxima)
 
 
@@ -141,7 +143,7 @@ def statistics(W: Floats) -> tuple[Vector, Vector]:
     """Return the sum and maximum of |W_ij| for each row. Sums may overflow. Raises ValueError if W is not finite."""
     sums, maxima = np.zeros(len(W)), np.zeros(len(W))
     if W.size:
-        row_statistics(W, W.view(INTEGER[W.dtype]), sums, maxima)
+        row_statistics(W, W.view(INTEGER[W.dtype]), 0.0, sums, maxima)
     if not np.isfinite(sums).all():
         require_finite(W)
         if W.dtype == np.float32:
@@ -528,7 +530,7 @@ UNSEEN = 3  # outside, but the rounding error of theta is too large for this rad
 def find_levels(W, bits, radius, warm, mu):  # type: ignore[no-untyped-def]
     """Write mu, and return one of the four codes above, and theta. warm: see `find_theta`."""
     sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
-    row_statistics(W, bits, sums, maxima)
+    row_statistics(W, bits, 0.0, sums, maxima)
     if not np.isfinite(sums.sum()):
         return UNFIT, 0.0
     if compensated_sum(maxima) <= radius:
@@ -554,7 +556,8 @@ def rounded_down(mu, W):  # type: ignore[no-untyped-def]
     return rounded
 
 
-@njit(fastmath={"nnan", "nsz"})
+# A separate function, so that the loop vectorises. It is inlined, because a call takes as long as clipping 200 entries.
+@njit(fastmath={"nnan", "nsz"}, forceinline=True)
 def clip_row(a, top, b):  # type: ignore[no-untyped-def]
     for j in range(a.size):
         b[j] = min(max(a[j], -top), top)
@@ -565,10 +568,11 @@ def clip_rows(W, mu, B):  # type: ignore[no-untyped-def]
     """Write B_ij = sign(W_ij) min(|W_ij|, mu_i)."""
     tops = rounded_down(mu, W)
     for i in range(W.shape[0]):
-        if tops[i] == 0.0:
-            B[i] = 0.0
+        top = tops[i]
+        if top == 0.0:
+            B[i] = top  # for the constant 0 the compiler would call memset, which is slow for short rows
         else:
-            clip_row(W[i], tops[i], B[i])  # in a separate function, so that the loop vectorises
+            clip_row(W[i], top, B[i])
 
 
 def careful_levels(
@@ -842,28 +846,63 @@ def project(
 
 
 @njit
-def level_for_mass(a, mass, next_level):  # type: ignore[no-untyped-def]
+def next_level(a, mass, level):  # type: ignore[no-untyped-def]
+    """Return a lower bound of the level at which clipping |a| removes the given mass: a step of Newton's method.
+
+    The bound follows from the entries above `level`, which may be any number. It is 0 if there is no such entry.
+    """
+    rounded = a.dtype.type(level)
+    count, excess = count_and_excess(a, rounded, True)
+    return rounded + (excess - mass) / count if count > 0 else 0.0
+
+
+@njit
+def level_for_mass(a, mass, bound):  # type: ignore[no-untyped-def]
     """Return the level at which clipping |a| removes the given mass, or 0 if there is no positive level.
 
-    Newton's method starts from the lower bound `next_level`. The level rises until rounding stops it.
+    Newton's method starts from the lower bound `bound`. The level rises until rounding stops it.
     """
     level = 0.0
-    while next_level > level:
-        level = next_level
-        rounded = a.dtype.type(level)
-        count, excess = count_and_excess(a, rounded, True)
-        next_level = rounded + (excess - mass) / count if count > 0 else 0.0
+    while bound > level:
+        level = bound
+        bound = next_level(a, mass, level)
     return level
 
 
 @njit
 def levels_for_masses(W, masses, sums, maxima):  # type: ignore[no-untyped-def]
     """Return the level of each row at which clipping removes the mass that is given for this row."""
-    levels = np.zeros(W.shape[0])
+    # A guess saves one or two of five Newton steps. It is the mean position of the first levels between their bounds,
+    # as in `guess_from_sample`.
+    levels, share = np.zeros(W.shape[0]), 1.0 / max(W.shape[1], 1)
+    n_seen, above, between, position = 0, 0.0, 0.0, 0.0
     for i in range(levels.size):
-        if sums[i] > masses[i]:
-            levels[i] = level_for_mass(W[i], masses[i], mu_bound(sums, maxima, 1.0 / W.shape[1], i, masses[i]))
+        if sums[i] <= masses[i]:
+            continue
+        bound = mu_bound(sums, maxima, share, i, masses[i])
+        span = maxima[i] - masses[i] * share - bound
+        if n_seen >= FIRST_LEVELS:
+            bound = max(bound, next_level(W[i], masses[i], bound + position * span))
+        levels[i] = level = level_for_mass(W[i], masses[i], bound)
+        if n_seen < FIRST_LEVELS:
+            n_seen, above, between = n_seen + 1, above + (level - bound), between + span
+            position = above / between if between > 0.0 else 0.0
     return levels
+
+
+@njit(nogil=True)
+def prox_rows(W, bits, step, B):  # type: ignore[no-untyped-def]
+    """Write the result of `prox` without weights and groups to B, and return True.
+
+    Return False, with nothing written, if a row sum is above the largest number of W's dtype. bits: see
+    `row_statistics`.
+    """
+    sums, maxima = np.empty(W.shape[0]), np.empty(W.shape[0])
+    row_statistics(W, bits, step, sums, maxima)
+    if not (sums <= np.finfo(W.dtype).max).all():
+        return False
+    clip_rows(W, levels_for_masses(W, np.full(sums.size, step), sums, maxima), B)
+    return True
 
 
 def mu_for_theta(W: Floats, theta: Vector, groups: Groups | None = None) -> Vector:
@@ -933,11 +972,15 @@ def prox(
         return on_arrays.call(prox, W, step, axis=axis, weights=weights, groups=groups, positive=positive)
     W, s, members = as_rows(as_matrix(W), weights, groups, positive)
     step = as_radius(step, "step")
+    plain = s is None and members is None and W.size > 0 and step > 0.0
+    B = np.empty_like(W) if plain else W.copy()
+    # In the usual case a single kernel does all the work, because several calls take longer than a small matrix.
+    if plain and prox_rows(W, W.view(INTEGER[W.dtype]), step, B):
+        return B
     n = len(W) if members is None else len(members.starts)
     with np.errstate(over="ignore"):  # a row whose step overflows becomes 0
         steps = np.full(n, step) if s is None else step * s
     mu = mu_for_theta(W, steps, members)
-    B = W.copy()
     if step > 0.0:
         clip_rows(W, mu if members is None else mu[members.of_feature], B)
     return B
