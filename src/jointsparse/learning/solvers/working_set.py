@@ -403,7 +403,7 @@ class _Steps:
 
     def go(self, search: _Search) -> tuple[float, float] | None:
         search.t += 1
-        is_look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
+        is_look = search.t % self.iterations.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
         self.iterations.iterate(search.t, self.best if is_look else None)
         search.omega = self.iterations.omega
         return (self.best.smallest, self.best.gap()) if is_look else None
