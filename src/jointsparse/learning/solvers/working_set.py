@@ -50,8 +50,9 @@ DENSE_SHARE = 0.5  # features are not scaled if a smaller fraction of their entr
 CONSTANT = 1e-12  # a feature counts as constant if its variance is at most this fraction of its mean square
 LEAST_SPREAD = 0.1  # features are not scaled if the logarithms of their sizes have a smaller standard deviation
 MOST_ROWS_OF_DESCENT = 2000  # most rows for coordinate descent, because it stores their Gram matrix
-FIRST_ROWS_OF_DESCENT = 1000  # largest first working set: up to here, a Gram matrix is faster than another round
-GROWTH_OF_DESCENT = 4  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
+# The first working set of descent on rows has at most this many rows, and at most one row in ROWS_PER_FIRST.
+FIRST_ROWS_OF_DESCENT, ROWS_PER_FIRST = 1000, 8
+GROWTH_OF_DESCENT = 8  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
 SWEEPS_PER_LOOK = 3  # number of sweeps of coordinate descent on rows before the gap is computed
 SWEEPS_OF_TASKS = 5  # the same for coordinate descent on tasks; only the first sweep visits weights that are 0
 TOGETHER = 10  # if each task has its own working set, an entry of a product takes this many times as long
@@ -232,7 +233,8 @@ class _Search:
         self.see(at.A)
         n_rows = self.whole.n_features // 16
         if self.sweeps_rows:  # the rows that the first sweep over all rows would make non-zero
-            n_rows = min(np.count_nonzero(self.row_duals > regulariser.strength), FIRST_ROWS_OF_DESCENT)
+            n_violated = np.count_nonzero(self.row_duals > regulariser.strength)
+            n_rows = min(n_violated, FIRST_ROWS_OF_DESCENT, self.whole.n_features // ROWS_PER_FIRST)
         self.first_rows = max(FIRST_ROWS, n_rows)
 
     def value_of(self, F: np.ndarray, W: np.ndarray) -> float:
