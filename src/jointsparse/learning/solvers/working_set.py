@@ -230,7 +230,7 @@ class _Search:
         self.bound, self.best_dual = -np.inf, at.A
         self.inside = np.zeros(self.W.shape if self.per_task else self.whole.n_features, dtype=bool)
         self.now: Any = None
-        self.see(at.A)
+        self.see(at.A, at.V)
         n_rows = self.whole.n_features // 16
         if self.sweeps_rows:  # the rows that the first sweep over all rows would make non-zero
             n_violated = np.count_nonzero(self.row_duals > regulariser.strength)
@@ -241,13 +241,17 @@ class _Search:
         """Return the objective of W (n_features, n_tasks), given the margins F of W."""
         return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W)
 
-    def see(self, A: np.ndarray) -> None:
-        """Compute X^T A for all rows of W, the lower bound, and each row's contribution to the dual norm of X^T A."""
+    def see(self, A: np.ndarray, V: np.ndarray | None = None) -> None:
+        """Compute X^T A for all rows of W, the lower bound, and each row's contribution to the dual norm of X^T A.
+
+        V: X^T A (n_tasks, n_features) if it has been computed, or None.
+        """
         whole = self.whole
-        self.A = balanced(whole, A) if whole.intercept else A
-        V = whole.transposed(self.A)
-        self.V, self.s = V[:, :, 0], whole.per_task(self.A)[:, 0]
-        bound = bound_from(whole, self.loss, [self.regulariser], self.A, V)[0]
+        if whole.intercept:
+            A, V = balanced(whole, A), None
+        self.A, self.s = A, whole.per_task(A)[:, 0]
+        self.V = whole.transposed(A)[:, :, 0] if V is None else V
+        bound = bound_from(whole, self.loss, [self.regulariser], A, self.V[:, :, np.newaxis])[0]
         if bound > self.bound:
             self.bound, self.best_dual = bound, self.A
         l2 = np.float64(self.regulariser.l2)  # so that the product is in double precision
@@ -268,7 +272,8 @@ class _Search:
         """Recompute the objective of W and its lower bound in double precision, and return the relative gap."""
         whole, loss, regularisers = self.whole, self.loss, [self.regulariser]
         self.value = float(objective_of(whole, loss, regularisers, self.W[np.newaxis], self.b[np.newaxis])[0])
-        self.bound = lower_bound(whole, loss, regularisers, self.best_dual)[0]
+        if whole.dtype != np.float64:
+            self.bound = lower_bound(whole, loss, regularisers, self.best_dual)[0]
         return self.gap()
 
     def choose_rows(self) -> None:
