@@ -150,8 +150,8 @@ def test_descent_on_tasks_agrees_with_pdhg(positive, intercept, weights, dtype, 
     assert got.gap[0] <= 1e-5 and got.n_iter == got.rounds[0][-1].n_iter
     np.testing.assert_allclose(got.value, expected.value, rtol=2e-5)
     np.testing.assert_allclose(got.W, expected.W, atol=0.02)
-    stopped = working_set.fit(problem, tol=0.0, watch=lambda t, *report: t == 10, **options)
-    assert stopped.n_iter == 10 and [latest.n_iter for latest in stopped.rounds[0]] == [5, 10]
+    stopped = working_set.fit(problem, tol=0.0, watch=lambda t, *report: t == 8, **options)
+    assert stopped.n_iter == 8 and [latest.n_iter for latest in stopped.rounds[0]] == [4, 8]
     assert working_set.fit(problem, tol=1e-5, start=got, **options).n_iter == 0
 
 

@@ -259,42 +259,74 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
 
 
 @njit
-def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, l2, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
-    """Minimise the losses plus an l1 penalty and a ridge term by coordinate descent; see `learning.losses`.
+def sweep(indptr, indices, data, features, a, h, curvature, d, w, penalty, l2, positive):  # type: ignore[no-untyped-def]
+    """Do a sweep of coordinate descent on the weights w of some features, for the quadratic model of `descend`.
 
-    The steps use the largest curvature of the loss, 1/4.
+    a, h : minus the derivatives of the losses with respect to the margins, and the curvatures, (n_samples,).
+    d : change of the margins since the model was made, (n_samples,).
     """
-    n_features = indptr.size - 1
-    curvature = np.empty(n_features)
+    for j in features:
+        if curvature[j] <= 0.0:
+            continue
+        aim = curvature[j] * w[j]
+        for p in range(indptr[j], indptr[j + 1]):
+            aim += data[p] * a[indices[p]]
+        size = max((aim if positive else abs(aim)) - penalty[j], 0.0) / (curvature[j] + l2)
+        step = (-size if aim < 0.0 else size) - w[j]
+        if step != 0.0:
+            w[j] += step
+            for p in range(indptr[j], indptr[j + 1]):
+                change = step * data[p]
+                d[indices[p]] += change
+                a[indices[p]] -= h[indices[p]] * change
+
+
+@njit
+def descend(indptr, indices, data, Y, c, F, A, W, b, inside, penalties, l2, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
+    """Minimise the losses plus an l1 penalty and a ridge term by proximal Newton steps; see `learning.losses`.
+
+    Sweeps of coordinate descent minimise a quadratic model of the losses. The step to the minimum is halved until the
+    objective does not increase.
+    """
+    curvature, h, d, start = np.zeros(indptr.size - 1), np.empty(F.shape[1]), np.empty(F.shape[1]), np.empty(W.shape[1])
     for l in range(W.shape[0]):
-        f, a, w, y, weight = F[l], A[l], W[l], Y[l], c[l]
+        f, a, w, y, weight, features = F[l], A[l], W[l], Y[l], c[l], np.nonzero(inside[l])[0]
         for i in range(f.size):
             a[i] = dual_of(f[i], y[i], weight[i])
-        for j in range(n_features):
-            curvature[j] = 0.0
+            h[i] = abs(a[i]) * (1.0 - abs(a[i]) / weight[i]) if weight[i] > 0.0 else 0.0
+            d[i] = 0.0
+        for j in features:
+            start[j], curvature[j] = w[j], 0.0
             for p in range(indptr[j], indptr[j + 1]):
-                curvature[j] += 0.25 * weight[indices[p]] * data[p] * data[p]
-        for sweep in range(n_sweeps):
-            for j in range(n_features):
-                if curvature[j] <= 0.0 or (sweep > 0 and w[j] == 0.0):
-                    continue  # only the first sweep visits weights that are 0
-                aim = curvature[j] * w[j]
-                for p in range(indptr[j], indptr[j + 1]):
-                    aim += data[p] * a[indices[p]]
-                size = max((aim if positive else abs(aim)) - penalties[l, j], 0.0) / (curvature[j] + l2)
-                step = (-size if aim < 0.0 else size) - w[j]
-                if step != 0.0:
-                    w[j] += step
-                    for p in range(indptr[j], indptr[j + 1]):
-                        i = indices[p]
-                        f[i] += step * data[p]
-                        a[i] = dual_of(f[i], y[i], weight[i])
-            if intercept and weight.any():
-                step = a.sum() / (0.25 * weight.sum())
-                b[l] += step
+                curvature[j] += h[indices[p]] * data[p] * data[p]
+        b_step, total = 0.0, h.sum() if intercept else 0.0
+        for _ in range(n_sweeps):
+            sweep(indptr, indices, data, features, a, h, curvature, d, w, penalties[l], l2, positive)
+            if total > 0.0:
+                change = a.sum() / total
+                b_step += change
                 for i in range(f.size):
-                    f[i] += step
-                    a[i] = dual_of(f[i], y[i], weight[i])
+                    d[i] += change
+                    a[i] -= h[i] * change
+        cost = 0.0  # increase of the penalty and the ridge term for the whole step
+        for j in features:
+            cost += penalties[l, j] * (abs(w[j]) - abs(start[j])) + 0.5 * l2 * (w[j] * w[j] - start[j] * start[j])
+        share = 1.0
+        for halving in range(50):
+            gain = 0.0
+            for i in range(f.size):
+                a[i] = dual_of(f[i] + share * d[i], y[i], weight[i])
+                gain += a[i] * d[i]
+            # Both parts of the objective are convex, so it decreases by at least share * (gain - cost).
+            if gain >= cost or halving == 49:
+                break
+            share *= 0.5
+        for i in range(f.size):
+            f[i] += share * d[i]
+        b[l] += share * b_step
+        if share < 1.0:
+            for j in features:
+                w[j] = start[j] + share * (w[j] - start[j])
 
 
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)
