@@ -155,6 +155,17 @@ def test_descent_on_tasks_agrees_with_pdhg(positive, intercept, weights, dtype, 
     assert working_set.fit(problem, tol=1e-5, start=got, **options).n_iter == 0
 
 
+def test_descent_on_tasks_never_increases_the_objective(rng):
+    """From a start where the curvature of the loss almost vanishes, whole Newton steps would overshoot."""
+    X = sparse.csr_matrix(rng.normal(size=(60, 10)) * (rng.random((60, 10)) < 0.5))
+    problem = Problem.from_matrix(X, np.where(rng.random((60, 2)) < 0.5, 1.0, -1.0), intercept=True)
+    options = {"loss": LOSSES["logistic"], "norm": NORMS["l1"], "radius": np.array([0.1]), "penalised": True}
+    start = working_set.fit(problem, **options, n_iter=1)
+    far = start._replace(W=5 + 20 * rng.normal(size=start.W.shape))
+    got = working_set.fit(problem, **options, start=far, tol=1e-8)
+    assert got.gap[0] <= 1e-8 and np.all(np.diff(got.objective[:, 0]) <= 1e-9)
+
+
 @pytest.mark.parametrize(("c", "penalised"), [("differ", True), ("alike", False), ("alike", True)])
 def test_cases_without_descent_use_pdhg(monkeypatch, rng, c, penalised):
     X, Y = rng.normal(size=(20, 50)), rng.normal(size=(20, 3))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jointsparse.learning.problem import Problem, magnitude
+from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import Regulariser
 
 # Rounding may put W outside its ball by this fraction of the radius without invalidating a certificate.
@@ -157,12 +157,13 @@ def best_intercepts(problem: Problem, loss: ModuleType) -> np.ndarray:
     if loss.QUADRATIC:
         total = problem.per_task(problem.c)[:, 0]
         return np.divide(problem.per_task(problem.c * problem.y)[:, 0], total, out=b, where=total > 0)
-    # At margins beyond 40 the logistic loss vanishes in double precision.
-    size = 40.0 * max(1.0, magnitude(problem.y))
-    low, high = b - size, b + size
+    # All samples of a task have the same margin, so all samples with the same label count as one.
+    Y = np.repeat([[1.0], [-1.0]], problem.n_tasks, axis=1)
+    c = np.stack([problem.per_task(problem.c * (problem.y == sign))[:, 0] for sign in (1, -1)])
+    low, high = b - 40.0, b + 40.0  # at margins beyond 40 the logistic loss vanishes in double precision
     for _ in range(64):
         b = (low + high) / 2
-        slope = problem.per_task(loss.subgradient(intercepts_of_samples(problem, b), problem.y, problem.c))[:, 0]
+        slope = loss.subgradient(np.stack([b, b]), Y, c).sum(axis=0)
         low, high = np.where(slope <= 0, b, low), np.where(slope >= 0, b, high)
     return b * (1 - 1e-6)
 

@@ -269,7 +269,10 @@ class _Search:
         return float(relative_gap(self.value, self.bound, self.at_zero))
 
     def certify(self) -> float:
-        """Recompute the objective of W and its lower bound in double precision, and return the relative gap."""
+        """Compute the objective of W and its lower bound in double precision, and return the relative gap.
+
+        The bound is already in double precision if the features are.
+        """
         whole, loss, regularisers = self.whole, self.loss, [self.regulariser]
         self.value = float(objective_of(whole, loss, regularisers, self.W[np.newaxis], self.b[np.newaxis])[0])
         if whole.dtype != np.float64:
