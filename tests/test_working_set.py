@@ -150,9 +150,20 @@ def test_descent_on_tasks_agrees_with_pdhg(positive, intercept, weights, dtype, 
     assert got.gap[0] <= 1e-5 and got.n_iter == got.rounds[0][-1].n_iter
     np.testing.assert_allclose(got.value, expected.value, rtol=2e-5)
     np.testing.assert_allclose(got.W, expected.W, atol=0.02)
-    stopped = working_set.fit(problem, tol=0.0, watch=lambda t, *report: t == 10, **options)
-    assert stopped.n_iter == 10 and [latest.n_iter for latest in stopped.rounds[0]] == [5, 10]
+    stopped = working_set.fit(problem, tol=0.0, watch=lambda t, *report: t == 8, **options)
+    assert stopped.n_iter == 8 and [latest.n_iter for latest in stopped.rounds[0]] == [4, 8]
     assert working_set.fit(problem, tol=1e-5, start=got, **options).n_iter == 0
+
+
+def test_descent_on_tasks_never_increases_the_objective(rng):
+    """From a start where the curvature of the loss almost vanishes, whole Newton steps would overshoot."""
+    X = sparse.csr_matrix(rng.normal(size=(60, 10)) * (rng.random((60, 10)) < 0.5))
+    problem = Problem.from_matrix(X, np.where(rng.random((60, 2)) < 0.5, 1.0, -1.0), intercept=True)
+    options = {"loss": LOSSES["logistic"], "norm": NORMS["l1"], "radius": np.array([0.1]), "penalised": True}
+    start = working_set.fit(problem, **options, n_iter=1)
+    far = start._replace(W=5 + 20 * rng.normal(size=start.W.shape))
+    got = working_set.fit(problem, **options, start=far, tol=1e-8)
+    assert got.gap[0] <= 1e-8 and np.all(np.diff(got.objective[:, 0]) <= 1e-9)
 
 
 @pytest.mark.parametrize(("c", "penalised"), [("differ", True), ("alike", False), ("alike", True)])

@@ -203,10 +203,8 @@ def _hint_at_scales(X: Any) -> None:
     Features in raw units differ in size by a large factor, and the values of most of them have only one sign. The
     features of an SVD also differ in size, but have values of both signs.
     """
-    rows = sparse.csr_array(X[:: max(X.size // SCALE_ENTRIES, 1)])
-    n, sums, sizes = (
-        np.bincount(rows.indices, entries, X.shape[1]) for entries in (rows.data != 0, rows.data, abs(rows.data))
-    )
+    rows = X[:: max(X.size // SCALE_ENTRIES, 1)]
+    n, sums, sizes = (np.ravel(of.sum(axis=0, dtype=float)) for of in (rows != 0, rows, abs(rows)))
     used = n >= FEWEST_ENTRIES
     mean = sizes[used] / n[used]
     if used.any() and mean.max() > RAW_SPREAD * mean.min() and np.mean(abs(sums) > sizes / 2, where=used) > 0.5:

@@ -11,11 +11,11 @@ A loss is a module with six functions of margins F = XW, labels Y and sample wei
 
 ``CURVATURE`` is the largest second derivative of a loss of weight 1; it is infinite for a loss with a kink.
 ``QUADRATIC`` is True for the squared loss, whose gradients can be computed from a Gram matrix. ``DESCENDS`` is True if
-the module has the compiled function
-``descend(indptr, indices, data, Y, c, F, A, W, b, penalties, l2, positive, intercept, n_sweeps)``. It minimises the sum
-of the losses, of sum_jl penalties_lj abs(W_lj), and of the ridge term l2 / 2 sum_jl W_lj^2, by coordinate descent on
-the weights of each task. The features are a CSC matrix. Y, c, F, A and W have one row per task. F, W, b and the dual
-variables A are changed in place.
+the module has the compiled function ``descend(indptr, indices, data, Y, c, F, A, W, b, inside, penalties, l2, positive,
+intercept, n_sweeps)``. It decreases the sum of the losses, of sum_jl penalties_lj abs(W_lj), and of the ridge term
+l2 / 2 sum_jl W_lj^2, by a proximal Newton step with `n_sweeps` sweeps for each task. The features are a CSC matrix. Y,
+c, F, A and W have one row per task. Only the weights W_lj with inside_lj change. F, W, b and the dual variables A are
+changed in place.
 
 `learning.loss` compiles the loops from formulas for a single sample and task, and builds the first four functions from
 the loops. F and A are (n_samples, n_tasks). Y and c have the same shape, or (n_samples, 1) if all tasks share them. A

@@ -20,32 +20,28 @@ array([3.466, 0.   ])
 array([[ 0.5  , -0.929]])
 """
 
-from math import exp, factorial, log, log1p
+from math import exp, factorial, log
 
 import numpy as np
 
 from jointsparse.compiled import njit
-from jointsparse.learning.loss import derivatives_of, functions_of, sums_of
+from jointsparse.learning.loss import functions_of
 
 QUADRATIC = False
 CURVATURE = 0.25
 DESCENDS = True
 
-TILE = 256  # number of dual steps that are computed side by side
+TILE = 256  # number of entries that are computed side by side
 LOG_2 = log(2.0)
 PER_LOG_2 = 1 / LOG_2
 LOG_2_HIGH = float.fromhex("0x1.62e42feep-1")  # the leading bits of log 2: products with small integers are exact
 LOG_2_LOW = LOG_2 - LOG_2_HIGH + 2.319046813846299e-17  # the rest of log 2, including the digits beyond the 53rd bit
 TAYLOR = tuple(1 / factorial(k) for k in range(13, 1, -1))  # Taylor coefficients of exp
+ODD = tuple(2 / k for k in range(31, 1, -2))  # Taylor coefficients of log((1 + t) / (1 - t)), without the first
+LEAST_SHARE = 2.0**-1000  # smaller numbers count as this one in a logarithm
+SQRT_HALF_BITS = int(np.array(0.5**0.5).view(np.int64))  # the bits of sqrt(1/2), read as an integer
 LEAST_EXPONENT = -700.0  # smaller exponents count as minus infinity
 ROUNDER = 1.5 * 2.0**52  # adding and subtracting this number rounds to an integer
-
-
-@njit(inline="always")
-def term(f, y, weight):  # type: ignore[no-untyped-def]
-    margin = np.float64(y * f)
-    present = y != 0 and weight != 0
-    return weight * (log1p(exp(-abs(margin))) + max(-margin, 0.0)) if present else 0.0
 
 
 @njit(inline="always")
@@ -55,14 +51,12 @@ def dual_of(f, y, weight):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def derivative(f, y, weight):  # type: ignore[no-untyped-def]
-    return -dual_of(np.float64(f), y, weight) if y != 0 else 0.0
-
-
-@njit(inline="always")
-def dual_term(a, y, weight):  # type: ignore[no-untyped-def]
-    share = np.float64(y * a) / weight if weight > 0 else 0.0
-    return -weight * (share * log(share) + (1.0 - share) * log1p(-share)) if share > 0.0 and share < 1.0 else 0.0
+def log_ratio(t):  # type: ignore[no-untyped-def]
+    """Return log((1 + t) / (1 - t)) for |t| <= 1/3, with an error of a few units in the last place."""
+    square, series = t * t, ODD[0]
+    for coefficient in ODD[1:]:
+        series = series * square + coefficient
+    return (series * square) * t + 2.0 * t
 
 
 @njit
@@ -88,6 +82,94 @@ def exponentials(x, powers, y):  # type: ignore[no-untyped-def]
         bits[i] = (bits[i] + 1023) << 52
     for i in range(x.size):
         y[i] *= powers[i]
+
+
+@njit
+def entries_of(array, n_columns):  # type: ignore[no-untyped-def]
+    """Return the entries of an array row by row. A single column is repeated until there are `n_columns`."""
+    if array.shape[1] == n_columns:
+        return array.ravel()
+    repeated = np.empty((array.shape[0], n_columns), array.dtype)
+    for i in range(array.shape[0]):
+        for l in range(n_columns):
+            repeated[i, l] = array[i, 0]
+    return repeated.ravel()
+
+
+# The following loops compute TILE entries side by side, so that they vectorise.
+
+
+@njit
+def add_to_columns(terms, size, first, sums):  # type: ignore[no-untyped-def]
+    """Add the first `size` terms to the sums of their columns. first: number of the first entry, counted row by row."""
+    l = first % sums.size
+    for k in range(size):
+        sums[l] += terms[k]
+        l = l + 1 if l + 1 < sums.size else 0
+
+
+@njit(error_model="numpy")
+def column_sums(F, Y, c, sums):  # type: ignore[no-untyped-def]
+    """Add the losses to `sums`; see `learning.loss.functions_of`."""
+    f_all, y_all, c_all = F.ravel(), entries_of(Y, F.shape[1]), entries_of(c, F.shape[1])
+    margin, x, powers, e = np.zeros(TILE), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
+    for first in range(0, f_all.size, TILE):
+        f, y, weight = f_all[first : first + TILE], y_all[first : first + TILE], c_all[first : first + TILE]
+        for k in range(f.size):
+            margin[k] = y[k] * f[k]
+            x[k] = -abs(margin[k])
+        exponentials(x, powers, e)
+        for k in range(TILE):
+            # log(1 + exp(-m)) = log(1 + e) + max(-m, 0) with e = exp(-|m|), and 1 + e = (1 + t) / (1 - t).
+            e[k] = log_ratio(e[k] / (2.0 + e[k])) + (-margin[k] if margin[k] < 0.0 else 0.0)
+        for k in range(f.size):
+            e[k] = weight[k] * e[k] if y[k] != 0 and weight[k] != 0 else 0.0
+        add_to_columns(e, f.size, first, sums)
+
+
+@njit(error_model="numpy")
+def derivatives(F, Y, c, G):  # type: ignore[no-untyped-def]
+    """Write the derivatives to G; see `learning.loss.functions_of`."""
+    f_all, y_all, c_all, g_all = F.ravel(), entries_of(Y, F.shape[1]), entries_of(c, F.shape[1]), G.ravel()
+    margin, x, powers, e = np.zeros(TILE), np.zeros(TILE), np.empty(TILE), np.empty(TILE)
+    for first in range(0, f_all.size, TILE):
+        f, y, weight = f_all[first : first + TILE], y_all[first : first + TILE], c_all[first : first + TILE]
+        g = g_all[first : first + TILE]
+        for k in range(f.size):
+            margin[k] = y[k] * f[k]
+            x[k] = -abs(margin[k])
+        exponentials(x, powers, e)
+        for k in range(TILE):
+            e[k] = (e[k] if margin[k] > 0.0 else 1.0) / (1.0 + e[k])  # 1 / (1 + exp(m))
+        for k in range(g.size):
+            g[k] = -weight[k] * y[k] * e[k] if y[k] != 0 else 0.0
+
+
+@njit(error_model="numpy")
+def dual_sums(A, Y, c, sums):  # type: ignore[no-untyped-def]
+    """Add the dual values to `sums`; see `learning.loss.functions_of`."""
+    a_all, y_all, c_all = A.ravel(), entries_of(Y, A.shape[1]), entries_of(c, A.shape[1])
+    share, mantissas, terms = np.zeros(TILE), np.zeros(TILE), np.empty(TILE)
+    bits = mantissas.view(np.int64)
+    for first in range(0, a_all.size, TILE):
+        a, y, weight = a_all[first : first + TILE], y_all[first : first + TILE], c_all[first : first + TILE]
+        for k in range(a.size):
+            p = np.float64(y[k] * a[k]) / weight[k]
+            p = 1.0 - p if p > 0.5 else p  # the entropy of p is that of 1 - p
+            share[k] = p if p > 0.0 else 0.0
+        for k in range(TILE):
+            mantissas[k] = share[k] if share[k] > LEAST_SHARE else LEAST_SHARE  # so that the logarithm is finite
+        for k in range(TILE):
+            exponent = (bits[k] - SQRT_HALF_BITS) >> 52
+            bits[k] -= exponent << 52  # now the mantissa is between sqrt(1/2) and sqrt(2)
+            terms[k] = float(exponent)
+        for k in range(TILE):
+            p, m = share[k], mantissas[k]
+            log_p = terms[k] * LOG_2 + log_ratio((m - 1.0) / (m + 1.0))
+            terms[k] = (1.0 - p) * log_ratio(p / (2.0 - p)) - p * log_p  # log(1 - p) = -log_ratio(p / (2 - p))
+        for k in range(a.size):
+            terms[k] *= weight[k]
+        add_to_columns(terms, a.size, first, sums)
 
 
 @njit(error_model="numpy")
@@ -177,43 +259,74 @@ def dual_steps(A, F, Y, c, sigma, B):  # type: ignore[no-untyped-def]
 
 
 @njit
-def descend(indptr, indices, data, Y, c, F, A, W, b, penalties, l2, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
-    """Minimise the losses plus an l1 penalty and a ridge term by coordinate descent; see `learning.losses`.
+def sweep(indptr, indices, data, features, a, h, curvature, d, w, penalty, l2, positive):  # type: ignore[no-untyped-def]
+    """Do a sweep of coordinate descent on the weights w of some features, for the quadratic model of `descend`.
 
-    The steps use the largest curvature of the loss, 1/4.
+    a, h : minus the derivatives of the losses with respect to the margins, and the curvatures, (n_samples,).
+    d : change of the margins since the model was made, (n_samples,).
     """
-    n_features = indptr.size - 1
-    curvature = np.empty(n_features)
+    for j in features:
+        if curvature[j] <= 0.0:
+            continue
+        aim = curvature[j] * w[j]
+        for p in range(indptr[j], indptr[j + 1]):
+            aim += data[p] * a[indices[p]]
+        size = max((aim if positive else abs(aim)) - penalty[j], 0.0) / (curvature[j] + l2)
+        step = (-size if aim < 0.0 else size) - w[j]
+        if step != 0.0:
+            w[j] += step
+            for p in range(indptr[j], indptr[j + 1]):
+                change = step * data[p]
+                d[indices[p]] += change
+                a[indices[p]] -= h[indices[p]] * change
+
+
+@njit
+def descend(indptr, indices, data, Y, c, F, A, W, b, inside, penalties, l2, positive, intercept, n_sweeps):  # type: ignore[no-untyped-def]
+    """Minimise the losses plus an l1 penalty and a ridge term by proximal Newton steps; see `learning.losses`.
+
+    Sweeps of coordinate descent minimise a quadratic model of the losses. The step to the minimum is halved until the
+    objective does not increase.
+    """
+    curvature, h, d, start = np.zeros(indptr.size - 1), np.empty(F.shape[1]), np.empty(F.shape[1]), np.empty(W.shape[1])
     for l in range(W.shape[0]):
-        f, a, w, y, weight = F[l], A[l], W[l], Y[l], c[l]
+        f, a, w, y, weight, features = F[l], A[l], W[l], Y[l], c[l], np.nonzero(inside[l])[0]
         for i in range(f.size):
             a[i] = dual_of(f[i], y[i], weight[i])
-        for j in range(n_features):
-            curvature[j] = 0.0
+            h[i] = abs(a[i]) * (1.0 - abs(a[i]) / weight[i]) if weight[i] > 0.0 else 0.0
+            d[i] = 0.0
+        for j in features:
+            start[j], curvature[j] = w[j], 0.0
             for p in range(indptr[j], indptr[j + 1]):
-                curvature[j] += 0.25 * weight[indices[p]] * data[p] * data[p]
-        for sweep in range(n_sweeps):
-            for j in range(n_features):
-                if curvature[j] <= 0.0 or (sweep > 0 and w[j] == 0.0):
-                    continue  # only the first sweep visits weights that are 0
-                aim = curvature[j] * w[j]
-                for p in range(indptr[j], indptr[j + 1]):
-                    aim += data[p] * a[indices[p]]
-                size = max((aim if positive else abs(aim)) - penalties[l, j], 0.0) / (curvature[j] + l2)
-                step = (-size if aim < 0.0 else size) - w[j]
-                if step != 0.0:
-                    w[j] += step
-                    for p in range(indptr[j], indptr[j + 1]):
-                        i = indices[p]
-                        f[i] += step * data[p]
-                        a[i] = dual_of(f[i], y[i], weight[i])
-            if intercept and weight.any():
-                step = a.sum() / (0.25 * weight.sum())
-                b[l] += step
+                curvature[j] += h[indices[p]] * data[p] * data[p]
+        b_step, total = 0.0, h.sum() if intercept else 0.0
+        for _ in range(n_sweeps):
+            sweep(indptr, indices, data, features, a, h, curvature, d, w, penalties[l], l2, positive)
+            if total > 0.0:
+                change = a.sum() / total
+                b_step += change
                 for i in range(f.size):
-                    f[i] += step
-                    a[i] = dual_of(f[i], y[i], weight[i])
+                    d[i] += change
+                    a[i] -= h[i] * change
+        cost = 0.0  # increase of the penalty and the ridge term for the whole step
+        for j in features:
+            cost += penalties[l, j] * (abs(w[j]) - abs(start[j])) + 0.5 * l2 * (w[j] * w[j] - start[j] * start[j])
+        share = 1.0
+        for halving in range(50):
+            gain = 0.0
+            for i in range(f.size):
+                a[i] = dual_of(f[i] + share * d[i], y[i], weight[i])
+                gain += a[i] * d[i]
+            # Both parts of the objective are convex, so it decreases by at least share * (gain - cost).
+            if gain >= cost or halving == 49:
+                break
+            share *= 0.5
+        for i in range(f.size):
+            f[i] += share * d[i]
+        b[l] += share * b_step
+        if share < 1.0:
+            for j in features:
+                w[j] = start[j] + share * (w[j] - start[j])
 
 
-column_sums, derivatives, dual_sums = sums_of(term), derivatives_of(derivative), sums_of(dual_term)
 value, subgradient, dual_value, dual_step = functions_of(column_sums, derivatives, dual_sums, dual_steps)

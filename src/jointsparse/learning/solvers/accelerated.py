@@ -42,6 +42,8 @@ class Run:
         Factors of the step sizes of the intercepts.
     """
 
+    ITERATIONS_PER_LOOK = 4  # the gap is computed in every fourth iteration, because many fits need fewer than ten
+
     def __init__(
         self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: float | None
     ) -> None:

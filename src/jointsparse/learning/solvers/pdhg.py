@@ -36,7 +36,6 @@ from jointsparse.learning.regulariser import Regulariser, per_pair
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True
 
-ITERATIONS_PER_LOOK = 10  # the gap is computed in every tenth iteration
 LANCZOS_STEPS = 12
 TINY = np.finfo(float).tiny
 
@@ -326,6 +325,8 @@ class Run:
         Factors of the step sizes of the intercepts.
     """
 
+    ITERATIONS_PER_LOOK = 10  # the gap is computed in every tenth iteration
+
     def __init__(
         self, problem: Problem, loss: ModuleType, regulariser: Regulariser, at: Point, omega: float | None
     ) -> None:
@@ -343,7 +344,7 @@ class Run:
     def iterate(self, t: int, best: Proof | None) -> None:
         """Do iteration t. best: a record that is updated with the new iterate, or None."""
         new = self.step()
-        if t % ITERATIONS_PER_LOOK == 1 and self.since == 0:
+        if t % self.ITERATIONS_PER_LOOK == 1 and self.since == 0:
             _, _, moved = self.movements(self.at, new)
             self.begun = self.previous = moved
         self.since += 1
@@ -513,7 +514,7 @@ def fit_pairs(
 def _fit_pair(run: Any, best: Proof, n_iter: int, watch: Watch | None) -> Fit:
     """Fit one pair: iterate until the gap is certified, the watch ends the fit, or `n_iter` iterations are done."""
     for t in range(n_iter + 1):
-        look = t % ITERATIONS_PER_LOOK == 0 or t == n_iter
+        look = t % run.ITERATIONS_PER_LOOK == 0 or t == n_iter
         if t > 0:
             run.iterate(t, best if look else None)
         if look:

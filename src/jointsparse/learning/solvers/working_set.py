@@ -50,10 +50,11 @@ DENSE_SHARE = 0.5  # features are not scaled if a smaller fraction of their entr
 CONSTANT = 1e-12  # a feature counts as constant if its variance is at most this fraction of its mean square
 LEAST_SPREAD = 0.1  # features are not scaled if the logarithms of their sizes have a smaller standard deviation
 MOST_ROWS_OF_DESCENT = 2000  # most rows for coordinate descent, because it stores their Gram matrix
-FIRST_ROWS_OF_DESCENT = 1000  # largest first working set: up to here, a Gram matrix is faster than another round
-GROWTH_OF_DESCENT = 4  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
+# The first working set of descent on rows has at most this many rows, and at most one row in ROWS_PER_FIRST.
+FIRST_ROWS_OF_DESCENT, ROWS_PER_FIRST = 1000, 8
+GROWTH_OF_DESCENT = 8  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
 SWEEPS_PER_LOOK = 3  # number of sweeps of coordinate descent on rows before the gap is computed
-SWEEPS_OF_TASKS = 5  # the same for coordinate descent on tasks; only the first sweep visits weights that are 0
+SWEEPS_OF_TASKS = 4  # number of sweeps of coordinate descent on the weights of a task in a Newton step
 TOGETHER = 10  # if each task has its own working set, an entry of a product takes this many times as long
 
 
@@ -229,23 +230,28 @@ class _Search:
         self.bound, self.best_dual = -np.inf, at.A
         self.inside = np.zeros(self.W.shape if self.per_task else self.whole.n_features, dtype=bool)
         self.now: Any = None
-        self.see(at.A)
+        self.see(at.A, at.V)
         n_rows = self.whole.n_features // 16
         if self.sweeps_rows:  # the rows that the first sweep over all rows would make non-zero
-            n_rows = min(np.count_nonzero(self.row_duals > regulariser.strength), FIRST_ROWS_OF_DESCENT)
+            n_violated = np.count_nonzero(self.row_duals > regulariser.strength)
+            n_rows = min(n_violated, FIRST_ROWS_OF_DESCENT, self.whole.n_features // ROWS_PER_FIRST)
         self.first_rows = max(FIRST_ROWS, n_rows)
 
     def value_of(self, F: np.ndarray, W: np.ndarray) -> float:
         """Return the objective of W (n_features, n_tasks), given the margins F of W."""
         return float(self.loss.value(F, self.whole.y, self.whole.c).sum()) + self.regulariser.cost(W)
 
-    def see(self, A: np.ndarray) -> None:
-        """Compute X^T A for all rows of W, the lower bound, and each row's contribution to the dual norm of X^T A."""
+    def see(self, A: np.ndarray, V: np.ndarray | None = None) -> None:
+        """Compute X^T A for all rows of W, the lower bound, and each row's contribution to the dual norm of X^T A.
+
+        V: X^T A (n_tasks, n_features) if it has been computed, or None.
+        """
         whole = self.whole
-        self.A = balanced(whole, A) if whole.intercept else A
-        V = whole.transposed(self.A)
-        self.V, self.s = V[:, :, 0], whole.per_task(self.A)[:, 0]
-        bound = bound_from(whole, self.loss, [self.regulariser], self.A, V)[0]
+        if whole.intercept:
+            A, V = balanced(whole, A), None
+        self.A, self.s = A, whole.per_task(A)[:, 0]
+        self.V = whole.transposed(A)[:, :, 0] if V is None else V
+        bound = bound_from(whole, self.loss, [self.regulariser], A, self.V[:, :, np.newaxis])[0]
         if bound > self.bound:
             self.bound, self.best_dual = bound, self.A
         l2 = np.float64(self.regulariser.l2)  # so that the product is in double precision
@@ -263,10 +269,14 @@ class _Search:
         return float(relative_gap(self.value, self.bound, self.at_zero))
 
     def certify(self) -> float:
-        """Recompute the objective of W and its lower bound in double precision, and return the relative gap."""
+        """Compute the objective of W and its lower bound in double precision, and return the relative gap.
+
+        The bound is already in double precision if the features are.
+        """
         whole, loss, regularisers = self.whole, self.loss, [self.regulariser]
         self.value = float(objective_of(whole, loss, regularisers, self.W[np.newaxis], self.b[np.newaxis])[0])
-        self.bound = lower_bound(whole, loss, regularisers, self.best_dual)[0]
+        if whole.dtype != np.float64:
+            self.bound = lower_bound(whole, loss, regularisers, self.best_dual)[0]
         return self.gap()
 
     def choose_rows(self) -> None:
@@ -403,7 +413,7 @@ class _Steps:
 
     def go(self, search: _Search) -> tuple[float, float] | None:
         search.t += 1
-        is_look = search.t % pdhg.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
+        is_look = search.t % self.iterations.ITERATIONS_PER_LOOK == 0 or search.t == search.n_iter
         self.iterations.iterate(search.t, self.best if is_look else None)
         search.omega = self.iterations.omega
         return (self.best.smallest, self.best.gap()) if is_look else None
@@ -476,7 +486,10 @@ class _RowSweeps:
 
 
 class _TaskSweeps:
-    """Coordinate descent on all weights of each task, with the loss's `descend`, for a penalty and sparse features."""
+    """Proximal Newton steps on the weights of each task, with the loss's `descend`, for a penalty and sparse features.
+
+    A step changes the weights that are not 0, and those whose entry of X^T A is close to the penalty or above it.
+    """
 
     def __init__(self, search: _Search) -> None:
         whole = search.whole
@@ -493,7 +506,8 @@ class _TaskSweeps:
         search.t += n_sweeps
         options = search.regulariser.l2, search.regulariser.positive, search.whole.intercept, n_sweeps
         arrays = self.X.indptr, self.X.indices, self.X.data, self.y, self.c, self.F, self.A, self.W, self.b
-        search.loss.descend(*arrays, self.penalties, *options)
+        inside = (self.W != 0) | (np.abs(search.V) > NEAR_SHARE * self.penalties)
+        search.loss.descend(*arrays, inside, self.penalties, *options)
         self.value = search.value_of(self.F.T, self.W.T)
         search.objective.append((search.t, 0, self.value))
         return self.value, 0.0  # so that the round ends, and the gap is computed from all rows
