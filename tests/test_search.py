@@ -1,6 +1,7 @@
 """Choosing a radius or penalty: automatic radii, folds, scorers and selection rules."""
 
 import warnings
+from itertools import chain, repeat
 
 import numpy as np
 import pytest
@@ -254,6 +255,15 @@ def test_one_standard_error_chooses_a_smaller_radius_also_on_a_single_split():
     assert sparser.radius_ == best.grid_[np.argmax(within)] < best.radius_
 
 
+def test_the_path_of_a_single_split_ends_early_below_and_above_the_best_radius(monkeypatch):
+    curve = chain([0.7, 0.8, 0.9, 0.8, 0.7], repeat(0.5))  # at steps -4 to 0, and at ten times the unit
+    monkeypatch.setattr(JointSparseClassifierCV, "_score_of", lambda *_: next(curve))
+    monkeypatch.setattr(JointSparseClassifierCV, "_error_of", lambda *_: 0.0)
+    assert len(single_split()[0].grid_) == 5
+    monkeypatch.setattr(JointSparseClassifierCV, "_score_of", lambda *_: 0.9)
+    assert len(single_split()[0].grid_) == 5  # equal scores are no reason to try other radii
+
+
 def test_a_fit_far_below_the_best_score_may_stay_rough(monkeypatch):
     tols = []
 
@@ -308,10 +318,11 @@ def test_auto_takes_a_joint_norm_where_tasks_share_their_features():
     np.testing.assert_array_equal(alone.coef_, model.coef_)
 
 
-def test_messages_say_how_far_a_search_is(caplog):
-    caplog.set_level("INFO")
+def test_messages_say_how_far_a_search_is(monkeypatch):
+    messages = []
+    monkeypatch.setattr(search.LOG, "info", lambda text, *values: messages.append(text % values))
     JointSparseClassifierCV("auto", radii=2, cv=3).fit(*DENSE_FEW)
-    places = [message.split(", ", 2)[2] for message in caplog.messages]
+    places = [message.split(", ", 2)[2] for message in messages]
     assert places[0] == "norm 1 of 4, fold 1 of 3" and places[-1] == "norm 4 of 4, fold 3 of 3"
 
 

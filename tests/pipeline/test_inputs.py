@@ -73,12 +73,13 @@ def test_a_final_fit_reads_the_basis_of_its_study_if_there_is_one(basis, read):
 
 def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_all_final_fits():
     files = Inputs(run_of(entry=TWO | {"final": {"norm": ["l2", "l1"]}})).model(W)
-    endings = {"models": "skops", "scores": "npz", "tables": "csv"}
+    endings = {"models": "skops", "tables": "csv"}
     assert files == {
         "images": "results/collage/images.parquet",
         "features": HISTOGRAMS,
         "labels": f"{W.folder}/labels.npy",
         "basis": f"{W.folder}/basis/basis.npz",
+        "transformed": f"{W.folder}/basis/features.npy",
         **{key: [f"results/collage/final/{norm}.{ending}" for norm in ("l2", "l1")] for key, ending in endings.items()},
         "vocabularies": "results/collage/vocabularies.npz",
     }
@@ -87,5 +88,5 @@ def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_all_final_fits(
 def test_the_model_of_a_table_is_made_of_its_features():
     run = run_of("documents", "text", entry={"final": {"study": "text", "norm": "l1"}})
     files = Inputs(run).model(Study("documents", "text"))
-    assert files.keys() == {"images", "features", "labels", "models", "scores", "tables"}
-    assert files["features"] == "results/documents/features.npz"
+    assert files.keys() == {"images", "features", "transformed", "labels", "models", "tables"}
+    assert files["features"] == files["transformed"] == "results/documents/features.npz"

@@ -470,10 +470,13 @@ class Search(Trained):
         tie = self._tie(scores)
         if best_place(result, False, self.selection, tie) == 0 and abs(means[0] - means[1]) > tie:
             return steps[0] - 1
-        origin = steps[first_of_best(means, gain)]  # the path ends PATIENCE radii above and below the best one
-        by_step = {step - origin: mean for step, mean in zip(steps, means.tolist(), strict=True)}
-        step = next_step(by_step, least=least - origin, ended=ended, slack=gain)
-        return None if step is None else step + origin
+        if (
+            scores.shape[1] == 1
+        ):  # the first radii lie below step 0, so larger ones than the best one may be known already
+            best = steps[first_of_best(means, gain)]
+            ended = ended or steps[-1] >= max(best + PATIENCE, least)
+        by_step = dict(zip(steps, means.tolist(), strict=True))
+        return next_step(by_step, least=least, ended=ended, slack=gain)
 
     def _floor(self) -> float:
         """Return the score below which the fit with a larger radius may stay rough: it cannot become the best one.
