@@ -55,6 +55,7 @@ FIRST_ROWS_OF_DESCENT, ROWS_PER_FIRST = 1000, 8
 GROWTH_OF_DESCENT = 8  # most rows added per round, relative to the working set; 1 for the other kinds of iterations
 SWEEPS_PER_LOOK = 3  # number of sweeps of coordinate descent on rows before the gap is computed
 SWEEPS_OF_TASKS = 4  # number of sweeps of coordinate descent on the weights of a task in a Newton step
+MOST_COPIES = 2  # if each task has its own copies of features, they may have this many times as many entries as X
 TOGETHER = 10  # if each task has its own working set, an entry of a product takes this many times as long
 
 
@@ -307,13 +308,16 @@ class _Search:
         The shape is (n_rows,), or (n_rows, n_tasks) if each task has a working set of its own; the columns of tasks
         with fewer rows are then filled with -1.
 
-        If each task has a working set of its own, but a single product for all tasks is faster, the rows are the union
-        of these sets.
+        If each task has a working set of its own, but a single product for all tasks is faster, or the copies of the
+        features would need too much memory, the rows are the union of these sets.
         """
         if self.inside.ndim == 1:
             return np.flatnonzero(self.inside)
         size, of_any = self.inside.sum(axis=0), np.flatnonzero(self.inside.any(axis=1))
-        if self.is_dense and TOGETHER * (size @ self.n_samples) > len(of_any) * self.whole.c.size:
+        n_copied, n_entries = size @ self.n_samples, self.whole.X[0].size
+        if self.is_dense and (
+            TOGETHER * n_copied > len(of_any) * self.whole.c.size or n_copied > MOST_COPIES * n_entries
+        ):
             return of_any
         order = np.argsort(~self.inside, axis=0, kind="stable")[: size.max()]
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)

@@ -217,11 +217,13 @@ def fit_and_test(
         See `table`.
     """
     known, on_test = np.isin(split, KNOWN), split == "test"
+    known_features, test_features = select(X, known), select(X, on_test)
+    del X  # frees the memory of the features, unless the caller keeps them
     validation = split[known] == "validation"
     with _quiet():
-        chosen = fit(select(X, known), labels[known], words, norm=norm, scales=scales, validation=validation)
-    features = _scaled(select(X, on_test), scales[chosen.power] if scales else None)
-    scores = np.asarray(chosen.model.decision_function(features))
+        chosen = fit(known_features, labels[known], words, norm=norm, scales=scales, validation=validation)
+    scaled = _scaled(test_features, scales[chosen.power] if scales else None)
+    scores = np.asarray(chosen.model.decision_function(scaled))
     numbers = tested(scores, labels[on_test], n_resamples=n_resamples, seed=seed)
     return chosen, table(chosen, numbers, labels[on_test] == 1, norm)
 
