@@ -314,11 +314,10 @@ class _Search:
         if self.inside.ndim == 1:
             return np.flatnonzero(self.inside)
         size, of_any = self.inside.sum(axis=0), np.flatnonzero(self.inside.any(axis=1))
-        n_copied, n_entries = size @ self.n_samples, self.whole.X[0].size
-        if self.is_dense and (
-            TOGETHER * n_copied > len(of_any) * self.whole.c.size or n_copied > MOST_COPIES * n_entries
-        ):
-            return of_any
+        if self.is_dense:
+            n_copied, n_together = size @ self.n_samples, len(of_any) * self.whole.c.size
+            if TOGETHER * n_copied > n_together or n_copied > MOST_COPIES * self.whole.X[0].size:
+                return of_any
         order = np.argsort(~self.inside, axis=0, kind="stable")[: size.max()]
         return np.where(np.arange(len(order))[:, np.newaxis] < size, order, -1)
 
