@@ -44,6 +44,18 @@ def test_a_few_rows_suffice_to_certify_the_optimum(norm, penalised, shared, inte
     assert rounds[-1].n_rows < 150 and done @ [latest.n_rows for latest in rounds] < 0.5 * 200 * got.n_iter
 
 
+@pytest.mark.parametrize(("together", "most_copies", "expected"), [(0, 2, 2), (1e9, 2, 1), (0, 0, 1)])
+def test_tasks_copy_their_own_rows_unless_one_product_is_faster_or_the_copies_are_large(
+    together, most_copies, expected, monkeypatch
+):
+    monkeypatch.setattr(working_set, "TOGETHER", together)
+    monkeypatch.setattr(working_set, "MOST_COPIES", most_copies)
+    problem, shapes, steps = draw_wide(shared=True), [], working_set._Steps
+    monkeypatch.setattr(working_set, "_Steps", lambda search, rows: shapes.append(rows.ndim) or steps(search, rows))
+    got = working_set.fit(problem, loss=hinge, norm=NORMS["l1"], radius=np.array([1.0]), tol=1e-4)
+    assert got.gap[0] <= 1e-4 and set(shapes) == {expected}
+
+
 @NORM
 @FORM
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
