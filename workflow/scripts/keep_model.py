@@ -47,21 +47,23 @@ if __name__ == "__main__":
         labels, known = read_array(given.labels), np.isin(split, final.KNOWN)
         power = float(tables[norm]["power"].iloc[0])
         basis = read_record(Basis, given.basis) if given.get("basis") else None
-        fitted = final.calibrated(
+        features = read_features(given.features, params.vocabulary)
+        transformed = read_features(given.transformed, params.vocabulary) if basis else features
+        kept = final.calibrated(
             final.Chosen(models[norm], power, labels[known]),
-            select(read_features(given.transformed, params.vocabulary), known, "features"),
+            select(transformed, known, "features"),
             factors(basis.singular_values, [power])[power] if basis else None,
         )
         origin = {"dataset": snakemake.wildcards.dataset, "study": params.study, "seed": params.seed}
         model = annotator.annotator(
-            fitted,
+            kept,
             names=images["image"][known],
             steps=steps,
             basis=basis,
             columns=columns,
-            card=annotator.card_of(fitted, tables[norm], **origin, raw=params.raw["digest"]),
+            card=annotator.card_of(kept, tables[norm], **origin, raw=params.raw["digest"]),
         )
-        X = select(read_features(given.features, params.vocabulary), split == "test", "features")
+        X = select(features, split == "test", "features")
         model = annotator.with_check(model, X)
         decisions = np.asarray(model[model.check_["first_step"] :].decision_function(X))
         save(model, snakemake.output.model)

@@ -60,7 +60,7 @@ FOLD_TOL = 3e-2  # Choice: fits on folds stop at this gap. Smaller gaps change t
 SILENT = 2.0  # Choice: no warning for gaps up to this many times the tolerance, which do not change the choice
 FIRST_STEPS = range(-PATIENCE, PATIENCE + 1)  # steps of the first automatic radii
 FOLDS_SHARE = 0.5  # Choice: fraction of max_time that the folds may use, so that the rest is left for the final fit
-LEAST_GAIN = 0.5  # Choice: a path ends unless larger radii improve the score by this many standard errors over folds
+LEAST_GAIN = 0.5  # Choice: a path ends unless larger radii improve the score by this many standard errors
 WIDTH = PATIENCE  # number of radii that are tried in one round
 # With a single split, the first radii are smaller, and a round tries one radius: each larger radius takes longer.
 FIRST_STEPS_OF_ONE_SPLIT, WIDTH_OF_ONE_SPLIT = range(-2 * PATIENCE, 1), 1
@@ -470,9 +470,8 @@ class Search(Trained):
         tie = self._tie(scores)
         if best_place(result, False, self.selection, tie) == 0 and abs(means[0] - means[1]) > tie:
             return steps[0] - 1
-        if (
-            scores.shape[1] == 1
-        ):  # the first radii lie below step 0, so larger ones than the best one may be known already
+        # The first radii of a single split lie below step 0, so larger ones than the best may have been tried already.
+        if scores.shape[1] == 1:
             best = steps[first_of_best(means, gain)]
             ended = ended or steps[-1] >= max(best + PATIENCE, least)
         by_step = dict(zip(steps, means.tolist(), strict=True))

@@ -301,7 +301,7 @@ def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.
 
 
 def chosen_norm(models: Mapping[str, JointSparseClassifierCV]) -> str:
-    """Return the norm that cross-validation chooses. models: for each norm its final fit, all on the same folds.
+    """Return the norm that held-out images choose. models: for each norm its final fit, all on the same split or folds.
 
     As in `JointSparseClassifierCV(norm="auto")`, the fit with the fewest features is chosen among those whose score is
     within one standard error of the best.
