@@ -176,11 +176,12 @@ def _end(process: subprocess.Popen[bytes]) -> int:
     """Interrupt Snakemake, end its jobs, and return its exit status. Jobs that do not end are killed."""
     import psutil  # comes with the extra that `run` needs
 
-    begun, jobs = time.monotonic(), set[psutil.Process]()
+    begun = time.monotonic()
+    jobs = dict[psutil.Process, None]()  # parents first: a shell whose command is ended before it says "Terminated"
 
     def find_jobs() -> None:
         with suppress(psutil.Error):
-            jobs.update(psutil.Process(process.pid).children(recursive=True))
+            jobs.update(dict.fromkeys(psutil.Process(process.pid).children(recursive=True)))
 
     find_jobs()  # Snakemake may end before its jobs do
     process.send_signal(INTERRUPTS[-1])
@@ -191,8 +192,8 @@ def _end(process: subprocess.Popen[bytes]) -> int:
         for job in jobs:
             with suppress(psutil.Error):
                 job.terminate() if time.monotonic() - begun < PATIENCE_SECONDS else job.kill()
-        ended, _ = psutil.wait_procs(jobs, timeout=0.2)
-        jobs.difference_update(ended)
+        for ended in psutil.wait_procs(jobs, timeout=0.2)[0]:
+            del jobs[ended]
         if process.returncode is not None and not jobs:
             return process.returncode
 
