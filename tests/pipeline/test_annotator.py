@@ -164,6 +164,14 @@ def test_the_pipeline_gives_the_scores_of_the_fit_with_only_the_columns_in_use(c
     assert model.predict_proba(pictures[0][:2]).columns.tolist() == WORDS
 
 
+@pytest.mark.parametrize("n_more", [0, 3])
+def test_names_of_features_that_no_sample_has_are_left_out(chain, n_more):
+    names = [f"word {i}" for i in range(chain[0].model.n_features_in_)]
+    given = {"names": [f"{i}" for i in range(80)], "card": {}}
+    more = [f"more {i}" for i in range(n_more)]
+    assert annotator.annotator(chain[0], columns=[*names, *more], **given).columns_ == names
+
+
 def test_a_map_sums_to_the_score_and_shows_where_the_object_is(chain, pictures):
     _, _, model, _ = chain
     both = [i for i, (ramp, stripes, _) in enumerate(pictures[1]) if ramp and stripes][:4]

@@ -106,6 +106,12 @@ def test_the_file_of_topics_names_the_labels(tmp_path):
     assert labels_of(samples) == [{"corn", "blé"}, set(), {"blé"}, {"corn"}, {"nothing", "zero"}]
 
 
+@pytest.mark.parametrize("text", ["tea\ncorn\n", "tea\ncorn", "tea\r\ncorn\r\n"])
+def test_the_lines_of_the_vocabulary_are_the_names_of_the_features(tmp_path, text):
+    (tmp_path / "vocabulary.txt").write_bytes(text.encode())
+    assert libsvm.feature_names(tmp_path, vocabulary="vocabulary.txt") == ["tea", "corn"]
+
+
 @pytest.fixture
 def three(tmp_path):
     """Files with 100, 10 and 20 samples, of which only the last file has feature 9."""

@@ -178,13 +178,12 @@ def read(
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
     """Return the names of the features (such as words), which are the lines of the file `vocabulary`.
 
-    Without that file, the list is empty.
+    Without that file, the list is empty. The file may name further features, which no sample has.
     """
-    return (
-        find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace").split("\n")
-        if vocabulary
-        else []
-    )
+    if not vocabulary:
+        return []
+    text = find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace")
+    return text.removesuffix("\n").split("\n")
 
 
 def _whole(label: str) -> int | None:

@@ -101,7 +101,7 @@ def annotator(
     basis : Basis or None
         The basis in which the features are expressed; None if they are used as they are.
     columns : list of str
-        Names of the input features; empty if they have no names.
+        Names of the input features, and perhaps of further features that no sample has; empty if they have no names.
     card : mapping
         Description of the model in text and numbers.
     """
@@ -111,7 +111,8 @@ def annotator(
         model = _restricted(model, used)
         chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=float(final.power), columns=used)))
     pipeline = Pipeline([*chain, ("classifier", model)])
-    pipeline.card_, pipeline.known_names_, pipeline.columns_ = dict(card), [str(name) for name in names], list(columns)
+    pipeline.card_, pipeline.known_names_ = dict(card), [str(name) for name in names]
+    pipeline.columns_ = list(columns)[: pipeline.n_features_in_] if columns else []
     pipeline.known_scores_, pipeline.known_labels_ = final.scores.astype(np.float32), final.labels
     return pipeline
 
