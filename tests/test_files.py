@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from common import run_python
+from model_files import MODELS, X, Y, model_of
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -102,6 +104,20 @@ def test_names_parameters_and_further_learning_survive(models, tmp_path):
     loaded, unpickled = load(tmp_path / "model.skops"), pickle.loads(pickle.dumps(fitted["online_l1inf"]))
     X, Y = inputs["classifier"][:5], np.eye(5, 2, dtype=int)
     np.testing.assert_array_equal(loaded.partial_fit(X, Y).coef_, unpickled.partial_fit(X, Y).coef_)
+
+
+@pytest.mark.usefixtures("skops")
+def test_a_loaded_model_starts_from_its_last_fit(tmp_path):
+    save(model_of("classifier"), tmp_path / "model.skops")
+    assert load(tmp_path / "model.skops").fit(X, Y).n_iter_ == 0
+
+
+@pytest.mark.usefixtures("skops")
+def test_every_trusted_type_is_in_a_file():
+    nodes = b"".join(file._dumped(model_of(name))[file.TREE] for name in MODELS).decode()
+    found = re.findall(r'"__class__": "(\w+)",\s*"__module__": "([\w.]+)"', nodes)
+    missing = set(file.TRUSTED) - {f"{module}.{kind}" for kind, module in found}
+    assert missing == {"jointsparse.features.embedding.Embedding"}  # needs ONNX Runtime, see test_embedding.py
 
 
 @pytest.mark.usefixtures("skops")

@@ -177,7 +177,8 @@ def test_a_fault_in_a_model_gives_an_error_of_one_line(path, name, where, value,
             for attribute in ("coef_", "intercept_", "n_features_in_", "tol", "_codes", "norm", "_flat")
         ),
         ("online-sparse", "_iterate"),
-        ("search", "scores_"),
+        *(("search", attribute) for attribute in ("scores_", "norm_", "results_by_norm_")),
+        ("dense-sift", "transform_input"),
     ],
 )
 def test_a_missing_attribute_is_reported(path, name, attribute):
@@ -262,7 +263,7 @@ def test_every_fitted_model_can_be_loaded(path, model, y):
     np.testing.assert_array_equal(load(path).predict(X), model.predict(X))
 
 
-@pytest.mark.parametrize("name", [path.stem for path in MODELS.glob("*.skops")])
+@pytest.mark.parametrize("name", MODELS)
 def test_every_attribute_of_the_classes_of_jointsparse_is_declared(name):
     model = model_of(name)
     for part in (part for _, part in getattr(model, "steps", [("", model)])):

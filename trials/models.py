@@ -2,8 +2,8 @@
 
     python trials/models.py --cases 300 --seed 1
 
-The models in `tests/models`, and a model of a table that is trained here, are changed and saved with correct digests,
-as by somebody who knows how `save` works. Every case ends in one of these ways:
+The models in `tests/model_files.py`, and a model of a table that is trained here, are changed and saved with correct
+digests, as by somebody who knows how `save` works. Every case ends in one of these ways:
 
 - refused: with an error message of one sentence.
 - right: the answers are the same as without the change.
@@ -50,6 +50,9 @@ from jointsparse import JointSparseClassifier, files, load
 from jointsparse.pipeline.app.command_line import main as command
 from jointsparse.pipeline.models import annotator, final
 from jointsparse.schema import archive
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from model_files import model_of
 
 BASE = Path(__file__).parents[1]
 FINE = REFUSED, RIGHT, ANOTHER = ("refused", "right", "another")
@@ -640,9 +643,9 @@ if __name__ == "__main__":
         system = map(os.path.realpath, ("/proc", "/sys", "/dev", "/usr", "/lib", "/etc"))
         READ = (sys.prefix, sys.base_prefix, str(BASE), *system)
         with warnings.catch_warnings(action="ignore"):
-            MODELS = {"pictures": load(BASE / "tests" / "models" / "annotator.skops"), "table": of_table()}
+            MODELS = {"pictures": model_of("annotator"), "table": of_table()}
             others = ("classifier", "online-sparse", "online-l1inf", "regressor-search", "dense-sift")
-            MODELS |= {name: load(BASE / "tests" / "models" / f"{name}.skops") for name in others}
+            MODELS |= {name: model_of(name) for name in others}
             X = rng.normal(size=(16, 3)).round(2)
             scaled = make_pipeline(StandardScaler(), PCA(2), JointSparseClassifier(radius=1.0))
             MODELS["scaled"] = scaled.fit(X, X[:, 0] > 0)

@@ -13,7 +13,6 @@ The library consists of `norms`, `learning`, `estimators`, `features`, `metrics`
   N(theta) = radius.
 """
 
-import sys
 from importlib import import_module
 
 TYPE_CHECKING = False  # defined here because importing `typing` would take longer than the rest of this module
@@ -54,19 +53,6 @@ __all__ = [
     "warmup",
 ]
 ELSEWHERE = {"explain": "features.explain", "load": "files", "save": "files", "warmup": "learning.warmup"}
-
-
-class OldPaths:
-    """Import hook for old module paths. Python calls it only if no module of that name exists; see `_moved`."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> object:
-        """Return the spec of the module at an old path, or None for any other name."""
-        is_ours = name.startswith("jointsparse.")
-        return import_module("jointsparse._moved").spec_of(name) if is_ours else None  # imported only when needed
-
-
-sys.meta_path.append(OldPaths)  # type: ignore[arg-type]
 
 
 def __getattr__(name: str) -> object:

@@ -446,7 +446,7 @@ class Versioned:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        wrote = state.pop("_jointsparse_version", "an unknown version")
+        wrote = state.pop("_jointsparse_version")
         if wrote != version():
             warn_user(
                 f"{type(self).__name__} was written by jointsparse {wrote} and is read by {version()}: "

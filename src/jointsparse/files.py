@@ -25,7 +25,6 @@ import numpy as np
 import scipy  # scipy.sparse is loaded on first use
 
 from jointsparse.checks import require, require_extra, shortened, version, warn_user
-from jointsparse.registry import removal_of
 from jointsparse.schema import archive
 from jointsparse.schema.models import ROOMS, require_model
 from jointsparse.written import written
@@ -54,13 +53,10 @@ TRUSTED = (
     "jointsparse.learning.lazy.Eager",
     "jointsparse.learning.lazy.Lazy",
     "jointsparse.learning.fit.Fit",
-    "jointsparse.learning.problem.Fit",  # path of Fit up to version 1.0.0rc1
     "jointsparse.learning.solvers.working_set.Round",
     "jointsparse.norms.l1inf.Warm",
     "scipy.sparse._csr.csr_matrix",
 )
-# Types of older versions that no longer exist, with the room and the name of the plug-in that they belonged to.
-REMOVED = {"jointsparse.features.transformers.Daisy": ("features", "daisy")}
 
 
 class Newer(ValueError):
@@ -142,8 +138,8 @@ def load(path: Any, *, network: Any = None) -> Any:
     ------
     ValueError
         If the file is missing or damaged, was written in a newer format than this version can read, or holds a type
-        that is not allowed or was removed. Also if a network is given and the model has none, or if the model has an
-        attribute `check_`, which holds the features and scores of a few images, but does not reproduce these scores.
+        that is not allowed. Also if a network is given and the model has none, or if the model has an attribute
+        `check_`, which holds the features and scores of a few images, but does not reproduce these scores.
 
     Warns
     -----
@@ -182,8 +178,6 @@ def load(path: Any, *, network: Any = None) -> Any:
                 f"{path} was written in a newer format, by jointsparse {newer}: upgrade jointsparse"
             ) from None
         except archive.Foreign as foreign:
-            if removed := REMOVED.get(str(foreign)):
-                raise ValueError(f"{path} cannot be loaded, because {removal_of(*removed)}") from None
             raise ValueError(f"{path} must hold only {ALLOWED}, got {foreign}") from None
         except Exception as error:  # zipfile, zlib, NumPy and skops raise many kinds of errors on damaged files
             raise ValueError(f"{path} is damaged, or no model of jointsparse: {_in_a_line(error)}") from None

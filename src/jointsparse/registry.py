@@ -20,8 +20,6 @@ ROOMS = {
     "norms": Room("jointsparse.norms", "norm"),
     "solvers": Room("jointsparse.learning.solvers", "solver"),
 }
-# The removed plug-ins of each room, each with the last version of jointsparse that has it.
-REMOVED = {"features": {"daisy": "1.0.0rc1"}}
 
 
 def room(name: str) -> dict[str, ModuleType | str]:
@@ -32,24 +30,10 @@ def room(name: str) -> dict[str, ModuleType | str]:
     return getattr(import_module(ROOMS[name].package), name.upper())
 
 
-def removal_of(room_name: str, name: object) -> str | None:
-    """Return a sentence that names the last version with a removed plug-in, or None if `name` is not a removed one.
-
-    >>> removal_of("features", "daisy")
-    'the extractor daisy was removed: jointsparse 1.0.0rc1 is the last version that has it'
-    """
-    for removed, last in REMOVED.get(room_name, {}).items():
-        if name == removed:
-            parameter = ROOMS[room_name].parameter
-            return f"the {parameter} {removed} was removed: jointsparse {last} is the last version that has it"
-    return None
-
-
 def pick(room_name: str, name: str) -> ModuleType:
     """Return the plug-in `name` of the room `room_name`, which is a key of `ROOMS`.
 
-    Raises ValueError if the room has no plug-in of this name. The message lists the existing plug-ins, or says that the
-    plug-in was removed.
+    Raises ValueError if the room has no plug-in of this name. The message lists the existing plug-ins.
 
     >>> pick("norms", "l1inf").__name__
     'jointsparse.norms.l1inf'
@@ -57,7 +41,6 @@ def pick(room_name: str, name: str) -> ModuleType:
     plug_ins = room(room_name)
     if not isinstance(name, str) or name not in plug_ins:
         known = ", ".join(sorted(plug_ins))
-        message = f"{ROOMS[room_name].parameter} must be one of {known}, got {name!r}"
-        raise ValueError(removal_of(room_name, name) or message)
+        raise ValueError(f"{ROOMS[room_name].parameter} must be one of {known}, got {name!r}")
     plug_in = plug_ins[name]
     return import_module(plug_in) if isinstance(plug_in, str) else plug_in

@@ -40,7 +40,6 @@ IDLE, OF_PICTURES = (
 ONE_METHOD, NOTHING_SHOWN = {"hinge-l1": None, "hinge-l2": None}, {"figures": [], "claims": []}
 PHOTOS = {"loader": "scenes", "studies": {"annotation": {}}}
 RANK = "a whole number or full or auto"
-OF_DAISY = "the extractor daisy was removed: jointsparse 1.0.0rc1 is the last version that has it"
 KINDS = ("words", *config_studies.names_of("experiments"))
 MISSING = object()
 
@@ -166,8 +165,6 @@ REFUSED = [
         f"extractor must be one of {known('features')}, got 'orb'",
         None,
     ),
-    (("features", "extractor"), "daisy", OF_DAISY, None),
-    (("datasets", "flickr8k", "features"), {"extractor": "daisy"}, OF_DAISY, "datasets.flickr8k.features.extractor"),
     (("datasets", "flickr8k-tf-idf", "features", "step"), 3, "unknown key 'step'", "datasets.flickr8k-tf-idf.features"),
     ((*ANNOTATION, "basis", "power"), -1, "power must be at least 0, got -1", None),
     ((*ANNOTATION, "basis", "power"), [1, -1], "power must be at least 0, got -1", "[1]"),

@@ -80,7 +80,7 @@ FAULTS = [
     ("known_labels_", lambda labels: labels & False, "known_labels_ must have an image with and an image without each"),
     ("known_names_", ["a.png"], "known_names_ must be a list of 28, got a list of 1"),
     ("known_names_", lambda names: [None, *names[1:]], r"known_names_\[0\] must be text"),
-    ("columns_", ["a"], "columns_ must name each of 9 features once, or be empty, got 1 names"),
+    ("columns_", ["a"], "columns_ must name each of 12 features once, or be empty, got 1 names"),
     ("check_", None, "check_ must be a dictionary, got None"),
     ("check_.X", outside, "X must be a valid CSR matrix"),
     ("check_.X", lambda X: X.toarray()[:, :5], r"check_.X must be an array of .* got float32 of shape \(5, 5\)"),
@@ -169,9 +169,9 @@ def test_the_version_of_another_is_a_warning_in_one_line(path):
 def test_scores_that_are_not_finite_are_refused(path, capsys):
     model = model_of("annotator")
     model["classifier"].coef_ = np.full_like(model["classifier"].coef_, 1e30)
-    model["basis"].factors_ = np.full(3, 1e30)
-    model.check_ |= {"X": sparse.csr_matrix((1, 9), dtype=np.float32)}
-    model["basis"].basis_ = model["basis"].basis_._replace(mean=np.zeros(9, np.float32))
+    model["basis"].factors_ = np.full_like(model["basis"].factors_, 1e30)
+    model.check_ |= {"X": sparse.csr_matrix((1, 12), dtype=np.float32)}
+    model["basis"].basis_ = model["basis"].basis_._replace(mean=np.zeros(12, np.float32))
     model.check_["scores"] = model["classifier"].intercept_[np.newaxis]
     write_model(path, model)
     assert "the scores of the model must be finite, got" in said_of(["annotate", str(path), "in"], capsys)[1]
@@ -196,7 +196,7 @@ def test_a_basis_of_a_run_has_its_scale_in_an_array(path, capsys):
 def test_a_model_of_a_table_comes_back_and_its_columns_are_those_of_the_features(path, capsys):
     model = model_of("annotator")
     model.steps = model.steps[2:]
-    model.columns_ = [f"f{i}" for i in range(9)]
+    model.columns_ = [f"f{i}" for i in range(12)]
     model.check_["first_step"] = 0
     write_model(path, model)
     table = pd.DataFrame(model.check_["X"].toarray(), columns=model.columns_)
@@ -205,4 +205,4 @@ def test_a_model_of_a_table_comes_back_and_its_columns_are_those_of_the_features
     assert not err and out.count("\n") == 6
     model.columns_[1] = "f0"
     write_model(path, model)
-    assert "columns_ must name each of 9 features once" in said_of(["annotate", str(path), "rows.csv"], capsys)[1]
+    assert "columns_ must name each of 12 features once" in said_of(["annotate", str(path), "rows.csv"], capsys)[1]

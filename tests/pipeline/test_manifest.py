@@ -227,7 +227,7 @@ NO_MANIFESTS = [
     *("", "[]", "null", "{", "[" * 100_000, "{}", '{"made_with": []}'),
     f'{{{BLOCKS}, "inputs": {{}}, "tables": {{}}}}',  # no table
     f'{{{BLOCKS}, "inputs": {{"mine": 3}}, "tables": {{"a.csv": "0"}}}}',
-    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": {{"sha256": "0"}}}}}}',  # the format of an older version
+    f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": {{"sha256": "0"}}}}}}',  # no text
     '{"made_with": {"numpy": [{}]}, "settings": {}, "inputs": {}, "tables": {"a.csv": "0"}}',
     '{"made_with": {}, "inputs": {}, "tables": {"a.csv": "0"}}',
     f'{{{BLOCKS}, "inputs": {{}}, "tables": {{"a.csv": "0"}}',  # truncated

@@ -26,7 +26,7 @@ from configuration.studies import (
 )
 from jointsparse.pipeline.papers.catalogue import FIGURES
 from jointsparse.pipeline.papers.verdicts import CLAIMS
-from jointsparse.registry import pick, removal_of
+from jointsparse.registry import pick
 
 MARKUP = re.compile("</|<!")  # Snakemake's report copies settings into its page unescaped
 TYPES = {
@@ -345,9 +345,7 @@ def _known(_: Any, what: str, got: Any, __: Any) -> Iterator[jsonschema.Validati
     """Implement the schema keyword `known`: the value must be the name of a plug-in, kind, figure or claim."""
     others = {"kinds": [WORDS, *names_of("experiments")], "figures": [*FIGURES], "claims": [*CLAIMS]}
     names = others[what] if what in others else names_of(what)
-    if removal := removal_of(what, got):
-        yield jsonschema.ValidationError("", validator="removed", validator_value=removal)
-    elif got not in names:
+    if got not in names:
         yield jsonschema.ValidationError("", validator="enum", validator_value=names)
 
 
@@ -412,8 +410,6 @@ def _sentence(error: Any) -> str:
         return f"unknown key {unknown!r}; the keys here are {', '.join(known)}"
     if error.validator == "required":
         return f"the key {next(key for key in error.validator_value if key not in error.instance)!r} is missing"
-    if error.validator == "removed":
-        return str(error.validator_value)
     key = next((part for part in reversed(error.path) if isinstance(part, str)), "the configuration")
     key = f"a key of {key}" if "propertyNames" in error.schema_path else key
     got = "nothing" if error.instance is None else shorten(repr(error.instance), 80, placeholder=" …")

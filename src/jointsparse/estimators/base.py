@@ -49,7 +49,6 @@ from jointsparse.schema import (
     FLAG,
     FLOATS,
     NOTHING,
-    PLAIN,
     Sizes,
     Spec,
     array,
@@ -439,7 +438,6 @@ class Trained(SelectorMixin, Linear):
         "duality_gap_": number(0, nan=True),
         "eta0_": number(nan=True),
         **dict.fromkeys(("radius_", "penalty_"), POSITIVE),
-        "l2": optional(PLAIN),  # older models have none, and use the default
         "_last_fit": either(NOTHING, part("learning.fit.Fit", FIT)),
     }
 

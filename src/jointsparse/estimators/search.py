@@ -53,7 +53,7 @@ from jointsparse.learning.radii import (
 )
 from jointsparse.metrics import auc
 from jointsparse.registry import pick, room
-from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of, optional
+from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of
 
 LOG = logging.getLogger(__name__)  # shows the progress of a search: one line at the start of each fit
 FOLD_TOL = 3e-2  # Choice: fits on folds stop at this gap. Smaller gaps change the scores by less than .001.
@@ -230,7 +230,7 @@ class Search(Trained):
         "best_score_": number(),
         "norm": either(one_of("auto"), plug_in("norms")),
         "norm_": plug_in("norms"),
-        "results_by_norm_": optional(mapping({}, alone(mapping(RESULTS)))),  # not in files of version 1.0.0rc1
+        "results_by_norm_": mapping({}, alone(mapping(RESULTS))),
         "_counted": array(INTEGERS, "counted", low=0),
     }
 
@@ -244,11 +244,6 @@ class Search(Trained):
     validation_tasks: ArrayLike | None = None
 
     _chance: ClassVar[float]  # the default score of a model that predicts at random
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Files of version 1.0.0rc1 have no norm_. There it was always the parameter norm.
-        lacks_norm = "radius_" in state and "norm_" not in state
-        super().__setstate__(state | {"norm_": state.get("norm")} if lacks_norm else state)
 
     def _norm(self) -> ModuleType:
         """Return the module of the norm that is being tried or, after the search, of the chosen norm."""

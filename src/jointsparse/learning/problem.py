@@ -7,7 +7,6 @@ subject to ||W|| <= radius, or with penalty * ||W|| added. Source: Quattoni et a
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -438,10 +437,3 @@ def _small_width(n: int, n_pairs: int) -> int:
     The result is at least 8. n: number of rows of X. n_pairs: number of columns of the other matrix.
     """
     return max(SMALL_PRODUCT_MULTIPLICATIONS // max(n * n_pairs, 1), 8)
-
-
-def __getattr__(name: str) -> object:
-    """Return an object that has moved to another module, with a DeprecationWarning."""
-    # Imported by name, so that it does not count as a dependency of results: it affects no computed number.
-    moved: object = import_module("jointsparse._moved").moved(__name__, name)
-    return moved

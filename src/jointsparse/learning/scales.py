@@ -5,7 +5,6 @@ at least L(0) / ||grad L(0)||_dual, which is the natural unit of radii. W = 0 is
 ||grad L(0)||_dual. Source: docs/training.md.
 """
 
-from importlib import import_module
 from types import ModuleType
 from typing import NamedTuple
 
@@ -99,10 +98,3 @@ def _without_rounding_errors(problem: Problem, dual: np.ndarray, G: np.ndarray) 
         part._replace(X=X).add_transposed(A, sums)
         part._replace(X=abs(X)).add_transposed(np.abs(A), sizes)
     return np.where(np.abs(sums) > (2 * eps + n * np.finfo(float).eps) * sizes, sums, 0.0)[:, :, 0].T
-
-
-def __getattr__(name: str) -> object:
-    """Return an object that has moved to another module, and issue a DeprecationWarning."""
-    # Imported by name, so that it does not count as a dependency of results: it affects no computed number.
-    moved: object = import_module("jointsparse._moved").moved(__name__, name)
-    return moved

@@ -101,7 +101,7 @@ CHAIN = {
     ),
     "memory": NOTHING,
     "verbose": PLAIN,
-    "transform_input": optional(PLAIN),
+    "transform_input": PLAIN,
 }
 
 
