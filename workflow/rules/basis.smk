@@ -4,8 +4,8 @@ rule fit_basis:
     One job does both, because both need the same expensive decomposition.
     """
     input:
-        images=inputs.images,
-        features=inputs.given_features,
+        images=plan.images,
+        features=plan.given_features,
     output:
         basis="results/{dataset}/{study}/basis/basis.npz",
         features="results/{dataset}/{study}/basis/features.npy",
@@ -20,9 +20,9 @@ rule fit_basis:
     params:
         *code("fit_basis"),
         where="studies.{study}.basis",
-        vocabulary=run.vocabulary,
-        fitted_on=lambda w: run.study(w)["basis"]["fitted_on"],
-        options=lambda w: only(run.study(w)["basis"], "rank", "centred"),
+        vocabulary=plan.vocabulary,
+        fitted_on=lambda w: plan.words(w).basis.fitted_on,
+        options=lambda w: plan.words(w).basis.given("power", "fitted_on"),
         seed=config["seed"],
     script:
         "../scripts/fit_basis.py"
@@ -31,8 +31,8 @@ rule fit_basis:
 rule fit_similarities:
     """Compute the similarities of the images to unlabelled images, and record which unlabelled images were drawn."""
     input:
-        images=inputs.images,
-        features=inputs.given_features,
+        images=plan.images,
+        features=plan.given_features,
     output:
         prototypes="results/{dataset}/{study}/similarities/prototypes.npz",
         features="results/{dataset}/{study}/similarities/features.npz",
@@ -47,8 +47,8 @@ rule fit_similarities:
     params:
         *code("fit_similarities"),
         where="studies.{study}.similarities",
-        vocabulary=run.vocabulary,
-        options=lambda w: run.study(w)["similarities"],
+        vocabulary=plan.vocabulary,
+        options=lambda w: plan.words(w).similarities.given(),
         seed=config["seed"],
     script:
         "../scripts/fit_similarities.py"

@@ -5,7 +5,7 @@ CLAIMS_PAGE = [f"pipeline/papers/{name}" for name in ("claims.html.jinja", "clai
 rule write_configs:
     """Write the settings of each study to a file."""
     output:
-        configs=[f"{folder}/config.yaml" for folder in targets.settings_of_studies()],
+        configs=[f"{folder}/config.yaml" for folder in plan.settings_of_studies],
     log:
         "results/logs/write_configs.log",
     benchmark:
@@ -17,7 +17,7 @@ rule write_configs:
     params:
         *code("write_configs"),
         where="studies",
-        settings=list(targets.settings_of_studies().values()),
+        settings=list(plan.settings_of_studies.values()),
     script:
         "../scripts/write_configs.py"
 
@@ -29,7 +29,7 @@ rule judge_claims:
     shows all claims.
     """
     input:
-        tables=pages.judged_tables,
+        tables=plan.judged_tables,
     output:
         overview=in_report(
             "results/claims/{datasets}/index.html", "Claims", "all claims, a line each", caption="claims"
@@ -49,6 +49,6 @@ rule judge_claims:
     params:
         *code("judge_claims", *CLAIMS_PAGE, "pipeline/papers/page.md.jinja", "pipeline/papers/index.html.jinja"),
         where="studies",
-        studies=pages.judged,
+        studies=plan.judged,
     script:
         "../scripts/judge_claims.py"

@@ -19,21 +19,20 @@ sys.path.insert(0, str(BASE / "workflow"))
 from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
 end_interrupts_with("error: interrupted\n")  # the imports below take a while
-import configuration.code
-from configuration import resources
-from configuration.file import ConfigError, check_file
-from configuration.found import Found
-from configuration.inputs import Inputs
-from configuration.pages import Pages
-from configuration.report import in_report
-from configuration.run import Run
-from configuration.studies import WORDS, only, without
-from configuration.targets import Targets
-from configuration.wildcards import any_of
+import code_hashes
+import resources
+from code_hashes import plug_in_file
+from plan import MEASURED, REPEATED, Plan, any_of
+from raw import Found
+
 from jointsparse.pipeline.app import lock
 from jointsparse.pipeline.app.blas import use_best_kernel
+from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.app.progress import attach, last_words, verified
 from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.settings import SettingError, read
+from jointsparse.pipeline.settings.datasets import Pictures, Samples
+from jointsparse.pipeline.settings.studies import EXPERIMENTS, LOSSES, NORMS
 
 RESULTS = Path("results")
 progress = attach(workflow, without_jobs=partial(verified, RESULTS))
@@ -46,7 +45,7 @@ for library in ("NUMBA", "OMP", "OPENBLAS", "MKL"):
 
 os.environ.setdefault(records.COMMIT, records.commit())
 SEEN_CODE = "results/records/code.json"
-configuration.code.recall(SEEN_CODE)
+code_hashes.recall(SEEN_CODE)
 
 # The config.yaml that comes with the workflow, overridden by the config.yaml of this folder.
 SETTINGS = list(dict.fromkeys(file.resolve() for file in (BASE / "config.yaml", Path("config.yaml")) if file.exists()))
@@ -55,7 +54,7 @@ try:
         resources.require_cores(workflow.resource_settings)
         for file in filter(Path.exists, (*SETTINGS, *map(Path, workflow.overwrite_configfiles))):
             check_file(file)
-except ConfigError as error:
+except ValueError as error:
     raise SystemExit(f"error: {error}")
 
 
@@ -65,21 +64,27 @@ for file in SETTINGS:
 
 
 try:
+    plan = Plan(read(config), Found(fresh=IS_RUN))
     if IS_RUN:
-        from configuration.check import check  # imported here because it loads many modules
-
-        check(config, BASE / "workflow" / "config.schema.yaml")
-    run = Run(config, Found(fresh=IS_RUN))
-    if IS_RUN:
-        run.require_raw_files()
-except ConfigError as error:
+        plan.require_shown()
+        plan.require_raw_files()
+except SettingError as error:
     raise SystemExit(f"error: {error}")
-config["datasets"] = run.config["datasets"]  # includes the datasets of quick runs, because job messages look them up
 
-inputs = Inputs(run)
-pages, targets = Pages(run, inputs), Targets(run, inputs)
-code = partial(configuration.code.params_of, BASE / "workflow" / "scripts", run.files)
-needs = resources.needs(lambda w: run.raw(w)["paths"])
+code = partial(code_hashes.params_of, BASE / "workflow" / "scripts")
+needs = resources.needs(lambda w: plan.raw(w)["paths"])
+
+
+def in_report(file, category, shows, caption=""):
+    """Mark an output as part of Snakemake's report.
+
+    category: the part of the report. shows: what the output is. The report lists the output by its dataset, its study
+    and this text. They form a single label, because with several labels the report tries to pair the outputs, and fails
+    if an output has no partner. caption: name of the file in `report` with the caption; by default, that of the output.
+    """
+    result = ", ".join(wildcard for wildcard in ("{dataset}", "{datasets}", "{study}") if wildcard in file)
+    caption = f"../report/{caption or Path(file).stem}.rst"
+    return report(file, caption=caption, category=category, labels={"result": f"{result}: {shows}"})
 
 
 localrules:  # not worth a cluster job: they compute nothing
@@ -88,12 +93,12 @@ localrules:  # not worth a cluster job: they compute nothing
 
 
 wildcard_constraints:
-    datasets=rf"({any_of(run.datasets)})(\+({any_of(run.datasets)}))*",
-    dataset=any_of(run.datasets),
-    study=any_of(config["studies"]),
+    datasets=rf"({any_of(plan.datasets)})(\+({any_of(plan.datasets)}))*",
+    dataset=any_of(plan.datasets),
+    study=any_of(plan.config.studies),
     run=r"\d+",
     shard=r"\d+",
     shards=r"\d+",
     folder="tables|timings",
-    loss=any_of(run.files["losses"]),
-    norm=any_of(run.files["norms"]),
+    loss=any_of(LOSSES),
+    norm=any_of(NORMS),

@@ -4,15 +4,15 @@ rule evaluate:
     One job writes all these files, because most of them need the scores of every fit.
     """
     input:
-        images=inputs.images,
-        features=inputs.features,
+        images=plan.images,
+        features=plan.features,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
-        tasks=inputs.tasks,
-        sweeps=inputs.sweeps,
+        tasks=plan.tasks,
+        sweeps=plan.sweeps,
         odd_features="results/{dataset}/{study}/tables/odd_features.csv",
         left_out="results/{dataset}/left_out.csv",
-        drawn=inputs.tables_of_tasks,
+        drawn=plan.tables_of_tasks,
     output:
         chosen=in_report("results/{dataset}/{study}/tables/chosen.csv", "Tables", "chosen fits"),
         words_learnt=in_report("results/{dataset}/{study}/tables/words_learnt.csv", "Tables", "words learnt"),
@@ -28,7 +28,7 @@ rule evaluate:
     benchmark:
         "results/{dataset}/{study}/timings/evaluate.tsv"
     wildcard_constraints:
-        study=any_of(run.studies_of_kind([WORDS])),
+        study=any_of(plan.names_of("words")),
     conda:
         "../envs/jointsparse.yaml"
     resources:
@@ -36,12 +36,12 @@ rule evaluate:
     params:
         *code("evaluate"),
         where="studies.{study}",
-        vocabulary=run.vocabulary,
-        runs=run.runs,
-        methods=lambda w: list(run.study(w)["methods"]),
-        metric=lambda w: run.study(w)["metric"],
-        selection=lambda w: run.study(w).get("selection", "best"),
-        at_size=run.at_size,
+        vocabulary=plan.vocabulary,
+        runs=plan.runs,
+        methods=lambda w: list(plan.words(w).methods),
+        metric=lambda w: plan.words(w).metric,
+        selection=lambda w: plan.words(w).selection,
+        at_size=plan.at_size,
     script:
         "../scripts/evaluate.py"
 
@@ -64,7 +64,7 @@ rule compare_methods:
     params:
         *code("compare_methods"),
         where="studies.{study}.tests",
-        tests=lambda w: run.study(w)["tests"],
+        tests=lambda w: plan.words(w).tests.model_dump(),
         seed=config["seed"],
     script:
         "../scripts/compare_methods.py"

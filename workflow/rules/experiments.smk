@@ -1,19 +1,19 @@
 # Repeat an experiment with new draws, and gather the warnings of its runs. Every experiment has its own rule, because
-# the names of the tables differ. One job does all runs of a study, because starting a job can take longer than a run.
-for kind in run.repeated:
+# the names of the tables differ. One job does all runs of a study, because starting a job can take longer than a plan.
+for kind in REPEATED:
 
     rule:
         name:
             f"repeat_{kind}"
         input:
-            unpack(inputs.samples),
-            left_out=inputs.left_out,
+            unpack(plan.samples),
+            left_out=plan.left_out,
         output:
             **{
                 table: in_report(
                     f"results/{{dataset}}/{{study}}/{folder}/{table}.csv", "Tables", table, caption="runs"
                 )
-                for table, folder in run.tables[kind].items()
+                for table, folder in EXPERIMENTS[kind].TABLES.items()
             },
             warnings=in_report("results/{dataset}/{study}/tables/warnings.csv", "Warnings", "warnings"),
         log:
@@ -21,7 +21,7 @@ for kind in run.repeated:
         benchmark:
             "results/{dataset}/{study}/timings/repeat.tsv"
         wildcard_constraints:
-            study=any_of(run.studies_of_kind([kind])),
+            study=any_of(plan.names_of(kind)),
         conda:
             "../envs/jointsparse.yaml"
         resources:
@@ -30,8 +30,8 @@ for kind in run.repeated:
             *code("repeat", experiments=kind),
             where="studies.{study}",
             kind=kind,
-            options=run.experiment_options,
-            runs=run.runs,
+            options=plan.experiment_options,
+            runs=plan.runs,
             seed=config["seed"],
         script:
             "../scripts/repeat.py"
@@ -40,7 +40,7 @@ for kind in run.repeated:
 rule measure:
     """Run an experiment that measures CPU time, once and on one core."""
     input:
-        unpack(inputs.samples),
+        unpack(plan.samples),
     output:
         table="results/{dataset}/{study}/timings/{kind}.csv",
     log:
@@ -48,17 +48,17 @@ rule measure:
     benchmark:
         "results/{dataset}/{study}/timings/measure_{kind}.tsv"
     wildcard_constraints:
-        study=any_of(run.studies_of_kind(run.measured)),
-        kind=any_of(run.measured),
+        study=any_of(plan.names_of(*MEASURED)),
+        kind=any_of(MEASURED),
     conda:
         "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
-        *code("measure", experiments=run.kind),
+        *code("measure", experiments=plan.kind),
         where="studies.{study}",
-        kind=run.kind,
-        options=run.experiment_options,
+        kind=plan.kind,
+        options=plan.experiment_options,
         seed=config["seed"],
     script:
         "../scripts/measure.py"

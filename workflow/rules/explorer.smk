@@ -8,9 +8,9 @@ rule write_page:
     The page can be opened from disk. Thumbnails and a table of labels that may be wrong are written next to it.
     """
     input:
-        unpack(pages.kept),
-        files=pages.files,
-        claims=pages.claims,
+        unpack(plan.kept_of_page),
+        files=plan.files_of_page,
+        claims=plan.claims,
     output:
         page=in_report("results/{dataset}/index.html", "Page", "what was learnt, and the claims", caption="page"),
         thumbnails=directory("results/{dataset}/thumbnails"),
@@ -31,27 +31,27 @@ rule write_page:
             "pipeline/explorer/page.html.jinja",
             "pipeline/explorer/maps.html.jinja",
             *CLAIMS_PAGE,
-            datasets=run.loader,
+            datasets=plan.loader,
         ),
-        where=lambda w: f"datasets.{run.named(w)}",
-        loader=run.loader,
-        longest_side=lambda w: run.features(w)["longest_side"],
-        options=run.options,
-        raw=run.raw,
-        note=lambda w: run.dataset(w).get("note", ""),
-        network=run.network,
-        vocabulary=run.final_vocabulary,
-        words=run.final_words,
-        studies=pages.studies,
-        pictures=pages.pictures,
+        where=lambda w: f"datasets.{plan.named(w)}",
+        loader=plan.loader,
+        longest_side=plan.longest_side,
+        options=plan.options,
+        raw=plan.raw,
+        note=lambda w: plan.datasets[w.dataset].note,
+        network=plan.network,
+        vocabulary=plan.final_vocabulary,
+        words=plan.final_words,
+        studies=plan.studies_of_page,
+        pictures=plan.pictures_of_tables,
     script:
         "../scripts/write_page.py"
 
 
 rule write_index:
-    """Write the page that lists the pages of a run."""
+    """Write the page that lists the pages of a plan."""
     input:
-        findings=expand("results/{dataset}/findings.json", dataset=run.chosen),
+        findings=expand("results/{dataset}/findings.json", dataset=plan.chosen),
     output:
         index="results/index.html",
     log:

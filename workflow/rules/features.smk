@@ -1,11 +1,11 @@
 DESCRIBING = BASE / "workflow" / "scripts" / "describing.py"
-DESCRIBED_BY = {"datasets": run.loader, "features": run.extractor}
+DESCRIBED_BY = {"datasets": plan.loader, "features": plan.extractor}
 DESCRIBED = {
-    "loader": run.loader,
-    "options": run.options,
-    "longest_side": lambda w: run.features(w)["longest_side"],
-    "extractor": run.extractor,
-    "extractor_options": lambda w: run.features(w)["options"],
+    "loader": plan.loader,
+    "options": plan.options,
+    "longest_side": lambda w: plan.pictures(w).features.longest_side,
+    "extractor": plan.extractor,
+    "extractor_options": lambda w: plan.pictures(w).features.options.given(),
 }
 
 
@@ -30,7 +30,7 @@ rule describe:
     params:
         *code("describe", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
-        where=lambda w: f"features.options, datasets.{run.named(w)}.shards",
+        where=lambda w: f"features.options, datasets.{plan.named(w)}.shards",
     script:
         "../scripts/describe.py"
 
@@ -55,10 +55,10 @@ rule grow_vocabularies:
     params:
         *code("grow_vocabularies", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
-        where=lambda w: f"features.options, datasets.{run.named(w)}.shards, features.sample, features.vocabularies",
-        sample=lambda w: run.features(w)["sample"],
-        keep=lambda w: "vocabularies" in run.features(w)["keep"],
-        vocabularies=lambda w: run.vocabularies(w, "branching", "depth", "weighting"),
+        where=lambda w: f"features.options, datasets.{plan.named(w)}.shards, features.sample, features.vocabularies",
+        sample=lambda w: plan.visual_words(w).sample.model_dump(),
+        keep=lambda w: "vocabularies" in plan.visual_words(w).keep,
+        vocabularies=lambda w: plan.vocabularies(w, "branching", "depth", "weighting"),
         seed=config["seed"],
     script:
         "../scripts/grow_vocabularies.py"
@@ -85,8 +85,8 @@ rule encode:
     params:
         *code("encode", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
-        where=lambda w: f"features.options, datasets.{run.named(w)}.shards, features.vocabularies",
-        vocabularies=lambda w: run.vocabularies(w, "weighting", "normalise"),
+        where=lambda w: f"features.options, datasets.{plan.named(w)}.shards, features.vocabularies",
+        vocabularies=lambda w: plan.vocabularies(w, "weighting", "normalise"),
     script:
         "../scripts/encode.py"
 
@@ -109,11 +109,11 @@ rule embed:
     resources:
         **needs,
     params:
-        *code("embed", DESCRIBING, datasets=run.loader),
-        loader=run.loader,
-        options=run.options,
-        extractor_options=lambda w: run.features(w)["options"],
-        where=lambda w: f"features.options, datasets.{run.named(w)}.shards",
-        network=run.network,
+        *code("embed", DESCRIBING, datasets=plan.loader),
+        loader=plan.loader,
+        options=plan.options,
+        extractor_options=lambda w: plan.pictures(w).features.options.given(),
+        where=lambda w: f"features.options, datasets.{plan.named(w)}.shards",
+        network=plan.network,
     script:
         "../scripts/embed.py"

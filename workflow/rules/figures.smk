@@ -4,7 +4,7 @@ rule draw_figures:
     One job draws all figures, because starting a job takes longer than drawing a figure.
     """
     input:
-        tables=inputs.tables_of_figures,
+        tables=plan.tables_of_figures,
     output:
         figures=report(
             directory("results/{dataset}/{study}/figures"),
@@ -24,7 +24,7 @@ rule draw_figures:
     params:
         *code("draw_figures", "pipeline/figures/jointsparse.mplstyle"),
         where="studies.{study}.figures",
-        beside_paper=lambda w: run.dataset(w).get("beside_paper", False),
-        captions=run.captions,
+        beside_paper=lambda w: plan.datasets[w.dataset].beside_paper,
+        captions=plan.captions,
     script:
         "../scripts/draw_figures.py"

@@ -12,21 +12,21 @@ rule read_images:
     benchmark:
         "results/{dataset}/timings/read_images.tsv"
     wildcard_constraints:
-        dataset=any_of(run.offering("pictures")),
+        dataset=any_of(plan.of(Pictures)),
     conda:
         "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
-        *code("read_images", datasets=run.loader, features=run.extractor),
-        where=lambda w: f"datasets.{run.named(w)}.options",
-        loader=run.loader,
-        options=run.options,
-        raw=run.raw,
-        drawn=run.drawn,
-        longest_side=lambda w: run.features(w)["longest_side"],
-        extractor=run.extractor,
-        extractor_options=lambda w: run.features(w)["options"],
+        *code("read_images", datasets=plan.loader, features=plan.extractor),
+        where=lambda w: f"datasets.{plan.named(w)}.options",
+        loader=plan.loader,
+        options=plan.options,
+        raw=plan.raw,
+        drawn=plan.drawn,
+        longest_side=lambda w: plan.pictures(w).features.longest_side,
+        extractor=plan.extractor,
+        extractor_options=lambda w: plan.pictures(w).features.options.given(),
     script:
         "../scripts/read_images.py"
 
@@ -46,18 +46,18 @@ rule read_samples:
     benchmark:
         "results/{dataset}/timings/read_samples.tsv"
     wildcard_constraints:
-        dataset=any_of(run.offering("samples")),
+        dataset=any_of(plan.of(Samples)),
     conda:
         "../envs/jointsparse.yaml"
     resources:
         **needs,
     params:
-        *code("read_samples", datasets=run.loader),
-        where=lambda w: f"datasets.{run.named(w)}.options",
-        loader=run.loader,
-        options=run.options,
-        raw=run.raw,
-        drawn=run.drawn,
+        *code("read_samples", datasets=plan.loader),
+        where=lambda w: f"datasets.{plan.named(w)}.options",
+        loader=plan.loader,
+        options=plan.options,
+        raw=plan.raw,
+        drawn=plan.drawn,
     script:
         "../scripts/read_samples.py"
 
@@ -80,7 +80,7 @@ rule set_aside:
     params:
         *code("set_aside"),
         where="studies.{study}.set_aside",
-        numbers=lambda w: run.study(w)["set_aside"],
+        numbers=lambda w: plan.words(w).set_aside,
         seed=config["seed"],
     script:
         "../scripts/set_aside.py"

@@ -1,11 +1,14 @@
 TRAINING = BASE / "workflow" / "scripts" / "training.py"
 TRAINED_BY = {
-    "solvers": lambda w: run.study(w)["training"]["solver"],
+    "solvers": lambda w: plan.words(w).training.solver,
     "losses": lambda w: w.loss,
     "norms": lambda w: w.norm,
 }
-NORMS = targets.norms(run.chosen)
-KERNELS_OF = [run.files["solvers"]["working_set"], run.files["losses"]["hinge"], *map(run.files["norms"].get, NORMS)]
+KERNELS_OF = [
+    plug_in_file("solvers", "working_set"),
+    plug_in_file("losses", "hinge"),
+    *(plug_in_file("norms", norm) for norm in plan.norms),
+]
 
 
 rule compile_kernels:
@@ -27,7 +30,7 @@ rule compile_kernels:
     params:
         *code("compile_kernels", *KERNELS_OF),
         where="studies",
-        norms=NORMS,
+        norms=plan.norms,
     script:
         "../scripts/compile_kernels.py"
 
@@ -35,8 +38,8 @@ rule compile_kernels:
 rule train_sweep:
     """For one loss and norm, train with every pair of initial step size and radius, for every training set size."""
     input:
-        features=inputs.features,
-        basis=inputs.basis,
+        features=plan.features,
+        basis=plan.basis,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/{loss}-{norm}.npz",
@@ -51,10 +54,10 @@ rule train_sweep:
     params:
         *code("train_sweep", TRAINING, **TRAINED_BY),
         where="studies.{study}.methods.{loss}-{norm}",
-        powers=run.powers,
-        vocabulary=run.vocabulary,
-        grid=run.method,
-        training=lambda w: without(run.study(w)["training"], "sparsest"),
+        powers=lambda w: plan.words(w).powers,
+        vocabulary=plan.vocabulary,
+        grid=plan.grid,
+        training=lambda w: plan.words(w).training.given("sparsest"),
     script:
         "../scripts/train_sweep.py"
 
@@ -62,8 +65,8 @@ rule train_sweep:
 rule train_svm:
     """Train independent linear classifiers with scikit-learn's LinearSVC, over a grid of C, for every size."""
     input:
-        features=inputs.features,
-        basis=inputs.basis,
+        features=plan.features,
+        basis=plan.basis,
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
         sweep="results/{dataset}/{study}/sweeps/run{run}/svm-l2.npz",
@@ -78,9 +81,9 @@ rule train_svm:
     params:
         *code("train_svm", TRAINING),
         where="studies.{study}.methods.svm-l2",
-        powers=run.powers,
-        vocabulary=run.vocabulary,
-        grid=lambda w: run.study(w)["methods"]["svm-l2"],
+        powers=lambda w: plan.words(w).powers,
+        vocabulary=plan.vocabulary,
+        grid=lambda w: plan.words(w).methods["svm-l2"].given(),
         seed=config["seed"],
     script:
         "../scripts/train_svm.py"
@@ -89,9 +92,9 @@ rule train_svm:
 rule train_path:
     """For every training set size, train along a path of radii that the data determine, with warm starts."""
     input:
-        images=inputs.images,
-        features=inputs.features,
-        basis=inputs.basis,
+        images=plan.images,
+        features=plan.features,
+        basis=plan.basis,
         labels="results/{dataset}/{study}/labels.npy",
         tasks="results/{dataset}/{study}/tasks/run{run}.npz",
     output:
@@ -107,9 +110,9 @@ rule train_path:
     params:
         *code("train_path", TRAINING, **TRAINED_BY),
         where="studies.{study}.training",
-        powers=run.powers,
-        vocabulary=run.vocabulary,
-        training=lambda w: run.study(w)["training"],
-        metric=lambda w: run.study(w)["metric"],
+        powers=lambda w: plan.words(w).powers,
+        vocabulary=plan.vocabulary,
+        training=lambda w: plan.words(w).training.given(),
+        metric=lambda w: plan.words(w).metric,
     script:
         "../scripts/train_path.py"

@@ -1,7 +1,7 @@
 rule fit_final:
     """Fit one model on all training and validation images of a study, and evaluate it on the test images."""
     input:
-        unpack(inputs.final),
+        unpack(plan.inputs_of_final),
     output:
         model="results/{dataset}/final/{norm}.skops",
         table=in_report("results/{dataset}/final/{norm}.csv", "Tables", "final fit, {norm}", caption="final"),
@@ -15,10 +15,10 @@ rule fit_final:
         **needs,
     params:
         *code("fit_final", solvers="working_set", losses="logistic", norms=lambda w: w.norm),
-        where=lambda w: f"datasets.{run.named(w)}.final",
-        powers=lambda w: run.powers(run.final_study(w)),
-        vocabulary=run.final_vocabulary,
-        n_resamples=lambda w: run.study(run.final_study(w))["tests"]["n_resamples"],
+        where=lambda w: f"datasets.{plan.named(w)}.final",
+        powers=lambda w: plan.words(plan.final_study(w)).powers,
+        vocabulary=plan.final_vocabulary,
+        n_resamples=lambda w: plan.words(plan.final_study(w)).tests.n_resamples,
         seed=config["seed"],
     script:
         "../scripts/fit_final.py"
@@ -32,7 +32,7 @@ rule keep_model:
     code of the solver is not in `params`, because the fits are made again if it changes.
     """
     input:
-        unpack(inputs.model),
+        unpack(plan.inputs_of_model),
     output:
         model="results/{dataset}/model.skops",
         norms=in_report("results/{dataset}/norms.csv", "Tables", "final fits, by norm", caption="norms"),
@@ -46,16 +46,16 @@ rule keep_model:
     resources:
         **needs,
     params:
-        *code("keep_model", "pipeline/models/annotator.py", datasets=run.loader),
-        where=lambda w: f"datasets.{run.named(w)}.final",
-        loader=run.loader,
-        options=run.options,
-        study=lambda w: run.final_study(w).study,
-        kept=run.kept,
-        features=run.features_of_pictures,
-        network=run.network,
-        vocabulary=run.final_vocabulary,
-        raw=run.raw,
+        *code("keep_model", "pipeline/models/annotator.py", datasets=plan.loader),
+        where=lambda w: f"datasets.{plan.named(w)}.final",
+        loader=plan.loader,
+        options=plan.options,
+        study=lambda w: plan.final_study(w).study,
+        kept=plan.kept,
+        features=plan.features_of_pictures,
+        network=plan.network,
+        vocabulary=plan.final_vocabulary,
+        raw=plan.raw,
         seed=config["seed"],
     script:
         "../scripts/keep_model.py"
@@ -68,7 +68,7 @@ rule count_selections:
     changes.
     """
     input:
-        unpack(inputs.final),
+        unpack(plan.inputs_of_final),
         model="results/{dataset}/model.skops",
     output:
         table=in_report("results/{dataset}/stability.csv", "Tables", "how often each feature is selected"),
@@ -82,9 +82,9 @@ rule count_selections:
         **needs,
     params:
         *code("count_selections"),
-        where=lambda w: f"datasets.{run.named(w)}.final.stability",
-        vocabulary=run.final_vocabulary,
-        n_pairs=lambda w: run.dataset(w)["final"]["stability"],
+        where=lambda w: f"datasets.{plan.named(w)}.final.stability",
+        vocabulary=plan.final_vocabulary,
+        n_pairs=lambda w: plan.final(w).stability,
         seed=config["seed"],
     script:
         "../scripts/count_selections.py"

@@ -4,7 +4,7 @@ rule choose_words:
     The labels have a column per word, in the order of the table of words.
     """
     input:
-        images=inputs.images,
+        images=plan.images,
         captions="results/{dataset}/captions.parquet",
     output:
         words=in_report("results/{dataset}/{study}/tables/words.csv", "Data", "words"),
@@ -21,8 +21,8 @@ rule choose_words:
     params:
         *code("choose_words"),
         where="studies.{study}",
-        smallest_size=lambda w: min(run.sizes(w)),
-        options=lambda w: without(run.study(w)["words"], "n_validation_words"),
+        smallest_size=lambda w: min(plan.words(w).all_sizes),
+        options=lambda w: plan.words(w).words.given("n_validation_words"),
     script:
         "../scripts/choose_words.py"
 
@@ -33,7 +33,7 @@ rule draw_tasks:
     The table gives the size of each training set; the arrays are the input of the next stage.
     """
     input:
-        images=inputs.images,
+        images=plan.images,
         words="results/{dataset}/{study}/tables/words.csv",
         labels="results/{dataset}/{study}/labels.npy",
     output:
@@ -53,7 +53,7 @@ rule draw_tasks:
     params:
         *code("draw_tasks"),
         where="studies.{study}",
-        options=run.task_options,
+        options=plan.task_options,
         seed=config["seed"],
     script:
         "../scripts/draw_tasks.py"

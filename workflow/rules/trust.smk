@@ -1,9 +1,9 @@
 rule inspect_features:
     """List anomalies in a study's features, and images that occur in more than one split."""
     input:
-        images=inputs.images,
-        features=inputs.features,
-        given=inputs.given_features,
+        images=plan.images,
+        features=plan.features,
+        given=plan.given_features,
     output:
         features="results/{dataset}/{study}/tables/odd_features.csv",
         repeated=in_report("results/{dataset}/{study}/tables/repeated.csv", "Warnings", "repeated images"),
@@ -18,7 +18,7 @@ rule inspect_features:
     params:
         *code("inspect_features"),
         where="studies.{study}",
-        vocabulary=run.vocabulary,
+        vocabulary=plan.vocabulary,
     script:
         "../scripts/inspect_features.py"
 
@@ -26,7 +26,7 @@ rule inspect_features:
 rule write_manifest:
     """Record the settings of a run, the versions of its software, and the checksums of its raw files and tables."""
     input:
-        tables=targets.tables,
+        tables=plan.tables,
     output:
         manifest="results/claims/{datasets}/manifest.json",
         made_with=in_report("results/claims/{datasets}/made_with.csv", "Warnings", "versions and machines"),
@@ -41,7 +41,7 @@ rule write_manifest:
     params:
         *code("write_manifest"),
         where="datasets",
-        inputs=run.raw_of_datasets,
-        settings=run.settings,
+        inputs=plan.raw_of_datasets,
+        settings=lambda w: plan.settings(w.datasets.split("+")),
     script:
         "../scripts/write_manifest.py"

@@ -126,7 +126,7 @@ def left_by(path: str, key: str, *names: str) -> dict[str, np.ndarray]:
 
 
 def lines_of_code(params: Any) -> list[str]:
-    """Return the unnamed params, which come before the named ones. See `configuration.code.params_of`."""
+    """Return the unnamed params, which come before the named ones. See `code_hashes.params_of`."""
     return list(params)[: -len(dict(params.items()))]
 
 
@@ -165,13 +165,8 @@ def _place(snakemake: Any) -> str:
     where, study = str(snakemake.params.where), getattr(snakemake.wildcards, "study", None)
     if not (study and where.startswith("studies.")):
         return where
-    dataset, blocks = snakemake.wildcards.dataset, snakemake.config["studies"]
-    replaced = snakemake.config["datasets"][dataset].get("studies", {})
+    from jointsparse.pipeline.settings.inheritance import places  # imported here, as most jobs need no message
+
+    dataset = snakemake.wildcards.dataset
     dataset = dataset.removesuffix("-quick") if snakemake.config.get("quick") else dataset
-    names = [study]
-    while like := blocks[names[-1]].get("like"):
-        names.append(like)
-    places = [where.replace(f"studies.{study}", f"studies.{name}") for name in names]
-    overrides = [f"studies.{name}" for name in names if replaced.get(name)]
-    overrides += ["final"] * replaced.keys().isdisjoint(names)  # final gives the dataset the settings of the study
-    return ", or ".join(places + [f"datasets.{dataset}.{place}" for place in overrides])
+    return ", or ".join(places(snakemake.config, dataset, study, where))

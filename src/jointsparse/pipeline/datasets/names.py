@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 SPLITS = ("train", "validation", "test", "unlabelled")
-Files = str | Sequence[str] | Mapping[str, str | Sequence[str]]  # see `files_of`
+Files = str | Sequence[str] | Mapping[Any, str | Sequence[str]]  # see `files_of`
 
 
 def composed(text: str) -> str:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from configuration.file import ConfigError
-
 SNAKEMAKE = 350  # MB of the two Snakemake processes that start a job on its node
 LARGE_MB = 300  # larger than any measured file; for files above this size, the minutes grow with the size
 # For each rule, or rule and norm: MB, MB per MB of the largest file, and minutes (at least twice the measured time).
@@ -75,14 +73,14 @@ def needs(raw_files: Callable[[Any], Sequence[str]]) -> dict[str, Callable[..., 
 
 
 def require_cores(settings: Any) -> None:
-    """Raise ConfigError if the number of cores or jobs is below 1, because Snakemake would wait forever.
+    """Raise ValueError if the number of cores or jobs is below 1, because Snakemake would wait forever.
 
     settings: Snakemake's resource settings.
     """
     options = {"cores": settings.cores, "jobs": settings.nodes, "local-cores": settings.local_cores}
     for name, number in options.items():
         if number is not None and number < 1:
-            raise ConfigError(f"--{name} must be at least 1, got {number}")
+            raise ValueError(f"--{name} must be at least 1, got {number}")
 
 
 def _needs(rule: str, norm: str) -> tuple[float, float, int]:

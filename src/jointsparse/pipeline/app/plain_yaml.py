@@ -1,8 +1,6 @@
 """Check that the file config.yaml is plain YAML without surprises, before Snakemake reads it."""
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +9,9 @@ import yaml
 # Limits that no file written by hand reaches, and beyond which Snakemake needs hours or all memory.
 MOST_BYTES = 1_000_000
 DEEPEST_NESTING = 50
-LONGEST_LIST = 500  # characters of a list of names in a message
 # For each YAML type, a pattern for values that mean what they look like. It excludes numbers that YAML reads as octal,
 # hexadecimal or minutes, numbers that are too long, dates, characters with a special meaning, and lone surrogates.
 PLAIN = {"int": "[-+]?(0|[1-9][0-9_]{,18})", "float": "[^:]*", "str": "[^\ud800-\udfff]*", "null": ".*", "bool": ".*"}
-
-
-class ConfigError(ValueError):
-    """A value in config.yaml that must be changed."""
 
 
 class Surprise(yaml.MarkedYAMLError):
@@ -26,7 +19,7 @@ class Surprise(yaml.MarkedYAMLError):
 
 
 def check_file(path: Path) -> None:
-    """Raise ConfigError with one line if a file is not plain YAML, or if YAML would misread it.
+    """Raise ValueError with one line if a file is not plain YAML, or if YAML would misread it.
 
     The following are refused:
 
@@ -37,7 +30,7 @@ def check_file(path: Path) -> None:
     """
     content = path.read_bytes()
     if len(content) > MOST_BYTES:
-        raise ConfigError(f"the file may have at most {MOST_BYTES:,} bytes, got {len(content):,} ({path.name}, line 1)")
+        raise ValueError(f"the file may have at most {MOST_BYTES:,} bytes, got {len(content):,} ({path.name}, line 1)")
     try:
         text = content.decode("utf-8-sig")
         _PlainLoader(text).get_single_node()
@@ -55,7 +48,7 @@ def check_file(path: Path) -> None:
         line = (error.problem_mark or error.context_mark).line
     else:
         return
-    raise ConfigError(f"{said} ({path.name}, line {line + 1})")
+    raise ValueError(f"{said} ({path.name}, line {line + 1})")
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -94,24 +87,3 @@ def _check_keys(block: yaml.MappingNode) -> None:
         _require_plain(key.value not in seen, f"the key {key.value!r} occurs twice in one block", key)
         _require_plain(key.value != "__use_yte__", "templates (__use_yte__) are not allowed", key)
         seen.add(key.value)
-
-
-def require(holds: object, said: str, where: str) -> None:
-    """Raise ConfigError unless the condition holds. The message is `said`, followed by the place in config.yaml."""
-    if not holds:
-        raise ConfigError(f"{said} (config.yaml: {where.lstrip('.') or 'top level'})")
-
-
-def require_known(key: str, known: Iterable[Any], got: Any, where: str) -> None:
-    """Raise ConfigError unless the given name is a known name. The message lists the known names, see `one_of`."""
-    known = list(known)
-    require(got in known, f"{key} must be {one_of(known, got)}, got {got!r}", where)
-
-
-def one_of(known: Iterable[Any], got: Any) -> str:
-    """Return a list of the known names for a message, or only the names most similar to `got` if there are many."""
-    names = list(map(str, known))
-    if len(listed := ", ".join(names)) <= LONGEST_LIST:
-        return f"one of {listed}"
-    similar = get_close_matches(str(got)[:80], names, n=5, cutoff=0)
-    return f"one of {len(names)} names, of which the most similar are {', '.join(similar)}"

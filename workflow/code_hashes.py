@@ -3,7 +3,7 @@
 import ast
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -11,9 +11,28 @@ from typing import Any
 
 import jointsparse
 from jointsparse.pipeline.provenance import records
-from jointsparse.registry import ROOMS, room
+from jointsparse.pipeline.settings.datasets import LOADERS
+from jointsparse.pipeline.settings.features import EXTRACTORS
+from jointsparse.pipeline.settings.studies import EXPERIMENTS, LOSSES, NORMS, SOLVERS
+from jointsparse.registry import ROOMS
 
 PACKAGE = Path(jointsparse.__file__).parent  # the folder of the library
+FOLDERS = {  # of plug-ins, by room
+    "datasets": "pipeline/datasets",
+    "experiments": "pipeline/papers/*",
+    "features": "features",
+    "losses": "learning/losses",
+    "norms": "norms",
+    "solvers": "learning/solvers",
+}
+PLUG_INS: Mapping[str, Iterable[str]] = {
+    "datasets": LOADERS,
+    "experiments": EXPERIMENTS,
+    "features": EXTRACTORS,
+    "losses": LOSSES,
+    "norms": NORMS,
+    "solvers": SOLVERS,
+}
 # For each file, its hash and the names that it imports, as read by this process and by an earlier one. The keys contain
 # the size and dates of the file, so a changed file is read again.
 _seen, _before = dict[str, list[Any]](), dict[str, list[Any]]()
@@ -41,7 +60,6 @@ def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
 
 def params_of(
     scripts: Path,
-    plug_in_files: Mapping[str, Mapping[str, str]],
     script: str,
     *files: str | Path,
     **picked: str | Callable[[Any], str],
@@ -52,8 +70,6 @@ def params_of(
     ----------
     scripts : path
         The folder of scripts.
-    plug_in_files : mapping
-        The library file of each plug-in, by room (such as "norms").
     script : str
         The name of the rule's script.
     *files : str or path
@@ -70,7 +86,7 @@ def params_of(
     """
     params: list[str | Callable[[Any], str]] = [*code_of(scripts / f"{script}.py", *files)]
     for room_name, name in picked.items():
-        lines_of = {plug_in: code_of(file) for plug_in, file in plug_in_files[room_name].items()}
+        lines_of = {plug_in: code_of(plug_in_file(room_name, plug_in)) for plug_in in PLUG_INS[room_name]}
         if isinstance(name, str):
             params += lines_of[name]
         else:
@@ -84,10 +100,13 @@ def _if_needed(line: str, lines_of: Mapping[str, list[str]], name: Callable[[Any
     return lambda w: line if line in lines_of[name(w)] else ""
 
 
-def plug_in_file(room_name: str, name: str) -> str:
-    """Return the library file of a plug-in, such as "norms/l1inf.py"."""
-    module = room(room_name)[name]
-    (file,) = _file_of(PACKAGE, module if isinstance(module, str) else module.__name__)
+def plug_in_file(room: str, name: str) -> str:
+    """Return the library file of a plug-in, such as "norms/l1inf.py". It is named after the plug-in."""
+    (file,) = [
+        path.relative_to(PACKAGE).as_posix()
+        for place in (f"{name}.py", f"{name}/__init__.py")
+        for path in PACKAGE.glob(f"{FOLDERS[room]}/{place}")
+    ]
     return file
 
 

@@ -1,0 +1,502 @@
+"""Datasets: a class of settings for each loader."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, ClassVar, Literal, Self, get_args
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import Field, model_validator
+
+from jointsparse.pipeline.settings.features import Features, VisualWords
+from jointsparse.pipeline.settings.studies import (
+    NORMS,
+    SPARSE_NORMS,
+    SVM,
+    AnyStudy,
+    Cost,
+    DigitsStudy,
+    Exponentiated,
+    Online,
+    Operations,
+    Projection,
+    Race,
+    Recovery,
+    Study,
+    WordStudy,
+)
+from jointsparse.pipeline.settings.values import (
+    AUTO,
+    Block,
+    Count,
+    Distinct,
+    File,
+    Files,
+    Fractions,
+    InnerFraction,
+    Name,
+    Norm,
+    Number,
+    NumberOfFeatures,
+    NumberOfTasks,
+    Runs,
+    Seed,
+    Share,
+    Split,
+    Text,
+    misplaced,
+    one_of,
+    tags_of,
+)
+
+
+class Options(Block):
+    """Options of a loader.
+
+    ``ONLY_WITH`` maps an option to another option without which it has no effect, and ``ONLY_WITHOUT`` maps an option
+    to another option that disables it.
+    """
+
+    ONLY_WITH: ClassVar[dict[str, str]] = {}
+    ONLY_WITHOUT: ClassVar[dict[str, str]] = {}
+
+    @model_validator(mode="after")
+    def _have_an_effect(self) -> Self:
+        given = {key for key in self.model_fields_set if getattr(self, key) is not None}
+        for option, other in self.ONLY_WITH.items():
+            if option in given and other not in given:
+                raise misplaced(f"{option} has no effect without {other}: give both or neither", option)
+        for option, other in self.ONLY_WITHOUT.items():
+            if {option, other} <= given:
+                raise misplaced(f"{option} has no effect beside {other}: remove one of them", option)
+        return self
+
+
+class Drawn(Options):
+    """Options of data that are drawn or composed at run time."""
+
+    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
+    """Fraction of the samples in each split."""
+    seed: Seed = 0
+    """Seed of the samples and of the split."""
+
+
+class CollageOptions(Drawn):
+    """Options of the loader `collage`."""
+
+    n_images: Count = 1800
+    """Number of images to compose."""
+
+
+class DocumentsOptions(Drawn):
+    """Options of the loader `documents`."""
+
+    n_documents: Count = 6000
+    """Number of documents to draw."""
+    n_features: NumberOfFeatures = 20_000
+    """Size of the vocabulary in words."""
+    n_topics: NumberOfTasks = 40
+    """Number of topics."""
+    n_telling: NumberOfFeatures = 100
+    """Number of informative words in the pool that the topics share."""
+    length: Annotated[float, Gt(0), Le(100_000)] = 200
+    """Mean number of words in a document."""
+    telling: Share = 0.15
+    """Probability that a word comes from the topics of its document."""
+    noise: Share = 0.05
+    """Probability that a word comes from the pool, whatever the topics."""
+
+
+class FolderOptions(Options):
+    """Options of loaders that read a folder of photographs."""
+
+    root: File
+    """The folder of the dataset's files."""
+    images: File = "images"
+    """Folder of the pictures in root, or . for root itself."""
+    split_names: dict[Split, str] = {
+        "train": "train",
+        "validation": "validation",
+        "test": "test",
+        "unlabelled": "unlabelled",
+    }
+    """For each split, its name in splits.csv."""
+    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
+    """Fraction of the images in each split, if there is no splits.csv."""
+    validation_fraction: InnerFraction = 0.2
+    """Fraction of the training images to use for validation, if splits.csv has no validation split."""
+    seed: Seed = 0
+    """Seed of the split."""
+
+
+class PhotosOptions(FolderOptions):
+    """Options of the loader `photos`."""
+
+    captions: Files = "captions.csv"
+    """File in root with the columns image and caption, or .json as of COCO or Karpathy; or several files."""
+
+
+class FilesOptions(Options):
+    """Options of loaders that read features and labels from files. ``FILES`` lists the options that name files."""
+
+    FILES: ClassVar[tuple[str, ...]]
+    root: File
+    """The folder of the dataset's files."""
+
+
+class ArraysOptions(FilesOptions):
+    """Options of the loader `arrays`."""
+
+    FILES = ("features", "labels", "names")
+    ONLY_WITH = {"split_names": "split"}
+    ONLY_WITHOUT = {"fractions": "split"}
+
+    features: Files
+    """File in root with a row per sample: .npy, .npz, .parquet or .csv; or several files."""
+    labels: Files
+    """File in root with the labels of each row: .csv, .parquet or .npy; or several files."""
+    names: File | None = None
+    """File in root with the names of the features."""
+    index: Text | None = None
+    """Column of labels that names the samples."""
+    split: Text | None = None
+    """Column of labels with the splits of the samples."""
+    pictures: Text | None = None
+    """Column of labels with the paths of pictures, relative to root."""
+    text: Text | None = None
+    """Column of labels with a text for each sample."""
+    tags: Text | None = None
+    """Column of labels with the tags of each sample."""
+    ignore: Annotated[list[Text], Distinct] = []
+    """Columns in the files of features or labels that are neither features nor labels."""
+    separator: Text = ";"
+    """Character between two tags."""
+    compression_ratio: Number = 200.0
+    """Largest ratio of unpacked to packed size of a compressed file."""
+    split_names: dict[Split, str] = {
+        "train": "train",
+        "validation": "validation",
+        "test": "test",
+        "unlabelled": "unlabelled",
+    }
+    """For each split, its name in the column of splits."""
+    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
+    """Fraction of the samples in each split, if no column has the splits."""
+    validation_fraction: InnerFraction = 0.2
+    """Fraction of the training samples to use for validation, if the data have no validation split."""
+    seed: Seed = 0
+    """Seed of the split."""
+
+
+class LibsvmOptions(FilesOptions):
+    """Options of the loader `libsvm`."""
+
+    FILES = ("train", "validation", "test", "topics", "vocabulary")
+    ONLY_WITH = {"validation_fraction": "test"}
+    ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed": "validation"}
+
+    train: File
+    """File in root with the training samples."""
+    validation: File | None = None
+    """File in root with the validation samples."""
+    test: File | None = None
+    """File in root with the test samples."""
+    topics: File | None = None
+    """File in root with the numbers and names of the labels."""
+    vocabulary: File | None = None
+    """File in root with the names of the features."""
+    compression_ratio: Number = 200.0
+    """Largest ratio of unpacked to packed size of a compressed file."""
+    index_base: Literal[0, 1] = 1
+    """Index of the first feature."""
+    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
+    """Fraction of the samples in each split, if there is only one file."""
+    validation_fraction: InnerFraction = 0.2
+    """Fraction of the training samples to use for validation, if there is no file of validation samples."""
+    seed: Seed = 0
+    """Seed of the split."""
+
+
+class IdxOptions(FilesOptions):
+    """Options of the loader `idx`."""
+
+    FILES = ("train_images", "train_labels", "test_images", "test_labels")
+    ONLY_WITH = {"seed": "validation_fraction"}
+
+    train_images: File
+    """File in root with the training images."""
+    train_labels: File
+    """File in root with the labels of these images."""
+    test_images: File
+    """File in root with the test images."""
+    test_labels: File
+    """File in root with the labels of these images."""
+    compression_ratio: Number = 200.0
+    """Largest ratio of unpacked to packed size of a compressed file."""
+    validation_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0
+    """Fraction of the training images to use for validation."""
+    seed: Seed = 0
+    """Seed of the split."""
+
+
+class DigitsOptions(Drawn):
+    """Options of the loader `digits`."""
+
+
+class NoOptions(Options):
+    """A loader without options."""
+
+
+class Final(Block):
+    """A final fit on all training and validation samples, saved as model.skops.
+
+    Without the key `study`, the block may override values of the study named by `like`.
+    """
+
+    study: str
+    """The study whose words, features and basis the fit uses; it must have no similarities."""
+    norm: Literal["auto"] | Norm | Annotated[list[Norm], MinLen(1), Distinct] = "auto"
+    """The norm; or a list, of which the first is saved; or auto, to choose by cross-validation."""
+    stability: Runs | None = None
+    """Number of pairs of random halves on which the features of the saved model are selected again."""
+    settings: AnyStudy | None = None
+    """The block of the study, if the study is not run and only gives the fits their settings."""
+
+    @property
+    def norms(self) -> list[str]:
+        """The norms of the fits. The first fit is saved, unless cross-validation chooses the fit that is saved."""
+        if self.norm == AUTO:
+            return [*NORMS]
+        return [*self.norm] if isinstance(self.norm, list) else [self.norm]
+
+
+class Dataset(Block):
+    """What all datasets have."""
+
+    STUDIES: ClassVar[tuple[type[Study], ...]]  # kinds of studies that can be run on the dataset
+    OWN_STUDY: ClassVar[str]  # the study from which final fits on a user's own data take their settings
+    loader: str
+    """The plug-in that reads the dataset."""
+    options: Options
+    """Options of the loader."""
+    note: str = ""
+    """A note on the data that is printed beside the verdicts."""
+    beside_paper: bool = False
+    """True if figures show the papers' numbers beside the numbers of this dataset."""
+    demonstration: bool = False
+    """True for drawn or composed data, on which accuracy is no evidence for a claim."""
+    studies: dict[Name, AnyStudy] = {}
+    """The studies of this dataset, each with the values that the dataset overrides."""
+
+    @property
+    def blocks(self) -> Mapping[str, Study]:
+        """All studies, with the one whose block only gives the final fits their settings, if there is one."""
+        return self.studies
+
+    @model_validator(mode="after")
+    def _serve_the_studies(self) -> Self:
+        for name, study in self.blocks.items():
+            if not isinstance(study, self.STUDIES):
+                kinds = " or ".join(kind for served in self.STUDIES for kind in tags_of(served, "kind"))
+                said = f"kind must be {kinds} for the loader {self.loader}, got {study.kind!r}"
+                raise misplaced(said, *self.place(name))
+        return self
+
+    def place(self, study: str) -> tuple[str, ...]:
+        """Return the place of a study's block in the dataset's entry."""
+        return ("studies", study) if study in self.studies else ("final",)
+
+
+class Learnable(Dataset):
+    """What datasets with samples have."""
+
+    STUDIES: ClassVar[tuple[type[Study], ...]] = (WordStudy,)
+
+    most_samples: Count | None = None
+    """Number of images or samples to draw, with every split in proportion; all are used by default."""
+    final: Final | None = None
+    """The final fit; by default, a dataset without studies has one."""
+
+    @property
+    def blocks(self) -> Mapping[str, Study]:
+        only = {self.final.study: self.final.settings} if self.final and self.final.settings else {}
+        return {**only, **self.studies}
+
+    @model_validator(mode="after")
+    def _learn(self) -> Self:
+        if not self.final:
+            return self
+        study, key = self.final.study, "like" if self.final.settings else "study"
+        able = [name for name, block in self.blocks.items() if isinstance(block, WordStudy) and not block.similarities]
+        if study not in able and key == "like":
+            raise misplaced(f"like must be a study of words without similarities, got {study!r}", "final", key)
+        if study not in able:
+            known = ", ".join(able) or "the dataset's studies of words, and there are none"
+            advice = f"write like: {study} to take only its settings"
+            raise misplaced(f"study must be one of {known}, got {study!r}: {advice}", "final", key)
+        norm = self.final.norms[0]
+        if self.final.stability and self.final.norm != AUTO and norm not in SPARSE_NORMS:
+            said = f"stability has no effect with the norm {norm}, which uses all features"
+            raise misplaced(f"{said}: save a model with another norm", "final", "stability")
+        return self
+
+    def idle(self) -> Iterator[tuple[str, str]]:
+        """Yield the settings without effect, each with the change that would give it an effect."""
+        for name, block in self.blocks.items():
+            if not isinstance(block, WordStudy):
+                continue
+            place, one = ".".join(self.place(name)), "it compares methods, and this study has only one"
+            yield from ((f"{place}.{path}", advice) for path, advice in block.idle())
+            if [*block.methods] == [SVM]:
+                yield f"{place}.training", f"it is for methods named loss-norm, and this study has only {SVM}"
+            if len(block.methods) == 1:
+                yield f"{place}.tests.n_pairings", one
+            if len(block.methods) == 1 and not (self.final and self.final.study == name):  # a final fit resamples, too
+                yield f"{place}.tests.n_resamples", one
+
+
+class Pictures(Learnable):
+    """What datasets of pictures have."""
+
+    OWN_STUDY = "own-words"
+    features: Features
+    """How pictures become features: values of the block `features` that the dataset overrides."""
+    shards: Annotated[int, Ge(1), Le(10_000)] | Literal["auto"] = "auto"
+    """Number of parts into which pictures are divided, with one job per part."""
+
+    @model_validator(mode="after")
+    def _have_their_vocabulary(self) -> Self:
+        if isinstance(self.features, VisualWords):
+            for name, block in self.blocks.items():
+                require_vocabulary(block, self.features.vocabularies, *self.place(name))
+        return self
+
+    def idle(self) -> Iterator[tuple[str, str]]:
+        yield from super().idle()
+        used = {block.vocabulary for block in self.blocks.values() if isinstance(block, WordStudy)}
+        for name in self.features.vocabularies if isinstance(self.features, VisualWords) else ():
+            if name not in used:
+                yield f"features.vocabularies.{name}", f"no study of this dataset has vocabulary: {name}"
+
+
+def require_vocabulary(study: Study, known: Iterable[str], *place: str) -> None:
+    if not isinstance(study, WordStudy):
+        return
+    if study.vocabulary is None:
+        raise misplaced("the key 'vocabulary' is missing; studies of pictures need it", *place)
+    if study.vocabulary not in known:
+        said = f"vocabulary must be {one_of(known, study.vocabulary)}, got {study.vocabulary!r}"
+        raise misplaced(said, *place, "vocabulary")
+
+
+class Samples(Learnable):
+    """What datasets have that come as features with labels."""
+
+    STUDIES = (WordStudy, Exponentiated, DigitsStudy, Online)
+    OWN_STUDY = "own-labels"
+
+    @model_validator(mode="after")
+    def _have_no_vocabulary(self) -> Self:
+        for name, block in self.blocks.items():
+            if isinstance(block, WordStudy) and block.vocabulary is not None:
+                said = f"vocabulary is for datasets of pictures, got {block.vocabulary!r}: set it to null"
+                raise misplaced(said, *self.place(name), "vocabulary")
+        return self
+
+
+class Tasks(Dataset):
+    """What datasets have whose studies draw their own tasks."""
+
+    STUDIES = (Recovery, Cost, Operations, Projection, Race)
+    studies: Annotated[dict[Name, AnyStudy], MinLen(1)]
+    """The studies of this dataset, each with the values that the dataset overrides."""
+
+
+class Collage(Pictures):
+    """Pictures that are composed at run time from pictures that come with installed packages."""
+
+    loader: Literal["collage"]
+    """The plug-in that reads the dataset."""
+    options: CollageOptions = CollageOptions()
+    """Options of the loader."""
+
+
+class Photos(Pictures):
+    """A folder of photographs with captions."""
+
+    loader: Literal["photos"]
+    """The plug-in that reads the dataset."""
+    options: PhotosOptions
+    """Options of the loader."""
+
+
+class Scenes(Pictures):
+    """A folder of photographs for each class."""
+
+    OWN_STUDY = "own-classes"
+    loader: Literal["scenes"]
+    """The plug-in that reads the dataset."""
+    options: FolderOptions
+    """Options of the loader."""
+
+
+class Arrays(Samples):
+    """Tables or arrays of features and labels."""
+
+    loader: Literal["arrays"]
+    """The plug-in that reads the dataset."""
+    options: ArraysOptions
+    """Options of the loader."""
+
+
+class Libsvm(Samples):
+    """Files in the format of LIBSVM."""
+
+    loader: Literal["libsvm"]
+    """The plug-in that reads the dataset."""
+    options: LibsvmOptions
+    """Options of the loader."""
+
+
+class Idx(Samples):
+    """Files in the format of MNIST."""
+
+    loader: Literal["idx"]
+    """The plug-in that reads the dataset."""
+    options: IdxOptions
+    """Options of the loader."""
+
+
+class Documents(Samples):
+    """Documents that are drawn at run time."""
+
+    loader: Literal["documents"]
+    """The plug-in that reads the dataset."""
+    options: DocumentsOptions = DocumentsOptions()
+    """Options of the loader."""
+
+
+class Digits(Samples):
+    """Small pictures of digits that come with scikit-learn."""
+
+    loader: Literal["digits"]
+    """The plug-in that reads the dataset."""
+    options: DigitsOptions = DigitsOptions()
+    """Options of the loader."""
+
+
+class Synthetic(Tasks):
+    """Tasks that are drawn with known weights."""
+
+    loader: Literal["synthetic"]
+    """The plug-in that reads the dataset."""
+    options: NoOptions = NoOptions()
+    """Options of the loader."""
+
+
+AnyPictures = Collage | Photos | Scenes
+AnySamples = Arrays | Libsvm | Idx | Documents | Digits
+AnyDataset = Annotated[AnyPictures | AnySamples | Synthetic, Field(discriminator="loader")]
+
+
+LOADERS: dict[str, type[Dataset]] = {
+    tags_of(dataset, "loader")[0]: dataset for dataset in get_args(AnyPictures | AnySamples | Synthetic)
+}
