@@ -10,7 +10,6 @@ import argparse
 import gzip
 import json
 import shutil
-import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -23,6 +22,7 @@ import yaml
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from jointsparse.pipeline import settings
 from jointsparse.pipeline.explorer import findings
 from jointsparse.pipeline.figures.style import SHEET, canvas, in_order, legend, size_axis
 from jointsparse.pipeline.papers import catalogue, page, verdicts
@@ -31,10 +31,7 @@ from jointsparse.pipeline.scores.flags import GAP
 from jointsparse.pipeline.scores.runs import means
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS.parent / "workflow"))
-from configuration import studies as of_config  # noqa: E402
-
-CONFIG = yaml.safe_load((DOCS.parent / "config.yaml").read_text())
+CONFIG = settings.read(yaml.safe_load((DOCS.parent / "config.yaml").read_text()))
 REAL = (
     "flickr8k", "scene15", "flickr8k-embedding", "scene15-embedding", "reuters21578", "mnist", "synthetic-full",
 )  # fmt: skip
@@ -185,7 +182,7 @@ def judged(study: Study, tables: Path) -> pd.DataFrame:
     sources = {name: f"tables/{file.relative_to(tables)}" for name, file in files_of(study.folder).items()}
     config = f"tables/{(study.folder / 'config.yaml').relative_to(tables)}"
     origin = {"dataset": study.dataset, "study": study.name, "seed": study.settings["seed"], "config": config}
-    note = CONFIG["datasets"].get(study.dataset, {}).get("note", "")
+    note = CONFIG.datasets[study.dataset].note if study.dataset in CONFIG.datasets else ""
     return rows.assign(source=rows["table"].map(sources), note=note, **origin)
 
 
@@ -194,8 +191,8 @@ def claims_of(study: Study) -> list[str]:
 
     A study that config.yaml no longer has keeps the claims that it was run with.
     """
-    today = of_config.datasets_of(CONFIG).get(study.dataset, {"studies": {}})["studies"]
-    return list(today.get(study.name, study.block)["claims"])
+    today = CONFIG.datasets[study.dataset].studies if study.dataset in CONFIG.datasets else {}
+    return today[study.name].claims if study.name in today else list(study.block["claims"])
 
 
 def write(docs: Path, readme: Path, *, figures: bool = True) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 import site_benchmarks
 import site_pages
+import site_settings
 
 from jointsparse import __version__
 
@@ -40,6 +41,7 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 site_pages.write_api(Path(__file__).parent / "api")
 site_benchmarks.write_benchmarks(Path(__file__).parent)
+site_settings.write_settings(Path(__file__).parent)
 
 # Links to other projects, which need a network: SITE_INTERSPHINX=1 make docs
 intersphinx_mapping = {

@@ -22,7 +22,7 @@ end_interrupts_with("error: interrupted\n")  # the imports below take a while
 import code_hashes
 import resources
 from code_hashes import plug_in_file
-from plan import MEASURED, REPEATED, Plan, any_of
+from plan import MEASURED, NETWORK, REPEATED, Plan, any_of
 from raw import Found
 
 from jointsparse.pipeline.app import lock

@@ -115,5 +115,6 @@ rule embed:
         extractor_options=lambda w: plan.pictures(w).features.options.given(),
         where=lambda w: f"features.options, datasets.{plan.named(w)}.shards",
         network=plan.network,
+        vocabulary=NETWORK,
     script:
         "../scripts/embed.py"

@@ -5,7 +5,6 @@ from describing import added_to, arrays_of, of_shard, opened
 from job import job, key_of, left_by
 
 from jointsparse.features.embedding import colours_of, fitted
-from jointsparse.features.onnx import PREFIX
 from jointsparse.pipeline.provenance.tables import read_table, write_arrays
 from jointsparse.registry import pick
 
@@ -13,7 +12,7 @@ LONGEST_SIDE = 320  # in pixels, of the pictures that the loader paints
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        params, file, dense = snakemake.params, snakemake.output.features, f"{PREFIX}/dense"
+        params, file, dense = snakemake.params, snakemake.output.features, f"{snakemake.params.vocabulary}/dense"
         dataset = pick("datasets", params.loader)
         network = fitted(params.extractor_options, params.network["digest"])
         images = of_shard(read_table(snakemake.input.images, "image"), snakemake.wildcards)

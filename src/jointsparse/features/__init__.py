@@ -3,9 +3,7 @@
 `DenseSift`, `VocabularyTree`, `Embedding` and `SVDBasis` are scikit-learn transformers. `evidence` computes how much
 each patch of a picture adds to a score, and `explain` returns heat maps. An extractor is a module of this package with
 
-- ``smallest_side(**options)``: the smallest side in pixels for which a picture can be described;
-- ``TAKES``: the names of the options;
-- ``MAKES``: "features", or "descriptors" that are counted as visual words.
+- ``smallest_side(**options)``: the smallest side in pixels for which a picture can be described.
 
 An extractor of local descriptors also has
 

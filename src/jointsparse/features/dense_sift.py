@@ -12,8 +12,6 @@ import numpy as np
 from jointsparse.checks import require, require_grid, require_picture
 from jointsparse.compiled import njit
 
-MAKES = "descriptors"
-TAKES = ("patch_sizes", "step", "clip", "rootsift", "min_contrast")
 CELLS_PER_SIDE = 4  # cells along one side of a patch
 ORIENTATIONS = 8
 LENGTH = CELLS_PER_SIDE * CELLS_PER_SIDE * ORIENTATIONS

@@ -22,8 +22,6 @@ import numpy as np
 from jointsparse.checks import require, require_extra
 from jointsparse.features import network_files
 
-MAKES = "features"
-PREFIX = "network"  # prefix of the features' names in files that also hold the names of the pictures
 MOST_MEMORY_BYTES, MOST_SECONDS = 2**32, 60  # limits for describing a picture
 MOST_FEATURES = 2**20
 USUAL_SIDE_PIXELS = 224  # size of pictures for models whose input has no fixed size
@@ -53,9 +51,6 @@ class Options(NamedTuple):
     output: str | None = None
     output_layout: str | None = None
     tokens: str | int = "mean"
-
-
-TAKES = ("model", *Options._fields)
 
 
 class Reading(NamedTuple):

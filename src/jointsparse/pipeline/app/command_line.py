@@ -92,7 +92,7 @@ def _init(given: argparse.Namespace) -> int:
         "this folder already has a config.yaml, and init does not overwrite it: run init in another folder",
     )
     choices = {name: value for name, value in vars(given).items() if name in config.CHOICES}
-    seen = config.write(given.folder, file, WORKFLOW / file, choices)
+    seen = config.write(given.folder, file, WORKFLOW, choices)
     say(*seen, "Wrote config.yaml. Check it, then start the training with: jointsparse run")
     return 0
 
@@ -325,6 +325,13 @@ def _verify(given: argparse.Namespace) -> int:
     return 1 if differences else 0
 
 
+def _schema(given: argparse.Namespace) -> int:
+    from jointsparse.pipeline.settings.schema import schema
+
+    say(*json.dumps(schema(), indent=1, ensure_ascii=False).split("\n"))
+    return 0
+
+
 def _crate(given: argparse.Namespace) -> int:
     from jointsparse.pipeline.provenance import crate
 
@@ -379,6 +386,12 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
                 "help": "a file or a column to leave out; may be repeated",
             },
         },
+    ),
+    "schema": (
+        _schema,
+        "print the JSON Schema of config.yaml",
+        "Editors complete and check a config.yaml by it. The file that init writes names it already.",
+        {},
     ),
     "run": (
         _snakemake,

@@ -80,7 +80,7 @@ class Found(NamedTuple):
     used: set[str]
 
 
-def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | None = None) -> list[str]:
+def write(root: Path, file: Path, workflow: Path, choices: Mapping[str, Any] | None = None) -> list[str]:
     """Write a config.yaml for a folder of data.
 
     Parameters
@@ -89,8 +89,8 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
         The folder.
     file : path
         The config.yaml to write.
-    shipped : path
-        The workflow's own config.yaml, whose values the new file overrides.
+    workflow : path
+        The folder of the workflow. The new file overrides values of its config.yaml.
     choices : mapping, optional
         The user's choices, keyed by the names in `CHOICES`. A value is the file or column to use, or for "ignore" a
         list of files and columns.
@@ -119,7 +119,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
         found = _photographs(root, pictures, others, choices)
     features: dict[str, Any] = {}
     if model := choices.get("model"):
-        of_pictures = pick("datasets", found.loader).OFFERS == "pictures"
+        of_pictures = pick("datasets", found.loader).SHOWS == "pictures"
         require(of_pictures, f"--model describes pictures, and {root} holds samples with features: leave it out")
         features = {"extractor": "onnx", "options": {"model": str(model)}}
         found.lines.append(_network(str(model)))
@@ -144,10 +144,11 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
     learnt = f"The model will learn {len(words)} {labels} ({some}), each with {n_samples} positive training samples."
     said = [printable(f"Found {found.said}."), printable(learnt)]
     name = re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:90] or "mine"
-    is_taken = name in yaml.safe_load(shipped.read_text(encoding="utf-8"))["datasets"]
+    is_taken = name in yaml.safe_load((workflow / "config.yaml").read_text(encoding="utf-8"))["datasets"]
     template = (files("jointsparse.pipeline.app") / "config.yaml.jinja").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
     text = environment.from_string(template).render(
+        schema=workflow / "config" / "schema.json",
         said=said,
         name=f"my-{name}" if is_taken else name,
         loader=loader,

@@ -10,19 +10,12 @@ A loader of captioned photographs is a module with these functions:
 
 A loader of a dataset that comes with features has ``read(**options) -> Samples``, which returns similar tables and a
 feature matrix. It declares how the results page shows features: ``SHOWS`` is "pixels" if the features are the pixels of
-a square picture, row by row, "names" if ``feature_names(**options)`` returns names of the features, or "nothing". If
-options name files in the folder ``root``, ``FILES`` lists these options. ``ONLY_WITH`` maps an option to another option
-without which it has no effect, and ``ONLY_WITHOUT`` maps an option to another option that disables it. The loader
-``synthetic`` draws tasks with known weights instead.
+a square picture, row by row, "names" if ``feature_names(**options)`` returns names of the features, or "nothing". A
+loader of photographs has ``SHOWS = "pictures"``. The loader ``synthetic`` draws tasks with known weights instead.
 
-Each module declares
-
-- ``OFFERS``: "pictures", "samples", or "drawn" if each study draws its own tasks;
-- ``LABELS``: what its labels are called, in the plural, such as "words" or "topics";
-- ``TAKES``: the names of its options;
-- ``NEEDS``: the names of the options that have no default.
-
-``options`` are the entries that the dataset has under ``options`` in config.yaml. No other package opens raw files.
+Each module declares ``LABELS``: what its labels are called, in the plural, such as "words" or "topics". ``options`` are
+the entries that the dataset has under ``options`` in config.yaml; a class in `settings.datasets` lists them. No other
+package opens raw files.
 """
 
 from jointsparse.checks import require_extra

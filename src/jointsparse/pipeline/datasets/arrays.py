@@ -57,17 +57,8 @@ from jointsparse.pipeline.datasets.tabular import (
 from jointsparse.pipeline.datasets.text import open_text
 from jointsparse.pipeline.provenance.tables import blocks_of
 
-OFFERS = "samples"
 SHOWS = "names"
 LABELS = "labels"
-FILES = ("features", "labels", "names")  # options that name files
-TAKES = (
-    *("root", *FILES, "index", "split", "pictures", "text", "tags", "ignore", "separator", "compression_ratio"),
-    *("split_names", "fractions", "validation_fraction", "seed"),
-)
-NEEDS = ("root", "features", "labels")
-ONLY_WITH = {"split_names": "split"}
-ONLY_WITHOUT = {"fractions": "split"}
 
 LONGEST_SIDE = 320  # pixels; pictures are shrunk to this side length when they are checked
 LARGEST_TAG = 2**53  # larger integers may have been rounded when they were converted to floats

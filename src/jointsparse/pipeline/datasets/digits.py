@@ -12,11 +12,8 @@ from scipy import sparse
 from jointsparse.pipeline.datasets.samples import Samples, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits
 
-OFFERS = "samples"
 SHOWS = "pixels"
 LABELS = "digits"
-TAKES = ("fractions", "seed")
-NEEDS = ()
 
 WHITE_LEVEL = 16  # largest pixel value
 

@@ -29,14 +29,8 @@ from jointsparse.checks import as_positive, require, require_count
 from jointsparse.pipeline.datasets.samples import Samples, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits
 
-OFFERS = "samples"
 SHOWS = "nothing"
 LABELS = "topics"
-TAKES = (
-    *("n_documents", "n_features", "n_topics", "n_telling", "length", "telling", "noise"),
-    *("fractions", "seed"),
-)
-NEEDS = ()
 
 # Choice: these constants and the defaults below make linear classifiers good but not perfect, and make shared features
 # useful. They were tuned on test AUC, so results on these documents are not evidence for any method.

@@ -15,14 +15,8 @@ from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATI
 from jointsparse.pipeline.datasets.samples import Samples, find, gather
 from jointsparse.pipeline.datasets.splits import set_validation_aside
 
-OFFERS = "samples"
 SHOWS = "pixels"
 LABELS = "classes"
-FILES = ("train_images", "train_labels", "test_images", "test_labels")  # options that name files
-TAKES = ("root", *FILES, "compression_ratio", "validation_fraction", "seed")
-NEEDS = ("root", *FILES)
-ONLY_WITH = {"seed": "validation_fraction"}
-ONLY_WITHOUT: dict[str, str] = {}
 
 
 def read(

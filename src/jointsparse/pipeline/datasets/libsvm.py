@@ -23,17 +23,8 @@ from jointsparse.pipeline.datasets.samples import Samples, find, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 from jointsparse.pipeline.datasets.text import open_text
 
-OFFERS = "samples"
 SHOWS = "names"
 LABELS = "topics"
-FILES = ("train", "validation", "test", "topics", "vocabulary")  # options that name files
-TAKES = (
-    *("root", *FILES, "compression_ratio", "index_base"),
-    *("fractions", "validation_fraction", "seed"),
-)
-NEEDS = ("root", "train")
-ONLY_WITH = {"validation_fraction": "test"}
-ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed": "validation"}
 
 MOST_FEATURES = 2**31 - 1  # the largest 32-bit index
 LARGEST_LABEL = 2**63 - 1

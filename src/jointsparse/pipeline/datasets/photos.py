@@ -11,10 +11,8 @@ from jointsparse.pipeline.datasets.folder import file, picture, read_folder, thu
 from jointsparse.pipeline.datasets.names import Files
 from jointsparse.pipeline.datasets.samples import Photographs
 
-OFFERS = "pictures"
+SHOWS = "pictures"
 LABELS = "words"
-TAKES = ("root", "images", "captions", "split_names", "fractions", "validation_fraction", "seed")
-NEEDS = ("root",)
 
 __all__ = ["file", "picture", "read", "thumbnail"]
 

@@ -10,10 +10,8 @@ from typing import Any
 from jointsparse.pipeline.datasets.folder import file, picture, read_folder, thumbnail
 from jointsparse.pipeline.datasets.samples import Photographs
 
-OFFERS = "pictures"
+SHOWS = "pictures"
 LABELS = "scenes"
-TAKES = ("root", "images", "split_names", "fractions", "validation_fraction", "seed")
-NEEDS = ("root",)
 
 __all__ = ["file", "picture", "read", "thumbnail"]
 

@@ -18,10 +18,7 @@ WEIGHTS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 SUPPORTS = ("random", "all")
 
-OFFERS = "drawn"
 LABELS = "tasks"
-TAKES = ()
-NEEDS = ()
 
 
 class Synthetic(NamedTuple):

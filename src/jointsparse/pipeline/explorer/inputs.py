@@ -50,7 +50,7 @@ class Images:
     def __init__(
         self, loader: Any, options: Mapping[str, Any], table: pd.DataFrame | None, features: str | None
     ) -> None:
-        shows = loader.SHOWS if loader.OFFERS == "samples" else loader.OFFERS
+        shows = getattr(loader, "SHOWS", "nothing")
         beside = table is not None and "picture" in table
         self.loader, self.options = loader, options
         self.painted = table is None or "digest" not in table  # by the loader, and not read from files

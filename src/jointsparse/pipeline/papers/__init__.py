@@ -6,14 +6,11 @@ module defines
 - ``run(data, *, rng, progress, **options)``, which returns the table of one repetition, or a table of timings. ``data``
   is a `Samples` object, or None if the experiment draws its own samples. ``options`` are taken from the study's block
   in config.yaml.
-- ``SERVES``: the kind of dataset on which the experiment is run, "samples" or "drawn".
-- ``TABLES``: the tables that a study of this kind writes, and the folder of each table. Results that are the same
-  every time go to ``tables``, and timings to ``timings``. An experiment whose only table is in ``timings`` is run
-  once. Any other experiment is repeated, and its second table, ``<kind>_seconds``, contains the timings. The first
-  table may have a column ``warning``.
 
-In config.yaml, a study's block has the keys ``kind``, ``figures``, ``claims`` and, if the experiment is repeated,
-``runs``. All other keys are passed to ``run`` as options.
+Its class in `settings.studies` lists these options and the tables that a study of this kind writes, each with its
+folder. Results that are the same every time go to ``tables``, and timings to ``timings``. An experiment whose only
+table is in ``timings`` is run once. Any other experiment is repeated, and its second table, ``<kind>_seconds``, contains
+the timings. The first table may have a column ``warning``.
 """
 
 from jointsparse.checks import require_extra

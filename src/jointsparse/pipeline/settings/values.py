@@ -99,7 +99,7 @@ InnerFraction = Annotated[float, Gt(0), Lt(1)]
 Colour = Annotated[list[Annotated[float, Ge(-100_000), Le(100_000)]], Field(min_length=3, max_length=3)]
 Text = Annotated[str, MinLen(1)]
 File = Annotated[str, MinLen(1), AfterValidator(_without_braces)]
-Name = Annotated[str, StringConstraints(pattern=r"\A[A-Za-z0-9_-]{1,100}\z")]
+Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_-]{1,100}$")]
 Folders = AfterValidator(_as_folders)
 Distinct = AfterValidator(_without_duplicates)
 Split = Literal["train", "validation", "test", "unlabelled"]

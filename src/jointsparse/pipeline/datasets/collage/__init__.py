@@ -28,10 +28,8 @@ from jointsparse.pipeline.datasets.collage.plans import captions_of, plan_of
 from jointsparse.pipeline.datasets.samples import Photographs, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits
 
-OFFERS = "pictures"
+SHOWS = "pictures"
 LABELS = "words"
-TAKES = ("n_images", "seed", "fractions")
-NEEDS = ()
 
 
 def _name(number: int) -> str:

@@ -40,9 +40,6 @@ from jointsparse.pipeline.papers.duchi.steps import (
 )
 from jointsparse.pipeline.papers.harness import State
 
-SERVES = "samples"
-TABLES = {"digits": "tables", "digits_seconds": "timings"}
-
 STEP_GROWTH = 1.1  # factor by which `near_optimum` increases its step in each iteration
 
 

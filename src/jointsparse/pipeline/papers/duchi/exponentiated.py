@@ -21,9 +21,6 @@ from jointsparse.pipeline.papers.duchi.line_search import line_search
 from jointsparse.pipeline.papers.duchi.objective import Objective
 from jointsparse.pipeline.papers.duchi.steps import Vector
 
-SERVES = "samples"
-TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
-
 
 def run(
     data: Samples,

@@ -28,9 +28,6 @@ from jointsparse.pipeline.papers.duchi.objective import Objective
 from jointsparse.pipeline.papers.duchi.steps import Method, Vector, scheduled_etas, take_step
 from jointsparse.pipeline.papers.harness import Progress, State, silent, ticking
 
-SERVES = "samples"
-TABLES = {"online": "tables", "online_seconds": "timings"}
-
 COLUMNS = ("method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning")
 
 

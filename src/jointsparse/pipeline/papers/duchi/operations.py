@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 from jointsparse.pipeline.papers.duchi.projection import UPDATE_SHARE, require_fit
 from jointsparse.pipeline.papers.harness import RADIUS_SHARE, Progress, silent, ticking
 
-SERVES = "drawn"
-TABLES = {"operations": "tables"}
-
 Vector = NDArray[np.float64]
 N_PROJECTIONS = 20  # projections per vector, because the number of operations depends on the random pivots
 

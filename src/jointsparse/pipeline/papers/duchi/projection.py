@@ -28,9 +28,6 @@ from jointsparse.pipeline.papers.harness import (
     silent,
 )
 
-SERVES = "drawn"
-TABLES = {"projection": "timings"}
-
 Vector = NDArray[np.float64]
 Update = Callable[[NDArray[np.int64], Vector], object]  # adds values to coordinates and projects
 

@@ -23,9 +23,6 @@ from jointsparse.pipeline.papers.duchi.objective import Objective
 from jointsparse.pipeline.papers.duchi.steps import RowNumbers, draw_batches
 from jointsparse.pipeline.papers.harness import Progress, State, record, silent, ticking
 
-SERVES = "drawn"
-TABLES = {"race": "tables", "race_seconds": "timings"}
-
 NOISY = 0.1  # fraction of the labels that are flipped. Paper: sec. 7
 PASSES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30)
 # Choice: the paper does not say how many samples a stochastic step uses. With a fixed fraction of all samples, the same

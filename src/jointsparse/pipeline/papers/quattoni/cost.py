@@ -31,8 +31,6 @@ from jointsparse.pipeline.papers.harness import (
     silent,
 )
 
-SERVES = "drawn"
-TABLES = {"cost": "timings"}
 COLUMNS = ("part", "x", "seconds", "low", "high", "repeats", "d", "m", "method", "bytes", "objective", "difference")
 
 N_TASKS = 40

@@ -22,9 +22,6 @@ from jointsparse.pipeline.datasets import synthetic
 from jointsparse.pipeline.flag import gap_above, write_cell
 from jointsparse.pipeline.papers.harness import Progress, silent, ticking
 
-SERVES = "drawn"
-TABLES = {"recovery": "tables"}
-
 COMPARED = {"l1inf": l1inf, "l1": l1, "l2": l2}
 # Choice: larger radii are tried until this many in a row have not improved on the smallest validation error so far.
 PATIENCE = 2

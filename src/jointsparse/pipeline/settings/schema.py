@@ -1,0 +1,58 @@
+"""The JSON Schema of config.yaml, with which editors complete and check it."""
+
+from copy import deepcopy
+from typing import Any
+
+from jointsparse.pipeline.settings.config import Config
+from jointsparse.pipeline.settings.inheritance import OF_FINAL
+from jointsparse.pipeline.settings.studies import EXPERIMENTS, WordStudy
+
+URI = "https://json-schema.org/draft/2020-12/schema"
+LIKE = {"description": "A study from which this study inherits all values that it does not give.", "type": "string"}
+LIKE_OF_FINAL = {"description": "A study that gives the settings but does not run.", "type": "string"}
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of config.yaml as users write it.
+
+    It is generated from the classes, which describe a configuration in which everything is written out. A user's blocks
+    may leave out every key that they inherit, and null removes an inherited value.
+    """
+    from jointsparse.pipeline.papers.catalogue import FIGURES  # imported here because they load pandas
+    from jointsparse.pipeline.papers.verdicts import CLAIMS
+
+    whole = Config.model_json_schema()
+    blocks = {name: block["properties"] for name, block in whole["$defs"].items()}
+    for study in (WordStudy, *EXPERIMENTS.values()):
+        block = blocks[study.__name__]
+        block["like"], block["figures"]["items"], block["claims"]["items"] = LIKE, {"enum": [*FIGURES]}, {"enum": [*CLAIMS]}
+    del blocks["Final"]["settings"]
+    of_study = {key: deepcopy(value) for key, value in blocks["WordStudy"].items() if key not in OF_FINAL}
+    blocks["Final"] |= of_study | {"like": LIKE_OF_FINAL}
+    return {"$schema": URI, "title": "config.yaml"} | _as_users_write(whole)
+
+
+def _as_users_write(part: Any) -> Any:
+    """Change a part of the schema so that all keys may be missing or null, and tags, too: a block fits any class."""
+    if isinstance(part, list):
+        for inside in part:
+            _as_users_write(inside)
+    if not isinstance(part, dict):
+        return part
+    part.pop("required", None)
+    part.pop("title", None)
+    if part.pop("discriminator", None):
+        part["anyOf"] = part.pop("oneOf")
+    for inside in part.values():
+        _as_users_write(inside)
+    for key in ("properties", "patternProperties"):
+        if isinstance(part.get(key), dict):
+            part[key] = {name: _or_null(value) for name, value in part[key].items()}
+    if isinstance(part.get("additionalProperties"), dict):
+        part["additionalProperties"] = _or_null(part["additionalProperties"])
+    return part
+
+
+def _or_null(value: dict[str, Any]) -> dict[str, Any]:
+    described = {"description": value.pop("description")} if "description" in value else {}
+    return {**described, "anyOf": [*(value["anyOf"] if value.keys() == {"anyOf"} else [value]), {"type": "null"}]}
