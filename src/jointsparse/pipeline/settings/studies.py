@@ -31,6 +31,7 @@ from jointsparse.pipeline.settings.values import (
     Text,
     misplaced,
     one_of,
+    shown,
     tags_of,
 )
 from jointsparse.pipeline.tasks import AUTO_SIZES, SMALLEST_SIZE
@@ -275,10 +276,10 @@ def _misfits(name: str, grid: Method | Svm, training: Certified | Subgradient) -
     if name == SVM:
         yield (f"the key 'C' is missing; {SVM} needs it",)
     if not dash:
-        yield (f"a method must be named loss-norm or {SVM}, got {name!r}",)
+        yield (f"a method must be named loss-norm or {SVM}, got {shown(name)}",)
     for what, given, known in (("loss", loss, LOSSES), ("norm", norm, NORMS)):
         if given not in known:
-            yield (f"{what} must be {one_of(known, given)}, got {given!r}",)
+            yield (f"{what} must be {one_of(known, given)}, got {shown(given)}",)
     if grid.radius == AUTO and (isinstance(training, Subgradient) or training.tol is None):
         yield f"radius: {AUTO} needs tol and a solver that stops at a duality gap", "radius"
     if isinstance(training, Subgradient) and grid.eta0 is None:
