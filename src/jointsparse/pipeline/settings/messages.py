@@ -116,15 +116,17 @@ def _place(error: Any, config: Any) -> Place:
     An unknown or missing key, and a key that is not allowed, is a mistake of its block.
     """
     place: list[str | int] = []
-    entered = False
+    entered = is_key = False
     for part in error["loc"]:
+        is_key = part in config if isinstance(config, Mapping) else isinstance(config, list) and isinstance(part, int)
         if entered and part in [config[tag] for tag in TAGS if tag in config]:
             entered = False  # the name of the type that a tag has chosen
-        elif (isinstance(config, Mapping) and part in config) or (isinstance(config, list) and isinstance(part, int)):
+        elif is_key:
             place.append(part)
             config = config[part]
             entered = isinstance(config, Mapping)
-    return tuple(place[:-1] if error["type"] == "extra_forbidden" or _is_of_key(error) else place)
+    is_null = is_key and error["type"] == "missing"  # a key that null has removed
+    return tuple(place[:-1] if is_null or error["type"] == "extra_forbidden" or _is_of_key(error) else place)
 
 
 def _unknown(key: Any, place: Place, config: Any) -> str:

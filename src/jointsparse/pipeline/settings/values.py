@@ -1,11 +1,11 @@
 """Types of values in config.yaml, and the class of all blocks."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 AUTO = "auto"  # the value of radius, sizes, rank or a number of words that is chosen from the data
@@ -52,6 +52,24 @@ class Block(BaseModel):
     def given(self, *without: str) -> dict[str, Any]:
         """Return the values that were given, without the defaults and without the keys in `without`."""
         return self.model_dump(exclude_unset=True, exclude=set(without))
+
+
+class Removable(Block):
+    """A block in which null removes a value: an inherited one, or one that an overlay takes out of the block."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, values: Any) -> Any:
+        return _without_none(values, cls.model_fields)
+
+
+def _without_none(values: Any, known: Container[object] | None = None) -> Any:
+    """Return a block without its keys whose value is null. known: the keys that may be removed; all by default."""
+    if not isinstance(values, Mapping):
+        return values
+    return {
+        key: value for key, value in values.items() if value is not None or (known is not None and key not in known)
+    }
 
 
 # Values
@@ -114,6 +132,7 @@ File = Annotated[str, MinLen(1), AfterValidator(_without_braces)]
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_-]{1,100}$")]
 Folders = AfterValidator(_as_folders)
 Distinct = AfterValidator(_without_duplicates)
+NullRemoves = BeforeValidator(_without_none)  # in a block whose keys are names
 Split = Literal["train", "validation", "test", "unlabelled"]
 FittedOn = Annotated[list[Literal["train", "validation", "unlabelled"]], MinLen(1), Distinct]
 Files = (
