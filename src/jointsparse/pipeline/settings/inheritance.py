@@ -127,7 +127,14 @@ def merged(block: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def places(config: Mapping[str, Any], dataset: str, study: str, where: str) -> list[str]:
     """Return the places in config.yaml that may set a value of a study, for a message about the value.
 
-    where: the place of the value in the study, such as "studies.text.basis".
+    Parameters
+    ----------
+    config : mapping
+        The content of config.yaml.
+    dataset, study : str
+        Names of the dataset and of its study.
+    where : str
+        The place of the value in the study, such as "studies.text.basis".
     """
     names = inheriting(config["studies"], study)
     replaced = config["datasets"].get(dataset, {}).get("studies", {})
