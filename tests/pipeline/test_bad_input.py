@@ -60,7 +60,7 @@ def edit(file, old, new):
 MISTAKES = {
     "an unknown key": (
         lambda root: edit(root / "mine.yaml", "annotation: {}", "annotation: {basis: {rnak: 3}}"),
-        "unknown key 'rnak'; the keys here are centred, fitted_on, power, rank",
+        "unknown key 'rnak' (did you mean rank?); the keys here are centred, fitted_on, power, rank",
     ),
     "a file that Snakemake would misread": (
         lambda root: edit(root / "config.yaml", "\nseed:", "\nseed: 2\nseed:"),
@@ -79,7 +79,7 @@ def test_an_error_in_the_config_ends_a_run_before_any_job(mine, make, message):
 
 def test_an_interrupt_while_rules_are_read_is_one_line(tmp_path):
     project = Project(tmp_path / "project")
-    with project.edited("workflow/configuration/check.py", "import math\n", "raise KeyboardInterrupt\n"):
+    with project.edited("workflow/raw.py", "import math\n", "raise KeyboardInterrupt\n"):
         done = project.snakemake("reproduce-all", "--dry-run")
     assert done.returncode != 0
     assert done.stderr.splitlines()[-1] == "error: interrupted"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from code_hashes import code_of
 from common import run_python
-from configuration import studies as config_studies
-from configuration.code import code_of
 
+from jointsparse.pipeline.settings.inheritance import written_out
 from jointsparse.registry import room
 
 BASE = Path(__file__).parents[2]
@@ -25,7 +25,7 @@ def files(*named, package=PACKAGE):
 
 def test_unchanged_files_are_not_read_again_by_another_process(tmp_path):
     package = shutil.copytree(PACKAGE / "norms", tmp_path / "jointsparse" / "norms").parent
-    code = "from configuration import code; from pathlib import Path; import sys; code.recall('seen.json')\n"
+    code = "import code_hashes as code; from pathlib import Path; import sys; code.recall('seen.json')\n"
     code += "print(code.code_of('norms/rows.py', package=Path(sys.argv[1]))); code.keep('seen.json')"
     seen, rows = tmp_path / "seen.json", package / "norms" / "rows.py"
     first = run_python("-c", code, package, cwd=tmp_path)
@@ -75,7 +75,7 @@ def test_every_form_of_import_is_understood_and_a_changed_byte_changes_only_the_
 # The jobs that depend on each file
 
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
-KINDS = {study: config_studies.full_block(CONFIG, study)["kind"] for study in CONFIG["studies"]}
+KINDS = {name: study["kind"] for name, study in written_out(CONFIG)["studies"].items()}
 
 HELPERS = ("job", "describing", "training")  # modules that scripts import
 

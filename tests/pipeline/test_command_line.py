@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from configuration import studies as of_config
-from configuration.check import check
-from configuration.file import check_file
-from test_configuration import SCHEMA, SHIPPED
+from raw import raw_files
+from test_configuration import SHIPPED
 
 from jointsparse.norms import NORMS
 from jointsparse.pipeline.app import disk
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
+from jointsparse.pipeline.app.plain_yaml import check_file
+from jointsparse.pipeline.settings import read
+from jointsparse.pipeline.settings.inheritance import merged
 
 NAMES = [f"{i:02}.jpg" for i in range(40)]
 TEXTS = ["A dog." if i % 2 else "A cat." for i in range(40)]
@@ -95,17 +96,16 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
     assert capsys.readouterr().out.startswith(said)
     check_file(Path("config.yaml"))
     lines = Path("config.yaml").read_text(encoding="utf-8").splitlines()
-    config = of_config.merged(SHIPPED, yaml.safe_load("\n".join(lines)))
-    check(config, SCHEMA)
-    entry = of_config.datasets_of(config)[name]
-    assert len(lines) <= 40 and max(map(len, lines)) <= 120 and of_config.raw_files(name, entry)
-    assert (config["dataset"], entry["loader"], entry["options"]) == (name, loader, {"root": root} | options)
+    config = merged(SHIPPED, yaml.safe_load("\n".join(lines)))
+    dataset = read(config).datasets[name]
+    assert len(lines) <= 40 and max(map(len, lines)) <= 120 and raw_files(name, dataset)
+    assert (config["dataset"], dataset.loader, dataset.options.given()) == (name, loader, {"root": root} | options)
     assert config["datasets"][name].keys() == {"loader", "options"}
     (line,) = [line for line in lines if "# final:" in line]
-    assert line.split(" in the")[0].split()[-1] in entry["settings"]
+    assert line.split(" in the")[0].split()[-1] == dataset.final.study
     commented = lines[lines.index(line) :]
     final = yaml.safe_load("\n".join(line.replace("# ", "  ", 1) for line in commented))
-    check(of_config.merged(config, {"datasets": {name: final}}), SCHEMA)
+    read(merged(config, {"datasets": {name: final}}))
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from configuration import resources
-from configuration.file import ConfigError
+import resources
 
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 
@@ -28,7 +27,7 @@ def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
 )
 def test_numbers_of_snakemake_are_at_least_one(settings, message):
     unset = {"cores": None, "nodes": None, "local_cores": None}
-    with pytest.raises(ConfigError, match=f"^{message}$"):
+    with pytest.raises(ValueError, match=f"^{message}$"):
         resources.require_cores(SimpleNamespace(**unset | settings))
     resources.require_cores(SimpleNamespace(**unset | {"cores": 1, "nodes": 100}))
 

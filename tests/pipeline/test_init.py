@@ -42,7 +42,7 @@ def init(root, monkeypatch, files, **choices):
     (root / "run").mkdir(exist_ok=True)
     monkeypatch.chdir(root / "run")
     Path("config.yaml").unlink(missing_ok=True)
-    said = config.write(root / "data", Path("config.yaml"), WORKFLOW / "config.yaml", choices)
+    said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices)
     (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
     more = {"smallest_side": 8} if entry["loader"] in ("photos", "scenes") else {}
     read = pick("datasets", entry["loader"]).read(**entry["options"], **more)

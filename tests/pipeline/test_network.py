@@ -10,12 +10,11 @@ for package in ("onnxruntime", "onnx"):
 import networks  # noqa: E402
 from albums import verdicts_here  # noqa: E402
 from common import run_python  # noqa: E402
-from configuration.file import ConfigError  # noqa: E402
-from configuration.wildcards import Study  # noqa: E402
 from miniature import run_script_with  # noqa: E402
 from model_files import write_model  # noqa: E402
 from PIL import Image  # noqa: E402
-from runs import run_of  # noqa: E402
+from plan import Place  # noqa: E402
+from runs import plan_of  # noqa: E402
 from sklearn.pipeline import FeatureUnion, make_pipeline  # noqa: E402
 
 from jointsparse import JointSparseClassifier, load, save  # noqa: E402
@@ -24,6 +23,7 @@ from jointsparse.features.explain import Explainer  # noqa: E402
 from jointsparse.pipeline.app.command_line import main  # noqa: E402
 from jointsparse.pipeline.datasets import folder as checked  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402
+from jointsparse.pipeline.settings import SettingError  # noqa: E402
 
 # The jobs until the model is saved, as the workflow plans them: the name of each rule, and what its script is given.
 RULES = ("read_images", "choose_words", "embed", "fit_final", "keep_model")
@@ -98,26 +98,26 @@ def test_init_says_how_the_network_reads_pictures(tmp_path, monkeypatch, capsys,
     assert expected in capsys.readouterr().out
 
 
-def run_with(album, network):
+def plan_with(album, network):
     entry = {"options": {"root": str(album)}, "features": {"options": {"model": str(network)}}}
-    return run_of("flickr8k-embedding", "annotation-embedding", entry=entry)
+    return plan_of("flickr8k-embedding", "annotation-embedding", entry=entry)
 
 
 def test_the_digest_of_a_run_is_that_of_the_kept_model_and_covers_all_files(album, tmp_path):
-    path, place = tmp_path / "network.onnx", Study("flickr8k-embedding", "annotation-embedding")
+    path, place = tmp_path / "network.onnx", Place("flickr8k-embedding", "annotation-embedding")
     networks.with_weights_in(networks.maps_of_uint8(path), "weights")
-    first = run_with(album, path).network(place)["digest"]
+    first = plan_with(album, path).network(place)["digest"]
     assert first == network_files.digest(path)
     (tmp_path / "weights").write_bytes((2 * networks.WEIGHTS).tobytes())
-    assert run_with(album, path).network(place)["digest"] == network_files.digest(path) != first
+    assert plan_with(album, path).network(place)["digest"] == network_files.digest(path) != first
 
 
 def test_a_network_without_all_its_files_is_an_error_of_one_line(album, tmp_path):
     path = networks.with_weights_in(networks.maps_of_uint8(tmp_path / "network.onnx"), "weights")
-    run_with(album, path).require_raw_files()
+    plan_with(album, path).require_raw_files()
     (tmp_path / "weights").unlink()
-    with pytest.raises(ConfigError, match=r"weights', which is not there \(config.yaml: datasets.flickr8k-embedding"):
-        run_with(album, path).require_raw_files()
+    with pytest.raises(SettingError, match=r"weights', which is not there \(config.yaml: datasets.flickr8k-embedding"):
+        plan_with(album, path).require_raw_files()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from configuration import resources
+import resources
 
 BASE = Path(__file__).parents[2]
 MEASURED = pd.read_csv(BASE / "benchmarks" / "resources.csv", keep_default_na=False)

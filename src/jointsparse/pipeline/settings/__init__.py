@@ -10,7 +10,6 @@ the rest of the package works without pydantic. Their defaults are those of the 
 """
 
 from collections.abc import Iterable, Mapping
-from textwrap import shorten
 from typing import Any
 
 from pydantic import ValidationError
@@ -20,7 +19,7 @@ from jointsparse.pipeline.settings.datasets import Learnable
 from jointsparse.pipeline.settings.inheritance import written_out
 from jointsparse.pipeline.settings.messages import explained
 from jointsparse.pipeline.settings.studies import WordStudy
-from jointsparse.pipeline.settings.values import SettingError
+from jointsparse.pipeline.settings.values import SettingError, shown
 
 __all__ = ["Config", "SettingError", "read"]
 
@@ -57,7 +56,7 @@ def _refuse_markup(value: Any, where: str) -> None:
     elif isinstance(value, str) and ("</" in value or "<!" in value):
         key = where.rpartition(".")[2] or "a key"
         said = "must be free of </ and <!, which would end a script in the report"
-        raise SettingError(f"{key} {said}, got {shorten(repr(value), 80, placeholder=' …')}", where)
+        raise SettingError(f"{key} {said}, got {shown(value)}", where)
 
 
 def _refuse_idle(own: Mapping[str, Any], idle: Iterable[tuple[str, str]], where: str) -> None:

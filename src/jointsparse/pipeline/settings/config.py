@@ -3,12 +3,12 @@
 from typing import Annotated, Self
 
 from annotated_types import MinLen
-from pydantic import model_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from jointsparse.pipeline.settings.datasets import AnyDataset, require_vocabulary
 from jointsparse.pipeline.settings.features import Features, VisualWords
 from jointsparse.pipeline.settings.studies import AnyStudy, WordStudy
-from jointsparse.pipeline.settings.values import Block, Distinct, Folders, Name, Seed, misplaced, one_of
+from jointsparse.pipeline.settings.values import Block, Distinct, Folders, Name, Seed, misplaced, one_of, shown
 
 
 class Config(Block):
@@ -38,8 +38,15 @@ class Config(Block):
     def _know_all_names(self) -> Self:
         for name in self.chosen:
             if name not in self.datasets:
-                raise misplaced(f"dataset must be {one_of(self.datasets, name)}, got {name!r}", "dataset")
-        for name, study in self.studies.items():
-            if isinstance(study, WordStudy) and study.vocabulary and isinstance(self.features, VisualWords):
-                require_vocabulary(study, self.features.vocabularies, "studies", name)
+                raise misplaced(f"dataset must be {one_of(self.datasets, name)}, got {shown(name)}", "dataset")
         return self
+
+    @field_validator("studies")
+    @classmethod
+    def _know_vocabularies(cls, studies: dict[str, AnyStudy], info: ValidationInfo) -> dict[str, AnyStudy]:
+        """Refuse an unknown vocabulary in the study that names it, and not in the datasets that inherit it."""
+        features = info.data.get("features")
+        for name, study in studies.items():
+            if isinstance(study, WordStudy) and study.vocabulary and isinstance(features, VisualWords):
+                require_vocabulary(study, features.vocabularies, name)
+        return studies

@@ -42,8 +42,10 @@ from jointsparse.pipeline.settings.values import (
     Share,
     Split,
     Text,
+    joined,
     misplaced,
     one_of,
+    shown,
     tags_of,
 )
 
@@ -295,8 +297,8 @@ class Dataset(Block):
     def _serve_the_studies(self) -> Self:
         for name, study in self.blocks.items():
             if not isinstance(study, self.STUDIES):
-                kinds = " or ".join(kind for served in self.STUDIES for kind in tags_of(served, "kind"))
-                said = f"kind must be {kinds} for the loader {self.loader}, got {study.kind!r}"
+                kinds = joined(kind for served in self.STUDIES for kind in tags_of(served, "kind"))
+                said = f"kind must be {kinds} for the loader {self.loader}, got {shown(study.kind)}"
                 raise misplaced(said, *self.place(name))
         return self
 
@@ -327,11 +329,11 @@ class Learnable(Dataset):
         study, key = self.final.study, "like" if self.final.settings else "study"
         able = [name for name, block in self.blocks.items() if isinstance(block, WordStudy) and not block.similarities]
         if study not in able and key == "like":
-            raise misplaced(f"like must be a study of words without similarities, got {study!r}", "final", key)
+            raise misplaced(f"like must be a study of words without similarities, got {shown(study)}", "final", key)
         if study not in able:
-            known = ", ".join(able) or "the dataset's studies of words, and there are none"
+            known = one_of(able, study) if able else "one of the dataset's studies of words, and there are none"
             advice = f"write like: {study} to take only its settings"
-            raise misplaced(f"study must be one of {known}, got {study!r}: {advice}", "final", key)
+            raise misplaced(f"study must be {known}, got {shown(study)}: {advice}", "final", key)
         norm = self.final.norms[0]
         if self.final.stability and self.final.norm != AUTO and norm not in SPARSE_NORMS:
             said = f"stability has no effect with the norm {norm}, which uses all features"
@@ -383,7 +385,7 @@ def require_vocabulary(study: Study, known: Iterable[str], *place: str) -> None:
     if study.vocabulary is None:
         raise misplaced("the key 'vocabulary' is missing; studies of pictures need it", *place)
     if study.vocabulary not in known:
-        said = f"vocabulary must be {one_of(known, study.vocabulary)}, got {study.vocabulary!r}"
+        said = f"vocabulary must be {one_of(known, study.vocabulary)}, got {shown(study.vocabulary)}"
         raise misplaced(said, *place, "vocabulary")
 
 
@@ -397,7 +399,7 @@ class Samples(Learnable):
     def _have_no_vocabulary(self) -> Self:
         for name, block in self.blocks.items():
             if isinstance(block, WordStudy) and block.vocabulary is not None:
-                said = f"vocabulary is for datasets of pictures, got {block.vocabulary!r}: set it to null"
+                said = f"vocabulary is for datasets of pictures, got {shown(block.vocabulary)}: set it to null"
                 raise misplaced(said, *self.place(name), "vocabulary")
         return self
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jointsparse.pipeline.settings.datasets import LOADERS, Dataset, Learnable, Pictures
-from jointsparse.pipeline.settings.values import TAGS, SettingError, one_of
+from jointsparse.pipeline.settings.values import TAGS, SettingError, one_of, shown
 
 OF_FINAL = ("study", "like", "norm", "stability")  # keys of a block `final` that are not values of its study
 
@@ -28,16 +28,22 @@ def written_out(config: Any) -> Any:
     }
     full = {**config, "studies": studies, "datasets": datasets}
     if config.get("compare") is True:
-        chosen = [config["dataset"]] if isinstance(config.get("dataset"), str) else config.get("dataset", [])
-        finals = {name: (datasets.get(name) or {}).get("final") or {} for name in chosen}
-        if not any("settings" in final for final in finals.values()):
-            said = f"compare adds the study named by final.like, and {', '.join(map(str, chosen))} has none"
-            raise SettingError(f"{said}: take compare away", "compare")
-        for entry in datasets.values():
-            if "settings" in (entry.get("final") or {}):
-                own = entry["final"]
-                entry["studies"] = {**entry.get("studies", {}), own["study"]: own.pop("settings")}
+        chosen = config.get("dataset")
+        _run_studies_of_finals(datasets, chosen if isinstance(chosen, list) else [chosen])
     return full
+
+
+def _run_studies_of_finals(datasets: Mapping[str, Any], chosen: list[Any]) -> None:
+    """Move the studies that only give the final fits their settings to the studies of their datasets."""
+    finals = {name: entry.get("final") for name, entry in datasets.items() if isinstance(entry, Mapping)}
+    unrun = [name for name, own in finals.items() if isinstance(own, Mapping) and {"study", "settings"} <= own.keys()]
+    if all(name in [*datasets] and name not in unrun for name in chosen):
+        said = f"compare adds the study named by final.like, and {', '.join(map(str, chosen))} has none"
+        raise SettingError(f"{said}: take compare away", "compare")
+    for name in unrun:
+        entry, final = datasets[name], datasets[name]["final"]
+        block, studies = final.pop("settings"), entry.get("studies", {})
+        entry["studies"] = {**studies, final["study"]: block} if isinstance(studies, Mapping) else studies
 
 
 def _dataset_of(config: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -56,7 +62,8 @@ def _dataset_of(config: Mapping[str, Any], name: str) -> dict[str, Any]:
         full |= {"studies": {**studies, **of_blocks}} if studies else {}
     final = full.get("final", {})
     if issubclass(loader, Learnable) and isinstance(final, Mapping) and ("final" in full or "studies" not in full):
-        full["final"] = _final_of(config["studies"], final, full.get("studies", {}), loader, f"datasets.{name}.final")
+        others = studies if isinstance(studies, Mapping) else {}
+        full["final"] = _final_of(config["studies"], final, others, loader, f"datasets.{name}.final")
     return full
 
 
@@ -82,7 +89,8 @@ def study_of(blocks: Mapping[str, Any], name: str, replacing: Mapping[str, Any] 
     """Return a study, written out. replacing: for some studies, values that override own or inherited values."""
     block: dict[str, Any] = {}
     for study in reversed(inheriting(blocks, name)):
-        own = {key: value for key, value in blocks[study].items() if key != "like"}
+        own = blocks[study] if isinstance(blocks[study], Mapping) else {}
+        own = {key: value for key, value in own.items() if key != "like"}
         block = merged(merged(block, own), (replacing or {}).get(study, {}))
     return block
 
@@ -119,7 +127,14 @@ def merged(block: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 def places(config: Mapping[str, Any], dataset: str, study: str, where: str) -> list[str]:
     """Return the places in config.yaml that may set a value of a study, for a message about the value.
 
-    where: the place of the value in the study, such as "studies.text.basis".
+    Parameters
+    ----------
+    config : mapping
+        The content of config.yaml.
+    dataset, study : str
+        Names of the dataset and of its study.
+    where : str
+        The place of the value in the study, such as "studies.text.basis".
     """
     names = inheriting(config["studies"], study)
     replaced = config["datasets"].get(dataset, {}).get("studies", {})
@@ -132,4 +147,4 @@ def places(config: Mapping[str, Any], dataset: str, study: str, where: str) -> l
 def _require_known(key: str, known: Iterable[str], got: object, where: str) -> None:
     known = list(known)
     if got not in known:
-        raise SettingError(f"{key} must be {one_of(known, got)}, got {got!r}", where)
+        raise SettingError(f"{key} must be {one_of(known, got)}, got {shown(got)}", where)

@@ -1,8 +1,8 @@
 """One line for a mistake in config.yaml, from the errors that pydantic finds."""
 
+import re
 from collections.abc import Mapping
 from difflib import get_close_matches
-from textwrap import shorten
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from jointsparse.pipeline.settings.config import Config
 from jointsparse.pipeline.settings.datasets import Final
-from jointsparse.pipeline.settings.values import TAGS, Block, SettingError, one_of, tags_of
+from jointsparse.pipeline.settings.values import TAGS, Block, SettingError, joined, one_of, shown, tags_of
 
 DECIDING = [(tag,) for tag in TAGS]
 
@@ -34,7 +34,6 @@ EXPECTED = {  # by the type of pydantic's error
     "string_pattern_mismatch": "named with 1 to 100 letters, digits, - and _",
     "too_short": "a {what_it_is} with {min_length} or more entries",
     "too_long": "a list with at most {max_length} entries",
-    "literal_error": "{expected}",
     "expected": "{what}",
 }
 
@@ -61,22 +60,22 @@ def explained(error: ValidationError, config: Any) -> SettingError:
         alternatives = of_right_type
     value, of_key = alternatives[0]["input"], _is_of_key(alternatives[0])
     key = next((part for part in reversed(place) if isinstance(part, str)), "the configuration")
-    expected = " or ".join(dict.fromkeys(map(_expectation, alternatives)))
-    got = "nothing" if value is None else shorten(repr(value), 80, placeholder=" …")
-    if isinstance(value, str) and any(
-        one["type"].startswith(("int", "float", "bool", "model")) for one in alternatives
-    ):
+    expected, got = joined(one for each in alternatives for one in _expectations(each)), shown(value)
+    numeric = any(one["type"].startswith(("int", "float")) for one in alternatives)
+    if numeric and isinstance(value, str) and re.search("[0-9]", value):
         got += ", which YAML reads as text"  # 1e-3 is text, and 1.0e-3 a number
     return SettingError(f"{'a key of ' * of_key}{key} must be {expected}, got {got}", _text(place))
 
 
-def _expectation(error: Any) -> str:
-    """Return what was expected, from one of pydantic's errors."""
+def _expectations(error: Any) -> list[str]:
+    """Return what was expected, from one of pydantic's errors: a description or several words."""
+    if error["type"] == "literal_error":
+        return [one.strip("'") for one in re.split(", | or ", error["ctx"]["expected"])]
     context = {
         key: f"{value:.15g}" if isinstance(value, float) else value for key, value in error.get("ctx", {}).items()
     }
     what = "list" if isinstance(error["input"], list) else "block"
-    return EXPECTED[error["type"]].format(**context, what_it_is=what).replace("'", "")
+    return [EXPECTED[error["type"]].format(**context, what_it_is=what)]
 
 
 def _sentence(error: Any, place: Place, _: Any) -> SettingError:
@@ -91,7 +90,7 @@ def _missing(error: Any, place: Place, _: Any) -> SettingError:
 def _unknown_tag(error: Any, place: Place, _: Any) -> SettingError:
     key, got = error["ctx"]["discriminator"].strip("'"), error["ctx"]["tag"]
     known = sorted(error["ctx"]["expected_tags"].replace("'", "").split(", "))
-    return SettingError(f"{key} must be {one_of(known, got)}, got {got!r}", _text((*place, key)))
+    return SettingError(f"{key} must be {one_of(known, got)}, got {shown(got)}", _text((*place, key)))
 
 
 def _unknown_key(error: Any, place: Place, config: Any) -> SettingError:
@@ -117,31 +116,35 @@ def _place(error: Any, config: Any) -> Place:
     An unknown or missing key, and a key that is not allowed, is a mistake of its block.
     """
     place: list[str | int] = []
-    entered = False
+    entered = is_key = False
     for part in error["loc"]:
+        is_key = part in config if isinstance(config, Mapping) else isinstance(config, list) and isinstance(part, int)
         if entered and part in [config[tag] for tag in TAGS if tag in config]:
             entered = False  # the name of the type that a tag has chosen
-        elif (isinstance(config, Mapping) and part in config) or (isinstance(config, list) and isinstance(part, int)):
+        elif is_key:
             place.append(part)
             config = config[part]
             entered = isinstance(config, Mapping)
-    return tuple(place[:-1] if error["type"] == "extra_forbidden" or _is_of_key(error) else place)
+    is_null = is_key and error["type"] == "missing"  # a key that null has removed
+    return tuple(place[:-1] if is_null or error["type"] == "extra_forbidden" or _is_of_key(error) else place)
 
 
 def _unknown(key: Any, place: Place, config: Any) -> str:
     """Return a sentence about an unknown key of the block at a place: with a similar key, or the names that have it."""
     here = blocks_at(place, config)
-    known = sorted({name for block in here for name in block.model_fields} - {"settings"})
+    names = {name for block in here for name in block.model_fields} - {"settings"}
+    inherits = Final in here or (place[:1] == ("studies",) and len(place) == 2)
+    known = sorted(names | {"like"} if inherits else names)
     similar = get_close_matches(str(key), known, n=1)
     listed = f"the keys here are {', '.join(known)}" if known else "no keys are known here"
     if similar:
-        return f"unknown key {key!r} (did you mean {similar[0]}?); {listed}"
+        return f"unknown key {shown(key)} (did you mean {similar[0]}?); {listed}"
     for tag in TAGS:
         own = [name for block in here for name in tags_of(block, tag)]
         others = {name for block in blocks_at(place, None) if key in block.model_fields for name in tags_of(block, tag)}
         if own and others:
-            return f"{key} has no effect with {tag}: {own[0]}; it is for {tag}: {' or '.join(sorted(others))}"
-    return f"unknown key {key!r}; {listed}"
+            return f"{key} has no effect with {tag}: {own[0]}; it is for {tag}: {joined(sorted(others))}"
+    return f"unknown key {shown(key)}; {listed}"
 
 
 def blocks_at(place: Place, config: Any) -> list[type[Block]]:

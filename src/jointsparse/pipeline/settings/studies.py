@@ -8,7 +8,6 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from jointsparse.pipeline.settings.values import (
     AUTO,
-    Block,
     Claims,
     Count,
     Counts,
@@ -20,17 +19,20 @@ from jointsparse.pipeline.settings.values import (
     InnerFraction,
     Loss,
     Norm,
+    NullRemoves,
     Number,
     NumberOfFeatures,
     NumberOfTasks,
     Power,
     Radii,
+    Removable,
     Runs,
     SeveralCounts,
     Steps,
     Text,
     misplaced,
     one_of,
+    shown,
     tags_of,
 )
 from jointsparse.pipeline.tasks import AUTO_SIZES, SMALLEST_SIZE
@@ -40,7 +42,7 @@ SPARSE_NORMS = ("l1", "l12", "l1inf")  # norms with which a fit leaves features 
 SVM = "svm-l2"  # the only method that is not named loss-norm
 
 
-class Words(Block):
+class Words(Removable):
     """Which words of the captions are tasks."""
 
     n_words: Annotated[int, Ge(2), Le(100_000)] | Literal["auto"]
@@ -68,14 +70,14 @@ class Words(Block):
         return self
 
 
-class AutoSizes(Block):
+class AutoSizes(Removable):
     """Sizes that the data determine."""
 
     auto: Annotated[int, Ge(1), Le(4)]
     """Number of sizes: the largest that half of the words reach, a quarter of it, a sixteenth of it, …"""
 
 
-class Basis(Block):
+class Basis(Removable):
     """The SVD basis."""
 
     rank: NumberOfFeatures | Literal["full", "auto"]
@@ -90,7 +92,7 @@ class Basis(Block):
     """Splits that the basis is computed from."""
 
 
-class SimilaritiesBase(Block):
+class SimilaritiesBase(Removable):
     """Similarities to unlabelled images as features."""
 
     n_prototypes: Count
@@ -115,7 +117,7 @@ class RbfSimilarities(SimilaritiesBase):
     """Inverse squared width of the kernel; by default as the histograms suggest."""
 
 
-class Certified(Block):
+class Certified(Removable):
     """Training by a solver that stops at a certified gap."""
 
     solver: Literal["working_set", "pdhg"]
@@ -132,7 +134,7 @@ class Certified(Block):
     """A path of radii continues until at most this fraction of the features is used."""
 
 
-class Subgradient(Block):
+class Subgradient(Removable):
     """Training by the projected subgradient method, a fixed number of steps."""
 
     solver: Literal["subgradient"]
@@ -147,7 +149,7 @@ class Subgradient(Block):
     """Unit of eta0; relative means radius / norm of the first gradient."""
 
 
-class Method(Block):
+class Method(Removable):
     """The grid of a loss and norm."""
 
     radius: Radii | Literal["auto"]
@@ -156,7 +158,7 @@ class Method(Block):
     """First step sizes to try, for a solver that has one."""
 
 
-class Svm(Block):
+class Svm(Removable):
     """The grid of scikit-learn's LinearSVC."""
 
     C: Grid
@@ -173,7 +175,7 @@ Grids = Annotated[
 ]
 
 
-class Tests(Block):
+class Tests(Removable):
     """Settings of the sign tests and of the intervals of differences."""
 
     n_pairings: Steps
@@ -182,7 +184,7 @@ class Tests(Block):
     """Number of resamples of the test images."""
 
 
-class Study(Block):
+class Study(Removable):
     """What all kinds of studies have."""
 
     TABLES: ClassVar[dict[str, str]]  # the tables that an experiment writes, and the folder of each
@@ -201,7 +203,9 @@ class WordStudy(Study):
     """The kind of study."""
     runs: Runs
     """Number of repetitions, with new training sets and validation words."""
-    set_aside: dict[Literal["train", "validation", "test"], Annotated[int, Ge(0), Le(100_000_000)]]
+    set_aside: Annotated[
+        dict[Literal["train", "validation", "test"], Annotated[int, Ge(0), Le(100_000_000)]], NullRemoves
+    ]
     """Number of images per split that this study treats as unlabelled."""
     vocabulary: str | None = None
     """The vocabulary whose histograms describe the pictures, if visual words do."""
@@ -217,7 +221,7 @@ class WordStudy(Study):
     """Similarities to unlabelled images as features; null to use the features themselves."""
     training: Annotated[Certified | Subgradient, Field(discriminator="solver")]
     """How the methods named loss-norm are trained."""
-    methods: Annotated[dict[str, Grids], MinLen(1)]
+    methods: Annotated[dict[str, Grids], MinLen(1), NullRemoves]
     """The methods, named loss-norm or svm-l2, with their grids. The first is compared with each of the others."""
     metric: Literal["auc", "eer"]
     """The measure that chooses the radius on the validation words."""
@@ -275,10 +279,10 @@ def _misfits(name: str, grid: Method | Svm, training: Certified | Subgradient) -
     if name == SVM:
         yield (f"the key 'C' is missing; {SVM} needs it",)
     if not dash:
-        yield (f"a method must be named loss-norm or {SVM}, got {name!r}",)
+        yield (f"a method must be named loss-norm or {SVM}, got {shown(name)}",)
     for what, given, known in (("loss", loss, LOSSES), ("norm", norm, NORMS)):
         if given not in known:
-            yield (f"{what} must be {one_of(known, given)}, got {given!r}",)
+            yield (f"{what} must be {one_of(known, given)}, got {shown(given)}",)
     if grid.radius == AUTO and (isinstance(training, Subgradient) or training.tol is None):
         yield f"radius: {AUTO} needs tol and a solver that stops at a duality gap", "radius"
     if isinstance(training, Subgradient) and grid.eta0 is None:
@@ -295,7 +299,7 @@ class Repeated(Study):
     """Number of repetitions, with new draws."""
 
 
-class RecoveryTasks(Block):
+class RecoveryTasks(Removable):
     """How tasks with known weights are drawn."""
 
     n_features: NumberOfFeatures = 200
@@ -426,7 +430,7 @@ class Exponentiated(Entropic):
     """The kind of study."""
     label: Text | None = None
     """The label to learn; by default the most frequent one."""
-    n_iter: Annotated[dict[Form, Steps], MinLen(1)]
+    n_iter: Annotated[dict[Form, Steps], MinLen(1), NullRemoves]
     """Number of steps for each kind of gradient to try."""
     n_records: Steps = 25
     """Number of records in each run."""
@@ -446,7 +450,7 @@ class DigitsStudy(Entropic):
     """Number of training samples."""
     width: Number
     """Squared width of the kernel, in squared units of a feature."""
-    n_iter: Annotated[dict[Form, Steps], MinLen(1)]
+    n_iter: Annotated[dict[Form, Steps], MinLen(1), NullRemoves]
     """Number of steps for each kind of gradient to try."""
     n_records: Steps = 25
     """Number of records in each run."""

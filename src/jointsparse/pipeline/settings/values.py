@@ -1,16 +1,17 @@
 """Types of values in config.yaml, and the class of all blocks."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 AUTO = "auto"  # the value of radius, sizes, rank or a number of words that is chosen from the data
 TAGS = ("loader", "extractor", "kind", "measure", "solver")  # keys on which the other keys of their block depend
-LONGEST_LIST = 500  # characters of a list of names in a message
+# Most characters of a list of names, of a value, of a sentence and of a place in a message.
+LONGEST_LIST, LONGEST_VALUE, LONGEST_SENTENCE, LONGEST_PLACE = 450, 80, 600, 200
 # Names that datasets and studies must not have, because results/ or the folder of a dataset has folders of these names.
 TAKEN = {"claims", "descriptors", "embeddings", "final", "histograms", "logs", "records", "timings"}
 
@@ -18,10 +19,21 @@ T = TypeVar("T")
 
 
 class SettingError(ValueError):
-    """A value in config.yaml that must be changed."""
+    """A value in config.yaml that must be changed: a sentence and the place of the value, in one line."""
 
     def __init__(self, said: str, where: str) -> None:
-        super().__init__(f"{said} (config.yaml: {where.lstrip('.') or 'top level'})")
+        place = _cut(where.lstrip("."), LONGEST_PLACE) or "top level"
+        line = f"{_cut(said, LONGEST_SENTENCE)} (config.yaml: {place})"
+        super().__init__("".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line))
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it."""
+    return "nothing" if value is None else _cut(repr(value), LONGEST_VALUE)
 
 
 class Block(BaseModel):
@@ -40,6 +52,24 @@ class Block(BaseModel):
     def given(self, *without: str) -> dict[str, Any]:
         """Return the values that were given, without the defaults and without the keys in `without`."""
         return self.model_dump(exclude_unset=True, exclude=set(without))
+
+
+class Removable(Block):
+    """A block in which null removes a value: an inherited one, or one that an overlay takes out of the block."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, values: Any) -> Any:
+        return _without_none(values, cls.model_fields)
+
+
+def _without_none(values: Any, known: Container[object] | None = None) -> Any:
+    """Return a block without its keys whose value is null. known: the keys that may be removed; all by default."""
+    if not isinstance(values, Mapping):
+        return values
+    return {
+        key: value for key, value in values.items() if value is not None or (known is not None and key not in known)
+    }
 
 
 # Values
@@ -77,7 +107,7 @@ def _as_folders(blocks: dict[str, T]) -> dict[str, T]:
     folders = [name.casefold() for name in (*blocks, *TAKEN)]
     for name in reversed(blocks):
         if folders.count(name.casefold()) > 1:
-            said = f"{name!r} is already the name of a results folder, apart from upper and lower case"
+            said = f"{shown(name)} is already the name of a results folder, apart from upper and lower case"
             raise misplaced(f"{said}: choose another name", name)
     return blocks
 
@@ -102,6 +132,7 @@ File = Annotated[str, MinLen(1), AfterValidator(_without_braces)]
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_-]{1,100}$")]
 Folders = AfterValidator(_as_folders)
 Distinct = AfterValidator(_without_duplicates)
+NullRemoves = BeforeValidator(_without_none)  # in a block whose keys are names
 Split = Literal["train", "validation", "test", "unlabelled"]
 FittedOn = Annotated[list[Literal["train", "validation", "unlabelled"]], MinLen(1), Distinct]
 Files = (
@@ -121,10 +152,18 @@ Loss = Literal["hinge", "logistic", "squared"]
 def one_of(known: Iterable[Any], got: Any) -> str:
     """Return a list of the known names for a message, or only the names most similar to `got` if there are many."""
     names = list(map(str, known))
+    if not names:
+        return "a known name, and none is known here"
     if len(listed := ", ".join(names)) <= LONGEST_LIST:
         return f"one of {listed}"
     similar = get_close_matches(str(got)[:80], names, n=5, cutoff=0)
     return f"one of {len(names)} names, of which the most similar are {', '.join(similar)}"
+
+
+def joined(names: Iterable[str]) -> str:
+    """Return names as a sentence lists them: "a, b or c"."""
+    *others, last = dict.fromkeys(names)
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def tags_of(block: Any, tag: str) -> tuple[str, ...]:
