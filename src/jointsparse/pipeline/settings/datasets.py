@@ -205,7 +205,7 @@ class LibsvmOptions(FilesOptions):
     """File in root with the names of the features."""
     compression_ratio: Number = 200.0
     """Largest ratio of unpacked to packed size of a compressed file."""
-    index_base: Literal[0, 1] = 1
+    index_base: Annotated[int, Ge(0), Le(1)] = 1
     """Index of the first feature."""
     fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
     """Fraction of the samples in each split, if there is only one file."""
