@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import Field, model_validator
 
-from jointsparse.pipeline.settings.features import Features, VisualWords
+from jointsparse.pipeline.settings.features import Features, Network, VisualWords
 from jointsparse.pipeline.settings.studies import (
     NORMS,
     SPARSE_NORMS,
@@ -375,6 +375,9 @@ class Pictures(Learnable):
         for name in self.features.vocabularies if isinstance(self.features, VisualWords) else ():
             if name not in used:
                 yield f"features.vocabularies.{name}", f"no study of this dataset has vocabulary: {name}"
+        for name in self.blocks if isinstance(self.features, Network) else ():
+            advice = f"it is for visual words, and the extractor {self.features.extractor} has none"
+            yield ".".join((*self.place(name), "vocabulary")), advice
 
 
 def require_vocabulary(study: Study, known: Iterable[str], *place: str) -> None:
