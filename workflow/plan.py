@@ -203,9 +203,16 @@ class Plan:
         return self.pictures(w).features.extractor
 
     def features_of_pictures(self, w: OfDataset) -> Block | None:
-        """Return the settings that turn a dataset's pictures into features, or None if it has no pictures."""
+        """Return the settings with which a saved model describes pictures, or None if a dataset has no pictures."""
         dataset = self.datasets[w.dataset]
-        return dataset.features.model_dump() if isinstance(dataset, Pictures) else None
+        if not isinstance(dataset, Pictures):
+            return None
+        if isinstance(dataset.features, Network):
+            return dataset.features.model_dump(include={"options"})
+        used = dataset.features.model_dump(include={"extractor", "options", "longest_side"})
+        blocks: dict[str, Vocabulary] = dataset.features.vocabularies
+        name = str(self.final_vocabulary(w))
+        return used | {"vocabularies": {name: blocks[name].model_dump(include={"weighting", "normalise"})}}
 
     def longest_side(self, w: OfDataset) -> int:
         """Return the longest side in pixels of the pictures that are shown beside the samples of a dataset."""

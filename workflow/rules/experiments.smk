@@ -1,5 +1,5 @@
 # Repeat an experiment with new draws, and gather the warnings of its runs. Every experiment has its own rule, because
-# the names of the tables differ. One job does all runs of a study, because starting a job can take longer than a plan.
+# the names of the tables differ. One job does all runs of a study, because starting a job can take longer than a run.
 for kind in REPEATED:
 
     rule:

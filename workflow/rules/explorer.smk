@@ -49,7 +49,7 @@ rule write_page:
 
 
 rule write_index:
-    """Write the page that lists the pages of a plan."""
+    """Write the page that lists the pages of a run."""
     input:
         findings=expand("results/{dataset}/findings.json", dataset=plan.chosen),
     output:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import Field, model_validator
 
-from jointsparse.pipeline.settings.features import Features, VisualWords
+from jointsparse.pipeline.settings.features import Features, Network, VisualWords
 from jointsparse.pipeline.settings.studies import (
     NORMS,
     SPARSE_NORMS,
@@ -207,7 +207,7 @@ class LibsvmOptions(FilesOptions):
     """File in root with the names of the features."""
     compression_ratio: Number = 200.0
     """Largest ratio of unpacked to packed size of a compressed file."""
-    index_base: Literal[0, 1] = 1
+    index_base: Annotated[int, Ge(0), Le(1)] = 1
     """Index of the first feature."""
     fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
     """Fraction of the samples in each split, if there is only one file."""
@@ -377,6 +377,9 @@ class Pictures(Learnable):
         for name in self.features.vocabularies if isinstance(self.features, VisualWords) else ():
             if name not in used:
                 yield f"features.vocabularies.{name}", f"no study of this dataset has vocabulary: {name}"
+        for name in self.blocks if isinstance(self.features, Network) else ():
+            advice = f"it is for visual words, and the extractor {self.features.extractor} has none"
+            yield ".".join((*self.place(name), "vocabulary")), advice
 
 
 def require_vocabulary(study: Study, known: Iterable[str], *place: str) -> None:
