@@ -274,8 +274,8 @@ def finals(tables: Path) -> list[str]:
         return []
     said = [
         "For each norm one model was trained on all training and validation images and tested once. The loss is",
-        "logistic. With at least 2,000 images a single split chose the radius, otherwise five folds. The 95 % intervals",
-        "are over test images; they do not include the variation over training images.",
+        "logistic. With at least 2,000 images a single split chose the radius, otherwise five folds. The 95 %",
+        "intervals are over test images; they do not include the variation over training images.",
     ]
     columns = ("dataset", "norm", "words", "images with a word", "AUC", "average precision", "first ten", "features")
     head = f"| {' | '.join(columns)} |"

@@ -1,4 +1,4 @@
-"""Write the page of all keys of config.yaml at each build, from the JSON Schema that the classes of settings generate."""
+"""Write the page of all keys of config.yaml at each build, from the classes of settings."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,12 @@ All keys with their types and defaults, as the classes in {py:mod}`jointsparse.p
 without a default must be given, or inherited: from the study named by `like`, from the study of the same name, or from
 the block `features`. The file `config.yaml` that comes with the workflow explains its values line by line.
 """
-BOUNDS = {"minimum": "at least", "exclusiveMinimum": "greater than", "maximum": "at most", "exclusiveMaximum": "less than"}
+BOUNDS = {
+    "minimum": "at least",
+    "exclusiveMinimum": "greater than",
+    "maximum": "at most",
+    "exclusiveMaximum": "less than",
+}
 TYPES = {"integer": "whole number", "number": "number", "boolean": "true or false", "string": "text", "null": "null"}
 
 
@@ -37,7 +42,11 @@ def _default(key: str, value: dict[str, Any], block: dict[str, Any]) -> str:
     if key in block.get("required", ()):
         return ""
     default = value.get("default")
-    return "none" if default in (None, "", {}, []) else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    return (
+        "none"
+        if default in (None, "", {}, [])
+        else f"`{str(default).lower() if isinstance(default, bool) else default}`"
+    )
 
 
 def _text(value: dict[str, Any]) -> str:

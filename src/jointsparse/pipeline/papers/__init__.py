@@ -9,8 +9,8 @@ module defines
 
 Its class in `settings.studies` lists these options and the tables that a study of this kind writes, each with its
 folder. Results that are the same every time go to ``tables``, and timings to ``timings``. An experiment whose only
-table is in ``timings`` is run once. Any other experiment is repeated, and its second table, ``<kind>_seconds``, contains
-the timings. The first table may have a column ``warning``.
+table is in ``timings`` is run once. Any other experiment is repeated, and its second table, ``<kind>_seconds``,
+contains the timings. The first table may have a column ``warning``.
 """
 
 from jointsparse.checks import require_extra

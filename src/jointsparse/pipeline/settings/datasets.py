@@ -25,6 +25,7 @@ from jointsparse.pipeline.settings.studies import (
 )
 from jointsparse.pipeline.settings.values import (
     AUTO,
+    AsGiven,
     Block,
     Count,
     Distinct,
@@ -99,7 +100,7 @@ class DocumentsOptions(Drawn):
     """Number of topics."""
     n_telling: NumberOfFeatures = 100
     """Number of informative words in the pool that the topics share."""
-    length: Annotated[float, Gt(0), Le(100_000)] = 200
+    length: Annotated[float, Gt(0), Le(100_000), AsGiven] = 200
     """Mean number of words in a document."""
     telling: Share = 0.15
     """Probability that a word comes from the topics of its document."""
@@ -233,7 +234,7 @@ class IdxOptions(FilesOptions):
     """File in root with the labels of these images."""
     compression_ratio: Number = 200.0
     """Largest ratio of unpacked to packed size of a compressed file."""
-    validation_fraction: Annotated[float, Ge(0), Lt(1)] = 0.0
+    validation_fraction: Annotated[float, Ge(0), Lt(1), AsGiven] = 0.0
     """Fraction of the training images to use for validation."""
     seed: Seed = 0
     """Seed of the split."""

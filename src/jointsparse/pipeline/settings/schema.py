@@ -23,9 +23,10 @@ def schema() -> dict[str, Any]:
 
     whole = Config.model_json_schema()
     blocks = {name: block["properties"] for name, block in whole["$defs"].items()}
-    for study in (WordStudy, *EXPERIMENTS.values()):
-        block = blocks[study.__name__]
-        block["like"], block["figures"]["items"], block["claims"]["items"] = LIKE, {"enum": [*FIGURES]}, {"enum": [*CLAIMS]}
+    for name in (WordStudy.__name__, *(study.__name__ for study in EXPERIMENTS.values())):
+        blocks[name] |= {"like": LIKE}
+        blocks[name]["figures"]["items"] = {"enum": [*FIGURES]}
+        blocks[name]["claims"]["items"] = {"enum": [*CLAIMS]}
     del blocks["Final"]["settings"]
     of_study = {key: deepcopy(value) for key, value in blocks["WordStudy"].items() if key not in OF_FINAL}
     blocks["Final"] |= of_study | {"like": LIKE_OF_FINAL}

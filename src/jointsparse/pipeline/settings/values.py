@@ -1,11 +1,20 @@
 """Types of values in config.yaml, and the class of all blocks."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 AUTO = "auto"  # the value of radius, sizes, rank or a number of words that is chosen from the data
@@ -90,6 +99,12 @@ def _without_duplicates(values: list[T]) -> list[T]:
     return values
 
 
+def _as_given(value: Any, check: Callable[[Any], float]) -> Any:
+    """Check a number, but keep 1024 an integer, which tables then show as it was given."""
+    check(value)
+    return value
+
+
 def _without_braces(text: str) -> str:
     if set("{}") & set(text):
         raise expected("free of braces, which Snakemake reads as wildcards (rename the file or link to it)")
@@ -120,13 +135,14 @@ Count = Annotated[int, Ge(1), Le(100_000_000)]
 NumberOfFeatures = Annotated[int, Ge(1), Le(2**31 - 1)]
 NumberOfTasks = Annotated[int, Ge(1), Le(100_000)]
 Pixels = Annotated[int, Ge(1), Le(100_000)]
-Number = Annotated[float, Gt(0), Le(1e15)]
-Radius = Annotated[float, Ge(0), Le(1e15)]
-Power = Annotated[float, Ge(0), Le(10)]
-Fraction = Annotated[float, Gt(0), Le(1)]
-Share = Annotated[float, Ge(0), Le(1)]
-InnerFraction = Annotated[float, Gt(0), Lt(1)]
-Colour = Annotated[list[Annotated[float, Ge(-100_000), Le(100_000)]], Field(min_length=3, max_length=3)]
+AsGiven = WrapValidator(_as_given)
+Number = Annotated[float, Gt(0), Le(1e15), AsGiven]
+Radius = Annotated[float, Ge(0), Le(1e15), AsGiven]
+Power = Annotated[float, Ge(0), Le(10), AsGiven]
+Fraction = Annotated[float, Gt(0), Le(1), AsGiven]
+Share = Annotated[float, Ge(0), Le(1), AsGiven]
+InnerFraction = Annotated[float, Gt(0), Lt(1), AsGiven]
+Colour = Annotated[list[Annotated[float, Ge(-100_000), Le(100_000), AsGiven]], Field(min_length=3, max_length=3)]
 Text = Annotated[str, MinLen(1)]
 File = Annotated[str, MinLen(1), AfterValidator(_without_braces)]
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_-]{1,100}$")]
