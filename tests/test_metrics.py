@@ -1,5 +1,7 @@
 """AUC and EER agree with scikit-learn, counts by hand and repeated samples; sign tests agree with SciPy."""
 
+import tracemalloc
+
 import numpy as np
 import oracles
 import pytest
@@ -60,6 +62,19 @@ def test_resampled_metrics_are_those_of_repeated_samples(ties):
         np.testing.assert_allclose(got[:, b], oracles.slow_metrics(scores[some], labels[some]), rtol=1e-12, atol=1e-15)
     assert np.isnan(got).any()  # some resamples hold no positive of the rare task
     np.testing.assert_array_equal(got[:, 0], [metrics.auc(scores, labels), metrics.eer(scores, labels)])
+
+
+def test_precisions_are_computed_for_a_few_resamples_at_a_time(monkeypatch):
+    scores, labels = draw_scores(n=300, m=2)
+    counts = metrics.resample(300, 200, np.random.default_rng(0))
+    expected = metrics.by_rank(scores, labels, counts)
+    monkeypatch.setattr(metrics, "COUNTS_AT_ONCE", 1000)
+    tracemalloc.start()
+    got = metrics.by_rank(scores, labels, counts)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(got, expected)
+    assert peak < counts.nbytes  # twenty times as much for all at once
 
 
 # Sign tests

@@ -1,5 +1,6 @@
 """Choosing a radius or penalty: automatic radii, folds, scorers and selection rules."""
 
+import tracemalloc
 import warnings
 from itertools import chain, repeat
 
@@ -25,6 +26,7 @@ from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.radii import PER_DECADE, choose_radius, radius_at, tie_of
+from jointsparse.learning.solvers import working_set
 from jointsparse.metrics import resample, resampled
 from jointsparse.norms import NORMS, l1inf
 
@@ -262,6 +264,25 @@ def test_the_path_of_a_single_split_ends_early_below_and_above_the_best_radius(m
     assert len(single_split()[0].grid_) == 5
     monkeypatch.setattr(JointSparseClassifierCV, "_score_of", lambda *_: 0.9)
     assert len(single_split()[0].grid_) == 5  # equal scores are no reason to try other radii
+
+
+def test_a_search_holds_neither_former_fits_nor_held_out_samples_while_it_trains(monkeypatch):
+    X, Y = tasks(2000, 40, 20, share=0.3)
+    model = JointSparseClassifierCV(cv=[(np.arange(1000), np.arange(1000, 2000))]).fit(X, Y)  # compiles the kernels
+    held, fit = [], working_set.fit
+
+    def fit_and_note(*arguments, **options):
+        held.append(tracemalloc.get_traced_memory()[0] / X.nbytes)
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(working_set, "fit", fit_and_note)
+    tracemalloc.start()
+    model.fit(X, Y)
+    tracemalloc.stop()
+    # In the first round, 3.1 to 4.1 times X: half of X, labels and weights of all samples and of half of them, and the
+    # dual variables of the fits of this round.
+    assert max(held[:-1]) < 4.3  # 4.5 with the dual variables of all rounds, 5.1 with the held-out samples
+    assert held[-1] < 1.6  # 2.2 with the labels and weights of the search
 
 
 def test_a_fit_far_below_the_best_score_may_stay_rough(monkeypatch):

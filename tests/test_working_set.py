@@ -1,12 +1,14 @@
 """Properties of the working set solver; test_solvers.py has the properties of every solver."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from common import draw_tasks
 from scipy import sparse
 
 from jointsparse.learning.certificate import lower_bound
-from jointsparse.learning.losses import LOSSES, hinge, squared
+from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import per_pair
 from jointsparse.learning.solvers import pdhg, working_set
@@ -54,6 +56,19 @@ def test_tasks_copy_their_own_rows_unless_one_product_is_faster_or_the_copies_ar
     monkeypatch.setattr(working_set, "_Steps", lambda search, rows: shapes.append(rows.ndim) or steps(search, rows))
     got = working_set.fit(problem, loss=hinge, norm=NORMS["l1"], radius=np.array([1.0]), tol=1e-4)
     assert got.gap[0] <= 1e-4 and set(shapes) == {expected}
+
+
+def test_the_features_of_only_one_working_set_are_copied_at_a_time():
+    problem = draw_wide(shared=True, n=3000, d=80, m=2)
+    # With a ridge term the features are not scaled, so no sample of them is copied, either.
+    options = {"loss": logistic, "norm": l12, "radius": np.array([50.0]), "tol": 1e-4, "l2": 1e-3}
+    working_set.fit(problem, **options)  # compiles the kernels
+    tracemalloc.start()
+    (rounds,) = working_set.fit(problem, **options).rounds
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert max(latest.n_rows for latest in rounds) >= 40  # at least half of the features
+    assert peak < 1.2 * problem.X[0].nbytes  # 1.5 with the features of the previous working set
 
 
 @NORM

@@ -1,4 +1,8 @@
-"""The library files that determine the results of a stage, each with a hash of its content."""
+"""The library files that determine the results of a stage, each with a hash of its code.
+
+The hash of a Python file is that of its syntax tree, so an edited comment or another layout does not rerun anything.
+Docstrings count, because captions and claims come from docstrings. All other files are hashed byte by byte.
+"""
 
 import ast
 import hashlib
@@ -7,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jointsparse
 from jointsparse.pipeline.provenance import records
@@ -33,29 +37,35 @@ PLUG_INS: Mapping[str, Iterable[str]] = {
     "norms": NORMS,
     "solvers": SOLVERS,
 }
-# For each file, its hash and the names that it imports, as read by this process and by an earlier one. The keys contain
-# the size and dates of the file, so a changed file is read again.
-_seen, _before = dict[str, list[Any]](), dict[str, list[Any]]()
+STATEMENTS = (ast.stmt, ast.excepthandler, ast.match_case)  # nodes that may contain imports
+
+
+class Source(NamedTuple):
+    """What a rule has to know about a file: the hash of its code, and the names that it imports from the library."""
+
+    digest: str
+    imports: list[str]
+
+
+# The files that this process has read, and those that an earlier process had read. The keys contain the size and dates
+# of the file, so a changed file is read again.
+_seen, _before = dict[str, Source](), dict[str, Source]()
 
 
 def code_of(*files: str | Path, package: Path = PACKAGE) -> list[str]:
     """Return a line such as "norms/l1inf.py 3f9a…" for each file, and for each library file that it needs to import.
 
-    files: names of library files in the package ("norms/l1inf.py"), or paths of scripts. Imports are not followed into
-    the dictionaries of plug-ins, because the rules name the plug-ins that a stage uses.
+    files: names of library files in the package ("norms/l1inf.py"), or absolute paths of scripts. Imports are not
+    followed into the dictionaries of plug-ins, because the rules name the plug-ins that a stage uses.
     """
-    scripts = {f"scripts/{file.name}": file for file in files if isinstance(file, Path)}
-    todo = [
-        *(file for file in files if isinstance(file, str)),
-        *(name for script in scripts.values() for name in _imported(package, script)),
-    ]
-    found: dict[str, Path] = {}
+    found = {f"scripts/{file.name}" if isinstance(file, Path) else file: package / file for file in files}
+    todo = list(found.values())
     while todo:
-        name = todo.pop()
-        if name not in found:
-            found[name] = package / name
-            todo += _imported(package, found[name])
-    return [f"{name} {_read(path)[0]}" for name, path in sorted((scripts | found).items())]
+        for name in _imported(package, todo.pop()):
+            if name not in found:
+                found[name] = package / name
+                todo.append(found[name])
+    return [f"{name} {_source(path).digest}" for name, path in sorted(found.items())]
 
 
 def params_of(
@@ -113,23 +123,20 @@ def plug_in_file(room: str, name: str) -> str:
 @cache
 def _imported(package: Path, path: Path) -> tuple[str, ...]:
     """Return the library files that a Python file imports."""
-    return tuple(name for module in _read(path)[1] for name in _file_of(package, module))
+    return tuple(name for module in _source(path).imports for name in _file_of(package, module))
 
 
 @cache
-def _read(path: Path) -> list[Any]:
-    """Return the hash of a file and the names that it imports from the library. Unchanged files are not read again."""
+def _source(path: Path) -> Source:
+    """Return the hash and the imports of a file. Unchanged files are not read again."""
     look = records.look(str(path))
-    _seen[look] = _before.get(look) or [
-        hashlib.sha256(path.read_bytes()).hexdigest()[:16],
-        [name for name in _modules(path) if name.startswith("jointsparse")],
-    ]
+    _seen[look] = _before.get(look) or _read(path)
     return _seen[look]
 
 
 def recall(file: str | Path) -> None:
     """Load the hashes and imports of library files that an earlier process has saved; see `keep`."""
-    _before.update(records.read_json(file))
+    _before.update({look: Source(*source) for look, source in records.read_json(file).items()})
 
 
 def keep(file: str | Path) -> None:
@@ -139,13 +146,36 @@ def keep(file: str | Path) -> None:
             records.write_json(file, _seen)
 
 
-def _modules(path: Path) -> Iterator[str]:
+def _read(path: Path) -> Source:
+    """Read a file. A Python file that cannot be parsed is hashed byte by byte: the job that runs it shows the error."""
+    content, imports = path.read_bytes(), list[str]()
+    if path.suffix == ".py":
+        with suppress(SyntaxError, ValueError, RecursionError):
+            tree = ast.parse(content)
+            imports = [name for name in _modules(tree) if name.startswith("jointsparse")]
+            content = _structure(tree).encode()
+    return Source(hashlib.sha256(content).hexdigest()[:16], imports)
+
+
+def _structure(node: Any) -> str:
+    """Return a syntax tree as text.
+
+    Unlike a list of tokens, the text does not depend on the version of Python, and f"{x=}" differs from f"{x = }".
+    Empty fields are left out, unlike in `ast.dump`, because versions of Python differ in them.
+    """
+    if isinstance(node, ast.AST):
+        fields = [f"{name}={_structure(field)}" for name, field in ast.iter_fields(node) if field not in (None, [])]
+        return f"{type(node).__name__}({','.join(fields)})"
+    return f"[{','.join(map(_structure, node))}]" if isinstance(node, list) else ascii(node)
+
+
+def _modules(tree: ast.Module) -> Iterator[str]:
     """Yield the full name of everything that a Python file imports. Ruff ensures that imports are absolute."""
-    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))] if path.suffix == ".py" else []
+    todo: list[ast.AST] = [tree]
     while todo:
         node = todo.pop()
         # ast.walk would also enter expressions, which would take most of the time.
-        todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt | ast.excepthandler)]
+        todo += [child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS)]
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

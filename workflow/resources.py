@@ -23,10 +23,10 @@ NEEDS = {
     "compile_kernels": (380, 0, 20), "train_svm": (300, 2, 30), "train_sweep": (300, 6, 30),
     "train_path l1": (880, 6, 40), "train_path l12": (400, 2.5, 30), "train_path l1inf": (810, 5, 30),
     "train_path l2": (540, 2.5, 30),
-    "fit_final l1": (1100, 29, 60), "fit_final l12": (520, 2, 60), "fit_final l1inf": (525, 2, 60),
-    "fit_final l2": (485, 2, 60),
-    "evaluate": (420, 2.5, 20), "compare_methods": (265, 1.5, 20), "keep_model": (410, 1, 10),
-    "count_selections": (900, 29, 60),
+    "fit_final l1": (560, 5, 60), "fit_final l12": (550, 3.4, 60), "fit_final l1inf": (550, 3.7, 60),
+    "fit_final l2": (585, 2.8, 60),
+    "evaluate": (420, 2.5, 20), "compare_methods": (265, 1.5, 20), "keep_model": (450, 3.9, 10),
+    "count_selections": (560, 5, 60),
     "repeat": (575, 8, 60), "measure": (520, 0, 20),
     "judge_claims": (200, 6, 10), "write_page": (415, 2, 20),
     "draw_figures": (260, 10, 10), "inspect_features": (210, 2.4, 10),
@@ -39,7 +39,7 @@ BY_SHARD = ("fit_basis", "inspect_features")  # rules that hold only one shard i
 def largest_mb(files: Iterable[str | Path], *, joined: bool = True) -> float:
     """Return the size of the largest file in MB; 0 if all files are missing. joined: count all shards as one file."""
     sizes = Counter[Path]()
-    for file in filter(Path.is_file, map(Path, files)):
+    for file in filter(Path.is_file, set(map(Path, files))):  # a set, because `keep_model` may list features twice
         sizes[file.parent if joined and file.parent.name == "histograms" else file] += file.stat().st_size
     return max(sizes.values(), default=0) / 1e6
 

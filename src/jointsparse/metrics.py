@@ -13,6 +13,7 @@ from jointsparse.compiled import njit
 FIRST = 10  # number of top-ranked samples in the precision that `by_rank` computes
 LEVEL = 0.95  # confidence level of the intervals
 SAMPLES_AT_ONCE = 4096  # block size in `nearest`, which limits its memory
+COUNTS_AT_ONCE = 2**18  # block size in `by_rank`, which limits its memory
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -107,16 +108,20 @@ def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.nd
     [[[0.5]], [[0.8333]]]
     """
     precision = np.empty((2, len(counts), labels.shape[1]))
+    # A block has at least two resamples if possible, because NumPy adds the entries of a single row in another order.
+    n_blocks = max(min(counts.size // COUNTS_AT_ONCE, len(counts) // 2), 1)
     for k in range(labels.shape[1]):
         order, last = _ranked(scores[:, k], labels[:, k])
         begin = np.flatnonzero(np.append(True, last[:-1]))[: len(order)]
-        sides = (counts[:, order] * (labels[order, k] == label) for label in (1, 0))
-        hits, others = (np.add.reduceat(side, begin, axis=1) for side in sides)
-        tied, positives = hits + others, hits.sum(axis=1)
-        seen, right = tied.cumsum(axis=1), hits.cumsum(axis=1)
-        share_in_first = np.diff(np.minimum(seen, FIRST), axis=1, prepend=0) / np.maximum(tied, 1)
-        precision[0, :, k] = (share_in_first * hits).sum(axis=1) / tied.sum(axis=1).clip(1, FIRST)
-        precision[1, :, k] = (hits * right / np.maximum(seen, 1)).sum(axis=1) / np.maximum(positives, 1)
+        for block in np.array_split(np.arange(len(counts)), n_blocks):
+            drawn = counts[block[0] : block[-1] + 1, order]
+            sides = (drawn * (labels[order, k] == label) for label in (1, 0))
+            hits, others = (np.add.reduceat(side, begin, axis=1) for side in sides)
+            tied, positives = hits + others, hits.sum(axis=1)
+            seen, right = tied.cumsum(axis=1), hits.cumsum(axis=1)
+            share_in_first = np.diff(np.minimum(seen, FIRST), axis=1, prepend=0) / np.maximum(tied, 1)
+            precision[0, block, k] = (share_in_first * hits).sum(axis=1) / tied.sum(axis=1).clip(1, FIRST)
+            precision[1, block, k] = (hits * right / np.maximum(seen, 1)).sum(axis=1) / np.maximum(positives, 1)
     return precision
 
 

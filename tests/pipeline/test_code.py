@@ -31,7 +31,7 @@ def test_unchanged_files_are_not_read_again_by_another_process(tmp_path):
     first = run_python("-c", code, package, cwd=tmp_path)
     seen.write_text(seen.read_text().replace(first.split()[1][:16], "f" * 16))
     again = run_python("-c", code, package, cwd=tmp_path)
-    rows.write_text(rows.read_text() + "\n")
+    rows.write_text(rows.read_text() + "pass\n")
     edited = run_python("-c", code, package, cwd=tmp_path)
     assert "f" * 16 in again and len({first, again, edited}) == 3
 
@@ -55,21 +55,90 @@ def test_files_include_what_they_import(named, expected):
     assert files(*named.split()) == expected.split()
 
 
-def test_every_form_of_import_is_understood_and_a_changed_byte_changes_only_the_line_of_its_file(tmp_path):
+def test_every_form_of_import_is_understood_and_an_edit_changes_only_the_line_of_its_file(tmp_path):
     (tmp_path / "room").mkdir()
-    for name in ("a", "b", "c", "d", "room/e"):
+    for name in ("a", "b", "c", "d", "room/e", "f"):
         (tmp_path / f"{name}.py").touch()
     (tmp_path / "room" / "__init__.py").write_text("def f():\n    import jointsparse.a\n")
     (tmp_path / "top.py").write_text(
         "import numpy\nimport jointsparse.a\nfrom jointsparse import b\nfrom jointsparse.c import name\n"
         "from jointsparse.room import e\ndef late():\n    from jointsparse import d\n"
+        "match b:\n    case 1:\n        import jointsparse.f\n"
     )
-    expected = ["a.py", "b.py", "c.py", "d.py", "room/__init__.py", "room/e.py", "top.py"]
+    expected = ["a.py", "b.py", "c.py", "d.py", "f.py", "room/__init__.py", "room/e.py", "top.py"]
     assert files("top.py", package=tmp_path) == expected
     changed = shutil.copytree(tmp_path, tmp_path / "changed")
     (changed / "b.py").write_text("2\n")
     before, after = (code_of("top.py", package=package) for package in (tmp_path, changed))
     assert [line.split()[0] for line in set(after) - set(before)] == ["b.py"] and len(after) == len(before)
+
+
+# The edits that change the line of a file
+
+PYTHON = '''"""Captions."""
+
+import math
+
+
+def area(radius):
+    """The area of a # disc."""
+    # Source: Archimedes.
+    if radius:
+        print(f"area: {radius = } # {radius * 2:.3f}")
+    return 3.14 * radius**2  # as 22 / 7 is too large
+'''
+UNREADABLE = PYTHON.replace("return", "return return")
+DEEP = "f(" + "-" * 2000 + "1)  # large\n"
+TEMPLATE = "{# large #}\n<p>{{ text }}</p>\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "old", "new", "changes"),
+    [
+        ("a.py", PYTHON, "too large", "larger", False),
+        ("a.py", PYTHON, "  # as 22 / 7 is too large", "", False),
+        ("a.py", PYTHON, "    # Source: Archimedes.\n", "", False),
+        ("a.py", PYTHON, "    # Source", "# Source", False),
+        ("a.py", PYTHON, "import math\n", "# Constants\nimport math\n", False),
+        ("a.py", PYTHON, "import math\n\n\n", "\n\nimport math\n", False),
+        ("a.py", PYTHON, "import math\n", "import  math \t\n", False),
+        ("a.py", PYTHON, "import math\n", "\f\nimport math\n", False),
+        ("a.py", PYTHON, "\n", "\r\n", False),
+        ("a.py", PYTHON, "3.14 * radius**2", "(\n        3.14 * radius**2\n    )", False),
+        ("a.py", PYTHON, "Captions", "Legends", True),  # the docstring of the module
+        ("a.py", PYTHON, "# disc", "# circle", True),  # the docstring of a function
+        ("a.py", PYTHON, "    return", "        return", True),
+        ("a.py", PYTHON, "3.14", "3.1416", True),
+        ("a.py", PYTHON, "radius**2", "radius**2.0", True),
+        ("a.py", PYTHON, "math", "cmath", True),
+        ("a.py", PYTHON, "return 3.14", "3.14", True),
+        ("a.py", PYTHON, 'f"area', '"area', True),
+        ("a.py", PYTHON, "area: ", "area:  ", True),
+        ("a.py", PYTHON, "# {", "#  {", True),
+        ("a.py", PYTHON, "radius = }", "radius=}", True),
+        ("a.py", PYTHON, "radius * 2", "radius * 3", True),
+        ("a.py", PYTHON, ".3f", ".4f", True),
+        ("a.py", UNREADABLE, "too large", "larger", True),
+        ("a.py", DEEP, "large", "larger", True),
+        ("a.html.jinja", TEMPLATE, "large", "larger", True),
+        ("a.html.jinja", TEMPLATE, "\n", "\r\n", True),
+    ],
+)
+def test_an_edit_changes_the_line_of_its_file_unless_it_is_of_comments_or_layout(
+    tmp_path, file, content, old, new, changes
+):
+    lines = []
+    for folder, written in (("before", content), ("after", content.replace(old, new))):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).write_bytes(written.encode())
+        lines += code_of(file, package=tmp_path / folder)
+    before, after = lines
+    assert old in content and (before != after) == changes
+
+
+def test_the_line_of_a_python_file_is_the_same_in_all_versions_of_python(tmp_path):
+    (tmp_path / "a.py").write_text(PYTHON)
+    assert code_of("a.py", package=tmp_path) == ["a.py 82241cd34120e980"]
 
 
 # The jobs that depend on each file

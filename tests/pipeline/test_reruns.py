@@ -17,7 +17,7 @@ from jointsparse.pipeline.provenance.tables import read_table
 DRAWN = [study for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
 PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
-SPACE = ("import numpy", "import  numpy")
+IMPORT = ("import numpy as np", "import numpy as np, math")
 PAGE, PAGES = {"write_page": 1, "write_index": 1}, {"write_page": 3, "write_index": 1}
 # Quick jobs that follow other jobs. A test of an edit counts them only if it names them.
 CHEAP = {"draw_figures", "judge_claims", *PAGE, "write_configs", "write_manifest"}
@@ -34,16 +34,17 @@ EDITS = {  # file, old text, new text, and number of rerun jobs by rule
         {"train_sweep": 1, "compile_kernels": 1},
     ),
     "pairings": ("overlay.yaml", PAIRINGS, PAIRINGS.replace("7", "8"), {"compare_methods": 2}),
-    "norm": ("src/jointsparse/norms/l1inf.py", *SPACE, RERUNS_OF_L1INF),
+    "norm": ("src/jointsparse/norms/l1inf.py", *IMPORT, RERUNS_OF_L1INF),
     "figures": (
         "src/jointsparse/pipeline/papers/quattoni/figures.py",
-        *SPACE,
+        *IMPORT,
         {"draw_figures": sum(bool(CONFIG["studies"][study]["figures"]) for study in DRAWN)},
     ),
-    "claims": ("src/jointsparse/pipeline/papers/judging.py", *SPACE, {"judge_claims": 1}),
+    "claims": ("src/jointsparse/pipeline/papers/judging.py", *IMPORT, {"judge_claims": 1}),
+    "comment": ("src/jointsparse/learning/problem.py", "import numpy as np\n", "import numpy as np  # arrays\n", {}),
 }
 # Edits in the same row affect different jobs, so a single dry run shows what each of them reruns.
-TOGETHER = (("pairings", "figures"), ("method", "claims"), ("norm",))
+TOGETHER = (("comment",), ("pairings", "figures"), ("method", "claims"), ("norm",))
 FOLLOWING = {  # the jobs that follow a job whose results change
     "train_sweep": ("evaluate", "compare_methods"),
     "train_path": ("evaluate",),

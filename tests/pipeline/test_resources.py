@@ -43,7 +43,7 @@ def test_the_largest_existing_file_counts(tmp_path):
     (tmp_path / "a").write_bytes(bytes(2_000_000))
     (tmp_path / "b").write_bytes(bytes(1000))
     assert resources.largest_mb([tmp_path / "c"]) == 0.0
-    assert resources.largest_mb([tmp_path / name for name in "abc"]) == 2.0
+    assert resources.largest_mb([tmp_path / name for name in "abca"]) == 2.0
     (tmp_path / "histograms").mkdir()
     for name in ("0-of-2.npz", "1-of-2.npz"):
         (tmp_path / "histograms" / name).write_bytes(bytes(1_500_000))

@@ -90,8 +90,6 @@ class Scored(NamedTuple):
         missing.
     ended : bool
         True if a larger radius could not change the fit.
-    largest : Fit
-        The fit with the largest strength.
     """
 
     scores: list[float]
@@ -99,7 +97,6 @@ class Scored(NamedTuple):
     gaps: list[float]
     features: list[int]
     ended: bool
-    largest: Fit
 
 
 FIT_FIELDS = "scores", "errors", "gaps", "features"  # fields of Scored that hold one value per fit
@@ -349,6 +346,7 @@ class Search(Trained):
         )
         values, penalised = self._given()
         self._try_norms(problem, samples, splits, values, penalised, watch_of_folds)
+        del samples  # frees the copies of the labels and weights, which the problem has, too
         value = self._choose(problem, penalised)
         radius, penalty = (None, value) if penalised else (value, None)
         return self._train_one(problem, centres, radius, penalty, watch)
@@ -408,7 +406,7 @@ class Search(Trained):
         if isinstance(values, str) and not penalised:
             return self._extend(samples, splits, self._scales(problem).radius, watch)
         grid = self._grid(problem, values, penalised, "penalties" if penalised else "radii")
-        self._keep_scores([self._scored(samples, splits, grid, watch, penalised=penalised)])
+        self._keep_scores([self._scored(samples, splits, grid, watch, penalised=penalised)[0]])
         return len(self.grid_) < len(grid)
 
     def _extend(self, samples: TaskSamples, splits: Sequence[Split], unit: float, watch: Watch) -> bool:
@@ -419,10 +417,11 @@ class Search(Trained):
         """
         tried: list[int] = []
         scored: list[Round] = []  # by increasing radius
+        largest: Sequence[Fit] = ()  # for each split, the fit with the largest radius
         least = 0
         first, width = (FIRST_STEPS_OF_ONE_SPLIT, WIDTH_OF_ONE_SPLIT) if len(splits) == 1 else (FIRST_STEPS, WIDTH)
 
-        def score(steps: Sequence[int], splits: Sequence[Split], starts: Sequence[Fit | None]) -> Round:
+        def score(steps: Sequence[int], splits: Sequence[Split], starts: Sequence[Fit]) -> tuple[Round, Sequence[Fit]]:
             strengths = np.array([radius_at(unit, step) for step in steps])
             floor = self._floor() if tried and len(splits) == 1 and steps[0] > tried[-1] else -np.inf
             return self._scored(samples, splits, strengths, watch, starts, floor=floor)
@@ -438,19 +437,18 @@ class Search(Trained):
                 return step
             least = PER_DECADE
             # A single split is enough to see whether the scores rise again.
-            start = scored[-1].by_split[0].largest
-            (look,) = score([least], splits[:1], [start]).by_split
+            look = score([least], splits[:1], largest[:1])[0].by_split[0]
             return tried[-1] + 1 if look.scores[0] > first_scores.max() + self._gain() else None
 
         for steps in rounds(first if unit > 0 else [0], following, width):
             if tried and watch.left() < 0:
                 return True
             below = bool(tried) and steps[0] < tried[0]
-            # In small balls the solution is close to W = 0, so fits in smaller balls need no warm start.
-            starts = [fits.largest for fits in scored[-1].by_split] if scored and not below else ()
-            latest = score(steps, splits, starts)
-            scored = [latest, *scored] if below else [*scored, latest]
-            tried = [*steps, *tried] if below else [*tried, *steps]
+            if below:  # in small balls the solution is close to W = 0, so these fits need no warm start
+                scored, tried = [score(steps, splits, ())[0], *scored], [*steps, *tried]
+            else:
+                latest, largest = score(steps, splits, largest)
+                scored, tried = [*scored, latest], [*tried, *steps]
             self._keep_scores(scored)
             if len(self.grid_) < len(tried):  # there was no time for the larger radii of this round
                 return True
@@ -500,13 +498,14 @@ class Search(Trained):
         splits: Sequence[Split],
         strengths: np.ndarray,
         watch: Watch,
-        starts: Sequence[Fit | None] = (),
+        starts: Sequence[Fit] = (),
         penalised: bool = False,
         floor: float = -np.inf,
-    ) -> Round:
+    ) -> tuple[Round, Sequence[Fit]]:
         """Fit all strengths on each split, with the splits in parallel, and score the fits on the held-out samples.
 
-        floor: fits whose score is below this number need no small gap.
+        Return the scores and, for each split, the last fit, which is the least regularised one. starts: for each split,
+        a fit for a warm start. floor: fits whose score is below this number need no small gap.
         """
         seconds = watch.left() / math.ceil(len(splits) / effective_n_jobs(self.n_jobs))
         norms = self._norms()
@@ -525,13 +524,13 @@ class Search(Trained):
             )
             for i, (split, start) in enumerate(zip(splits, starts or len(splits) * [None], strict=True), start=1)
         )
-        results = list(Parallel(n_jobs=self.n_jobs)(jobs))
+        results, last_fits = zip(*Parallel(n_jobs=self.n_jobs)(jobs), strict=True)
         # A split may have run out of time, so only the strengths that all splits have tried are kept. Penalties are
         # tried in decreasing order.
         tried = min(len(result.scores) for result in results)
         kept = slice(-tried, None) if penalised else slice(tried)
         by_split = [result._replace(**{name: getattr(result, name)[kept] for name in FIT_FIELDS}) for result in results]
-        return Round(strengths[kept], by_split)
+        return Round(strengths[kept], by_split), last_fits
 
     def _score_split(
         self,
@@ -544,31 +543,36 @@ class Search(Trained):
         fold: str,
         floor: float,
         is_only: bool,
-    ) -> Scored:
+    ) -> tuple[Scored, Fit]:
         """Fit all strengths on the training samples of a split, and score the fits on its held-out samples.
 
-        floor: see `_scored`. is_only: True if there are no other splits, so that errors must come from resamples.
+        Return the scores and the last fit. floor: see `_scored`. is_only: True if there are no other splits, so that
+        errors must come from resamples.
         """
         watch = Watch(None, seconds, False)
         problem, centres = self._pose_samples(samples.of(split[0]))
-        held_out = samples.of(split[1])
 
-        def predicted(fit: Fit) -> np.ndarray:
+        def predicted(fit: Fit, held_out: TaskSamples) -> np.ndarray:
             return np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres
+
+        def score(fit: Fit) -> float:
+            held_out = samples.of(split[1])  # a copy that needs no memory during the fits
+            return self._score_of(predicted(fit, held_out), held_out)
 
         def train(strength: float, start: Fit | None) -> Fit:
             LOG.info("%s, %s %.4g, %s", self.norm_, "penalty" if penalised else "radius", strength, fold)
             options: dict[str, Any] = {"watch": watch} | ({"start": start} if self._stops() else {})
             if floor > -np.inf and self._stops() and self._fold_tol() < ROUGH_TOL:
                 fit = self._train(problem, strength, penalised, tol=ROUGH_TOL, **options)[1]
-                if watch.ended_by or self._score_of(predicted(fit), held_out) < floor:
+                if watch.ended_by or score(fit) < floor:
                     return fit
                 options["start"] = fit
             return self._train(problem, strength, penalised, tol=self._fold_tol(), **options)[1]
 
         ends = self._end_of_path(problem)
         fits = fits_along(train, strengths, penalised, start=start, ends=ends, watch=watch)
-        predictions = [predicted(fit) for fit in fits]
+        held_out = samples.of(split[1])
+        predictions = [predicted(fit, held_out) for fit in fits]
         scores = [self._score_of(F, held_out) for F in predictions]
         errors = [self._error_of(F, held_out) if is_only else np.nan for F in predictions]
         gaps = [float(fit.gap[0]) for fit in fits]
@@ -579,7 +583,7 @@ class Search(Trained):
         def extended(values: list[Any]) -> list[Any]:
             return values[:-1] + repeats * values[-1:]
 
-        return Scored(extended(scores), extended(errors), extended(gaps), extended(features), ended, fits[-1])
+        return Scored(extended(scores), extended(errors), extended(gaps), extended(features), ended), fits[-1]
 
     def _error_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
         """Return the standard error of `_score_of` over bootstrap resamples of the held-out samples."""

@@ -297,6 +297,7 @@ class _Search:
         if self.now is None or new.any() or 2 * stays.sum() < self.inside.sum():
             self.inside = stays | new
             rows = self.rows()
+            self.now = None  # frees its copy of the features before the next one is made
             # Without a penalty, descent on rows certifies no gap.
             penalised = not self.regulariser.l2 or bool(np.all(self.regulariser.strength))
             by_descent = self.sweeps_rows and len(rows) <= MOST_ROWS_OF_DESCENT and penalised
