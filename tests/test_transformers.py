@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from jointsparse import JointSparseClassifier
-from jointsparse.features import DenseSift, SVDBasis, VocabularyTree
+from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, dense_sift
 
 SEED = 7
 
@@ -104,6 +104,18 @@ def assert_copies_return_the_same(model, X):
 def test_transformers_are_cloned_and_pickled(descriptors, X):
     for model, samples in [(words(), descriptors), (SVDBasis(2, random_state=SEED), X)]:
         assert_copies_return_the_same(model, samples)
+
+
+@pytest.mark.usefixtures("pillow")
+@pytest.mark.parametrize("option", [{"clip": 0.05}, {"min_contrast": 1.0}, {"rootsift": False}, {"step": 5}])
+def test_dense_sift_takes_all_options_of_its_function(rng, option):
+    picture = rng.random((48, 40), dtype=np.float32)
+    [got], expected = (
+        DenseSift((16,), **option).transform([picture]),
+        dense_sift.describe(picture, patch_sizes=(16,), **option),
+    )
+    np.testing.assert_array_equal(got, expected)
+    assert not np.array_equal(expected, dense_sift.describe(picture, patch_sizes=(16,)))
 
 
 @pytest.mark.usefixtures("pillow")

@@ -208,11 +208,11 @@ class Plan:
         if not isinstance(dataset, Pictures):
             return None
         if isinstance(dataset.features, Network):
-            return dataset.features.model_dump(include={"options"})
-        used = dataset.features.model_dump(include={"extractor", "options", "longest_side"})
+            return dataset.features.values("options")
+        used = dataset.features.values("extractor", "options", "longest_side")
         blocks: dict[str, Vocabulary] = dataset.features.vocabularies
         name = str(self.final_vocabulary(w))
-        return used | {"vocabularies": {name: blocks[name].model_dump(include={"weighting", "normalise"})}}
+        return used | {"vocabularies": {name: blocks[name].values("weighting", "normalise")}}
 
     def longest_side(self, w: OfDataset) -> int:
         """Return the longest side in pixels of the pictures that are shown beside the samples of a dataset."""
@@ -260,7 +260,7 @@ class Plan:
         """Return the vocabularies that the studies of a dataset use, each reduced to the given keys."""
         used = {block.vocabulary for block in self.pictures(w).blocks.values() if isinstance(block, WordStudy)}
         blocks: dict[str, Vocabulary] = self.visual_words(w).vocabularies
-        return {name: block.model_dump(include={*keys}) for name, block in blocks.items() if name in used}
+        return {name: block.values(*keys) for name, block in blocks.items() if name in used}
 
     # Studies
 
@@ -321,9 +321,7 @@ class Plan:
     def task_options(self, w: OfStudy) -> Block:
         """Return the options that determine the training sets of a study."""
         study = self.words(w)
-        return study.model_dump(include={"sizes", "negatives_per_positive"}) | study.words.model_dump(
-            include={"n_words", "n_validation_words"}
-        )
+        return study.values("sizes", "negatives_per_positive") | study.words.values("n_words", "n_validation_words")
 
     def grid(self, w: OfMethod) -> Block:
         """Return the grid of a method."""
@@ -625,9 +623,8 @@ class Plan:
         settings = {}
         for name in self.chosen:
             dataset = self.datasets[name]
-            of_dataset = dataset.model_dump(
-                exclude_unset=True, exclude={"studies": True, "note": True, "features": True, "final": {"settings"}}
-            )
+            of_dataset = dataset.given("studies", "note", "features", "final")
+            of_dataset |= {"final": final.given("settings")} if (final := self.final(Place(name, ""))) else {}
             features = {"features": dataset.features.given()} if isinstance(dataset, Pictures) else {}
             for study, block in dataset.blocks.items():
                 settings[Place(name, study).folder] = {

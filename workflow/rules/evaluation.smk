@@ -64,7 +64,7 @@ rule compare_methods:
     params:
         *code("compare_methods"),
         where="studies.{study}.tests",
-        tests=lambda w: plan.words(w).tests.model_dump(),
+        tests=lambda w: plan.words(w).tests.values(),
         seed=config["seed"],
     script:
         "../scripts/compare_methods.py"

@@ -56,7 +56,7 @@ rule grow_vocabularies:
         *code("grow_vocabularies", DESCRIBING, **DESCRIBED_BY),
         **DESCRIBED,
         where=lambda w: f"features.options, datasets.{plan.named(w)}.shards, features.sample, features.vocabularies",
-        sample=lambda w: plan.visual_words(w).sample.model_dump(),
+        sample=lambda w: plan.visual_words(w).sample.values(),
         keep=lambda w: "vocabularies" in plan.visual_words(w).keep,
         vocabularies=lambda w: plan.vocabularies(w, "branching", "depth", "weighting"),
         seed=config["seed"],

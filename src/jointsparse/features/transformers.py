@@ -167,7 +167,13 @@ class _Extractor(PerPicture):
     # Measured memory in bytes: per pixel, and per descriptor together with its path through the deepest tree.
     bytes_of: tuple[int, int]
 
-    _HOLDS: ClassVar = {"step": whole(1), "rootsift": FLAG, "longest_side": whole(1)}
+    _HOLDS: ClassVar = {
+        "step": whole(1),
+        "rootsift": FLAG,
+        "longest_side": whole(1),
+        "clip": number(0, 1),
+        "min_contrast": number(dense_sift.SMALLEST_CONTRAST, 1),
+    }
 
     def __init__(
         self,
@@ -176,11 +182,15 @@ class _Extractor(PerPicture):
         *,
         rootsift: bool = True,
         longest_side: int = 320,
+        clip: float = dense_sift.CLIP,
+        min_contrast: float = dense_sift.MIN_CONTRAST,
     ) -> None:
         self.patch_sizes = patch_sizes
         self.step = step
         self.rootsift = rootsift
         self.longest_side = longest_side
+        self.clip = clip
+        self.min_contrast = min_contrast
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Return the transformer itself. X and y are ignored."""
@@ -231,7 +241,8 @@ class _Extractor(PerPicture):
     @property
     def options(self) -> dict[str, Any]:
         """Options that are passed to the functions of the extractor's module."""
-        return {"patch_sizes": self.patch_sizes, "step": self.step, "rootsift": self.rootsift}
+        names = ("patch_sizes", "step", "rootsift", "clip", "min_contrast")
+        return {name: getattr(self, name) for name in names}
 
     def grey(self, picture: Any) -> np.ndarray:
         """Return the grey levels in [0, 1] of a picture, shrunk to `longest_side`. picture: as in `transform`."""
@@ -262,6 +273,10 @@ class DenseSift(_Extractor):
         Whether to return the square roots of l1-normalised values, instead of l2-normalised values.
     longest_side : int, default=320
         Longest side of a picture in pixels, at least 1. Larger pictures are shrunk to this size.
+    clip : float, default=0.2
+        Histograms of unit length are clipped to this value and normalised again. Above 0 and at most 1.
+    min_contrast : float, default=0.005
+        Patches with less contrast than this, in grey levels per pixel, get a descriptor of zeros.
 
     See Also
     --------

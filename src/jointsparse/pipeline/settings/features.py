@@ -6,6 +6,7 @@ from annotated_types import Ge, Le, MinLen
 from pydantic import Field
 
 from jointsparse.pipeline.settings.values import (
+    AsGiven,
     Block,
     Colour,
     Count,
@@ -33,7 +34,7 @@ class DenseSift(Block):
     """A unit-length descriptor is clipped to this value, and then normalised again."""
     rootsift: bool = True
     """True if descriptors are the square roots of their L1-normalised values."""
-    min_contrast: Number = 0.005
+    min_contrast: Annotated[float, Ge(1e-6), Le(1), AsGiven] = 0.005
     """Patches with less contrast than this, in grey levels per pixel, get a descriptor of zeros."""
 
 

@@ -60,7 +60,11 @@ class Block(BaseModel):
 
     def given(self, *without: str) -> dict[str, Any]:
         """Return the values that were given, without the defaults and without the keys in `without`."""
-        return self.model_dump(exclude_unset=True, exclude=set(without))
+        return self.model_dump(exclude_unset=True, exclude=set(without), warnings=False)
+
+    def values(self, *keys: str) -> dict[str, Any]:
+        """Return all values, also the defaults; or only those of some keys."""
+        return self.model_dump(include=set(keys) or None, warnings=False)  # no warnings about integers, see `AsGiven`
 
 
 class Removable(Block):
