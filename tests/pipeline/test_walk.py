@@ -30,8 +30,8 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 
 # For each rule, the settings that change its jobs. A setting is named after the class and the field that define it, and
-# * stands for any text. A setting changes the rule with each value and in each dataset that has jobs of the rule, or, if
-# it ends with ?, only with some values or in some datasets. A minus sign excludes a setting.
+# * stands for any text. A setting changes the rule with each value and in each dataset that has jobs of the rule, or
+# only with some values or in some datasets if it ends with ?. A minus sign excludes a setting.
 
 PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.*"
 SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.*"
@@ -225,10 +225,8 @@ def others(field, now):
     single = [*near(listed[-1] if listed else now), *words_in(field.annotation), *POOL]
     inside = [{**now, key: one} for key in now for one in near(now[key])] if isinstance(now, dict) else []
     tried = [*single, *inside, listed[:-1], *([*listed, one] for one in single), *([None] if now is not None else [])]
-    allowed, values = (
-        TypeAdapter(Annotated[field.annotation, *field.metadata, None], config=ConfigDict(strict=True)),
-        {},
-    )
+    allowed = TypeAdapter(Annotated[field.annotation, *field.metadata, None], config=ConfigDict(strict=True))
+    values = {}
     for value in tried:
         try:
             allowed.validate_python(value)
