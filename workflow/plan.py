@@ -207,9 +207,10 @@ class Plan:
         dataset = self.datasets[w.dataset]
         if not isinstance(dataset, Pictures):
             return None
+        options = {"options": dataset.features.options.given()}
         if isinstance(dataset.features, Network):
-            return dataset.features.values("options")
-        used = dataset.features.values("extractor", "options", "longest_side")
+            return options
+        used = options | dataset.features.values("extractor", "longest_side")
         blocks: dict[str, Vocabulary] = dataset.features.vocabularies
         name = str(self.final_vocabulary(w))
         return used | {"vocabularies": {name: blocks[name].values("weighting", "normalise")}}
