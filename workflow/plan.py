@@ -207,9 +207,10 @@ class Plan:
         dataset = self.datasets[w.dataset]
         if not isinstance(dataset, Pictures):
             return None
+        options = {"options": dataset.features.options.given()}
         if isinstance(dataset.features, Network):
-            return dataset.features.model_dump(include={"options"})
-        used = dataset.features.model_dump(include={"extractor", "options", "longest_side"})
+            return options
+        used = dataset.features.model_dump(include={"extractor", "longest_side"}) | options
         blocks: dict[str, Vocabulary] = dataset.features.vocabularies
         name = str(self.final_vocabulary(w))
         return used | {"vocabularies": {name: blocks[name].model_dump(include={"weighting", "normalise"})}}
