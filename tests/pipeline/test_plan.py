@@ -7,8 +7,9 @@ import pytest
 import raw
 from plan import Place, tables_of
 from raw import Found, raw_files
-from runs import plan_of
+from runs import CONFIG, plan_of
 
+from jointsparse.pipeline.models.annotator import EXTRACTORS
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.settings import SettingError
 from jointsparse.pipeline.settings.datasets import Learnable
@@ -45,6 +46,14 @@ def test_a_quick_run_has_few_samples_and_one_run_at_one_size_of_the_study_of_the
 def test_a_dataset_grows_only_the_vocabularies_that_its_studies_use():
     assert plan_of("scene15").vocabularies(Place("scene15", ""), "depth") == {"tree": {"depth": 4}}
     assert plan_of("flickr8k").vocabularies(Place("flickr8k", ""), "depth").keys() == {"tree", "words3000"}
+
+
+def test_a_saved_model_takes_the_settings_with_which_pictures_are_described():
+    features = plan_of().features_of_pictures(W)
+    describe = EXTRACTORS[features["extractor"]](**features["options"], longest_side=features["longest_side"])
+    assert describe.longest_side == CONFIG["features"]["longest_side"]
+    assert {key: getattr(describe, key) for key in features["options"]} == CONFIG["features"]["options"]
+    assert features["vocabularies"] == {"tree": {"weighting": "sqrt", "normalise": True}}
 
 
 def test_only_studies_of_pictures_have_a_vocabulary():
