@@ -1,4 +1,4 @@
-"""Tabulate the peak memory and time of jobs in finished runs; `workflow/resources.py` is based on this table.
+"""Tabulate the peak memory and time of jobs in finished runs; `workflow/cluster_resources.py` is based on this table.
 
     python benchmarks/resources.py FOLDER... > benchmarks/resources.csv
 
@@ -15,8 +15,8 @@ import pandas as pd
 
 BASE = Path(__file__).parents[1]
 sys.path[:0] = [str(BASE / "tests" / "pipeline"), str(BASE / "workflow")]
+from cluster_resources import largest_mb  # noqa: E402
 from miniature import jobs  # noqa: E402
-from resources import largest_mb  # noqa: E402
 
 WITH_NORM = ("train_path", "fit_final")  # rules whose jobs have different needs for different norms
 

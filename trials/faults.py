@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "pipeline"))
 from miniature import Project
 
 from jointsparse.pipeline.papers.catalogue import FIGURES
-from jointsparse.registry import pick, room
+from jointsparse.pipeline.settings.studies import EXPERIMENTS
 
 
 class Kill(NamedTuple):
@@ -52,7 +52,7 @@ KILLS = {
     "Ctrl-C": Kill("all", signal.SIGINT),
 }
 # Tables of timings, and the figures that show them.
-FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
+FOLDERS = {table: folder for study in EXPERIMENTS.values() for table, folder in study.TABLES.items()}
 MEASURED = {name for name, drawing in FIGURES.items() if FOLDERS.get(drawing.table) == "timings"}
 MADE = ("results", ".snakemake")
 KILLS_PER_RUN = 10  # number of kills between the start of a run and its end

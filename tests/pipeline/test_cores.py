@@ -4,8 +4,8 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import cluster_resources as resources
 import pytest
-import resources
 
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 

@@ -77,14 +77,14 @@ def test_features_of_a_network_are_in_the_order_of_the_images(run_script, tmp_pa
     made, model = tmp_path / "embeddings.npz", str(networks.maps_of_uint8(tmp_path / "network.onnx"))
     network = {"digest": Embedding(model).fit(None).digest_}
     params = {"loader": "photos", "options": {"root": str(root)}, "extractor_options": {"model": model}}
-    params |= {"network": network}
+    params |= {"network": network, "vocabulary": "network"}
     given = {"input": {"images": images}, "output": {"features": made}, "params": params}
 
     def embed():
         write_table(listed(root), images)
         run_script("embed", wildcards={"shard": 0, "shards": 1}, **given)
         records.write([made], {"raw": {}, "made_with": {}}, job="embed", code=[], values={}, raw={})
-        return read_features([made], onnx.PREFIX)
+        return read_features([made], "network")
 
     before = embed()
     shutil.copy(root / "images" / "003.jpg", root / "images" / "001 again.jpg")

@@ -8,7 +8,7 @@ from miniature import BASE
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
-from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, basis
+from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, basis, dense_sift
 from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_matrix, write_table
 
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
@@ -71,7 +71,8 @@ def test_defaults_agree_with_the_config():
         return {key: value for block in blocks for key, value in block.items() if key not in without}
 
     features, study = CONFIG["features"], CONFIG["studies"]["annotation"]
-    sift = asked(features["options"], {"longest_side": features["longest_side"]})
+    usual = {"clip": dense_sift.CLIP, "min_contrast": dense_sift.MIN_CONTRAST}  # not in config.yaml
+    sift = asked(features["options"], usual, {"longest_side": features["longest_side"]})
     assert DenseSift().get_params() == sift | {"patch_sizes": tuple(sift["patch_sizes"])}
     seeded = {"random_state": None}
     seeded_words = seeded | {"sample_size": features["sample"]["descriptors"]}

@@ -258,5 +258,5 @@ def test_no_wildcard_takes_a_name_from_the_data():
     paths = [path for text in code().values() for path in re.findall(r"\b(?:results|timings|logs)/[^\s\"]*", text)]
     names = {name for path in paths for name in re.findall(r"\{(\w+)\}", path)}
     of_config = "dataset datasets study kind shard shards run method loss norm"
-    of_rules = "folder file name table ending n"
+    of_rules = "folder name table ending n"
     assert names == {*of_config.split(), *of_rules.split()}

@@ -88,7 +88,7 @@ FAILURES = {
 )
 def test_the_places_of_a_value_are_places_in_the_users_config(run, entry, place):
     studies = {"c": {"like": "b"}, "b": {"like": "annotation"}, "annotation": {}}
-    config = {"quick": True, "studies": studies, "datasets": {"mine-quick": entry}}
+    config = {"quick": True, "studies": studies, "datasets": {"mine": entry}}
     done = run(
         "snakemake.wildcards = SimpleNamespace(dataset='mine-quick', study='c')\n"
         "snakemake.params.where = 'studies.c.basis'\n"

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
+import cluster_resources as resources
 import pandas as pd
 import pytest
-import resources
 
 BASE = Path(__file__).parents[2]
 MEASURED = pd.read_csv(BASE / "benchmarks" / "resources.csv", keep_default_na=False)

@@ -19,10 +19,10 @@ from jointsparse.pipeline.papers.judging import TIMED_TABLES
 from jointsparse.pipeline.papers.quattoni import claims as quattoni
 from jointsparse.pipeline.papers.quattoni import recovery
 from jointsparse.pipeline.papers.verdicts import CLAIMS, judge
-from jointsparse.registry import pick, room
+from jointsparse.pipeline.settings.studies import EXPERIMENTS
 
 TABLES = Path(__file__).parents[2] / "docs" / "results" / "tables"
-FOLDERS = {table: folder for kind in room("experiments") for table, folder in pick("experiments", kind).TABLES.items()}
+FOLDERS = {table: folder for study in EXPERIMENTS.values() for table, folder in study.TABLES.items()}
 HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided", "not tested", "level"
 
 

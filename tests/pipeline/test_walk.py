@@ -258,6 +258,8 @@ def changes_of(entry):
         if path[0] == "studies" and path[1] != next(iter(entry["studies"])):
             continue
         for value in VALUES.get(setting) or others(field, now):
+            if isinstance(value, dict) and any(value[key] is None and key not in now for key in value):
+                continue  # null removes nothing
             place, new = path, value
             if path[-1] in TAGS:  # without its other keys, the block would start empty
                 block = dataset

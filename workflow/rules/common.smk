@@ -20,7 +20,7 @@ from jointsparse.pipeline.app.interrupt import end_interrupts_with
 
 end_interrupts_with("error: interrupted\n")  # the imports below take a while
 import code_hashes
-import resources
+import cluster_resources
 from code_hashes import plug_in_file
 from plan import MEASURED, NETWORK, REPEATED, Plan, any_of
 from raw import Found
@@ -51,7 +51,7 @@ code_hashes.recall(SEEN_CODE)
 SETTINGS = list(dict.fromkeys(file.resolve() for file in (BASE / "config.yaml", Path("config.yaml")) if file.exists()))
 try:
     if IS_RUN:
-        resources.require_cores(workflow.resource_settings)
+        cluster_resources.require_cores(workflow.resource_settings)
         for file in filter(Path.exists, (*SETTINGS, *map(Path, workflow.overwrite_configfiles))):
             check_file(file)
 except ValueError as error:
@@ -72,7 +72,7 @@ except SettingError as error:
     raise SystemExit(f"error: {error}")
 
 code = partial(code_hashes.params_of, BASE / "workflow" / "scripts")
-needs = resources.needs(lambda w: plan.raw(w)["paths"])
+needs = cluster_resources.needs(lambda w: plan.raw(w)["paths"])
 
 
 def in_report(file, category, shows, caption=""):
