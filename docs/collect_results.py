@@ -404,9 +404,9 @@ def comparisons(tables: Path) -> list[str]:
     studies_chosen = [read_tables(tables / dataset / name)["chosen"] for dataset, name in COMPARISONS]
     gaps = pd.concat([*studies_chosen, synthetic_errors(tables)])["gap"].dropna()
     said = [
-        "Leads of l1,∞ in mean AUC with 95 % intervals; a lead is significant if its interval excludes 0. Three runs",
-        "are too few for an interval. All methods use the hinge loss and choose their radii by validation; n is the",
-        "number of positives per task. Features are visual words, words, or those of a pretrained network. Each fit",
+        "Leads of l1,∞ in mean AUC with 95 % intervals; a lead is significant if its interval excludes 0. All methods",
+        "use the hinge loss and choose their radii by validation; n is the number of positives per task. Features are",
+        "visual words, words, or those of a pretrained network. Each fit",
         f"has a certificate of its distance from the optimum: {(gaps > GAP).sum()} of {len(gaps):,} fits, those of",
         f"the synthetic tasks included, may be more than {100 * GAP:.0f} % away.",
     ]
