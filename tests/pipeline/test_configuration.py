@@ -468,7 +468,7 @@ REFUSED = [
     (
         ("datasets", "flickr8k", "options", "n_images"),
         5,
-        "the loader photos has no option 'n_images'; its options are captions, fractions, images, root, seed, split_n",
+        "the loader photos has no option 'n_images'; its options are caption, captions, fractions, images, o",
         "datasets.flickr8k.options",
     ),
     (("datasets", "flickr8k", "options"), {}, "the option 'root' is missing; the loader photos needs it", None),

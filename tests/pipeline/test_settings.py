@@ -87,7 +87,8 @@ STUDIES = {kind: SHIPPED["studies"][kind] for kind in config_studies.names_of("e
     "other": like("annotation", {"svm-l2": C}, **LISTS),
 }
 FEATURES = config_studies.merged(SHIPPED["features"], {"options": {"clip": 0.3}})
-FOLDERS = {"photos": "pictures", "scenes": "pictures", "arrays": "samples", "idx": "samples", "libsvm": "samples"}
+FOLDERS = dict.fromkeys(("photos", "scenes", "tagged", "keywords"), "pictures")
+FOLDERS |= dict.fromkeys(("arrays", "idx", "libsvm"), "samples")
 
 
 def entry_of(loader, study, **more):
@@ -105,6 +106,7 @@ ENTRIES = [
     *(entry_of("synthetic", study) for study in ("recovery", "cost", "operations", "projection", "race")),
     entry_of("photos", "pictures", features={"extractor": "bare"}, final={"like": "of-settings", "norm": "l1"}),
     entry_of("scenes", "pictures", features={"extractor": "onnx", "options": {"model": "samples/other"}}),
+    *(entry_of(loader, "pictures", features={"extractor": "bare"}) for loader in ("tagged", "keywords")),
     *(entry_of(loader, "svm") for loader in ("arrays", "idx", "libsvm")),
     entry_of("digits", "digits"),
 ]

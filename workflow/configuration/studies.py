@@ -220,7 +220,8 @@ def raw_files(name: str, entry: dict[str, Any]) -> list[str]:
         return []
     root = Path(options["root"])
     if plug_in.OFFERS == "pictures":
-        captions = _files(options.get("captions", "captions.csv")) * ("captions" in plug_in.TAKES)
+        captions = [file for key in plug_in.FILES for file in _files(options.get(key, "captions.csv"))]
+        captions = [file for file in captions if not file.startswith("*.")]  # files beside the pictures
         images = options.get("images", "images")
         files, required = [images, *captions, "splits.csv"], {f"a folder {images!r}": os.path.isdir(root / images)}
         said = f"results must not be written into the folder of the pictures, {root / images}: run in another folder"

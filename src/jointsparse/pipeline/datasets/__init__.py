@@ -1,6 +1,9 @@
 """Dataset loaders: photographs, tables and text from files, generated data, and data that come with a package.
 
-A loader of captioned photographs is a module with these functions:
+A loader obeys its options, whose defaults are fixed and documented, and decides nothing from the content of files: that
+is what `app.columns` and `app.layouts` do for the command `init`, which writes the options.
+
+A loader of photographs is a module with these functions:
 
 - ``read(**options) -> Photographs``: the usable images with their splits, the captions, and a table of all files and
   captions that were left out, with reasons;
@@ -11,9 +14,9 @@ A loader of captioned photographs is a module with these functions:
 A loader of a dataset that comes with features has ``read(**options) -> Samples``, which returns similar tables and a
 feature matrix. It declares how the results page shows features: ``SHOWS`` is "pixels" if the features are the pixels of
 a square picture, row by row, "names" if ``feature_names(**options)`` returns names of the features, or "nothing". If
-options name files in the folder ``root``, ``FILES`` lists these options. ``ONLY_WITH`` maps an option to another option
-without which it has no effect, and ``ONLY_WITHOUT`` maps an option to another option that disables it. The loader
-``synthetic`` draws tasks with known weights instead.
+options name files in the folder ``root``, ``FILES`` lists these options, as it does for photographs. ``ONLY_WITH`` maps
+an option to another option without which it has no effect, and ``ONLY_WITHOUT`` maps an option to another option that
+disables it. The loader ``synthetic`` draws tasks with known weights instead.
 
 Each module declares
 
@@ -35,8 +38,10 @@ DATASETS = {
     "digits": "jointsparse.pipeline.datasets.digits",
     "documents": "jointsparse.pipeline.datasets.documents",
     "idx": "jointsparse.pipeline.datasets.idx",
+    "keywords": "jointsparse.pipeline.datasets.keywords",
     "libsvm": "jointsparse.pipeline.datasets.libsvm",
     "photos": "jointsparse.pipeline.datasets.photos",
     "scenes": "jointsparse.pipeline.datasets.scenes",
     "synthetic": "jointsparse.pipeline.datasets.synthetic",
+    "tagged": "jointsparse.pipeline.datasets.tagged",
 }
