@@ -219,6 +219,16 @@ ROWS = {
         {},
         options={"loader": "tagged", "tags": "caption", "confidence": "confidence", "unmentioned": "unknown"},
     ),
+    "rows that contradict each other": Row(
+        PICTURES
+        | {
+            "captions.csv": csv(
+                CONFIDENCE + [(n, w, 1 - yes) for n, w, yes in CONFIDENCE[:12]], "image,caption,confidence"
+            )
+        },
+        {"cat": 17, "dog": 17},
+        {"cat": 6, "dog": 6},
+    ),
     "tags of several words": Row(*listed(CITIES, "; ", "caption"), options={"loader": "tagged", "separator": ";"}),
     "tags joined by |": Row(
         F | {"labels.csv": pd.DataFrame({"id": range(60), "tags": lists(["cat", "dog", "sky"], "|", 60)[0]})},
@@ -388,7 +398,35 @@ ROWS = {
     ),
     "two separators": Row(
         PICTURES | {"t.csv": of_pictures("tags", ["a;b", "b;a", "c,d", "d,c", "a", "b", "c", "d"] * 5)},
-        stops=r"one separator in the column 'tags', got ';' and ',': choose one with --separator ';' or",
+        stops=r"several separators in the column 'tags', .* choose one with --separator ';' or --separator ','",
+    ),
+    "places with their countries": Row(
+        PICTURES
+        | {"t.csv": of_pictures("label", ["Paris, France", "Lyon, France", "Rome, Italy", "Bari, Italy"] * 10)},
+        dict.fromkeys(("Paris, France", "Lyon, France", "Rome, Italy", "Bari, Italy"), 10),
+    ),
+    "names with commas, or tags": Row(
+        PICTURES | {"t.csv": of_pictures("label", ["oak", "oak, red", "ash", "ash"] * 10)},
+        stops=r"or with none \(''\): choose one with --separator ',' or --separator ''",
+    ),
+    "names with commas": Row(
+        PICTURES | {"t.csv": of_pictures("label", ["oak", "oak, red", "ash", "ash; a"] * 10)},
+        {"oak": 10, "oak, red": 10, "ash": 10, "ash; a": 10},
+        choices={"separator": ""},
+    ),
+    "text files called captions": Row(
+        {f"caption {n}": i for n, i in PICTURES.items()}
+        | {f"caption {n[:2]}.txt": text for n, text in zip(PICTURES, lists(CITIES, ",")[0], strict=True)},
+        lists(CITIES, ",")[1],
+        options={"loader": "tagged", "labels": "*.txt"},
+    ),
+    "sentences of parts that repeat": Row(
+        PICTURES | {"t.csv": of_pictures("caption", ["a cat, a dog", "a dog, a cat", "a cat", "a dog"] * 10)},
+        dict.fromkeys(("a cat, a dog", "a dog, a cat", "a cat", "a dog"), 10),
+        options={"loader": "photos"},
+    ),
+    "tags called caption beside a flag": Row(
+        *listed(CITIES, ";", "caption", reviewed=[0, 1] * 20), options={"tags": "caption"}, line="reviewed: left out"
     ),
     "tags that do not repeat": Row(
         PICTURES | {"t.csv": of_pictures("tags", [("cat", f"dog; x{i}")[i % 2] for i in range(40)])},
@@ -418,6 +456,13 @@ ROWS = {
         PICTURES | {f"{n[:2]}.txt": lists(CITIES, ", ")[0][i] for n, i in PICTURES.items()},
         lists(CITIES, ", ")[1],
         options={"loader": "tagged", "labels": "*.txt", "separator": ","},
+    ),
+    "notes beside few pictures": Row(
+        {f"{('cat', 'dog')[i % 2]}/{i}.png": i for i in range(40)}
+        | {f"cat/{i}.txt": "blurred" for i in range(0, 12, 2)},
+        {"cat": 20, "dog": 20},
+        options={"loader": "scenes"},
+        left_out=6,
     ),
     "captions in text files": Row(
         {f"a/{n}": i for n, i in PICTURES.items()}
@@ -529,6 +574,9 @@ ROWS = {
         F | {"labels.csv": Y.set_axis(["file", "id", "text"], axis=1)},
         dict(zip(("file", "id", "text"), OF_Y.values(), strict=True)),
         line="labels.csv: 3 labels (file, id, text)",
+    ),
+    "labels called by numbers": Row(
+        F | {"labels.csv": Y.set_axis(["0", "1", "2"], axis=1)}, dict(zip("012", OF_Y.values(), strict=True))
     ),
     "one column of classes": Row(
         F | {"labels.csv": pd.DataFrame({"species": CLASSES})}, OF_CLASSES, options={"tags": "species"}
@@ -732,7 +780,7 @@ ROWS = {
             "labels.npy must hold real numbers or text, got complex128": {"labels.npy": Y.to_numpy() + 1j},
             r"a row of labels for each sample, got shape \(60, 3, 1\)": {"labels.npy": Y.to_numpy()[:, :, np.newaxis]},
             r"cell, got '\[cat, dog\]': write": {
-                "labels.csv": pd.DataFrame({"tags": ["[cat"] * 30 + ["[cat, dog]"] * 30})
+                "labels.csv": pd.DataFrame({"tags": ["[fox"] * 30 + ["[cat, dog]"] * 30})
             },
             "files for the same splits, got": {
                 "train_labels.npy": Y[:40].to_numpy(),

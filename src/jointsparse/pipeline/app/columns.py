@@ -169,6 +169,14 @@ class Column:
         """Return the separators by which the cells could be lists of tags."""
         return [] if self.lists else [sign for sign in SEPARATORS if _are_lists({*self.known}, sign)]
 
+    def doubtful(self) -> list[str]:
+        """Return the separators of cells that hold another whole cell: "oak, red" may be oak and red, or red oak."""
+        whole = {*self.known}
+        split = {
+            sign: [[part.strip() for part in text.split(sign)] for text in whole if sign in text] for sign in SEPARATORS
+        }
+        return [] if self.lists else [sign for sign, cells in split.items() if any(whole & {*parts} for parts in cells)]
+
 
 def _are_lists(cells: Collection[str], sign: str) -> bool:
     """Return True if cells, which are all different, are lists of tags with this separator.
@@ -362,19 +370,20 @@ def _may_be_tags(column: Column, with_features: bool) -> bool:
 def _of_tags(where: object, column: Column, choices: Mapping[str, Any]) -> _Labels:
     """Decide how a column lists tags."""
     options: dict[str, Any] = {"tags": column.name}
-    signs = [choices["separator"]] if "separator" in choices else column.separators()
+    signs = [choices["separator"]] if "separator" in choices else column.separators() or [*column.doubtful(), ""]
     require(
         len(signs) <= 1,
-        f"{where} must list tags with one separator in the column {column.name!r}, got {' and '.join(map(repr, signs))}"
-        f": choose one with {' or '.join(f'--separator {sign!r}' for sign in signs)}",
+        f"{where} could list tags with several separators in the column {column.name!r}, or with none (''): choose one "
+        f"with {' or '.join(f'--separator {sign!r}' for sign in signs)}",
     )
+    signs = [*filter(None, signs)] if "separator" not in choices else signs
     signs = signs or [DEFAULT] * any(DEFAULT in text for text in column.texts)  # the loaders' default, said aloud
-    said = f", separated by {signs[0]!r}" if signs else ""
+    said = f", separated by {signs[0]!r}" if any(signs) else ""
     options |= {"separator": signs[0]} if signs else {}
     texts = set() if column.lists else {*column.texts}
     if nothing := sorted((texts & NOTHING) - {""}):
         said += f" ({' or '.join(nothing)} counts as no label)"
-    lists = [tags_of(where, text, signs[0] if signs else "\0") for text in texts]
+    lists = [tags_of(where, text, signs[0] if signs else "") for text in texts]
     alone = {tags[0] for tags in lists if len(tags) == 1} - {tag for tags in lists if len(tags) > 1 for tag in tags}
     if signs and "none" not in choices and (none := sorted(filter(NO_TAG.fullmatch, alone))):
         options["none"] = none

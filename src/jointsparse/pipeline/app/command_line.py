@@ -387,7 +387,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
                 "metavar": "PATTERN",
                 "help": "the label columns of a table, such as 'Class*'; may be repeated",
             },
-            "--separator": {"metavar": "SIGN", "help": "the string between two tags"},
+            "--separator": {"metavar": "SIGN", "help": "the string between two tags; '' if a cell is one tag"},
             **{f"--{name}": {"action": "append", "metavar": "VALUE", "help": said} for name, said in OF_VALUES},
             "--layout": {"metavar": "NAME", "help": "the layout of the folder, if it could have several"},
             "--model": {"metavar": "FILE", "help": "an ONNX file of a network that describes the pictures"},

@@ -56,7 +56,7 @@ def write(root: Path, file: Path, shipped: Path, choices: Mapping[str, Any] | No
         same purpose and the user has not chosen one.
     """
     require(root.is_dir(), f"init expects a folder of data, got {str(root)!r}")
-    choices = {key: value for key, value in (choices or {}).items() if value}
+    choices = {key: value for key, value in (choices or {}).items() if value or value == ""}
     pictures, reasons = list_pictures(root)
     ignored = choices.get("ignore", [])
     others = sorted(set(reasons) - set(ignored))

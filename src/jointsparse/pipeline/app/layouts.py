@@ -438,7 +438,10 @@ def _tables_of_pictures(folder: Folder) -> dict[str, _Table]:
     """Return the tables that name pictures, of those in the folder that is nearest to the top."""
     root, choices, pictures = folder.root, folder.choices, {*folder.pictures}
     own = [choices[key] for key in ("captions", "labels") if key in choices]
-    names = own or [name for name in folder.others if name.lower().endswith(records.SUFFIXES) and name != "splits.csv"]
+    stems = {name.rpartition(".")[0] for name in folder.pictures}  # of text files beside pictures, which are no tables
+    kinds = tuple(suffix for suffix in records.SUFFIXES if suffix != ".npy")
+    names = [name for name in folder.others if name.lower().endswith(kinds) and name.rpartition(".")[0] not in stems]
+    names = own or [name for name in names if name != "splits.csv"]
     tables, faults, misses = dict[str, Columns](), dict[str, str](), dict[str, str]()
     for file in names:
         try:

@@ -159,7 +159,7 @@ def _splits_in(root: Path, names: Sequence[str], found: Annotations) -> tuple[pd
     """Return the table of splits, and the file that gives them: splits.csv if it exists, otherwise the annotations."""
     if not os.path.lexists(file := root / "splits.csv"):
         return found.placed, " and ".join(found.files)
-    table = read_csv(file)
+    table = {name.lower(): cells for name, cells in read_csv(file).items()}
     require(
         {"image", "split"} <= set(table),
         f"{file} must begin with a header line that names the columns image,split, got {','.join(table)[:80]!r}",

@@ -44,7 +44,7 @@ class Meaning(NamedTuple):
     tags
         Column that lists the labels that each sample has. An empty cell means that it has none.
     separator
-        The string between two tags.
+        The string between two tags; "" if each cell is a single tag.
     positive, negative
         Values of label columns that mean that a sample has, or does not have, the label. An empty cell is unknown,
         unless "" is listed here.
@@ -241,7 +241,8 @@ def tags_of(where: object, cell: Any, separator: str) -> list[str]:
         cell = _only_list(cell)
     if isinstance(cell, str):
         text = _without_constructor(cell.strip())
-        cell = _list_in(where, text) if TEXT_OF_LIST.fullmatch(text) else text.split(separator)
+        is_list = TEXT_OF_LIST.fullmatch(text)
+        cell = _list_in(where, text) if is_list else text.split(separator) if separator else [text]
     tags = cell if isinstance(cell, list) else [cell]
     for tag in tags:
         is_float = isinstance(tag, float) or WHOLE.fullmatch(str(tag)) or tag == "inf"

@@ -21,7 +21,7 @@ from pyarrow import parquet
 from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
-from jointsparse.pipeline.datasets.tabular import opened, read_columns, read_npy
+from jointsparse.pipeline.datasets.tabular import opened, read_columns, read_npy, require_header
 from jointsparse.pipeline.datasets.text import open_text, read_csv
 
 Columns = dict[str, list[Any]]  # the cells of each column; all columns have the same length
@@ -51,10 +51,11 @@ def read(path: Path, compression_ratio: float = COMPRESSION_RATIO) -> Columns:
         with open_text(path) as file:
             is_token = TOKEN.fullmatch(file.readline().rstrip("\r\n"))
         columns = _columns(["image", "caption"], _of_token(path)) if is_token else dict(read_csv(path))
+        require_header(path, list(columns), of_text=True)
     require(any(columns.values()), f"{path} must hold at least one row, got only the columns {', '.join(columns)[:80]}")
     for name, cells in columns.items():
         require(
-            path.suffix.lower() == ".parquet" or name not in cells,
+            path.suffix.lower() == ".parquet" or name.isdigit() or name not in cells,
             f"{path} must have a header, but the first line seems to be data, because the column {name!r} also holds "
             f"{name!r}: write the names of the columns into the first line",
         )

@@ -112,11 +112,17 @@ def _columns(path: Path) -> list[str]:
     with opened(path):
         schema = csv.open_csv(path, parse_options=parse_options).schema if parse_options else parquet.read_schema(path)
     names = [name for name in schema.names if parse_options or not name.startswith("__index_level_")]
+    require_header(path, names, of_text=bool(parse_options))
+    return names
+
+
+def require_header(path: Path, names: Sequence[str], *, of_text: bool) -> None:
+    """Raise ValueError if the columns of a table lack different names, or if its first line seems to be data."""
     again = zip(names, pd.Index(map(composed, names)).duplicated(), strict=True)
-    odd = [name for name, twice in again if twice or not name.strip() or (parse_options and DECIMAL.fullmatch(name))]
+    odd = [name for name, twice in again if twice or not name.strip() or (of_text and DECIMAL.fullmatch(name))]
     # A number as a column name usually means that there is no header and that the first row is data. Consecutive
     # integers are accepted as names if they begin at 1 or less, as in pandas, or if there are at least three of them.
-    numbers = [int(name) for name in names if parse_options and re.fullmatch(r"[+-]?\d+", name)]
+    numbers = [int(name) for name in names if of_text and re.fullmatch(r"[+-]?\d+", name)]
     first = numbers[0] if numbers else 0
     if numbers != list(range(first, first + len(numbers))) or (first > 1 and len(numbers) < 3):
         odd.append(str(first))
@@ -125,7 +131,6 @@ def _columns(path: Path) -> list[str]:
         f"{path} must have a header with a different name for each column, got {odd[:1] or 'none'} (pandas writes its "
         "index as a column without name unless index=False, and numbers are accepted as names only if consecutive)",
     )
-    return names
 
 
 def _parsing(path: Path) -> csv.ParseOptions:
@@ -329,8 +334,8 @@ def _lists(path: Path, name: str, column: pa.ChunkedArray, width: int) -> np.nda
     """Return a column of lists of numbers as an array (n_rows, width)."""
     if _is_list(column.type) and is_number(column.type.value_type):
         lengths = np.nan_to_num(pc.list_value_length(column).to_numpy().astype(float), nan=-1)
-        numbers = [floats_of(pa.chunked_array([chunk.flatten()])) for chunk in column.chunks]
-        flat: Any = np.concatenate(numbers)
+        kept = [chunk.flatten().cast(pa.float32(), safe=False) for chunk in column.chunks]
+        flat: Any = np.concatenate([numbers.to_numpy(zero_copy_only=False) for numbers in kept])
     else:
         lists = [numbers_of(cell) for cell in column.to_pylist()]
         lengths = np.array([-1 if cell is None else len(cell) for cell in lists])
