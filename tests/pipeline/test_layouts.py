@@ -400,6 +400,16 @@ ROWS = {
         PICTURES | {"t.csv": of_pictures("tags", ["a;b", "b;a", "c,d", "d,c", "a", "b", "c", "d"] * 5)},
         stops=r"several separators in the column 'tags', .* choose one with --separator ';' or --separator ','",
     ),
+    "a column of one word beside classes": Row(
+        F | {"labels.csv": pd.DataFrame({"species": CLASSES, "country": "New Zealand"})},
+        OF_CLASSES,
+        options={"tags": "species"},
+        line="country: left out",
+    ),
+    "names of which few parts repeat": Row(
+        PICTURES | {"t.csv": of_pictures("label", ["lake, big", "big, river", "hill, old", "sea"] * 10)},
+        dict.fromkeys(("lake, big", "big, river", "hill, old", "sea"), 10),
+    ),
     "places with their countries": Row(
         PICTURES
         | {"t.csv": of_pictures("label", ["Paris, France", "Lyon, France", "Rome, Italy", "Bari, Italy"] * 10)},

@@ -25,7 +25,8 @@ from jointsparse.registry import pick
 OF_COLUMNS = ("index", "split", "pictures", "text", "tags", "caption", "not_tags", "confidence")
 OF_VALUES = ("columns", "positive", "negative", "none", "unknown")
 # Options by which the user chooses a layout, a file or column, says what values mean, or names what to ignore.
-CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "unmentioned", "layout", "ignore", "model")
+CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "ignore", "model")
+ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags"}
 STUDIES = {"photos": "own-words"} | dict.fromkeys(("scenes", "tagged", "keywords"), "own-classes")
 
 
@@ -145,7 +146,7 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
     tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
     columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
     ignorable = {*others, *columns, INDEX} - ({"splits.csv"} if found.loader != "arrays" else set())
-    idle = [f"--{key.replace('_', '-')} {choices[key]}" for key in choices if key not in takes]
+    idle = [f"--{ON_COMMAND_LINE.get(key, key)} {choices[key]}" for key in choices if key not in takes]
     idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
     known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""
     require(

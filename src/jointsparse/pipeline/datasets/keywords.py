@@ -10,6 +10,7 @@ These fields are read, in the picture or in a sidecar beside it (`a.xmp` or `a.j
 Pillow finds the fields in a picture. XMP is parsed by defusedxml, which refuses entities and document types.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -98,7 +99,7 @@ def _inside(path: Path) -> tuple[list[bytes], list[str]]:
     """Return the XMP and the IPTC keywords in a picture. A picture that cannot be read has none."""
     try:
         require(path.is_file(), "a pipe would block")
-        with Image.open(path, formats=FORMATS) as opened:
+        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as opened:
             packet: Any = opened.info.get("xmp") or opened.info.get("XML:com.adobe.xmp")
             if opened.format == "TIFF":
                 packet = packet or opened.tag_v2.get(XMP_OF_TIFF)  # type: ignore[attr-defined]
