@@ -32,8 +32,11 @@ from scipy import sparse
 from jointsparse.pipeline.app import config
 from jointsparse.registry import pick
 
-SHIPPED = Path(__file__).parents[1] / "config.yaml"
+WORKFLOW = Path(__file__).parents[1]
 WORDS = ("cat", "dog", "sea")
+XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:subject><rdf:Bag>{}</rdf:Bag></dc:subject>
+</rdf:Description></rdf:RDF></x:xmpmeta>"""
 SAME, SENTENCE, OTHER, ERROR = OUTCOMES = ("as made", "one sentence", "otherwise", "another error")
 
 
@@ -93,15 +96,17 @@ def classes(case: Case) -> None:
     below = case.one_of("", "images/", "data/")
     names = [in_form(case, name) for name in case.one_of(WORDS, ("Café", "Bär", "Meer"))]
     parts = ("",)
-    if of_splits := case.chance(0.15, "folders of splits"):
+    if case.chance(0.3, "folders of splits"):
         parts = case.one_of(("train/", "test/"), ("training_set/", "test_set/"), ("train2017/", "val2017/", "extra/"))
     for k, name in enumerate(names):
         for i in range(12):
             path = f"{parts[i % len(parts)]}{name}/{name}{i:02}.png"
             case.picture(below + path, 100 * k + i)
             case.labels[path] = {unicodedata.normalize("NFC", name)}
-    if of_splits:
-        case.labels = {}  # an error is expected
+            case.splits |= {path: "test"} if parts[i % len(parts)].startswith(("test", "val")) else {}
+    if len(parts) == 3:
+        case.labels = {"an error": {"is expected"}}
+    if len(parts) > 1:
         return
     if case.chance(0.3, "a picture in two classes"):
         first, second = f"{names[0]}/{names[0]}00.png", f"{names[1]}/also.png"
@@ -121,7 +126,7 @@ def captioned(case: Case) -> None:
     pairs = [(in_form(case, name), text) for name, text in rows]
     form = case.one_of(
         *("csv", "semicolon", "tab", "coco", "karpathy", "token", "results", "bom", "two", "draft", "latin", "none"),
-        *("lines", "parquet", "split"),
+        *("lines", "parquet", "split", "tags", "beside", "carried"),
     )
     case.done.append(form)
     case.labels = {name: {text} for name, text in rows}
@@ -137,6 +142,28 @@ def captioned(case: Case) -> None:
         case.splits = dict(zip(names, splits, strict=True))
         lines = [f"{name},{text},{own}\n" for (name, text), own in zip(pairs, splits, strict=True)]
         case.write(some, "image,caption,split\n" + "".join(lines))
+    elif form in ("tags", "beside", "carried"):
+        tags = ("polar bear", "fire", "TV", "東京")
+        cells = [[tag for k, tag in enumerate(tags) if (5 * i + 3) >> k & 1] for i in range(len(names))]
+        case.labels = {name: set(own) for name, own in zip(names, cells, strict=True)}
+        sign = case.one_of(";", ", ", " | ")
+        if form == "tags":
+            heads = case.one_of("tags", "Keywords", "caption"), case.one_of("image", "SourceFile", "x")
+            rows_of = [f'"{name}"\t"{sign.join(own)}"\n' for (name, _), own in zip(pairs, cells, strict=True)]
+            case.write(some, f"{heads[1]}\t{heads[0]}\n" + "".join(rows_of))
+        for name, own in zip(names, cells, strict=True):
+            stem = below + name.rpartition(".")[0]
+            if form == "beside":
+                case.write(f"{stem}.txt", sign.join(own))
+            elif form == "carried" and own:
+                case.write(
+                    f"{stem}.xmp" if case.chance(0.5) else f"{below}{name}.xmp",
+                    XMP.format("".join(f"<rdf:li>{tag}</rdf:li>" for tag in own)),
+                )
+        if form == "carried":
+            case.labels = {name: own for name, own in case.labels.items() if own}
+        if form != "tags":
+            return
     elif form in ("lines", "parquet"):
         table = pd.DataFrame(pairs, columns=["file_name", "text"])
         some = "metadata.jsonl" if form == "lines" else "captions.parquet"
@@ -245,6 +272,11 @@ def tables(case: Case) -> None:
         if case.chance(0.2, "a part is missing"):
             parts.pop(case.rng.integers(3))
     before = case.one_of(True, False)
+    if form in ("tags", "classes") and not more and case.chance(0.3, "one table"):
+        both = pd.DataFrame(X, columns=[f"f{j}" for j in range(d)]).join(frame)
+        for part, own in parts:
+            both[own].to_csv(case.root / f"{part or 'table'}.csv", index=False)
+        return
     kind, ending = case.one_of("npy", "npz", "sparse", "csv", "parquet", "embedding"), "csv"
     if form == "lists" or (form != "text lists" and case.chance(0.4)):
         ending = "parquet"
@@ -341,13 +373,13 @@ KINDS: dict[str, Callable[[Case], None]] = {
 
 def differences(case: Case, entry: dict[str, Any]) -> Iterator[str]:
     """Yield the differences between the data that a dataset's settings lead to and the data of the case."""
-    more = {"smallest_side": 8} if entry["loader"] in ("photos", "scenes") else {}
+    more = {"smallest_side": 8} if pick("datasets", entry["loader"]).OFFERS == "pictures" else {}
     read = pick("datasets", entry["loader"]).read(**entry["options"], **more)
     captions = read.captions
     known = captions["known"] if "known" in captions else pd.Series(True, captions.index)
     has = captions[known.astype(bool)].groupby("image")["caption"].agg(set).to_dict()
     names = read.images["image"].tolist()
-    base = os.path.commonpath([os.path.dirname(name) for name in case.labels]) if more else ""
+    base = os.path.commonpath([os.path.dirname(name) for name in case.labels]) if more and not case.splits else ""
     expected = {name.removeprefix(f"{base}/") if base else name: own for name, own in case.labels.items()}
     if set(names) != set(expected):
         yield f"samples {sorted(set(names) ^ set(expected))[:4]}"
@@ -378,7 +410,7 @@ def run(kind: str, seed: int) -> tuple[str, str]:
         said = f"{kind} {seed} ({', '.join(case.done)})"
         try:
             with warnings.catch_warnings(action="ignore"):
-                config.write(case.root, Path("config.yaml"), SHIPPED)
+                config.write(case.root, Path("config.yaml"), WORKFLOW)
                 (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
                 wrong = list(differences(case, entry))
         except ValueError as error:

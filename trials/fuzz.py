@@ -166,9 +166,9 @@ def second_csv(data: bytes) -> list[list[str]]:
     return rows
 
 
-def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
+def second_table(data: bytes, wanted: list[str], *, lower: bool) -> list[tuple[str, ...]]:
     header, *rows = second_csv(data)
-    header, rows = [name.strip().lower() for name in header], [row for row in rows if row]
+    header, rows = [name.strip().lower() if lower else name.strip() for name in header], [row for row in rows if row]
     require(set(wanted) <= set(header) and len(set(header)) == len(header), "header")
     require(all(len(row) == len(header) for row in rows), "number of fields")
     require(not any("\0" in field for row in rows for field in row), "NUL")
@@ -178,10 +178,13 @@ def second_table(data: bytes, wanted: list[str]) -> list[tuple[str, ...]]:
 
 def second_album(captions: bytes, splits: bytes) -> tuple[dict[str, str], list[tuple[str, ...]], set[str]]:
     """Return the split and captions of each image in use, and what is left out. "drawn": training or validation."""
-    all_rows = [(name, normalize("NFC", text).strip()) for name, text in second_table(captions, ["image", "caption"])]
+    all_rows = [
+        (name, normalize("NFC", text).strip())
+        for name, text in second_table(captions, ["image", "caption"], lower=False)
+    ]
     all_rows = [row for row in all_rows if row[1]]
     rows = list(dict.fromkeys(all_rows))
-    all_pairs = [(name, split.lower()) for name, split in second_table(splits, ["image", "split"])]
+    all_pairs = [(name, split.lower()) for name, split in second_table(splits, ["image", "split"], lower=True)]
     all_pairs = [(name, OTHER_NAMES.get(split, split)) for name, split in all_pairs]
     pairs = set(all_pairs)
     again = {f"{name} (repeated caption)" for name, _ in (Counter(all_rows) - Counter(rows))}

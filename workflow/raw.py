@@ -7,7 +7,7 @@ from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import TypeVar
 
-from jointsparse.pipeline.datasets.names import files_of
+from jointsparse.pipeline.datasets.names import Files, files_of
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.settings import SettingError
 from jointsparse.pipeline.settings.datasets import (
@@ -17,6 +17,7 @@ from jointsparse.pipeline.settings.datasets import (
     FolderOptions,
     PhotosOptions,
     Pictures,
+    TaggedOptions,
 )
 from jointsparse.pipeline.settings.features import Network
 
@@ -36,7 +37,7 @@ def raw_files(name: str, dataset: Dataset) -> list[str]:
         return []
     root = Path(options.root)
     if isinstance(options, FolderOptions):
-        captions = [file for _, file in files_of(options.captions)] if isinstance(options, PhotosOptions) else []
+        captions = [file for _, file in files_of(_captions(options)) if not file.startswith("*.")]
         pictures = root / options.images
         files = [options.images, *captions, "splits.csv"]
         required = {f"a folder {options.images!r}": os.path.isdir(pictures)}
@@ -61,6 +62,13 @@ def require_network(name: str, dataset: Pictures) -> None:
             network_files.files_of(dataset.features.options.model)
         except ValueError as error:
             raise SettingError(str(error), f"datasets.{name}.features.options") from None
+
+
+def _captions(options: FolderOptions) -> Files:
+    """Return the files of captions or tags of a folder of photographs; none if its folders or files name the labels."""
+    if isinstance(options, PhotosOptions):
+        return options.captions
+    return options.labels if isinstance(options, TaggedOptions) else []
 
 
 def _require(holds: object, said: str, where: str) -> None:

@@ -45,9 +45,9 @@ def test_names_of_pictures_never_reach_a_shell_and_bad_captions_end_the_run_with
     left_out = read_table(mine.root / "results" / "mine" / "left_out.csv").set_index("item")["reason"]
     assert left_out["pipe.jpg"] == "not a regular file"
     assert not list(mine.root.rglob("run"))
-    captions.write_text("image,note\n")
+    captions.write_text("image,note\na.jpg,A cat.\n")
     *_, line = mine.snakemake("results/mine/left_out.csv", overlays=("mine.yaml",)).stderr.splitlines()
-    assert "captions.csv must begin with a header line that names the columns image,caption" in line
+    assert "captions.csv must have the column 'caption', which an option names, got ['image', 'note']" in line
     assert line.startswith("error: ") and line.endswith("(config.yaml: datasets.mine.options)")
 
 

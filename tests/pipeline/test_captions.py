@@ -1,4 +1,4 @@
-"""Files of captions: tables with any of three separators, JSON in two formats, and clear errors."""
+"""Files of captions and labels: tables with any of three separators, JSON in two formats, and clear errors."""
 
 import json
 from functools import reduce
@@ -6,7 +6,7 @@ from operator import getitem
 
 import pytest
 
-from jointsparse.pipeline.datasets import captions, photos
+from jointsparse.pipeline.datasets import photos, records
 
 ROWS = [("a.jpg", "A dog, and a cat."), ("b/c.jpg", "Two; three."), ("a.jpg", 'One\t"kitten".')]
 COCO = {
@@ -30,7 +30,8 @@ def read(tmp_path, name, content):
     """Write a file with this content, and return its captions."""
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode("utf-8-sig"))
-    return sorted(captions.read(path)[["image", "caption"]].itertuples(index=False, name=None))
+    table = records.read(path)
+    return sorted(zip(table["image"], table["caption"], strict=True))
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -84,12 +85,17 @@ def changed(content, *path, value=None):
             "a.csv line 2: expected 2 fields .* contains a semicolon in",
         ),
         ("a.csv", b"image\tcaption\na.jpg\n", "a.csv line 2: expected 2 fields .* contains a tab in .* got 'a.jpg'"),
-        ("a.csv", b"image/caption\n", r"a.csv must begin with a header line .* got 'image/caption'"),
-        ("a.csv", b"", "a.csv must begin with a header line that names the columns image,caption, .* got ''"),
+        ("a.csv", b"image/caption\n", "a.csv must hold at least one row, got only the columns image/caption"),
+        ("a.csv", b"", "a.csv must begin with a header line that names each column once, got ''"),
+        (
+            "a.csv",
+            b"image,caption\na.jpg,A dog.\nimage,caption\n",
+            "the first line seems to be data, because the column 'image'",
+        ),
         (
             "a.csv",
             b"image,caption,caption\na,A,B\n",
-            "a.csv must begin with a header .* and each column once, got 'image",
+            "a.csv must begin with a header .* names each column once, got 'image",
         ),
         ("a.csv", b'image,caption\na.jpg,"A dog.\n', "a.csv line 2: unexpected end of data"),
         ("a.csv", b'image,caption\na.jpg,"A dog." x\n', "a.csv line 2: ',' expected after '\"'"),
@@ -99,22 +105,31 @@ def changed(content, *path, value=None):
             b"image,caption\n" + 20_000 * b"a,\xc3\xa9\n" + b"a,\xe9\n",
             "UTF-8 text, got byte 0xe9 in line 20002",
         ),
-        ("a.json", b'{"images": [\n{"id": 1,}]}', "a.json must be JSON with captions: .* line 2 column"),
-        ("a.json", b"", "a.json must be JSON with captions: .* line 1 column 1"),
+        ("a.json", b'{"images": [\n{"id": 1,}]}', "a.json must be JSON with captions or labels: .* line 2 column"),
+        ("a.json", b"", "a.json must be JSON with captions or labels: .* line 1 column 1"),
         ("a.json", b'{"images":\n"caf\xe9"}', "a.json must be UTF-8 text, got byte 0xe9 in line 2"),
-        ("a.json", b"[" * 100_000, "a.json must be JSON with captions: maximum recursion depth exceeded"),
-        ("a.json", b'{"images": [' + b"9" * 5000 + b"]}", "a.json must be JSON with captions: Exceeds the limit"),
-        ("a.json", [], "captions: images must be a list, got nothing"),
-        ("a.json", changed(COCO, "images"), "captions: images must be a list, got nothing"),
+        ("a.json", b"[" * 100_000, "a.json must be JSON with captions or labels: maximum recursion depth exceeded"),
+        (
+            "a.json",
+            b'{"images": [' + b"9" * 5000 + b"]}",
+            "a.json must be JSON with captions or labels: Exceeds the limit",
+        ),
+        ("a.json", [], "a.json must hold at least one row, got only the columns "),
+        ("a.json", [{"image": "a.jpg", "caption": "\ud800"}], "labels: row 1: caption must be text, got '.ud8"),
+        ("a.json", ["a"], "labels: row 1 must be a JSON object, got 'a'"),
+        ("a.jsonl", b'{"image": "a"}\n[', "a.jsonl line 2 must be JSON"),
+        ("a.txt", b"a.jpg#0\tA dog.\nb.jpg\n", 'a.txt line 2: expected an image, "#" and a number'),
+        ("a.doc", b"a", "must be in a file that ends in .csv, .json"),
+        ("a.json", changed(COCO, "images"), "labels: images must be a list, got nothing"),
         (
             "a.json",
             changed(COCO, "images", 1, value="x"),
-            r"captions: images\[1\].id must be a whole number, got nothing",
+            r"labels: images\[1\].id must be a whole number, got nothing",
         ),
         ("a.json", changed(COCO, "images", 1, "id", value=True), r"images\[1\].id must be a whole number, got True"),
         ("a.json", changed(COCO, "images", 1, "id", value=7), r"images\[1\].id must be unique, got 7 again"),
         ("a.json", changed(COCO, "images", 0, "file_name"), r"images\[0\].file_name must be text, got nothing"),
-        ("a.json", changed(COCO, "annotations", value={}), "captions: annotations must be a list, got {}"),
+        ("a.json", changed(COCO, "annotations", value={}), "labels: annotations must be a list, got {}"),
         ("a.json", changed(COCO, "annotations", 2, "image_id", value=8), r"\[2\].image_id must be the id of .* got 8"),
         (
             "a.json",

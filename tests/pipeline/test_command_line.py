@@ -37,7 +37,7 @@ KINDS = {
     "captions beside pictures": (
         pictures() | {"captions.csv": CAPTIONS, "notes.txt": "No table."},
         "photos",
-        {"images": ".", "captions": "captions.csv"},
+        {"images": ".", "captions": "captions.csv", "pictures": "image", "caption": "caption"},
         "Found 40 pictures with captions in captions.csv.\nThe model will learn 2 words (cat, dog), each with ",
     ),
     "COCO": (
@@ -52,7 +52,7 @@ KINDS = {
             "more/instances_val.json": "{}",
         },
         "photos",
-        {"images": "val", "captions": "more/captions_val.json"},
+        {"images": "val", "captions": "more/captions_val.json", "pictures": "image", "caption": "caption"},
         "Found 40 pictures with captions in more/captions_val.json.\nThe model will learn 2 words",
     ),
     "classes": (
@@ -69,7 +69,8 @@ KINDS = {
             "names.txt": "a\nb\nc\n",
         },
         "arrays",
-        {"features": "clip features.csv", "labels": "labels.csv", "split": "split", "names": "names.txt"},
+        {"features": "clip features.csv", "labels": "labels.csv", "split": "split"}
+        | {"columns": ["dog", "cat"], "names": "names.txt"},
         "Found 40 samples with 3 features.\nThe model will learn 2 labels",
     ),
     "libsvm": (
@@ -115,7 +116,7 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
         (
             {"x/a.doc": ""},
             "init x",
-            "init expects x to hold pictures with captions.csv (image,caption) or captions as JSON",
+            "init expects x to hold pictures with captions.csv (image,caption), another table that names them, or",
         ),
         (pictures("x/"), "init x", "pictures in one folder per class (at least two classes), or features (.npy, .npz,"),
         (
@@ -123,7 +124,11 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
             "init x",
             "every folder must be a class, but of the folders test, train some are named after splits",
         ),
-        (pictures("x/") | {"x/captions.csv": "image,note\n"}, "init x", "that names the columns image,caption"),
+        (
+            pictures("x/") | {"x/captions.csv": "image,note\n"},
+            "init x",
+            "must hold at least one row, got only the columns image, note",
+        ),
         (pictures("x/") | {"x/c.csv": "image,caption\nno.png,A\n"}, "init x", "such as '00.jpg', got 'no.png'"),
         (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must have 5"),
         (pictures() | {"captions.csv": CAPTIONS}, "init .", "must not be written into the folder of the pictures"),

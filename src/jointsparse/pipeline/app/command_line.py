@@ -341,11 +341,20 @@ def _crate(given: argparse.Namespace) -> int:
 
 OF_FILES = ("features", "labels", "captions")  # options of `init` that choose a file
 OF_COLUMNS = (  # options of `init` that choose a column, and what the column holds
+    ("caption", "captions, which are sentences"),
     ("index", "the names of the samples"),
     ("split", "the splits of the samples"),
-    ("pictures", "the paths of pictures"),
+    ("pictures", "the names or paths of pictures"),
     ("text", "a text that the page shows"),
     ("tags", "the list of labels of each sample"),
+    ("not-tags", "the list of labels that each sample is known not to have"),
+    ("confidence", "1 in rows whose labels are there and 0 in rows whose labels are not"),
+)
+OF_VALUES = (  # options of `init` that say what values mean, and may be repeated
+    ("positive", "a value of label columns that means yes"),
+    ("negative", "a value of label columns that means no"),
+    ("unknown", "a value of label columns, or a tag, that means that labels are unknown"),
+    ("none", "a tag that means that a sample has no label"),
 )
 MODEL: dict[str, Any] = {"help": "the model file that a run saved: results/<dataset>/model.skops"}
 OF_RUN: dict[str, dict[str, Any]] = {
@@ -379,6 +388,15 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
                 f"--{name}": {"metavar": "COLUMN", "help": f"the column of the labels file that holds {said}"}
                 for name, said in OF_COLUMNS
             },
+            "--label-columns": {
+                "action": "append",
+                "dest": "columns",
+                "metavar": "PATTERN",
+                "help": "the label columns of a table, such as 'Class*'; may be repeated",
+            },
+            "--separator": {"metavar": "SIGN", "help": "the string between two tags; '' if a cell is one tag"},
+            **{f"--{name}": {"action": "append", "metavar": "VALUE", "help": said} for name, said in OF_VALUES},
+            "--layout": {"metavar": "NAME", "help": "the layout of the folder, if it could have several"},
             "--model": {"metavar": "FILE", "help": "an ONNX file of a network that describes the pictures"},
             "--ignore": {
                 "action": "append",

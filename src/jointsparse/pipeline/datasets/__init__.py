@@ -1,6 +1,9 @@
 """Dataset loaders: photographs, tables and text from files, generated data, and data that come with a package.
 
-A loader of captioned photographs is a module with these functions:
+A loader obeys its options, whose defaults are fixed and documented, and decides nothing from the content of files: that
+is what `app.columns` and `app.layouts` do for the command `init`, which writes the options.
+
+A loader of photographs is a module with these functions:
 
 - ``read(**options) -> Photographs``: the usable images with their splits, the captions, and a table of all files and
   captions that were left out, with reasons;
@@ -28,8 +31,10 @@ DATASETS = {
     "digits": "jointsparse.pipeline.datasets.digits",
     "documents": "jointsparse.pipeline.datasets.documents",
     "idx": "jointsparse.pipeline.datasets.idx",
+    "keywords": "jointsparse.pipeline.datasets.keywords",
     "libsvm": "jointsparse.pipeline.datasets.libsvm",
     "photos": "jointsparse.pipeline.datasets.photos",
     "scenes": "jointsparse.pipeline.datasets.scenes",
     "synthetic": "jointsparse.pipeline.datasets.synthetic",
+    "tagged": "jointsparse.pipeline.datasets.tagged",
 }

@@ -3,18 +3,17 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from itertools import cycle
+from itertools import cycle, product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from jointsparse.checks import relative_path, require
 from jointsparse.pictures import open_colour, open_grey
-from jointsparse.pipeline.datasets.captions import read as read_captions
 from jointsparse.pipeline.datasets.checker import verdicts
-from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
+from jointsparse.pipeline.datasets.names import finder
 from jointsparse.pipeline.datasets.picture_check import MachineError
 from jointsparse.pipeline.datasets.samples import Photographs, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
@@ -27,13 +26,44 @@ PICTURES_PER_PROCESS = 200  # for so few pictures, starting a second process tak
 Progress = Callable[[int, int], None]
 
 
+class Annotations(NamedTuple):
+    """Labels and splits of photographs, as files or folders give them.
+
+    Attributes
+    ----------
+    captions
+        Table with the columns `image`, `caption` and, if some labels are unknown, `known`.
+    listed
+        The images that have captions, or of which it is known that they have no tag.
+    placed
+        Table with the columns `image` and `split`, or None.
+    files
+        The files that give the labels.
+    lacking
+        The reason why an image that is not listed is left out.
+    beside
+        The suffixes of files beside the pictures that have been read.
+    """
+
+    captions: pd.DataFrame
+    listed: set[str]
+    placed: pd.DataFrame | None = None
+    files: Sequence[str] = ()
+    lacking: str = "no caption"
+    beside: Sequence[str] = ()
+
+
+Annotated = Callable[[Sequence[str]], Annotations]  # a function of the names of the pictures
+
+
 def read_folder(
     root: str | Path,
-    captions_file: Files | None,
+    annotated: Annotated,
     *,
-    smallest_side: int,
+    smallest_side: int | None,
     longest_side: int = 320,
     images: str = "images",
+    one_per_stem: bool = False,
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -52,16 +82,16 @@ def read_folder(
     root : path
         Folder that holds the folder of the pictures, and optionally a table `splits.csv` with the columns image and
         split.
-    captions_file : str, list of str, mapping, or None
-        File or files of captions in `root`, see `datasets.captions`. If there is no splits.csv, the splits of the
-        images are given by the keys of a mapping from splits to files, or by a column `split` in the files. If None,
-        the caption of an image is the name of the top-level folder in its path.
-    smallest_side : int, pixels
-        Pictures whose shorter side is below this length after shrinking are left out.
+    annotated : function
+        Returns the labels of the pictures with the given names.
+    smallest_side : int or None, pixels
+        Pictures whose shorter side is below this length after shrinking are left out. If None, no picture is opened.
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
     images : str
         Folder of the pictures in `root`; "." for `root` itself. The names of pictures in tables are relative to it.
+    one_per_stem : bool
+        If True, files in the same folder whose names differ only in their suffix are one photograph.
     split_names : mapping
         For each split, its name in the table that gives the splits.
     fractions : mapping
@@ -90,108 +120,86 @@ def read_folder(
         f"root must hold pictures ({' '.join(SUFFIXES)}) in {str(folder / images)!r}, got none: put the data there, "
         "link to it, or set root in the entry of the dataset",
     )
-    captions, table, source = read_tables(folder, images, names, captions_file)
-    of_captions = [name for _, name in files_of(captions_file or [])]
-    for name in ("splits.csv", *of_captions):  # these tables may lie next to the pictures
+    found = annotated(names)
+    for name in ("splits.csv", *found.files):  # these tables may lie next to the pictures
         left_out.pop(relative_path(folder / name, folder / images), None)
-    captions = captions[["image", "caption"]]
+    for name, suffix in product(names, found.beside):
+        left_out.pop(f"{name}{suffix}", None)
+        left_out.pop(f"{name.rpartition('.')[0]}{suffix}", None)
+    placed, source = _splits_in(folder, names, found)
     splits, unplaced = assign_splits(
         names,
-        table,
+        placed,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
         seed=seed,
         source=source,
     )
-    reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
-    left_out = _without_use(splits, captions, ", ".join(of_captions)) | left_out | unplaced | reasons
-    lines: dict[Any, list[str]] = captions.drop_duplicates().groupby("image")["caption"].agg(list).to_dict()
-    left_out |= _equal_pictures({name: split for name, split in splits.items() if name not in left_out}, digests, lines)
+    reasons, digests = dict[str, str](), dict(zip(names, names, strict=True))
+    if smallest_side is not None:
+        reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
+    left_out = _without_use(splits, found) | left_out | unplaced | reasons
+    usable = {name: split for name, split in splits.items() if name not in left_out}
+    first_of = _copies(usable, digests, one_per_stem=one_per_stem)
+    captions = _joined(found.captions, first_of)
+    has = found.captions.groupby("image")["caption"].agg(set).to_dict()
+    for name, first in first_of.items():
+        more = has.get(name, set()) - has.get(first, set())
+        how = "same bytes as" if digests[name] == digests[first] else "same name, but for the suffix, as"
+        left_out[name] = f"{how} {first}{', which gets its captions, too' if more else ''}"
     usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
-    gathered = gather(usable, [lines.get(name, []) for name in usable], dict(sorted(left_out.items())))
-    return gathered._replace(images=gathered.images.assign(digest=[digests[name] for name in usable]))
+    gathered = gather(usable, [[]] * len(usable), dict(sorted(left_out.items())))
+    captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
+    images_of = gathered.images.assign(digest=[digests[name] for name in usable])
+    return gathered._replace(images=images_of, captions=captions)
 
 
-def read_tables(
-    root: Path, images: str, names: Sequence[str], captions_file: Files | None
-) -> tuple[pd.DataFrame, pd.DataFrame | None, str]:
-    """Read the tables of captions and of splits.
-
-    Parameters
-    ----------
-    root : path
-        Folder of the tables.
-    images : str
-        Folder of the pictures in `root`.
-    names : list of str
-        Names of the pictures, relative to that folder.
-    captions_file : str, list of str, mapping, or None
-        As in `read_folder`.
-
-    Returns
-    -------
-    captions : DataFrame
-        Table with the columns `image`, `caption`, and `file`, the name of the file that holds the caption.
-    splits : DataFrame or None
-        Table with the columns `image` and `split`, from splits.csv if it exists, otherwise from the files of captions.
-        None if the splits are not given anywhere.
-    source : str
-        The names of the files that give the splits.
-    """
-    tables = []
-    for split, name in files_of(captions_file or []):
-        table = read_captions(root / name)
-        find = finder(names, relative_path((root / name).parent, root / images))
-        table = table.assign(image=table["image"].map(find), file=name)
-        tables.append(table if split is None else table.assign(split=split))
-    every = pd.concat(tables or [_classes(names)], ignore_index=True)
-    captions = every.loc[every["caption"] != "", ["image", "caption", "file"]]
-    if os.path.lexists(file := root / "splits.csv"):
-        table = read_csv(file, "image", "split")
-        return captions, table.assign(image=table["image"].map(finder(names))), "splits.csv"
-    placed = every[every["split"] != ""]
-    if placed.empty:
-        return captions, None, ""
-    return captions, placed[["image", "split"]].drop_duplicates(), " and ".join(placed["file"].unique())
+def _splits_in(root: Path, names: Sequence[str], found: Annotations) -> tuple[pd.DataFrame | None, str]:
+    """Return the table of splits, and the file that gives them: splits.csv if it exists, otherwise the annotations."""
+    if not os.path.lexists(file := root / "splits.csv"):
+        return found.placed, " and ".join(found.files)
+    table = {name.lower(): cells for name, cells in read_csv(file).items()}
+    require(
+        {"image", "split"} <= set(table),
+        f"{file} must begin with a header line that names the columns image,split, got {','.join(table)[:80]!r}",
+    )
+    images = [*map(finder(names), table["image"])]
+    return pd.DataFrame({"image": images, "split": table["split"]}, dtype=str), "splits.csv"
 
 
-def _equal_pictures(
-    splits: Mapping[str, str], digests: Mapping[str, str], captions: dict[Any, list[str]]
-) -> dict[str, str]:
-    """Choose which one of several byte-identical pictures is kept, so that no picture is in two splits.
-
-    The captions of the other copies are added to those of the kept picture: `captions` is changed in place. Returns a
-    dictionary of the copies that are left out, each with the reason.
-    """
-    reasons, first_with = dict[str, str](), dict[str, str]()
+def _copies(splits: Mapping[str, str], digests: Mapping[str, str], *, one_per_stem: bool) -> dict[str, str]:
+    """Return the photograph that is kept for each one that is left out, so that no photograph is in two splits."""
+    first_with, copies = dict[str, str](), dict[str, str]()
     for name in sorted(splits, key=lambda name: (splits[name] == "unlabelled", name)):
-        first = first_with.setdefault(digests[name], name)
+        keys = [digests[name], f"/{name.rpartition('.')[0]}"][: 1 + one_per_stem]
+        first = next((first_with[key] for key in keys if key in first_with), name)
+        first_with |= {key: first for key in keys if key not in first_with}
         if first != name:
-            more = [text for text in captions.get(name, []) if text not in captions.get(first, [])]
-            captions[first] = captions.get(first, []) + more
-            reasons[name] = f"same bytes as {first}{', which gets its captions, too' if more else ''}"
-    return reasons
+            copies[name] = first
+    return copies
 
 
-def _classes(names: Sequence[str]) -> pd.DataFrame:
-    """Return a table of captions in which the caption of each picture is the top-level folder of its path."""
-    for loose in [name for name in names if "/" not in name][:1]:
-        raise ValueError(f"pictures must be in one folder per class below the folder 'images', got {loose!r}")
-    classes = [composed(name.split("/")[0]) for name in names]
-    return pd.DataFrame({"image": names, "caption": classes, "split": "", "file": ""}, dtype=str)
+def _joined(captions: pd.DataFrame, first_of: Mapping[str, str]) -> pd.DataFrame:
+    """Give the captions of photographs that are left out to the ones that are kept. A known label comes first."""
+    moved = captions["image"].isin(first_of)
+    both = pd.concat([captions[~moved], captions[moved].assign(image=captions["image"][moved].map(first_of))])
+    if "known" in both:
+        both = both.sort_values("known", ascending=False, kind="stable")
+    return both.drop_duplicates(["image", "caption"])
 
 
-def _without_use(splits: Mapping[str, str], captions: pd.DataFrame, captions_file: str | None) -> dict[str, str]:
+def _without_use(splits: Mapping[str, str], found: Annotations) -> dict[str, str]:
     """Return images without captions, captions without an image, and repeated captions, each with the reason."""
-    captioned = set(captions["image"])
-    uncaptioned = [name for name, split in splits.items() if name not in captioned and split != "unlabelled"]
-    reasons = dict.fromkeys(captioned - set(splits), f"{captions_file} names an image that is not there")
-    repeated = [f"{name} (repeated caption)" for name in captions["image"][captions.duplicated()]]
+    unlisted = [name for name, split in splits.items() if name not in found.listed and split != "unlabelled"]
+    captions, source = found.captions, " and ".join(found.files)
     return (
-        reasons
-        | dict.fromkeys(uncaptioned, "no caption")
-        | dict.fromkeys(repeated, f"{captions_file} gives it the same caption again")
+        dict.fromkeys(found.listed - set(splits), f"{source} names an image that is not there")
+        | dict.fromkeys(unlisted, found.lacking)
+        | {
+            f"{name} (repeated caption)": f"{source} gives it the same caption again"
+            for name in captions["image"][captions.duplicated()]
+        }
     )
 
 

@@ -1,26 +1,67 @@
-"""Load photographs with captions from a folder that holds `images/`, captions, and optionally `splits.csv`.
+"""Load photographs with captions, which are sentences, from a folder that holds pictures, captions, and perhaps splits.
 
-The captions are in `captions.csv`, which has the columns image and caption, or in a JSON file. An image with several
-captions has several rows. The names of images are relative to `images/`. Flickr8k can be stored in this layout.
+The captions are in a table with a row per caption, in JSON, or in a text file beside each picture. The names of images
+in a table are relative to the folder of the pictures, or to the folder of the table. Flickr8k can be stored in this
+layout.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from jointsparse.pipeline.datasets.folder import file, picture, read_folder, thumbnail
-from jointsparse.pipeline.datasets.names import Files
+import pandas as pd
+
+from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
+from jointsparse.pipeline.datasets.names import Files, composed
+from jointsparse.pipeline.datasets.rows import rows_of
 from jointsparse.pipeline.datasets.samples import Photographs
+from jointsparse.pipeline.datasets.tabular import text_of
 
 SHOWS = "pictures"
 LABELS = "words"
+# Strings that programs write for a missing caption, in lower case.
+MISSING = ("", "nan", "none", "null", "na", "n/a", "<na>", "#n/a")
 
 __all__ = ["file", "picture", "read", "thumbnail"]
 
 
-def read(root: str | Path, *, captions: Files = "captions.csv", **options: Any) -> Photographs:
+def read(
+    root: str | Path,
+    *,
+    images: str = "images",
+    captions: Files = "captions.csv",
+    pictures: str = "image",
+    caption: str = "caption",
+    split: str | None = None,
+    **options: Any,
+) -> Photographs:
     """Read and check a folder of captioned photographs.
 
-    `captions` is the name of the file of captions in `root`, a list of such names, or a mapping from splits to names.
-    The other options and the errors are those of `folder.read_folder`.
+    Parameters
+    ----------
+    root, images : as in `folder.read_folder`
+        See there.
+    captions : str, list of str, or mapping
+        File of captions in `root`, see `records.read`; or several files; or a mapping from splits to files, which also
+        gives the split of each image. "*.txt" stands for a file beside each picture, with the name of the picture and
+        this suffix.
+    pictures, caption, split : str or None
+        Columns of these files, which hold the names of the images, the captions and the splits. An image may have
+        several rows. Without `split`, the files give no splits.
+    **options : any
+        The other options of `folder.read_folder`.
+
+    Raises
+    ------
+    ValueError
+        As in `folder.read_folder`, or if a file lacks one of the columns.
     """
-    return read_folder(root, captions, **options)
+
+    def annotated(names: Sequence[str]) -> Annotations:
+        read = rows_of(Path(root), images, captions, names, pictures=pictures, columns=[caption], split=split)
+        texts = [composed(text_of(cell)).strip() for cell in read.table[composed(caption)]]
+        has = pd.DataFrame({"image": read.images, "caption": texts}, dtype=str)
+        has = has[~has["caption"].str.lower().isin(MISSING)].reset_index(drop=True)
+        return Annotations(has, set(has["image"]), read.placed, read.files, beside=read.beside)
+
+    return read_folder(root, annotated, images=images, **options)

@@ -2,7 +2,7 @@
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from scipy import sparse
 from jointsparse.checks import require, require_sound, shortened
 from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, most_bytes, require_bytes
-from jointsparse.pipeline.datasets.text import DECIMAL, DELIMITERS, open_text
+from jointsparse.pipeline.datasets.samples import kept_dtype
+from jointsparse.pipeline.datasets.text import ONE_COLUMN, sign_of
+from jointsparse.pipeline.provenance.tables import blocks_of
 
 TABLES = (".parquet", ".csv")
 KINDS = (".npy", ".npz", *TABLES)
@@ -26,8 +28,8 @@ NOTHING = {  # strings that pandas reads as a missing value
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 }
 INDEX = "__index_level_0__"  # column in which pandas stores the index of a table, unless it only numbers the rows
-QUOTED = r'^ +"'  # a space before a quoted cell of a .csv file
 ROWS_AT_ONCE = 1024  # rows of a .parquet file
+DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # in a first row this is data, not a column name
 WHOLE = re.compile(r"([+-]?\d+)\.0*")  # an integer written as a float
 
 
@@ -106,15 +108,21 @@ def _columns(path: Path) -> list[str]:
     require(kind in KINDS, f"{path} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
     if kind not in TABLES:
         return []
-    parse_options = _signs(path) if kind == ".csv" else None
+    parse_options = _parsing(path) if kind == ".csv" else None
     with opened(path):
         schema = csv.open_csv(path, parse_options=parse_options).schema if parse_options else parquet.read_schema(path)
     names = [name for name in schema.names if parse_options or not name.startswith("__index_level_")]
+    require_header(path, names, of_text=bool(parse_options))
+    return names
+
+
+def require_header(path: Path, names: Sequence[str], *, of_text: bool) -> None:
+    """Raise ValueError if the columns of a table lack different names, or if its first line seems to be data."""
     again = zip(names, pd.Index(map(composed, names)).duplicated(), strict=True)
-    odd = [name for name, twice in again if twice or not name.strip() or (parse_options and DECIMAL.fullmatch(name))]
+    odd = [name for name, twice in again if twice or not name.strip() or (of_text and DECIMAL.fullmatch(name))]
     # A number as a column name usually means that there is no header and that the first row is data. Consecutive
     # integers are accepted as names if they begin at 1 or less, as in pandas, or if there are at least three of them.
-    numbers = [int(name) for name in names if parse_options and re.fullmatch(r"[+-]?\d+", name)]
+    numbers = [int(name) for name in names if of_text and re.fullmatch(r"[+-]?\d+", name)]
     first = numbers[0] if numbers else 0
     if numbers != list(range(first, first + len(numbers))) or (first > 1 and len(numbers) < 3):
         odd.append(str(first))
@@ -123,68 +131,24 @@ def _columns(path: Path) -> list[str]:
         f"{path} must have a header with a different name for each column, got {odd[:1] or 'none'} (pandas writes its "
         "index as a column without name unless index=False, and numbers are accepted as names only if consecutive)",
     )
-    return names
 
 
-def _signs(path: Path) -> csv.ParseOptions:
-    """Return the options for parsing a .csv file.
-
-    The separator is the one that is most frequent in the header, or a comma if the header contains no separator.
-    """
-    with open_text(path) as file:
-        header = file.readline()
-    require(
-        not header.startswith("#") or header.count("#") > 1 or any(sign in header for sign in DELIMITERS),
-        f"{path} must begin with a header, got the comment {header.strip()[:80]!r}: remove this line",
-    )
-    sign = max(DELIMITERS, key=header.count)
-    return csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=sign in header)
+def _parsing(path: Path) -> csv.ParseOptions:
+    sign = sign_of(path)
+    return csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=sign != ONE_COLUMN)
 
 
 def read_columns(
-    path: Path,
-    compression_ratio: float = COMPRESSION_RATIO,
-    columns: Sequence[str] | None = None,
-    texts: Sequence[str] = (),
+    path: Path, compression_ratio: float = COMPRESSION_RATIO, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Read a table, or some of its columns.
-
-    Parameters
-    ----------
-    path : path
-        The .csv or .parquet file.
-    compression_ratio : float above 0
-        Largest allowed ratio of the file's unpacked size to its size on disk.
-    columns : list of str or None
-        The columns to read, in this order. If None, all columns are read.
-    texts : list of str
-        Columns of a .csv file that are read as text, even if all their cells look like numbers.
-    """
+    """Read a .csv or .parquet file, or some of its columns in this order, with the types that the cells have."""
     in_file = {composed(name): name for name in _columns(path)}
     names = list(in_file) if columns is None else list(columns)
     in_file[INDEX] = INDEX
     if path.suffix.lower() == ".csv":
-        types = {in_file[name]: pa.string() for name in texts if name in in_file}
-        convert = csv.ConvertOptions(include_columns=[in_file[name] for name in names], column_types=types)
+        convert = csv.ConvertOptions(include_columns=[in_file[name] for name in names])
         with opened(path):
-            table = csv.read_csv(path, parse_options=_signs(path), convert_options=convert)
-        # Arrow reads text that is not UTF-8 as binary. `open_text` raises an error that names the line.
-        if any(pa.types.is_binary(field.type) for field in table.schema):
-            with open_text(path) as text:
-                text.read()
-        for name, column in zip(names, table.columns, strict=True):
-            cells = column.filter(pc.match_substring_regex(column, QUOTED)) if pa.types.is_string(column.type) else []
-            for cell in [*cells[:1], *([name] if re.match(QUOTED, name) else [])]:
-                raise ValueError(
-                    f"{path} must have no space before a quoted cell, got {shortened(str(cell))} in the column "
-                    f"{name!r}: remove the space, which would make the quotes part of the text"
-                )
-            first = pa.types.is_string(column.type) and column.index(in_file[name]).as_py() >= 0
-            require(
-                not first,
-                f"{path} must have a header, but the first line seems to be data, because the column {name!r} also "
-                f"holds {name!r}: write the names of the columns into the first line",
-            )
+            table = csv.read_csv(path, parse_options=_parsing(path), convert_options=convert)
     else:
         file = _open_parquet(path, [in_file[name] for name in names], compression_ratio)
         with opened(path):
@@ -238,10 +202,10 @@ def _as_text(kind: pa.DataType) -> pa.DataType:
     return pa.string() if binary else kind
 
 
-def is_number(column: pa.ChunkedArray) -> bool:
-    """Return True if a column holds numbers or truth values, or only missing values."""
+def is_number(column: Any) -> bool:
+    """Return True if a column, or a type of Arrow, holds numbers or truth values, or only missing values."""
     tests = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null
-    return any(test(column.type) for test in tests)
+    return any(test(getattr(column, "type", column)) for test in tests)
 
 
 def floats_of(column: pa.ChunkedArray) -> np.ndarray:
@@ -286,36 +250,24 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
 def widths_of(path: Path, columns: Sequence[str], compression_ratio: float = COMPRESSION_RATIO) -> dict[str, int]:
     """Return a mapping from each column that holds lists of numbers to the length of its first list."""
     in_file = {composed(name): name for name in _columns(path)}
-    widths: dict[str, int] = {}
-    batches = _batches(path, [in_file[name] for name in columns], compression_ratio)
     with opened(path):
-        for batch in batches:
-            lacking = [name for name in columns if in_file[name] in batch.schema.names and name not in widths]
-            if not lacking:
-                break
-            for name in lacking:
-                cells = (
-                    cell for cell in batch.column(in_file[name]).to_pylist() if text_of(cell) not in ("[]", *NOTHING)
-                )
-                cell = next(cells, None)
-                if cell is not None:
-                    widths[name] = len(numbers_of(cell) or ())  # 0 if the column holds no lists
+        if path.suffix.lower() == ".csv":
+            blocks: Any = csv.open_csv(path, parse_options=_parsing(path))
+            schema = blocks.schema
+        else:
+            schema = parquet.read_schema(path)
+    kinds = {name: schema.field(in_file[name]).type for name in columns}
+    lists = [name for name, kind in kinds.items() if _is_list(kind) or "string" in str(kind) or "binary" in str(kind)]
+    if not lists:
+        return {}
+    if path.suffix.lower() != ".csv":
+        file = _open_parquet(path, [in_file[name] for name in lists], compression_ratio)
+        blocks = file.iter_batches(ROWS_AT_ONCE, columns=[in_file[name] for name in lists])
+    with opened(path):
+        block = next(iter(blocks))
+    cells = {name: (cell for cell in block.column(in_file[name]).to_pylist() if text_of(cell)) for name in lists}
+    widths = {name: len(numbers_of(next(of_column, None)) or ()) for name, of_column in cells.items()}
     return {name: width for name, width in widths.items() if width}
-
-
-def _batches(path: Path, names: Sequence[str], compression_ratio: float) -> Iterator[pa.RecordBatch]:
-    """Iterate over a table in blocks of rows. Columns of a .parquet file that cannot hold lists are left out."""
-    if path.suffix.lower() == ".csv":
-        options = csv.ConvertOptions(include_columns=names, column_types=dict.fromkeys(names, pa.string()))
-        with opened(path):
-            return iter(csv.open_csv(path, parse_options=_signs(path), convert_options=options))
-    with opened(path):
-        file = parquet.ParquetFile(path)
-    kinds = {name: file.schema_arrow.field(name).type for name in names}
-    lists = [name for name, kind in kinds.items() if _is_list(kind) or "string" in str(kind)]
-    return (
-        _open_parquet(path, lists, compression_ratio).iter_batches(ROWS_AT_ONCE, columns=lists) if lists else iter(())
-    )
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -363,23 +315,119 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
     start = 0
     for name, width in widths.items():
         column = table[name]
-        if width:
-            lists = [numbers_of(cell) for cell in column.to_pylist()]
-            for row, cell in enumerate(lists):
-                require(
-                    cell is not None and len(cell) == width,
-                    f"{path} must hold a list of {width} numbers in each row of the column {name!r}, got "
-                    f"{shortened(column[row].as_py())} in row {row + 1:,}",
-                )
-            with np.errstate(over="ignore"):
-                X[:, start : start + width] = np.array(lists, dtype=np.float64).reshape(len(lists), width)
-        else:
-            require(
-                is_number(column),
-                f"{path} must hold a number in each row of each column, got {column.type} in column {name!r}: name the "
-                "column in the option ignore or index",
-            )
-            with np.errstate(over="ignore"):
-                X[:, start] = floats_of(column)
+        require(
+            width or is_number(column),
+            f"{path} must hold a number in each row of each column, got {column.type} in column {name!r}: name the "
+            "column in the option ignore or index",
+        )
+        with np.errstate(over="ignore"):
+            X[:, start : start + max(width, 1)] = _lists(path, name, column, width) if width else _as_column(column)
         start += max(width, 1)
     return X
+
+
+def _as_column(column: pa.ChunkedArray) -> np.ndarray:
+    return floats_of(column)[:, np.newaxis]
+
+
+def _lists(path: Path, name: str, column: pa.ChunkedArray, width: int) -> np.ndarray:
+    """Return a column of lists of numbers as an array (n_rows, width)."""
+    if _is_list(column.type) and is_number(column.type.value_type):
+        lengths = np.nan_to_num(pc.list_value_length(column).to_numpy().astype(float), nan=-1)
+        kept = [chunk.flatten().cast(pa.float32(), safe=False) for chunk in column.chunks]
+        flat: Any = np.concatenate([numbers.to_numpy(zero_copy_only=False) for numbers in kept])
+    else:
+        lists = [numbers_of(cell) for cell in column.to_pylist()]
+        lengths = np.array([-1 if cell is None else len(cell) for cell in lists])
+        flat = np.array([number for cell in lists for number in cell or ()], dtype=np.float64)
+    for row in np.flatnonzero(lengths != width)[:1].tolist():
+        raise ValueError(
+            f"{path} must hold a list of {width} numbers in each row of the column {name!r}, got "
+            f"{shortened(column[row].as_py())} in row {row + 1:,}"
+        )
+    return flat.reshape(-1, width)
+
+
+# Matrices of features
+
+
+def read_features(
+    path: Path,
+    *,
+    columns: Sequence[str] = (),
+    without: Collection[str] = (),
+    compression_ratio: float = COMPRESSION_RATIO,
+) -> tuple[Any, list[str]]:
+    """Read the features in one file.
+
+    Parameters
+    ----------
+    path : path
+        The file: .npy, .npz, .parquet or .csv.
+    columns : list of str
+        Names of the features of a table to read, in this order. By default all are read.
+    without : collection of str
+        Columns of a table that are not features.
+    compression_ratio : float above 0
+        Largest allowed ratio of the file's unpacked size to its size on disk.
+
+    Returns
+    -------
+    X : ndarray or csr_matrix, shape (n_samples, n_features), float32
+        A dense array from an .npy file is memory-mapped, and has the dtype of the file.
+    names : list of str
+        The names of the features of a table. The list is empty if the file holds an array.
+    """
+    column_of = dict(expanded(path, without, compression_ratio))
+    lacking = [name for name in columns if column_of and name not in column_of]
+    require(not lacking, f"{path} must have all features of the model, but lacks the columns {shortened(lacking)}")
+    names = list(column_of)
+    if names:
+        needed = {column_of[name] for name in columns or names}
+        widths = {name: 0 for name in dict.fromkeys(column_of.values()) if name in needed}
+        widths |= widths_of(path, list(widths), compression_ratio)
+        X: Any = read_numbers(path, widths, compression_ratio)
+        names = [name for name in names if column_of[name] in needed]
+        if columns:
+            X, names = X[:, [names.index(name) for name in columns]], list(columns)
+    else:
+        require(path.suffix.lower() not in TABLES, f"{path} must have a column of features, got only labels")
+        X = read_npz(path, compression_ratio) if path.suffix.lower() == ".npz" else read_npy(path)
+    require(
+        X.ndim == 2 and min(X.shape) and X.dtype.kind in "fiub",
+        f"{path} must hold a matrix of numbers, got an array of shape {X.shape} and type {X.dtype}",
+    )
+    with np.errstate(over="ignore"):  # numbers too large for float32 become infinite and are reported below
+        if sparse.issparse(X):
+            X = sparse.csr_matrix(X, dtype=np.float32)
+        elif path.suffix.lower() != ".npy":
+            X = np.asarray(X, kept_dtype(X), order="C")
+    for fault, test in (("missing", np.isnan), (f"infinite, or too large for {kept_dtype(X)},", np.isinf)):
+        counts = _by_column(X, test)
+        for column in np.flatnonzero(counts)[:1].tolist():
+            raise ValueError(
+                f"{path} must hold a number in each row of each column, got {counts[column]:,} {fault} in column "
+                f"{names[column] if names else column + 1!r} ({np.count_nonzero(counts):,} such columns): replace "
+                "them, or leave the column out"
+            )
+    return X, names
+
+
+def expanded(path: Path, without: Collection[str], compression_ratio: float) -> list[tuple[str, str]]:
+    """Return pairs (feature, column) for the features in a table. A column of lists holds several features."""
+    columns = [name for name in columns_of(path) if name not in without]
+    widths = widths_of(path, columns, compression_ratio) if columns else {}
+    return [
+        (f"{name} {i + 1}" if name in widths else name, name)
+        for name in columns
+        for i in range(max(widths.get(name, 1), 1))
+    ]
+
+
+def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Count the entries of each column that pass a test. Zeros must not pass it, because a sparse X lacks them."""
+    return (
+        np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
+        if sparse.issparse(X)
+        else sum(test(block).sum(axis=0) for block in blocks_of(X, kept_dtype(X)))
+    )

@@ -1,7 +1,7 @@
 """Datasets: a class of settings for each loader."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import Field, model_validator
@@ -43,6 +43,7 @@ from jointsparse.pipeline.settings.values import (
     Share,
     Split,
     Text,
+    Texts,
     joined,
     misplaced,
     one_of,
@@ -115,6 +116,8 @@ class FolderOptions(Options):
     """The folder of the dataset's files."""
     images: File = "images"
     """Folder of the pictures in root, or . for root itself."""
+    one_per_stem: bool = False
+    """True if files that differ only in their suffix are one photograph."""
     split_names: dict[Split, str] = {
         "train": "train",
         "validation": "validation",
@@ -134,7 +137,66 @@ class PhotosOptions(FolderOptions):
     """Options of the loader `photos`."""
 
     captions: Files = "captions.csv"
-    """File in root with the columns image and caption, or .json as of COCO or Karpathy; or several files."""
+    """File of captions in root, or several files; *.txt: a file beside each picture."""
+    pictures: Text = "image"
+    """Column of captions with the names of the pictures."""
+    caption: Text = "caption"
+    """Column of captions."""
+    split: Text | None = None
+    """Column of captions with the splits of the pictures."""
+
+
+class ScenesOptions(FolderOptions):
+    """Options of the loader `scenes`."""
+
+    split_folders: bool = False
+    """True if the folders of classes are in folders named after splits."""
+
+
+class KeywordsOptions(FolderOptions):
+    """Options of the loader `keywords`."""
+
+    levels: Literal["all", "last"] = "all"
+    """Levels of a hierarchical tag that are tags."""
+
+
+class MeaningOptions(Options):
+    """How a table states which labels are there, which are known not to be there, and which are unknown."""
+
+    ONLY_WITH = dict.fromkeys(("separator", "none", "not_tags", "confidence"), "tags")
+    ONLY_WITHOUT = dict.fromkeys(("columns", "positive", "negative"), "tags")
+
+    columns: Texts = []
+    """Label columns, by name or pattern."""
+    tags: Text | None = None
+    """Column with the tags of each sample, instead of label columns."""
+    separator: str = ";"
+    """String between two tags; empty if a cell is one tag."""
+    positive: Texts = ["1", "true"]
+    """Values of label columns that mean yes."""
+    negative: Texts = ["0", "false"]
+    """Values of label columns that mean no."""
+    none: Texts = []
+    """Tags that mean that a sample has no label."""
+    unknown: Texts = []
+    """Values of label columns, or tags, that mean that labels are unknown."""
+    not_tags: Text | None = None
+    """Column of labels that samples are known not to have."""
+    confidence: Text | None = None
+    """Column with 1 in rows whose tags are there and 0 in others."""
+    unmentioned: Literal["negative", "unknown"] = "negative"
+    """Meaning of a label that the table does not mention."""
+
+
+class TaggedOptions(FolderOptions, MeaningOptions):
+    """Options of the loader `tagged`."""
+
+    labels: Files
+    """File in root with the labels, or several files; *.txt: a file beside each picture."""
+    pictures: Text = "image"
+    """Column of labels with the names of the pictures."""
+    split: Text | None = None
+    """Column of labels with the splits of the pictures."""
 
 
 class FilesOptions(Options):
@@ -145,12 +207,12 @@ class FilesOptions(Options):
     """The folder of the dataset's files."""
 
 
-class ArraysOptions(FilesOptions):
+class ArraysOptions(FilesOptions, MeaningOptions):
     """Options of the loader `arrays`."""
 
     FILES = ("features", "labels", "names")
-    ONLY_WITH = {"split_names": "split"}
-    ONLY_WITHOUT = {"fractions": "split"}
+    ONLY_WITH = MeaningOptions.ONLY_WITH | {"split_names": "split"}
+    ONLY_WITHOUT = MeaningOptions.ONLY_WITHOUT | {"fractions": "split"}
 
     features: Files
     """File in root with a row per sample: .npy, .npz, .parquet or .csv; or several files."""
@@ -166,12 +228,10 @@ class ArraysOptions(FilesOptions):
     """Column of labels with the paths of pictures, relative to root."""
     text: Text | None = None
     """Column of labels with a text for each sample."""
-    tags: Text | None = None
-    """Column of labels with the tags of each sample."""
+    columns: Texts = ["*"]
+    """Label columns, by name or pattern."""
     ignore: Annotated[list[Text], Distinct] = []
     """Columns in the files of features or labels that are neither features nor labels."""
-    separator: Text = ";"
-    """Character between two tags."""
     compression_ratio: Number = 200.0
     """Largest ratio of unpacked to packed size of a compressed file."""
     split_names: dict[Split, str] = {
@@ -440,7 +500,27 @@ class Scenes(Pictures):
     OWN_STUDY = "own-classes"
     loader: Literal["scenes"]
     """The plug-in that reads the dataset."""
-    options: FolderOptions
+    options: ScenesOptions
+    """Options of the loader."""
+
+
+class Tagged(Pictures):
+    """A folder of photographs with a table of their tags."""
+
+    OWN_STUDY = "own-classes"
+    loader: Literal["tagged"]
+    """The plug-in that reads the dataset."""
+    options: TaggedOptions
+    """Options of the loader."""
+
+
+class Keywords(Pictures):
+    """A folder of photographs that carry their tags themselves."""
+
+    OWN_STUDY = "own-classes"
+    loader: Literal["keywords"]
+    """The plug-in that reads the dataset."""
+    options: KeywordsOptions
     """Options of the loader."""
 
 
@@ -498,7 +578,7 @@ class Synthetic(Tasks):
     """Options of the loader."""
 
 
-AnyPictures = Collage | Photos | Scenes
+AnyPictures = Collage | Photos | Scenes | Tagged | Keywords
 AnySamples = Arrays | Libsvm | Idx | Documents | Digits
 AnyDataset = Annotated[AnyPictures | AnySamples | Synthetic, Field(discriminator="loader")]
 
@@ -506,3 +586,9 @@ AnyDataset = Annotated[AnyPictures | AnySamples | Synthetic, Field(discriminator
 LOADERS: dict[str, type[Dataset]] = {
     tags_of(dataset, "loader")[0]: dataset for dataset in get_args(AnyPictures | AnySamples | Synthetic)
 }
+
+
+def options_of(loader: str) -> list[str]:
+    """Return the names of the options of a loader."""
+    options: Any = LOADERS[loader].model_fields["options"].annotation
+    return list(options.model_fields)

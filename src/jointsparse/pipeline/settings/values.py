@@ -152,6 +152,7 @@ File = Annotated[str, MinLen(1), AfterValidator(_without_braces)]
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_-]{1,100}$")]
 Folders = AfterValidator(_as_folders)
 Distinct = AfterValidator(_without_duplicates)
+Texts = Annotated[list[str], Distinct]
 NullRemoves = BeforeValidator(_without_none)  # in a block whose keys are names
 Split = Literal["train", "validation", "test", "unlabelled"]
 FittedOn = Annotated[list[Literal["train", "validation", "unlabelled"]], MinLen(1), Distinct]

@@ -1,0 +1,87 @@
+"""Load photographs with tags: a table that lists the tags of each picture, or has a column for each tag.
+
+Tags are labels of any length. They are neither divided into words nor compared with a list of stop words, and a picture
+without tags is a negative of every tag. The module `labels` describes how a table states which tags are there, which
+are known not to be there, and which are unknown.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+
+from jointsparse.pipeline.datasets import labels as of_labels
+from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
+from jointsparse.pipeline.datasets.labels import NEGATIVE, POSITIVE, Meaning
+from jointsparse.pipeline.datasets.names import Files, composed
+from jointsparse.pipeline.datasets.rows import rows_of
+from jointsparse.pipeline.datasets.samples import Photographs
+
+SHOWS = "pictures"
+LABELS = "tags"
+
+__all__ = ["file", "picture", "read", "thumbnail"]
+
+
+def read(
+    root: str | Path,
+    *,
+    labels: Files,
+    images: str = "images",
+    pictures: str = "image",
+    split: str | None = None,
+    columns: Sequence[str] = (),
+    tags: str | None = None,
+    separator: str = ";",
+    positive: Sequence[str] = POSITIVE,
+    negative: Sequence[str] = NEGATIVE,
+    none: Sequence[str] = (),
+    unknown: Sequence[str] = (),
+    not_tags: str | None = None,
+    confidence: str | None = None,
+    unmentioned: Literal["negative", "unknown"] = "negative",
+    **options: Any,
+) -> Photographs:
+    """Read and check a folder of photographs with tags.
+
+    Parameters
+    ----------
+    root, images : as in `folder.read_folder`
+        See there.
+    labels : str, list of str, or mapping
+        File in `root`, see `records.read`; or several files; or a mapping from splits to files, which also gives the
+        split of each image. "*.txt" stands for a file beside each picture, with the name of the picture and this
+        suffix, whose text lists the tags.
+    pictures, split : str or None
+        Columns of these files, which hold the names of the images and the splits. An image may have several rows.
+        Without `split`, the files give no splits.
+    columns, tags, separator, positive, negative : as in `labels.Meaning`
+        Where the labels are, and what their values mean.
+    none, unknown, not_tags, confidence, unmentioned : as in `labels.Meaning`
+        See there.
+    **options : any
+        The other options of `folder.read_folder`.
+
+    Raises
+    ------
+    ValueError
+        As in `folder.read_folder`, or if a file lacks a column, or has a value that options do not explain.
+    """
+    meaning = Meaning(columns, tags, separator, positive, negative, none, unknown, not_tags, confidence, unmentioned)
+
+    def annotated(names: Sequence[str]) -> Annotations:
+        needed = [composed(tags)] if tags else None
+        rows = rows_of(Path(root), images, labels, names, pictures=pictures, columns=needed, split=split)
+        where = " and ".join(rows.files) or f"the files {labels}"
+        stated, silent, _ = of_labels.read(
+            where, rows.table, meaning, [composed(name) for name in (pictures, split) if name]
+        )
+        of_row = pd.Series(rows.images, dtype=str).to_numpy()
+        stated = stated.assign(row=of_row[stated["row"].to_numpy(int)])
+        listed = list(dict.fromkeys(rows.images))
+        captions = of_labels.settled(stated, {of_row[row] for row in silent}, listed, meaning)
+        lacking = f"no row in {where}" if rows.files else f"no file {labels} beside it"
+        return Annotations(captions, set(listed), rows.placed, rows.files, lacking, rows.beside)
+
+    return read_folder(root, annotated, images=images, **options)

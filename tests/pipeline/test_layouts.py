@@ -1,0 +1,1093 @@
+"""Folders that people have: what `init` makes of each, and what the reader reads with the options that it wrote."""
+
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import yaml
+from common import run_python
+from PIL import Image, PngImagePlugin
+from pyarrow import parquet
+from scipy import sparse
+
+from jointsparse.pipeline.app import config
+from jointsparse.pipeline.app.command_line import WORKFLOW
+from jointsparse.pipeline.app.layouts import LAYOUTS
+from jointsparse.pipeline.datasets import keywords, tabular
+from jointsparse.registry import pick
+
+# Files and folders
+
+
+def lay(root, files):
+    """Write arrays, tables, texts, bytes and pictures (a number is the seed of a picture) to files, given by name."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, pd.DataFrame):
+            content.to_parquet(path) if path.suffix == ".parquet" else content.to_csv(path, index=False)
+        elif isinstance(content, np.ndarray):
+            np.save(path, content)
+        elif sparse.issparse(content):
+            sparse.save_npz(path, content)
+        elif isinstance(content, pa.Table):
+            parquet.write_table(content, path)
+        elif isinstance(content, int):
+            Image.fromarray(np.random.default_rng(content).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(path)
+        else:
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def init(root, monkeypatch, files, **choices):
+    """Return what `init` reports on a folder of these files, the entry that it writes, and what the loader reads."""
+    lay(root / "data", files)
+    (root / "run").mkdir(exist_ok=True)
+    monkeypatch.chdir(root / "run")
+    Path("config.yaml").unlink(missing_ok=True)
+    said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices)
+    (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
+    plug_in = pick("datasets", entry["loader"])
+    more = {"smallest_side": 8} if plug_in.OFFERS == "pictures" else {}
+    return said, entry, plug_in.read(**entry["options"], **more)
+
+
+class Row(NamedTuple):
+    """A folder, and what is right: the number of samples with each label, of unknown labels, …; or a sentence."""
+
+    files: dict[str, Any]
+    labels: Any = None
+    unknown: Any = None  # by label
+    test: Any = None  # the number of test samples, if the folder has splits
+    options: Any = None  # some of the options that `init` writes, with the loader
+    line: str = ""  # a part of what `init` reports
+    choices: Any = None
+    stops: str = ""  # the sentence with which `init` stops
+    left_out: int = 0  # the number of items that are left out
+
+
+X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+HAS = X[:, :3] > 0
+Y = pd.DataFrame(HAS.astype(int), columns=["cat", "dog", "sea"])
+CODES = X[:, :3].argmax(axis=1)
+CLASSES = np.array(["cat", "dog", "sea"])[CODES]
+NAMED = pd.DataFrame(X, columns=list("abcd"))
+OF_Y = {name: int(Y[name].sum()) for name in Y}
+OF_CLASSES = pd.Series(CLASSES).value_counts().to_dict()
+F = {"features.npy": X}
+
+PICTURES = {f"{i:02}.png": i for i in range(40)}
+TEXTS = {name: f"A {('cat', 'dog')[i % 2]}." for name, i in PICTURES.items()}
+EVEN = {"A cat.": 20, "A dog.": 20}
+SPLITS = {name: ("train", "val", "test")[i % 3] for name, i in PICTURES.items()}
+
+
+def csv(rows, header="image,caption"):
+    return "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+def of_pictures(column, cells, **more):
+    return pd.DataFrame({"image": list(PICTURES), column: list(cells)} | more)
+
+
+def by_json(content, name="file_name", caption="text", **more):
+    table = pd.DataFrame({name: list(PICTURES), caption: list(TEXTS.values())} | more)
+    return table if content is pd.DataFrame else table.to_json(orient="records", lines=True)
+
+
+def lists(tags, sign, n=40):
+    """The cells of a list of tags: the tags that the bits of the number of the row say, joined by a separator."""
+    own = [[tag for k, tag in enumerate(tags) if (3 * i + 1) >> k & 1] for i in range(n)]
+    return [sign.join(some) for some in own], {tag: sum(tag in some for some in own) for tag in tags}
+
+
+def listed(tags, sign, column="tags", **more):
+    cells, counts = lists(tags, sign)
+    return PICTURES | {"tags.csv": of_pictures(column, cells, **more)}, counts
+
+
+CITIES = ["Golden Gate Bridge", "San Francisco", "Alcatraz", "fog", "polar bear"]
+SHORT = ["fire", "mill", "top", "system", "TV", "ox", "cat"]
+ODD = ["日", "東京", "🐻‍❄️", "été", "क्षेत्र"]
+KARPATHY = {"images": [{"filename": n, "split": SPLITS[n], "sentences": [{"raw": t}]} for n, t in TEXTS.items()]}
+IMAGES = [{"id": i, "file_name": name, "split": SPLITS[name]} for i, name in enumerate(PICTURES)]
+COCO = {"images": IMAGES, "annotations": [{"image_id": i, "caption": t} for i, t in enumerate(TEXTS.values())]}
+INSTANCES = {
+    "images": IMAGES,
+    "categories": [{"id": 7, "name": "polar bear"}, {"id": 9, "name": "cat"}],
+    "annotations": [{"image_id": i, "category_id": 7 + 2 * (i % 2), "bbox": [0, 0, 1, 1]} for i in range(30)],
+}
+CONFIDENCE = [(n, w, int((i + k) % 2)) for i, n in enumerate(PICTURES) for k, w in enumerate(("cat", "dog"))]
+HUGGING_FACE = pa.table({"label": CODES}).replace_schema_metadata(
+    {
+        "huggingface": json.dumps(
+            {"info": {"features": {"label": {"names": ["cat", "dog", "sea"], "_type": "ClassLabel"}}}}
+        )
+    }
+)
+IN_PARQUET = pa.table({"image": [{"bytes": b"x", "path": "a.jpg"}] * 9, "label": [0, 1, 1] * 3})
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n"
+YAML = {"image,caption": ""}
+TWICE = {name: i for i in range(40) for name in (f"a/{i:02}.jpg", f"a/{i:02}.png")}
+XML = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
+xmlns:digiKam="http://www.digikam.org/ns/1.0/">{}</rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+def xmp(tags, element="dc:subject", kind="Bag"):
+    items = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
+    return XML.format(f"<{element}><rdf:{kind}>{items}</rdf:{kind}></{element}>").encode()
+
+
+def iptc(tags):
+    """IPTC keywords in the segment APP13 of a JPEG, as Photoshop writes them."""
+    sets = b"\x1c\x01\x5a\x00\x03\x1b%G" + b"".join(
+        b"\x1c\x02\x19" + len(tag.encode()).to_bytes(2, "big") + tag.encode() for tag in tags
+    )
+    block = b"8BIM\x04\x04\x00\x00" + len(sets).to_bytes(4, "big") + sets + b"\0" * (len(sets) % 2)
+    body = b"Photoshop 3.0\0" + block
+    return b"\xff\xed" + (len(body) + 2).to_bytes(2, "big") + body
+
+
+def carrying(packet=None, segment=b"", kind="JPEG", seed=0):
+    """A picture that carries XMP, or another segment of a JPEG."""
+    more = {"xmp": packet} if packet else {}
+    if kind == "PNG":
+        more = {"pnginfo": PngImagePlugin.PngInfo()}
+        more["pnginfo"].add_itxt("XML:com.adobe.xmp", packet.decode())
+    elif kind == "TIFF":
+        more = {"tiffinfo": {700: packet}}
+    buffer = io.BytesIO()
+    picture = Image.fromarray(np.random.default_rng(seed).integers(0, 255, (40, 40, 3), dtype=np.uint8))
+    picture.save(buffer, kind, **more)
+    data = buffer.getvalue()
+    return data[:2] + segment + data[2:] if segment else data
+
+
+def idx(kind, seed):
+    """An idx file of 40 images of 2 x 2 pixels, or of their labels."""
+    data = np.random.default_rng(seed).integers(0, 255, (40, 2, 2)) if kind == "images" else np.arange(40) % 2
+    sizes = b"".join(n.to_bytes(4, "big") for n in data.shape)
+    return bytes([0, 0, 8, data.ndim]) + sizes + data.astype(np.uint8).tobytes()
+
+
+def as_array(items):
+    return str(np.array(items))
+
+
+def latin():
+    """IPTC keywords in Latin-1, as old programs write them."""
+    return iptc(["été"]).replace("été".encode(), "été__".encode("latin-1")).replace(b"__", b"  ")
+
+
+def savez(**arrays):
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def own(i):
+    return [("cat", "dog")[i % 2], *["polar bear"] * (i % 4 == 0)]
+
+
+OWN = {"cat": 20, "dog": 20, "polar bear": 10}
+CARRIED = {
+    "XMP": {f"{i}.jpg": carrying(xmp(own(i)), seed=i) for i in range(40)},
+    "XMP in PNG": {f"{i}.png": carrying(xmp(own(i)), kind="PNG", seed=i) for i in range(40)},
+    "XMP in WebP": {f"{i}.webp": carrying(xmp(own(i)), kind="WEBP", seed=i) for i in range(40)},
+    "XMP in TIFF": {f"{i}.tif": carrying(xmp(own(i)), kind="TIFF", seed=i) for i in range(40)},
+    "IPTC": {f"{i}.jpg": carrying(segment=iptc(own(i)), seed=i) for i in range(40)},
+    "Lightroom's sidecars": {f"{i}.jpg": i for i in range(40)} | {f"{i}.xmp": xmp(own(i)) for i in range(40)},
+    "digiKam's sidecars": {f"{i}.jpg": i for i in range(40)}
+    | {f"{i}.jpg.xmp": xmp(["_Digikam_Internal_Tags_/x", *own(i)], "digiKam:TagsList", "Seq") for i in range(40)},
+}
+ANIMALS = {
+    f"{i}.jpg": carrying(xmp(["animal|cat" if i % 2 else "animal|bird|owl"], "lr:hierarchicalSubject"), seed=i)
+    for i in range(40)
+}
+
+ROWS = {
+    # The thirteen folders that were read wrongly
+    "0 means known not to be there": Row(
+        PICTURES | {"captions.csv": csv(CONFIDENCE, "image,caption,confidence")},
+        {"cat": 20, "dog": 20},
+        {},
+        options={"loader": "tagged", "tags": "caption", "confidence": "confidence", "unmentioned": "unknown"},
+    ),
+    "rows that contradict each other": Row(
+        PICTURES
+        | {
+            "captions.csv": csv(
+                CONFIDENCE + [(n, w, 1 - yes) for n, w, yes in CONFIDENCE[:12]], "image,caption,confidence"
+            )
+        },
+        {"cat": 17, "dog": 17},
+        {"cat": 6, "dog": 6},
+    ),
+    "tags of several words": Row(*listed(CITIES, "; ", "caption"), options={"loader": "tagged", "separator": ";"}),
+    "tags joined by |": Row(
+        F | {"labels.csv": pd.DataFrame({"id": range(60), "tags": lists(["cat", "dog", "sky"], "|", 60)[0]})},
+        lists(["cat", "dog", "sky"], "|", 60)[1],
+        options={"separator": "|", "index": "id"},
+    ),
+    "the column called tags": Row(
+        F
+        | {"labels.csv": pd.DataFrame({"id": range(60), "tags": CLASSES, "is_color": Y["cat"], "reviewed": Y["dog"]})},
+        OF_CLASSES,
+        options={"tags": "tags"},
+        line="is_color, reviewed: left out",
+    ),
+    "a photograph in two formats": Row(
+        TWICE | {"captions.csv": csv([(f"{i:02}.jpg", f"A {('cat', 'dog')[i % 2]}.") for i in range(40)])},
+        EVEN,
+        options={"one_per_stem": True, "images": "a"},
+        line="40 pictures are named as another, but for the suffix",
+        left_out=40,
+    ),
+    "stop words and short words as tags": Row(*listed(SHORT, ",", "keywords"), options={"separator": ","}),
+    "tags in other scripts": Row(*listed(ODD, ";"), options={"separator": ";"}),
+    "empty cells are negatives of every tag": Row(
+        PICTURES | {"tags.csv": of_pictures("tags", [("", "cat", "dog")[i % 3] for i in range(40)])},
+        {"cat": 13, "dog": 13},
+        options={"tags": "tags"},
+        line="tags.csv: tags of 40 of 40 pictures",
+    ),
+    "names of classes of Hugging Face": Row(
+        F | {"labels.parquet": HUGGING_FACE}, OF_CLASSES, options={"tags": "label"}
+    ),
+    "JSON in cells": Row(
+        PICTURES
+        | {"export.csv": of_pictures("sentiment", [json.dumps({"choices": own(i)}) for i in range(40)], annotator=3)},
+        OWN,
+        options={"loader": "tagged", "tags": "sentiment"},
+        line="annotator: left out",
+    ),
+    "categories of COCO": Row(
+        PICTURES | {"instances.json": json.dumps(INSTANCES)},
+        {"polar bear": 15, "cat": 15},
+        test=13,
+        options={"loader": "tagged", "split": "split"},
+    ),
+    "a column of vectors": Row(
+        {"features.parquet": pd.DataFrame({"e": X.tolist()}), "labels.csv": Y}, OF_Y, options={"loader": "arrays"}
+    ),
+    "pointers of Git LFS": Row(dict.fromkeys(PICTURES, POINTER) | {"c.csv": csv(TEXTS.items())}, stops="git lfs pull"),
+    # Pictures and a table or JSON that names them
+    "captions": Row(PICTURES | {"captions.csv": csv(TEXTS.items())}, EVEN, options={"loader": "photos", "images": "."}),
+    "missing captions": Row(
+        PICTURES
+        | {
+            "captions.csv": csv(
+                (TEXTS | dict(zip(TEXTS, ("nan", "NaN", "None", "null", "N/A", ""), strict=False))).items()
+            )
+        },
+        {"A cat.": 17, "A dog.": 17},
+        line="captions.csv: captions of 34 of 40 pictures",
+        left_out=6,
+    ),
+    "Flickr8k's token file": Row(
+        PICTURES | {"tokens.txt": "".join(f"{n}#0\t{t}\n" for n, t in TEXTS.items())},
+        EVEN,
+        options={"loader": "photos"},
+    ),
+    "Flickr30k's results.csv": Row(
+        PICTURES
+        | {
+            "results.csv": "\n".join(
+                ["image_name| comment_number| comment", *(f"{n}| 0| {t}" for n, t in TEXTS.items())]
+            )
+        },
+        EVEN,
+        options={"pictures": "image_name", "caption": "comment"},
+    ),
+    "Hugging Face's metadata.csv": Row(
+        PICTURES | {"metadata.csv": by_json(pd.DataFrame)}, EVEN, options={"pictures": "file_name", "caption": "text"}
+    ),
+    "Hugging Face's metadata.jsonl": Row(
+        PICTURES | {"metadata.jsonl": by_json(str, split=list(SPLITS.values()))},
+        EVEN,
+        test=13,
+        options={"split": "split"},
+    ),
+    "captions in Parquet": Row(PICTURES | {"captions.parquet": by_json(pd.DataFrame, "image", "caption")}, EVEN),
+    "Karpathy's splits": Row(PICTURES | {"dataset.json": json.dumps(KARPATHY)}, EVEN, test=13),
+    "COCO's captions": Row(
+        PICTURES | {"coco.json": json.dumps(COCO)}, EVEN, test=13, line="coco.json: splits of 40 of 40"
+    ),
+    "COCO's captions and categories": Row(
+        PICTURES | {"captions_a.json": json.dumps(COCO), "instances_a.json": json.dumps(INSTANCES)},
+        EVEN,
+        line="not used: instances_a.json",
+        left_out=1,
+    ),
+    "captions or categories": Row(
+        PICTURES | {"a.json": json.dumps(COCO), "b.json": json.dumps(INSTANCES)},
+        stops="a.json and b.json hold captions and tags: choose one with --captions FILE or --labels FILE",
+    ),
+    "a table of another name, an exported path": Row(
+        {f"photos/{n}": i for n, i in PICTURES.items()}
+        | {
+            "export.csv": csv(
+                [(f"./photos/{n}", f"{'cat' * (i % 3 == 0)};{'dog' * (i % 2)}") for n, i in PICTURES.items()],
+                "SourceFile,Keywords",
+            )
+        },
+        {"cat": 14, "dog": 20},
+        options={"loader": "tagged", "images": ".", "pictures": "SourceFile", "tags": "Keywords"},
+    ),
+    "a column for each label": Row(
+        PICTURES | {"labels.csv": of_pictures("cat", ["yes", "no"] * 20, dog=["no", "yes", "no", "?"] * 10)},
+        {"cat": 20, "dog": 10},
+        {"dog": 10},
+        options={"columns": ["cat", "dog"], "positive": ["yes"], "negative": ["no"], "unknown": ["?"]},
+    ),
+    "-1 means no": Row(
+        PICTURES | {"labels.csv": of_pictures("cat", [1, -1] * 20, dog=[-1, 1, 1, -1] * 10)},
+        {"cat": 20, "dog": 20},
+        {},
+        options={"negative": ["-1"]},
+    ),
+    "-1 may mean two things": Row(
+        PICTURES | {"labels.csv": of_pictures("cat", [1, 0] * 20, dog=[-1, 1, 1, 0] * 10)},
+        stops="what -1 means in its label columns .cat, dog., .* choose one with --unknown=-1 or --negative=-1",
+    ),
+    "-1 means unknown": Row(
+        PICTURES | {"labels.csv": of_pictures("cat", [1, 0] * 20, dog=[-1, 1, 1, 0] * 10)},
+        {"cat": 20, "dog": 20},
+        {"dog": 10},
+        choices={"unknown": ["-1"]},
+    ),
+    "only crosses": Row(
+        PICTURES | {"labels.csv": of_pictures("cat", ["1", ""] * 20, dog=["", "1", "1", ""] * 10)},
+        {"cat": 20, "dog": 20},
+        {},
+        line="an empty cell means no",
+    ),
+    "Finding Labels": Row(
+        PICTURES
+        | {
+            "findings.csv": of_pictures(
+                "Finding Labels", ["No Finding", "Mass", "Mass|Pleural Thickening", "Pleural Thickening"] * 10
+            )
+        },
+        {"Mass": 20, "Pleural Thickening": 20},
+        {},
+        options={"tags": "Finding Labels", "separator": "|", "none": ["No Finding"]},
+        line="(No Finding means none of them)",
+    ),
+    "tags that are known not to be there": Row(
+        PICTURES
+        | {"t.csv": of_pictures("tags", ["", "cat", "dog", ""] * 10, not_tags=["cat;dog", "dog", "cat", ""] * 10)},
+        {"cat": 10, "dog": 10},
+        {"cat": 10, "dog": 10},
+        options={"not_tags": "not_tags", "unmentioned": "unknown"},
+    ),
+    "tags and captions": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, caption=TEXTS.values())},
+        stops="several columns could list them, got tags, caption: choose one with --tags tags or --caption caption",
+    ),
+    "tags rather than captions": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, caption=TEXTS.values())},
+        {"cat": 20, "dog": 20},
+        choices={"tags": "tags"},
+    ),
+    "two separators": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["a;b", "b;a", "c,d", "d,c", "a", "b", "c", "d"] * 5)},
+        stops=r"several separators in the column 'tags', .* choose one with --separator ';' or --separator ','",
+    ),
+    "a column of one word beside classes": Row(
+        F | {"labels.csv": pd.DataFrame({"species": CLASSES, "country": "New Zealand"})},
+        OF_CLASSES,
+        options={"tags": "species"},
+        line="country: left out",
+    ),
+    "names of which few parts repeat": Row(
+        PICTURES | {"t.csv": of_pictures("label", ["lake, big", "big, river", "hill, old", "sea"] * 10)},
+        dict.fromkeys(("lake, big", "big, river", "hill, old", "sea"), 10),
+    ),
+    "places with their countries": Row(
+        PICTURES
+        | {"t.csv": of_pictures("label", ["Paris, France", "Lyon, France", "Rome, Italy", "Bari, Italy"] * 10)},
+        dict.fromkeys(("Paris, France", "Lyon, France", "Rome, Italy", "Bari, Italy"), 10),
+    ),
+    "names with commas, or tags": Row(
+        PICTURES | {"t.csv": of_pictures("label", ["oak", "oak, red", "ash", "ash"] * 10)},
+        stops=r"or with none \(''\): choose one with --separator ',' or --separator ''",
+    ),
+    "names with commas": Row(
+        PICTURES | {"t.csv": of_pictures("label", ["oak", "oak, red", "ash", "ash; a"] * 10)},
+        {"oak": 10, "oak, red": 10, "ash": 10, "ash; a": 10},
+        choices={"separator": ""},
+    ),
+    "text files called captions": Row(
+        {f"caption {n}": i for n, i in PICTURES.items()}
+        | {f"caption {n[:2]}.txt": text for n, text in zip(PICTURES, lists(CITIES, ",")[0], strict=True)},
+        lists(CITIES, ",")[1],
+        options={"loader": "tagged", "labels": "*.txt"},
+    ),
+    "sentences of parts that repeat": Row(
+        PICTURES | {"t.csv": of_pictures("caption", ["a cat, a dog", "a dog, a cat", "a cat", "a dog"] * 10)},
+        dict.fromkeys(("a cat, a dog", "a dog, a cat", "a cat", "a dog"), 10),
+        options={"loader": "photos"},
+    ),
+    "tags called caption beside a flag": Row(
+        *listed(CITIES, ";", "caption", reviewed=[0, 1] * 20), options={"tags": "caption"}, line="reviewed: left out"
+    ),
+    "tags that do not repeat": Row(
+        PICTURES | {"t.csv": of_pictures("tags", [("cat", f"dog; x{i}")[i % 2] for i in range(40)])},
+        {"cat": 20, "dog": 20} | {f"x{i}": 1 for i in range(1, 40, 2)},
+        options={"separator": ";"},
+        line="tags: labels, separated by ';'",
+    ),
+    "classes with commas": Row(
+        PICTURES | {"t.csv": of_pictures("label", ["tench, Tinca tinca", "goldfish, Carassius"] * 20)},
+        {"tench, Tinca tinca": 20, "goldfish, Carassius": 20},
+    ),
+    "sentences with commas": Row(
+        PICTURES
+        | {"t.csv": of_pictures("caption", ["A cat, on a mat.", "On a mat, a cat.", "a cat, a dog"] * 13 + ["A dog."])},
+        {"A cat, on a mat.": 13, "On a mat, a cat.": 13, "a cat, a dog": 13, "A dog.": 1},
+        options={"loader": "photos"},
+    ),
+    "a manifest beside folders of classes": Row(
+        {f"{i % 2}/{n}": i for n, i in PICTURES.items()}
+        | {"sizes.csv": csv([(n, 40 + i) for n, i in PICTURES.items()], "file,w")},
+        {"0": 20, "1": 20},
+        options={"loader": "scenes"},
+        left_out=1,
+    ),
+    # Text files beside the pictures
+    "tags in text files": Row(
+        PICTURES | {f"{n[:2]}.txt": lists(CITIES, ", ")[0][i] for n, i in PICTURES.items()},
+        lists(CITIES, ", ")[1],
+        options={"loader": "tagged", "labels": "*.txt", "separator": ","},
+    ),
+    "notes beside few pictures": Row(
+        {f"{('cat', 'dog')[i % 2]}/{i}.png": i for i in range(40)}
+        | {f"cat/{i}.txt": "blurred" for i in range(0, 12, 2)},
+        {"cat": 20, "dog": 20},
+        options={"loader": "scenes"},
+        left_out=6,
+    ),
+    "captions in text files": Row(
+        {f"a/{n}": i for n, i in PICTURES.items()}
+        | {f"a/{n[:2]}.caption": t + f" It is {i}." for i, (n, t) in enumerate(TEXTS.items())},
+        {t + f" It is {i}.": 1 for i, t in enumerate(TEXTS.values())},
+        options={"loader": "photos", "captions": "*.caption"},
+    ),
+    # Photographs that carry their tags
+    **{name: Row(files, OWN, options={"loader": "keywords"}) for name, files in CARRIED.items()},
+    "hierarchical subjects": Row(
+        ANIMALS, {"animal": 40, "cat": 20, "bird": 20, "owl": 20}, options={"loader": "keywords"}
+    ),
+    "some photographs without tags": Row(
+        CARRIED["XMP"] | {f"{i}.jpg": i for i in range(8)},
+        {"cat": 16, "dog": 16, "polar bear": 8},
+        line="tags of 32 of 40 pictures; the others, perhaps not yet tagged",
+        left_out=8,
+    ),
+    "tags in photographs in folders": Row(
+        {f"{i % 2}/{n}": content for i, (n, content) in enumerate(CARRIED["XMP"].items())},
+        stops="could be read in several ways: choose one with --layout keywords, .* or --layout classes, ",
+    ),
+    "folders of photographs with tags": Row(
+        {f"{i % 2}/{n}": content for i, (n, content) in enumerate(CARRIED["XMP"].items())},
+        {"0": 20, "1": 20},
+        choices={"layout": "classes"},
+    ),
+    # Folders of classes
+    "a folder per class": Row({f"{('cat', 'dog')[i % 2]}/{i}.png": i for i in range(40)}, {"cat": 20, "dog": 20}),
+    "a class called train": Row(
+        {f"{name}/{i}.png": 20 * k + i for k, name in enumerate(("train", "car", "bus")) for i in range(20)},
+        {"train": 20, "car": 20, "bus": 20},
+    ),
+    **{
+        f"classes in {' and '.join(parts)}": Row(
+            {
+                f"{part}/{k}/{i}.png": 100 * p + 50 * (k == "cat") + i
+                for p, part in enumerate(parts)
+                for k in ("cat", "dog")
+                for i in range(9)
+            },
+            {"cat": 9 * len(parts), "dog": 9 * len(parts)},
+            test=18,
+            options={"split_folders": True},
+        )
+        for parts in (
+            ("train", "test"),
+            ("Training Data", "Testing Data"),
+            ("train2017", "val2017"),
+            ("train", "valid", "test"),
+        )
+    },
+    **{
+        f"folders {' and '.join(parts)}": Row(
+            {f"{part}/{k}/{i}.png": i for part in parts for k in ("cat", "dog") for i in range(3)},
+            stops=rf"every folder must be a class, .* named after splits .*{parts[0]}",
+        )
+        for parts in (("train", "pred"), ("train", "test", "extra"))
+    },
+    # Tables of features
+    "one table with both": Row(
+        {"iris.csv": NAMED.assign(species=CLASSES)}, OF_CLASSES, options={"features": "iris.csv", "labels": "iris.csv"}
+    ),
+    "one table, label columns by name": Row(
+        {"yeast.parquet": NAMED.join(Y.add_prefix("Class "))},
+        {f"Class {n}": k for n, k in OF_Y.items()},
+        choices={"columns": ["Class *"]},
+    ),
+    "one table, label columns by type": Row(
+        {"a.parquet": NAMED.join(Y > 0)}, OF_Y, options={"columns": ["cat", "dog", "sea"]}
+    ),
+    "one table, labels unknown": Row(
+        {"a.parquet": NAMED.join(Y)}, stops="no column could list them, got a, b, c, …: .* --label-columns PATTERN"
+    ),
+    "one table by split": Row(
+        {"train.csv": NAMED.assign(y=CODES + 3)[:40], "test.csv": NAMED.assign(y=CODES + 3)[40:]},
+        {str(3 + k): OF_CLASSES[n] for k, n in enumerate(("cat", "dog", "sea"))},
+        test=20,
+    ),
+    "pictures in Parquet": Row(
+        {"data.parquet": IN_PARQUET}, stops="holds pictures, which must be files: convert it with Python: .*write_bytes"
+    ),
+    "ARFF": Row(
+        {"a.arff": "@relation"}, stops="convert it to one of these types, with Python: import pandas, scipy.io"
+    ),
+    "sparse features": Row({"x.npz": sparse.csr_matrix(X), "y.csv": Y}, OF_Y),
+    "idx files": Row(
+        {
+            f"{s}-{k}-idx{n}-ubyte": idx(k, seed)
+            for seed, s in enumerate(("train", "t10k"))
+            for k, n in (("images", 3), ("labels", 1))
+        },
+        {"0": 40, "1": 40},
+        test=40,
+        options={"loader": "idx"},
+    ),
+    "libsvm files by split": Row(
+        dict.fromkeys(("a.svm", "a_t.svm"), "".join(f"{i % 2} 1:{i + 1}\n" for i in range(40))),
+        {"0": 40, "1": 40},
+        test=40,
+    ),
+    **{
+        f"libsvm files called {names}": Row(
+            dict.fromkeys(names, "1 1:1\n" * 40), stops=rf"samples must be .*: {names[0]}, {names[1]}"
+        )
+        for names in (("a.svm", "b.svm"), ("a-1-of-2.svm", "a-2-of-2.svm"))
+    },
+    "a label called as a column": Row(
+        F | {"labels.csv": Y.set_axis(["file", "id", "text"], axis=1)},
+        dict(zip(("file", "id", "text"), OF_Y.values(), strict=True)),
+        line="labels.csv: 3 labels (file, id, text)",
+    ),
+    "labels called by numbers": Row(
+        F | {"labels.csv": Y.set_axis(["0", "1", "2"], axis=1)}, dict(zip("012", OF_Y.values(), strict=True))
+    ),
+    "one column of classes": Row(
+        F | {"labels.csv": pd.DataFrame({"species": CLASSES})}, OF_CLASSES, options={"tags": "species"}
+    ),
+    "classes as numbers": Row(
+        F | {"labels.csv": pd.DataFrame({"y": CODES + 3})},
+        {str(3 + k): OF_CLASSES[n] for k, n in enumerate(("cat", "dog", "sea"))},
+        options={"tags": "y"},
+    ),
+    "one column of numbers": Row(
+        F | {"labels.npy": 2 * CODES + 3},
+        {str(3 + 2 * k): OF_CLASSES[n] for k, n in enumerate(("cat", "dog", "sea"))},
+        options={"tags": "label 1"},
+    ),
+    **{
+        f"lists written by {form.__name__}": Row(
+            F | {"labels.csv": pd.DataFrame({"tags": [form([name, "x"]) for name in CLASSES]})}, OF_CLASSES | {"x": 60}
+        )
+        for form in (str, json.dumps, as_array)
+    },
+    "columns of several kinds": Row(
+        F
+        | {
+            "labels.csv": Y.assign(
+                id=range(60),
+                smiles=[f"C{i}" for i in range(60)],
+                age=range(60),
+                File=[f"{i}.png" for i in range(60)],
+                SPLIT=["train", "val", "test"] * 20,
+                title="A sea.",
+                image=[f"https://x.org/{i}.jpg" for i in range(60)],
+            )
+        },
+        OF_Y,
+        test=20,
+        options={"index": "id", "pictures": "File", "split": "SPLIT", "text": "title", "columns": list(Y)},
+        line="3 labels (cat, dog, sea); id: names; SPLIT: splits; File: pictures; title: text; smiles, age, image: l",
+        left_out=60,
+    ),
+    "two columns of classes": Row(
+        F | {"labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})},
+        stops="several columns could list them, got genus, family: choose one with --tags genus or --tags family",
+    ),
+    "one of two columns of classes": Row(
+        F | {"labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})}, OF_CLASSES, choices={"tags": "family"}
+    ),
+    "no column of labels": Row(
+        F | {"labels.csv": pd.DataFrame({"age": range(60), "note": [f"n{i}" for i in range(60)]})},
+        stops="no column could list them, got age, note: choose one with --tags COLUMN",
+    ),
+    "classes that are no numbers": Row(
+        F | {"labels.csv": pd.DataFrame({"label": [np.inf, *range(59)]})}, stops="got label: choose one with --tags"
+    ),
+    "a word that counts as no label": Row(
+        F | {"labels.csv": pd.DataFrame({"tags": np.where(np.arange(60) % 5, CLASSES, "None")})},
+        pd.Series(CLASSES[np.arange(60) % 5 > 0]).value_counts().to_dict(),
+        line="labels.csv: tags: labels (None counts as no label)",
+    ),
+    "a single label": Row(
+        F | {"labels.csv": Y[["cat"]] > 0}, stops="at least 2 labels, .* got 'cat' with 27 samples: add"
+    ),
+    "unknown labels": Row(
+        F | {"labels.csv": Y.astype(object).mask(np.arange(180).reshape(60, 3) % 9 == 0)},
+        {"cat": int(Y["cat"][np.arange(60) % 3 > 0].sum()), **{n: OF_Y[n] for n in ("dog", "sea")}},
+        {"cat": 20},
+    ),
+    **{
+        f"an embedding in {kind}": Row(
+            {f"features.{kind}": pd.DataFrame({"e": X.astype(float).tolist()}), "labels.csv": Y},
+            OF_Y,
+            line="1 column of features",
+        )
+        for kind in ("csv", "parquet")
+    },
+    "parts of a table": Row(
+        {f"features-{i:05}-of-00003.parquet": NAMED[20 * i : 20 * i + 20] for i in range(3)} | {"labels.csv": Y}, OF_Y
+    ),
+    **{
+        f"parts {kept}": Row(
+            {
+                f"{of}-{i:05}-of-00003.csv": t[20 * i : 20 * i + 20]
+                for of, t in (("features", NAMED), ("labels", Y))
+                for i in kept
+            },
+            stops="parts of features must be numbered from 0 or 1 without a gap, got features-0000",
+        )
+        for kept in ((0, 2), (0, 1), (0,), (1, 2))
+    },
+    **{
+        f"files by split, such as {names[0]}": Row(
+            {names[0]: X[:40], names[1]: Y[:40].to_numpy(), names[2]: X[40:], names[3]: Y[40:].to_numpy()},
+            dict(zip(("label 1", "label 2", "label 3"), OF_Y.values(), strict=True)),
+            test=20,
+        )
+        for names in (
+            [f"{name.format(split)}.npy" for split in splits for name in both]
+            for both, splits in (
+                (("{}_features", "{}_labels"), ("train", "test")),
+                (("features-{}", "labels-{}"), ("train", "test")),
+                (("X{}", "y{}"), ("train", "test")),
+                (("{}X", "{}Y"), ("train", "test")),
+                (("X_{}", "y_{}"), ("tr", "te")),
+                (("features_{}", "labels_{}"), ("trn", "tst")),
+                (("{}features", "{}labels"), ("train", "test")),
+            )
+        )
+    },
+    "codes as integers and floats": Row(
+        {
+            f"{s}_{kind}": content
+            for s, own, type in (("train", slice(30), int), ("val", slice(30, 45), float), ("test", slice(45, 60), int))
+            for kind, content in (
+                ("features.npy", X[own]),
+                ("labels.csv", pd.DataFrame({"label": pd.Series(CODES[own] + 1).astype(type)})),
+            )
+        },
+        {str(1 + k): OF_CLASSES[n] for k, n in enumerate(("cat", "dog", "sea"))},
+        test=15,
+    ),
+    **{
+        f"a copy called {copy}": Row(
+            F | {"labels.csv": Y, copy: 1 - Y},
+            stops=r"labels must be in one file, .* choose one with --labels FILE, or leave some out with --ignore",
+        )
+        for copy in (
+            "labels (copy).csv",
+            "labels copy.csv",
+            "labels (1).csv",
+            "labels_old.csv",
+            "Copy of labels.csv",
+            "test_labels.csv",
+        )
+    },
+    "a copy that is not chosen": Row(
+        F | {"labels.csv": Y, "labels copy.csv": 1 - Y},
+        OF_Y,
+        choices={"labels": "labels.csv"},
+        line="not used: labels copy.csv",
+    ),
+    "an old file in a folder below": Row(
+        F | {"labels.csv": Y, "old/labels.csv": 1 - Y}, OF_Y, line="not used: old/labels.csv"
+    ),
+    "labels and row numbers among the features": Row(
+        {"features.csv": NAMED.assign(cat=Y["cat"], id=range(60), name="x"), "labels.csv": Y},
+        OF_Y,
+        line="features.csv: 4 columns of features; id, name: left out; cat: left out, because also in labels.csv",
+        left_out=1,
+    ),
+    "copies of labels": Row(
+        {"features.csv": NAMED.assign(**{"Cat": Y["cat"], " dog": 1 - Y["dog"]}), "labels.csv": Y},
+        OF_Y,
+        line="Cat,  dog: left out, because they copy labels",
+    ),
+    "copies of tags": Row(
+        {
+            "features.csv": NAMED.join(Y[["cat", "dog"]]),
+            "labels.csv": pd.DataFrame({"tags": [";".join(Y.columns[row]) for row in HAS]}),
+        },
+        OF_Y,
+        line="cat, dog: left out, because they copy labels",
+    ),
+    "a copy of the classes": Row(
+        {"features.csv": NAMED.assign(code=7 * CODES), "labels.npy": CLASSES},
+        OF_CLASSES,
+        line="code: left out, because they copy",
+    ),
+    "a copy in an array": Row(
+        {"features.npy": np.column_stack([X, Y["cat"]]), "labels.csv": Y},
+        OF_Y,
+        line="features.npy: column 5: seem to copy labels; if they do, remove them from the file",
+    ),
+    "a feature called target": Row(
+        {"features.csv": NAMED.assign(target=CODES), "labels.csv": pd.DataFrame({"species": CLASSES})},
+        OF_CLASSES,
+        line="4 columns of features; target: left out, because labels have such names",
+    ),
+    **{
+        f"row numbers called {name}": Row(
+            {"features.csv": NAMED.assign(**{name: order}), "labels.csv": Y}, OF_Y, line=f"{name}: left out"
+        )
+        for name, order in (
+            ("image_id", range(60)),
+            ("Unnamed: 0", range(60)),
+            ("idx", np.random.default_rng(1).permutation(60)),
+        )
+    },
+    "row names that have nothing in common": Row(
+        {"features.csv": NAMED.assign(idx=range(60)), "labels.csv": Y.assign(id=["007", "7", *range(100, 158)])},
+        OF_Y,
+        options={"index": "id"},
+    ),
+    "names of features and of classes": Row(
+        {"X.npy": X, "y.npy": CLASSES, "class_names.txt": "1\n2\n3\n4\n", "feature_names.txt": "a\nb\nc\nd\n"},
+        OF_CLASSES,
+        options={"names": "feature_names.txt"},
+        line="not used: class_names.txt",
+    ),
+    **{
+        said: Row((F if not files.keys() & {"features.csv", "features.npz"} else {}) | files, stops=said)
+        for said, files in {
+            "labels.npy must hold real numbers or text, got complex128": {"labels.npy": Y.to_numpy() + 1j},
+            r"a row of labels for each sample, got shape \(60, 3, 1\)": {"labels.npy": Y.to_numpy()[:, :, np.newaxis]},
+            r"cell, got '\[cat, dog\]': write": {
+                "labels.csv": pd.DataFrame({"tags": ["[fox"] * 30 + ["[cat, dog]"] * 30})
+            },
+            "files for the same splits, got": {
+                "train_labels.npy": Y[:40].to_numpy(),
+                "test_labels.npy": Y[40:].to_numpy(),
+            },
+            r"labels\.xlsx: convert it to one of these types, with Python: import pandas; pandas.read_excel": {
+                "labels.xlsx": "x"
+            },
+            r"labels\.csv\.gz: convert it to one of these types": {"labels.csv.gz": "x"},
+            "must hold a single array, got X, y: save one array": {
+                "features.npz": savez(X=X, y=Y),
+                "labels.csv": Y,
+            },
+            "must have a column of features: .* got only columns such as 'a' with string such as": {
+                "features.csv": NAMED.astype(str).add("x"),
+                "labels.csv": Y,
+            },
+        }.items()
+    },
+    # More about pictures
+    **{
+        f"a table beside the pictures of each split, from {start}": Row(
+            {f"train/{i:02}.png": i for i in range(28)}
+            | {f"test/{start + i:02}.png": 28 + i for i in range(12)}
+            | {
+                f"{part}/metadata.csv": csv([(n, TEXTS[n]) for n in [*PICTURES][own]], "file_name,text")
+                for part, own in (("train", slice(28)), ("test", slice(start, start + 12)))
+            },
+            EVEN,
+            test=12,
+        )
+        for start in (28, 0)
+    },
+    "COCO as published": Row(
+        {f"{part}/{i:012}.png": i for part, own in (("train2017", range(30)), ("val2017", range(30, 40))) for i in own}
+        | {
+            f"annotations/captions_{part}.json": json.dumps(
+                {
+                    "images": [{"id": i, "file_name": f"{i:012}.png"} for i in own],
+                    "annotations": [{"id": i, "image_id": i, "caption": ["A cat.", "A dog."][i % 2]} for i in own],
+                }
+            )
+            for part, own in (("train2017", range(30)), ("val2017", range(30, 40)))
+        },
+        EVEN,
+        test=10,
+    ),
+    "a column of splits": Row(
+        PICTURES | {"captions.csv": of_pictures("Caption", TEXTS.values(), Split=list(SPLITS.values()))},
+        EVEN,
+        test=13,
+        line="captions.csv: splits of 40 of 40 pictures",
+    ),
+    "splits of classes": Row(
+        {f"{i % 2}/{('train', 'test')[i % 3 == 0]}/{n}": i for n, i in PICTURES.items()}
+        | {"splits.csv": csv([(n, ("train", "test")[i % 3 == 0]) for n, i in PICTURES.items()], "image,split")},
+        {"0": 20, "1": 20},
+        test=14,
+        line="splits.csv: splits of 40 of 40 pictures",
+    ),
+    **{
+        f"folders of splits below, {more}": Row(
+            {f"{i % 2}/{('train', 'test')[i % 3 == 0]}/{n}": i for n, i in PICTURES.items()} | more,
+            stops=r"named after splits \(test, train\), .*: write splits\.csv with the columns image,split",
+        )
+        for more in ({}, {"captions.csv": csv(TEXTS.items())})
+    },
+    "a picture in two splits": Row(
+        PICTURES
+        | {
+            f"captions_{part}.csv": csv([*TEXTS.items()][own])
+            for part, own in (("train", slice(28)), ("val", slice(27, 40)))
+        },
+        stops=r"^captions_train\.csv and captions_val\.csv must give .* two for '27\.png'",
+    ),
+    "pictures outside the folder": Row(
+        {f"a/{n}": i for n, i in PICTURES.items()}
+        | {f"b/{i:02}.png": 100 + i for i in range(10)}
+        | {"captions.csv": csv(TEXTS.items())},
+        EVEN,
+        options={"images": "a"},
+        line="not used: 10 pictures outside a, such as b/00.png",
+    ),
+    "equal pictures in two classes": Row(
+        {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)}
+        | {f"cat - Copy/{i}.png": i for i in range(16)},
+        {"cat": 20, "dog": 20, "cat - Copy": 16},
+        line="16 pictures have the same bytes as a picture in another class, such as cat - Copy/0.png and cat/0.png",
+        left_out=16,
+    ),
+    **{
+        f"drafts of captions in {below}": Row(
+            {f"{below}{n}": i for n, i in PICTURES.items()}
+            | {
+                "captions.csv": csv(TEXTS.items()),
+                "captions old.csv": csv([(f"{below}{n}", "A draft.") for n in TEXTS]),
+            },
+            stops=rf"captions old\.csv and captions\.csv give different captions for '{below}00\.png': choose",
+        )
+        for below in ("", "images/")
+    },
+    "splits of other pictures": Row(
+        PICTURES | {"captions.csv": csv(TEXTS.items()), "splits.csv": "image,split\nx.png,train\n"},
+        stops=r"at least one usable training image .*'00\.png', 'in no split of splits\.csv'",
+    ),
+    "captions that name no picture": Row(
+        PICTURES | {"c.csv": csv([("no.jpg", "A cat.")])},
+        stops=r"c\.csv must name pictures in .* such as '00\.png', got 'no\.jpg'",
+    ),
+    "captions without rows": Row(
+        PICTURES | {"captions.csv": "image,caption\n"}, stops=r"captions\.csv must hold at least one row"
+    ),
+    "a table that names no picture": Row(
+        PICTURES | {"pictures.csv": "a,b\n1,2\n"}, stops=r"got pictures\.csv, 00\.png"
+    ),
+    "captions in another format": Row(
+        {"0.png": 0, "captions.xlsx": "x"}, stops=r"captions\.xlsx: convert it to one of these types"
+    ),
+    **{
+        f"chosen captions in {name}": Row(
+            {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)}
+            | {name: pd.DataFrame({"a": ["b"]}) if name.endswith(("csv", "parquet")) else '{"a": "b"}\n'},
+            choices={"captions": name},
+            stops=rf"{name} must have a column that names the pictures, got a",
+        )
+        for name in ("captions.csv", "notes.csv", "captions.jsonl", "captions.parquet")
+    },
+    **{
+        f"the idle choice {choice}": Row(
+            {f"{i % 2}/{n}": i for n, i in PICTURES.items()}
+            | {
+                "splits.csv": csv(
+                    [(f"{i % 2}/{n}", "train" if i % 3 else "test") for n, i in PICTURES.items()], "image,split"
+                )
+            },
+            choices=choice,
+            stops=f"in 2 folders, one per class, and {said} has no effect there: leave it out",
+        )
+        for choice, said in (
+            ({"ignore": ["nope.csv"]}, "--ignore nope.csv"),
+            ({"ignore": ["splits.csv"]}, "--ignore splits.csv"),
+            ({"text": "a"}, "--text a"),
+        )
+    },
+    **{
+        f"the choice {choice} of no column": Row(
+            F | {"labels.csv": Y},
+            choices=choice,
+            stops=r"--(ignore|caption) \S+ has no effect .* \(the columns are cat, d|must have the column 'z' \(--tags",
+        )
+        for choice in ({"ignore": ["Cat"]}, {"caption": "cat"}, {"tags": "z"})
+    },
+}
+
+
+def known_in(read):
+    return read.captions["known"].astype(bool) if "known" in read.captions else pd.Series(True, read.captions.index)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, checked_here, name):
+    row = ROWS[name]
+    if row.stops:
+        with pytest.raises(ValueError, match=row.stops) as error:
+            init(tmp_path, monkeypatch, row.files, **(row.choices or {}))
+        assert "\n" not in str(error.value)
+        return
+    said, entry, read = init(tmp_path, monkeypatch, row.files, **(row.choices or {}))
+    known = known_in(read)
+    assert read.captions["caption"][known].value_counts().to_dict() == row.labels
+    assert row.unknown is None or read.captions["caption"][~known].value_counts().to_dict() == row.unknown
+    assert row.test is None or (read.images["split"] == "test").sum() == row.test
+    options = {"loader": entry["loader"]} | entry["options"]
+    assert {key: options.get(key) for key in row.options or {}} == (row.options or {})
+    assert row.line in "\n".join(said) and len(read.left_out) == row.left_out
+    if hasattr(plug_in := pick("datasets", entry["loader"]), "picture"):  # the page opens pictures with these options
+        options = entry["options"] | {"image": read.images["image"][0]}
+        assert plug_in.picture(**options).shape == (40, 40) and plug_in.file(**options).is_file()
+        assert plug_in.thumbnail(longest_side=20, **options).shape == (20, 20, 3)
+    elif read.X.shape == X.shape:
+        np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
+
+
+def test_every_layout_has_a_row_and_stands_in_the_table_of_the_documentation():
+    text = (Path(__file__).parents[2] / "data" / "README.md").read_text(encoding="utf-8")
+    rows = [f"| {layout.looks} | {layout.becomes} | `{layout.name}` |" for layout in LAYOUTS]
+    assert "\n".join(["| the folder | what `init` writes | `--layout` |", "|---|---|---|", *rows, ""]) in text
+    loaders = {row.options["loader"] for row in ROWS.values() if row.options and "loader" in row.options}
+    assert loaders >= {"arrays", "idx", "keywords", "photos", "scenes", "tagged"}
+
+
+ORDER = pd.Index(np.random.default_rng(1).permutation(60))
+SPLIT = ["train", "train", "test", "extra"] * 15
+IDS = NAMED.assign(sample_id=range(60))
+IN_DOUBT = {  # by sentence: the files, and the column or file to ignore
+    r"the same 'image_id' in each row, got '0' and '59' in row 1: .* --ignore 'image_id'": (
+        {"features.csv": NAMED.assign(image_id=range(60)), "labels.csv": Y.assign(image_id=range(60)[::-1])},
+        "image_id",
+    ),
+    "rows in the same order, but in row 1 the column 'sample_id' of the features holds '0' and the column 'id'": (
+        {"features.csv": IDS, "labels.csv": Y.assign(id=range(60))[::-1]},
+        "sample_id",
+    ),
+    "the same '__index_level_0__' in each row, got": (
+        {"features.parquet": NAMED.set_index(ORDER), "labels.parquet": Y.set_index(ORDER[::-1])},
+        "__index_level_0__",
+    ),
+    "in the column 'split', got extra: repl": (F | {"labels.csv": Y.assign(split=SPLIT)}, "split"),
+    "in the column 'split', got 0, 1": (F | {"labels.csv": Y.assign(split=[0, 1] * 30)}, "split"),
+    "got string such as '0,5' in the column 'e'": ({"features.csv": NAMED.assign(e="0,5"), "labels.csv": Y}, "e"),
+    "names.txt must name the 4": ({"X.npy": X, "y.csv": Y, "names.txt": "cat\ndog\nsea\n"}, "names.txt"),
+}
+
+
+@pytest.mark.parametrize("said", IN_DOUBT)
+def test_in_doubt_init_stops_and_the_user_can_ignore_the_column(tmp_path, monkeypatch, said):
+    files, ignored = IN_DOUBT[said]
+    with pytest.raises(ValueError, match=said):
+        init(tmp_path, monkeypatch, files)
+    _, _, read = init(tmp_path, monkeypatch, {}, ignore=[ignored])
+    np.testing.assert_array_equal(read.X, X)
+    assert read.captions["caption"].nunique() == 3
+
+
+def test_the_choice_of_the_user_decides_what_a_column_is(tmp_path, monkeypatch):
+    files = F | {"labels.csv": Y.assign(address="1 Sea Road", note="x")}
+    _, entry, read = init(tmp_path, monkeypatch, files, text="address", ignore=["note", "sea"])
+    assert (entry["options"]["text"], entry["options"]["columns"]) == ("address", ["cat", "dog"])
+    assert set(read.images["text"]) == {"1 Sea Road"} and set(read.captions["caption"]) == {"cat", "dog"}
+
+
+def test_an_embedding_has_as_many_numbers_in_each_row(tmp_path, monkeypatch):
+    for kind in ("csv", "parquet"):
+        table = pd.DataFrame({"e": X.astype(float).tolist()})
+        lay(tmp_path / "data", {f"features.{kind}": table})
+        assert pick("datasets", "arrays").feature_names(tmp_path / "data", features=f"features.{kind}")[3] == "e 4"
+        table.loc[7, "e"] = table.loc[7, "e"][:3] if kind == "parquet" else "[1.0]"
+        with pytest.raises(ValueError, match=r"a list of 4 numbers in each row of the column 'e', got .* in row 8"):
+            init(tmp_path, monkeypatch, {f"features.{kind}": table, "labels.csv": Y})
+        (tmp_path / "data" / f"features.{kind}").unlink()
+
+
+def test_a_list_of_vectors_in_parquet_never_becomes_objects_of_python(tmp_path, monkeypatch):
+    lay(tmp_path, {"x.parquet": pd.DataFrame({"e": X.tolist()}), "y.csv": Y})
+    monkeypatch.setattr(tabular, "numbers_of", lambda cell: len(cell) * [0.0])  # the first cell tells the length
+    read = pick("datasets", "arrays").read(tmp_path, features="x.parquet", labels="y.csv")
+    np.testing.assert_array_equal(read.X, X)
+
+
+def test_init_names_a_link_that_is_not_followed(tmp_path, monkeypatch, checked_here):
+    (tmp_path / "data" / "a").mkdir(parents=True)
+    (tmp_path / "data" / "a" / "up").symlink_to("../..")
+    said, _, _ = init(tmp_path, monkeypatch, PICTURES | {"captions.csv": csv(TEXTS.items())})
+    assert said[-1] == "  not used: a/up, a link to a folder above a folder of data or of results"
+
+
+def test_init_works_on_a_terminal_that_has_only_ascii_and_takes_choices(tmp_path):
+    lay(tmp_path / "data", {"table.csv": NAMED.join(Y.add_prefix("Class ").rename(columns={"Class cat": "Class é"}))})
+    (tmp_path / "run").mkdir()
+    said = run_python(
+        *("-m", "jointsparse", "init", "../data", "--label-columns", "Class *"),
+        cwd=tmp_path / "run",
+        variables={"PYTHONIOENCODING": "ascii:strict"},
+    )
+    assert r"Class \xe9" in said and (tmp_path / "run" / "config.yaml").is_file()
+
+
+BAD_XMP = {
+    "an entity": XML.format("<dc:subject><rdf:Bag><rdf:li>&x;</rdf:li></rdf:Bag></dc:subject>").replace(
+        "<x:", "<!DOCTYPE a [<!ENTITY x 'cat'>]><x:", 1
+    ),
+    "no XML": "<x:xmpmeta",
+    "another encoding": '<?xml version="1.0" encoding="nope"?><a/>',
+    "too large": xmp(["cat"]).decode() + " " * keywords.MOST_BYTES,
+}
+
+
+@pytest.mark.parametrize("fault", BAD_XMP)
+def test_a_sidecar_that_cannot_be_read_gives_no_tags(tmp_path, fault):
+    lay(tmp_path, {"a.jpg": carrying(segment=iptc(["dog"])), "a.xmp": BAD_XMP[fault]})
+    assert keywords.tags_of(tmp_path / "a.jpg") == ["dog"]
+    lay(tmp_path, {"a.xmp": xmp(["cat"])})
+    assert keywords.tags_of(tmp_path / "a.jpg") == ["cat", "dog"]
+
+
+def test_a_device_or_pipe_instead_of_a_picture_or_sidecar_is_not_opened(tmp_path):
+    for name in ("a.jpg", "a.xmp"):
+        os.mkfifo(tmp_path / name)
+    assert keywords.tags_of(tmp_path / "a.jpg") == []
+
+
+def test_the_last_level_of_a_hierarchical_tag_may_be_the_only_tag(tmp_path):
+    lay(
+        tmp_path,
+        {"a.jpg": carrying(segment=iptc(["été"])), "a.jpg.xmp": xmp(["animal/bird/owl"], "digiKam:TagsList", "Seq")},
+    )
+    assert keywords.tags_of(tmp_path / "a.jpg", "last") == ["owl", "été"]
+    assert keywords.tags_of(tmp_path / "a.jpg") == ["animal", "bird", "owl", "été"]
+    (tmp_path / "b.jpg").write_bytes(carrying(segment=latin()))
+    assert keywords.tags_of(tmp_path / "b.jpg") == ["été"]
