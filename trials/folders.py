@@ -373,7 +373,7 @@ KINDS: dict[str, Callable[[Case], None]] = {
 
 def differences(case: Case, entry: dict[str, Any]) -> Iterator[str]:
     """Yield the differences between the data that a dataset's settings lead to and the data of the case."""
-    more = {"smallest_side": 8} if pick("datasets", entry["loader"]).OFFERS == "pictures" else {}
+    more = {"smallest_side": 8} if pick("datasets", entry["loader"]).SHOWS == "pictures" else {}
     read = pick("datasets", entry["loader"]).read(**entry["options"], **more)
     captions = read.captions
     known = captions["known"] if "known" in captions else pd.Series(True, captions.index)

@@ -79,7 +79,7 @@ REFUSED = [
     (f"{OF_COLLAGE}.like", "text", "unknown key 'like'; the keys here are at_size, ", UP),
     (f"{OF_COLLAGE}.szes", [9], "unknown key 'szes' (did you mean sizes?)", UP),
     (f"{OF_COLLAGE}.basis.rnak", 9, "unknown key 'rnak' (did you mean rank?)", UP),
-    (f"{FLICKR}.options.rot", "x", "unknown key 'rot' (did you mean root?); the keys here are captions, ", UP),
+    (f"{FLICKR}.options.rot", "x", "unknown key 'rot' (did you mean root?); the keys here are caption, captions, ", UP),
     (f"{FLICKR}.options.n_images", 5, "unknown key 'n_images' (did you mean images?)", UP),
     ("datasets.collage.options.root", "x", "unknown key 'root'; the keys here are fractions, n_images, seed", UP),
     ("datasets.synthetic.options.seed", 1, "unknown key 'seed'; no keys are known here", UP),
@@ -480,14 +480,14 @@ BY_EXPERIMENTS = {
 LEARNING = {"X", "Y", "loss", "norm", "progress", "seed", "score"}
 FORMS = {"exponentiated": [train_forms], "digits": [train_forms], "race": [solve_by_each]}
 FORMS |= {"recovery": [recovery.learn, recovery.rows_of]}
-PICTURES = {"smallest_side", "longest_side", "captions_file", "progress"}
+PICTURES = {"smallest_side", "longest_side", "annotated", "progress"}
 
 
 def of_loader(name):
     read_by = [pick("datasets", name).read] if name != "synthetic" else []
     return [LOADERS[name].model_fields["options"].annotation], [
         *read_by,
-        *[read_folder] * (name in ("photos", "scenes")),
+        *[read_folder] * (name in ("photos", "scenes", "tagged", "keywords")),
     ]
 
 

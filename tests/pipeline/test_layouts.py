@@ -53,7 +53,7 @@ def init(root, monkeypatch, files, **choices):
     said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices)
     (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
     plug_in = pick("datasets", entry["loader"])
-    more = {"smallest_side": 8} if plug_in.OFFERS == "pictures" else {}
+    more = {"smallest_side": 8} if plug_in.SHOWS == "pictures" else {}
     return said, entry, plug_in.read(**entry["options"], **more)
 
 

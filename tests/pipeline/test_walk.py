@@ -33,13 +33,14 @@ SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 # * stands for any text. A setting changes the rule with each value and in each dataset that has jobs of the rule, or
 # only with some values or in some datasets if it ends with ?. A minus sign excludes a setting.
 
-PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.*"
-SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.*"
+PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.* ScenesOptions.* TaggedOptions.* KeywordsOptions.* "
+PHOTOS += "MeaningOptions.*"
+SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* MeaningOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.*"
 DESCRIBED = f"{PHOTOS} DenseSift.* VisualWords.longest_side features"
 BASIS = "WordStudy.basis Basis.power WordStudy.vocabulary"
 PARAMS = {  # rules whose jobs get other params
     "read_images": f"{PHOTOS} DenseSift.* Onnx.* *.longest_side Learnable.most_samples quick seed? features?",
-    "read_samples": f"{SAMPLES} Learnable.most_samples seed?",
+    "read_samples": f"{SAMPLES} -MeaningOptions.columns Learnable.most_samples seed?",
     "describe": DESCRIBED,
     "grow_vocabularies": f"{DESCRIBED} VisualWords.keep Sample.* Vocabulary.[!n]* WordStudy.vocabulary seed",
     "encode": f"{DESCRIBED} Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary",
@@ -133,7 +134,15 @@ STUDIES = {kind: SHIPPED["studies"][kind] for kind in EXPERIMENTS} | {
     "other": like("annotation", {"svm-l2": C}, **NO_PATH),
 }
 FEATURES = SHIPPED["features"]
-ROOTS = {"photos": "pictures", "scenes": "pictures", "arrays": "samples", "idx": "samples", "libsvm": "samples"}
+ROOTS = {
+    "tagged": "pictures",
+    "keywords": "pictures",
+    "photos": "pictures",
+    "scenes": "pictures",
+    "arrays": "samples",
+    "idx": "samples",
+    "libsvm": "samples",
+}
 
 
 def entry_of(loader, *studies, **more):
@@ -144,12 +153,16 @@ def entry_of(loader, *studies, **more):
     return {"loader": loader} | studies | shards | more | {"options": needed | more.get("options", {})}
 
 
-FINAL = {"study": "svm", "norm": "l1"}
+FINAL, LIKE = {"study": "svm", "norm": "l1"}, {"like": "settings", "norm": "l1"}
 KEPT = {"keep": ["descriptors"]}
 NETWORK = {"extractor": "onnx", "options": {"model": "samples/other"}}
 ENTRIES = [  # the settings of each dataset and of its first study are changed
     entry_of("collage", "paths", features=KEPT, final={"study": "paths", "norm": "l1", "stability": 2}),
-    entry_of("photos", features=KEPT, final={"like": "settings", "norm": "l1"}),
+    entry_of("photos", features=KEPT, final=LIKE),
+    entry_of("scenes", features=KEPT, final=LIKE),
+    entry_of("keywords", features=KEPT, final=LIKE),
+    entry_of("tagged", features=KEPT, final=LIKE),
+    entry_of("tagged", features=KEPT, options={"tags": "other"}, final=LIKE),
     entry_of("scenes", features=NETWORK, final={"like": "network", "norm": "l1"}),
     entry_of("collage", "similarities", most_samples=9),
     entry_of("collage", "rbf"),
@@ -158,6 +171,7 @@ ENTRIES = [  # the settings of each dataset and of its first study are changed
     *(entry_of("synthetic", study) for study in ("recovery", "cost", "operations", "projection", "race")),
     *(entry_of(loader, "svm", final=FINAL) for loader in ("arrays", "idx", "libsvm")),
     entry_of("arrays", "svm", options={"split": "other"}, final=FINAL, most_samples=9),
+    entry_of("arrays", "svm", options={"tags": "other"}, final=FINAL),
     entry_of("idx", "svm", options={"validation_fraction": 0.2}, final=FINAL),
     entry_of("libsvm", "svm", options={"test": "test"}, final=FINAL),
     entry_of("digits", "digits"),
