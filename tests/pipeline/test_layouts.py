@@ -132,7 +132,6 @@ HUGGING_FACE = pa.table({"label": CODES}).replace_schema_metadata(
 )
 IN_PARQUET = pa.table({"image": [{"bytes": b"x", "path": "a.jpg"}] * 9, "label": [0, 1, 1] * 3})
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n"
-YAML = {"image,caption": ""}
 TWICE = {name: i for i in range(40) for name in (f"a/{i:02}.jpg", f"a/{i:02}.png")}
 XML = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
 <rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:lr="http://ns.adobe.com/lightroom/1.0/"

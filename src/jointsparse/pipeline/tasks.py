@@ -217,7 +217,7 @@ def _counted(
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         left_out |= ENGLISH_STOP_WORDS
-    stem = stemmer("english").stemWord if join_inflections else str
+    stem = cache(stemmer("english").stemWord) if join_inflections else str
     row = {image: i for i, image in enumerate(images["image"])}
     for image in captions["image"][~captions["image"].isin(row)].head(1):
         raise Misfit(f"captions must belong to images in the table of images, got a caption of {image!r}")

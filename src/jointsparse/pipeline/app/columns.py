@@ -7,6 +7,7 @@ ValueError is raised, and the message lists the options of `init` that decide it
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -165,8 +166,9 @@ class Column:
     def is_sentences(self) -> bool:
         return not self.lists and bool(np.mean([len(text.split()) for text in self.known] or [0]) >= SENTENCE_WORDS)
 
+    @cached_property
     def separators(self) -> list[str]:
-        """Return the separators by which the cells could be lists of tags."""
+        """The separators by which the cells could be lists of tags."""
         return [] if self.lists else [sign for sign in SEPARATORS if _are_lists({*self.known}, sign)]
 
     def doubtful(self) -> list[str]:
@@ -325,7 +327,7 @@ def _labels(
     if "caption" in options:
         return _Labels({}, [], {}, [])
     of_text = [column for column in columns if of_pictures and column.is_called("text") and column.is_text()]
-    captions = [column for column in of_text if not column.lists and not column.separators()]
+    captions = [column for column in of_text if not column.lists and not column.separators]
     if "confidence" in options:  # sentences have none
         captions = [column for column in captions if column.is_sentences()]
     tags = [column for column in columns if column.is_called("tags") and _may_be_tags(column, with_features)]
@@ -335,7 +337,7 @@ def _labels(
         return _of_columns(where, truths, choices)
     if not tags and not captions:
         tags = [column for column in columns if column.lists and not column.vectors]
-        tags = tags or [column for column in columns if column.is_classes() or column.separators()]
+        tags = tags or [column for column in columns if column.is_classes() or column.separators]
         alone = len(columns) == 1 and not of_pictures and _may_be_tags(columns[0], with_features=False)
         tags = tags or (list(columns) if alone and not with_features else [])
         captions = [column for column in columns if of_pictures and not tags and column.is_sentences()]
@@ -362,7 +364,7 @@ def _may_be_tags(column: Column, with_features: bool) -> bool:
     """Return True if a column that is called like tags may hold them: text, whole numbers or lists, not 0 and 1."""
     if column.vectors or not (column.lists or column.words) or (len(column.words) == 1 and column.pair()):
         return False
-    if column.pair() and not column.separators():
+    if column.pair() and not column.separators:
         return with_features  # as two classes
     return all(np.isfinite(number) and number == np.rint(number) for number in column.numbers())
 
@@ -370,7 +372,7 @@ def _may_be_tags(column: Column, with_features: bool) -> bool:
 def _of_tags(where: object, column: Column, choices: Mapping[str, Any]) -> _Labels:
     """Decide how a column lists tags."""
     options: dict[str, Any] = {"tags": column.name}
-    signs = [choices["separator"]] if "separator" in choices else column.separators() or [*column.doubtful(), ""]
+    signs = [choices["separator"]] if "separator" in choices else column.separators or [*column.doubtful(), ""]
     require(
         len(signs) <= 1,
         f"{where} could list tags with several separators in the column {column.name!r}, or with none (''): choose one "

@@ -525,7 +525,7 @@ def _beside(folder: Folder) -> Found | None:
                 return None  # boxes of objects
             files = {f"{name.rpartition('.')[0]}{suffix}" for name in rows.images}
             said = f"in a {suffix} file beside each"
-            if column.separators() or column.is_classes():
+            if column.separators or column.is_classes():
                 roles = roles_of_table(f"*{suffix}", rows.table, {"tags": OF_TEXT, **_meant(folder.choices)})
                 options = {"images": images, "labels": f"*{suffix}", **roles.options}
                 return _pictures(folder, "tagged", options, f"with tags {said}", files, {f"*{suffix}": roles.notes})

@@ -43,7 +43,7 @@ def read(
         See there.
     captions : str, list of str, or mapping
         File of captions in `root`, see `records.read`; or several files; or a mapping from splits to files, which also
-        gives the split of each image. "*.txt" stands for a file beside each picture, with the name of the picture and
+        gives the split of each image. ``"*.txt"`` stands for a file beside each picture, with the picture's name and
         this suffix.
     pictures, caption, split : str or None
         Columns of these files, which hold the names of the images, the captions and the splits. An image may have

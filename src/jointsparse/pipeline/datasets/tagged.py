@@ -51,7 +51,7 @@ def read(
         See there.
     labels : str, list of str, or mapping
         File in `root`, see `records.read`; or several files; or a mapping from splits to files, which also gives the
-        split of each image. "*.txt" stands for a file beside each picture, with the name of the picture and this
+        split of each image. ``"*.txt"`` stands for a file beside each picture, with the name of the picture and this
         suffix, whose text lists the tags.
     pictures, split : str or None
         Columns of these files, which hold the names of the images and the splits. An image may have several rows.
