@@ -171,6 +171,7 @@ def second_table(data: bytes, wanted: list[str], *, lower: bool) -> list[tuple[s
     header, rows = [name.strip().lower() if lower else name.strip() for name in header], [row for row in rows if row]
     require(set(wanted) <= set(header) and len(set(header)) == len(header), "header")
     require(all(len(row) == len(header) for row in rows), "number of fields")
+    require(not any(row[i].strip() == name for row in rows for i, name in enumerate(header)), "a second header")
     require(not any("\0" in field for row in rows for field in row), "NUL")
     require(all(len(field) <= 131_072 for row in [header, *rows] for field in row), "a field too long")
     return [tuple(row[header.index(name)] for name in wanted) for row in rows]

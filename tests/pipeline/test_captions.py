@@ -90,7 +90,7 @@ def changed(content, *path, value=None):
         (
             "a.csv",
             b"image,caption\na.jpg,A dog.\nimage,caption\n",
-            "the first line seems to be data, because the column 'image'",
+            "a.csv must have a header, and only one, but the column 'image' also holds 'image'",
         ),
         (
             "a.csv",

@@ -56,8 +56,8 @@ def read(path: Path, compression_ratio: float = COMPRESSION_RATIO) -> Columns:
     for name, cells in columns.items():
         require(
             path.suffix.lower() == ".parquet" or name.isdigit() or name not in cells,
-            f"{path} must have a header, but the first line seems to be data, because the column {name!r} also holds "
-            f"{name!r}: write the names of the columns into the first line",
+            f"{path} must have a header, and only one, but the column {name!r} also holds {name!r}: write the names of "
+            "the columns into the first line, and remove a second header",
         )
     return columns
 

@@ -75,7 +75,8 @@ def rows_of(
         table = records.read(path)
         require_columns(path, table, [composed(column) for column in (pictures, *(columns or ()), split) if column])
         find = finder(names, relative_path(path.parent, root / images))
-        own = [find(text_of(cell)) for cell in table[composed(pictures)]]
+        cells = table[composed(pictures)]
+        own = [find(cell.strip() if isinstance(cell, str) else text_of(cell)) for cell in cells]  # "1." is a name
         splits = [of_split or ""] * len(own)
         if split and not of_split:
             splits = [text_of(cell) for cell in table[composed(split)]]
