@@ -340,7 +340,7 @@ STUDIES = {
         },
         "sizes": rows_of(whole(1, SAMPLES)),
         "negatives_per_positive": whole(1, SAMPLES),
-        "training": {"solver": of("subgradient"), "n_iter": whole(1, STEPS), "normalisation": of("sum", "mean")},
+        "training": {"solver": of("subgradient"), "n_iter": whole(1, STEPS), "normalisation?": of("sum", "mean")},
         "methods": lambda methods: fits(methods, METHODS, "methods") and len(methods) > 0,
         "metric": of("auc", "eer"),
         "tests": {"n_pairings": whole(1, STEPS), "n_resamples": whole(20, 10**5)},
@@ -482,11 +482,15 @@ def _entry(block: Any) -> bool:
 def second_settings(config: Any) -> None:
     """Raise Bad unless the parsed config is a valid variant of SETTINGS."""
     features = {
-        "longest_side": whole(1, PIXELS),
+        "longest_side?": whole(1, PIXELS),
         "extractor": of("dense_sift"),
-        "options": {"patch_sizes?": rows_of(whole(4, PIXELS)), "step?": whole(1, PIXELS), "rootsift?": of(True, False)},
+        "options?": {
+            "patch_sizes?": rows_of(whole(4, PIXELS)),
+            "step?": whole(1, PIXELS),
+            "rootsift?": of(True, False),
+        },
         "sample": {"images": whole(1, SAMPLES), "descriptors": whole(1, SAMPLES), "fitted_on": FITTED},
-        "keep": lambda keep: isinstance(keep, list) and len({*keep} & {"vocabularies", "descriptors"}) == len(keep),
+        "keep?": lambda keep: isinstance(keep, list) and len({*keep} & {"vocabularies", "descriptors"}) == len(keep),
         "vocabularies": named(VOCABULARY),
     }
     shape = {

@@ -65,6 +65,13 @@ def test_a_caption_without_picture_is_listed_and_its_file_is_named(album):
     assert got.left_out.to_numpy().tolist() == [["012.jpg", "all.json names an image that is not there"]]
 
 
+@pytest.mark.parametrize("name", ["012.", "7", "1.0"])
+def test_a_name_that_looks_like_a_number_stays_as_it_is(album, name):
+    with (album / "captions.csv").open("a") as file:
+        file.write(f"{name},A dog.\n")
+    assert photos.read(album, smallest_side=32).left_out["item"].tolist() == [name]
+
+
 def changed(content, *path, value=None):
     """Return a copy of the content of a file in which a value is replaced or removed."""
     copy = json.loads(json.dumps(content))
