@@ -54,6 +54,6 @@ rule draw_tasks:
         *code("draw_tasks"),
         where="studies.{study}",
         options=plan.task_options,
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/draw_tasks.py"
