@@ -67,6 +67,8 @@ def explained(error: ValidationError, config: Any) -> SettingError:
     numeric = any(one["type"].startswith(("int", "float")) for one in alternatives)
     if numeric and isinstance(value, str) and re.search("[0-9]", value):
         got += ", which YAML reads as text"  # 1e-3 is text, and 1.0e-3 a number
+    elif isinstance(value, int | float) and any(one["type"] == "string_type" for one in alternatives):
+        got += ", which is text only in quotes"  # the dataset 2024
     return SettingError(f"{'a key of ' * of_key}{key} must be {expected}, got {got}", _text(place))
 
 

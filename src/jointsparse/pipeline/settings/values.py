@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import (
@@ -68,12 +68,18 @@ class Block(BaseModel):
 
 
 class Removable(Block):
-    """A block in which null removes a value: an inherited one, or one that an overlay takes out of the block."""
+    """A block in which null removes a value: an inherited one, or one that an overlay takes out of the block.
+
+    ``REPLACED`` lists keys that only the block of another solver or measure has. An overlay that names this solver or
+    measure takes them out.
+    """
+
+    REPLACED: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, values: Any) -> Any:
-        return _without_none(values, cls.model_fields)
+        return _without_none(values, (*cls.model_fields, *cls.REPLACED))
 
 
 def _without_none(values: Any, known: Container[object] | None = None) -> Any:
