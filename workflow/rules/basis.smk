@@ -22,7 +22,7 @@ rule fit_basis:
         where="studies.{study}.basis",
         vocabulary=plan.vocabulary,
         fitted_on=lambda w: plan.words(w).basis.fitted_on,
-        options=lambda w: plan.words(w).basis.given("power", "fitted_on"),
+        options=lambda w: plan.words(w).basis.given(without=["power", "fitted_on"]),
         seed=plan.config.seed,
     script:
         "../scripts/fit_basis.py"

@@ -57,7 +57,7 @@ rule train_sweep:
         powers=lambda w: plan.words(w).powers,
         vocabulary=plan.vocabulary,
         grid=plan.grid,
-        training=lambda w: plan.words(w).training.given("sparsest"),
+        training=lambda w: plan.words(w).training.given(without=["sparsest"]),
     script:
         "../scripts/train_sweep.py"
 

@@ -1,6 +1,6 @@
 """Types of values in config.yaml, and the class of all blocks."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
@@ -58,7 +58,7 @@ class Block(BaseModel):
         protected_namespaces=(),
     )
 
-    def given(self, *without: str) -> dict[str, Any]:
+    def given(self, *, without: Collection[str] = ()) -> dict[str, Any]:
         """Return the values that were given, without the defaults and without the keys in `without`."""
         return self.model_dump(exclude_unset=True, exclude=set(without), warnings=False)
 
