@@ -292,7 +292,7 @@ class Plan:
 
     def experiment_options(self, w: OfStudy) -> Block:
         """Return the options that a study passes to its experiment."""
-        return self.study(w).given("kind", "runs", "figures", "claims")
+        return self.study(w).given(without=["kind", "runs", "figures", "claims"])
 
     def runs(self, w: OfStudy) -> list[int]:
         """Return the run numbers of a study, which start at 1."""
@@ -360,7 +360,8 @@ class Plan:
         if not self.final(w):
             return {}
         study = self.words(self.final_study(w))
-        return {"smallest_size": min(study.all_sizes)} | study.words.given("n_words", "n_validation_words")
+        words = study.words.given(without=["n_words", "n_validation_words"])
+        return {"smallest_size": min(study.all_sizes)} | words
 
     # Inputs
 
@@ -624,8 +625,8 @@ class Plan:
         settings = {}
         for name in self.chosen:
             dataset = self.datasets[name]
-            of_dataset = dataset.given("studies", "note", "features", "final")
-            of_dataset |= {"final": final.given("settings")} if (final := self.final(Place(name, ""))) else {}
+            of_dataset = dataset.given(without=["studies", "note", "features", "final"])
+            of_dataset |= {"final": final.given(without=["settings"])} if (final := self.final(Place(name, ""))) else {}
             features = {"features": dataset.features.given()} if isinstance(dataset, Pictures) else {}
             for study, block in dataset.blocks.items():
                 settings[Place(name, study).folder] = {

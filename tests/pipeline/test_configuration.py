@@ -120,6 +120,12 @@ REFUSED = [
         UP,
     ),
     (
+        "studies.scenes.similarities",
+        COSINE | {"gamma": 1},
+        "gamma has no effect with measure: cosine; it is for measure: rbf",
+        None,
+    ),
+    (
         "datasets.documents.features",
         {"keep": []},
         "features has no effect with loader: documents; it is for loader: c",
@@ -185,6 +191,13 @@ REFUSED = [
     (f"{OF_COLLAGE}.methods.hinge-l3", GRID, "norm must be one of l1, l12, l1inf, l2, got 'l3'", None),
     (f"{A}.kind", "world", "kind must be one of cost, digits, exponentiated, online, operations, projection, ", None),
     (f"{OF_COLLAGE}.kind", "word", "kind must be one of cost, digits, exponentiated, online, operations, ", None),
+    ("features.extractor", None, "extractor must be one of dense_sift, onnx, got nothing", None),
+    (
+        f"{FLICKR}.options.captions",
+        {"train": "a.csv", "tset": "b.csv"},
+        "a key of captions must be train, validation, test or unlabelled, got 'tset'",
+        None,
+    ),
     (f"{A}.vocabulary", "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     ("studies.stories.at_size", 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
     (f"{SWEEP}.like", "text-2", f"like must be {OTHERS}", None),
@@ -200,9 +213,16 @@ REFUSED = [
     (
         FINAL,
         {"like": "stories"},
-        "like must be one of own-words, own-classes, own-labels, annotation-whitened-600",
+        "stories is a study of this dataset, so the final fit can use it: write study: stories",
         ".like",
     ),
+    (
+        "datasets.mine",
+        {"loader": "digits", "studies": {"own-labels": {}}, "final": {}},
+        "own-labels is a study of this dataset, so the final fit can use it: write study: own-labels",
+        ".final",
+    ),
+    ("datasets.documents.final", {"like": "own-label"}, f"like must be {OTHERS}", ".like"),
     (FINAL, {"study": "scenes"}, "got 'scenes': write like: scenes to take only its settings", ".study"),
     (
         "datasets.collage.studies",
@@ -335,11 +355,15 @@ REFUSED = [
     ("studies.Text", SHIPPED["studies"]["text"], "'Text' is already the name of a results folder", None),
     ("features.vocabularies.Tree", SHIPPED["features"]["vocabularies"]["tree"], "'Tree' is already the name", None),
     # missing keys
+    ("dataset", 2024, "dataset must be text or a list, got 2024, which is text only in quotes", None),
     ("dataset", ABSENT, "the key 'dataset' is missing", "top level"),
     ("datasets.collage.loader", ABSENT, "the key 'loader' is missing", UP),
     (f"{FLICKR}.options", {}, "the key 'root' is missing", None),
     ("datasets.mine", {"loader": "synthetic"}, "the key 'studies' is missing", None),
     ("features.vocabularies.tree.depth", ABSENT, "the key 'depth' is missing", UP),
+    ("features.vocabularies.tree", {"dpth": 3}, "unknown key 'dpth' (did you mean depth?)", None),
+    ("studies.mine", {"lik": "text"}, "unknown key 'lik' (did you mean like?)", None),
+    ("datasets.mine", {"loadr": "scenes"}, "unknown key 'loadr' (did you mean loader?)", None),
     (f"{A}.kind", ABSENT, "the key 'kind' is missing", UP),
     (f"{OF_COLLAGE}.kind", None, "the key 'kind' is missing", UP),
     (f"{A}.sizes", ABSENT, "the key 'sizes' is missing", UP),
@@ -459,7 +483,9 @@ def test_editors_get_the_schema_of_the_classes_which_fits_configs_as_users_write
     fits = jsonschema.Draft202012Validator(schema())
     for file in (ROOT / "config.yaml", ROOT / "tests" / "pipeline" / "config.yaml"):
         fits.validate(yaml.safe_load(file.read_text(encoding="utf-8")))
-    for path, value in ((f"{A}.basis.rnak", 9), (f"{A}.figures", ["roc"]), ("seed", -1), (FINAL, {"norms": "auto"})):
+    fits.validate(changed(SHIPPED, f"{SWEEP}.training.tol", None))
+    wrong = [(f"{A}.basis.rnak", 9), (f"{A}.figures", ["roc"]), ("seed", -1), (FINAL, {"norms": "auto"})]
+    for path, value in (*wrong, (f"{SWEEP}.training.tol", 0.1), ("datasets.my photos", {"loader": "collage"})):
         assert not fits.is_valid(changed(SHIPPED, path, value)), path
 
 
@@ -681,6 +707,8 @@ def test_numbers_may_be_auto_and_methods_may_be_replaced_or_removed(config, stud
         (f"{A}.methods.svm-l2", ["hinge-l1inf", "hinge-l1", "hinge-l2"]),
         (f"{A}.set_aside.train", []),
         (f"{A}.training.sparsest", 1.0),
+        ("studies.text.training.eta0_unit", None),
+        ("studies.scenes.similarities.gamma", None),
         ("studies.recovery.weights", ["normal"]),
         ("studies.exponentiated.n_iter.batch 25%", ["batch 100%", "stochastic 100", "stochastic 1"]),
     ],
@@ -690,7 +718,7 @@ def test_a_null_leaves_a_value_of_a_study_to_its_default_even_where_nothing_is_i
     *names, last = path.split(".")
     for name in names:
         value = value[name] if isinstance(value, dict) else getattr(value, name)
-    assert (list(value) if isinstance(value, dict) else getattr(value, last)) == left
+    assert (list(value) if isinstance(value, dict) else getattr(value, last, None)) == left
 
 
 # The file, before Snakemake reads it

@@ -22,8 +22,8 @@ rule fit_basis:
         where="studies.{study}.basis",
         vocabulary=plan.vocabulary,
         fitted_on=lambda w: plan.words(w).basis.fitted_on,
-        options=lambda w: plan.words(w).basis.given("power", "fitted_on"),
-        seed=config["seed"],
+        options=lambda w: plan.words(w).basis.given(without=["power", "fitted_on"]),
+        seed=plan.config.seed,
     script:
         "../scripts/fit_basis.py"
 
@@ -49,6 +49,6 @@ rule fit_similarities:
         where="studies.{study}.similarities",
         vocabulary=plan.vocabulary,
         options=lambda w: plan.words(w).similarities.given(),
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/fit_similarities.py"

@@ -65,6 +65,6 @@ rule compare_methods:
         *code("compare_methods"),
         where="studies.{study}.tests",
         tests=lambda w: plan.words(w).tests.values(),
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/compare_methods.py"

@@ -32,7 +32,7 @@ for kind in REPEATED:
             kind=kind,
             options=plan.experiment_options,
             runs=plan.runs,
-            seed=config["seed"],
+            seed=plan.config.seed,
         script:
             "../scripts/repeat.py"
 
@@ -59,6 +59,6 @@ rule measure:
         where="studies.{study}",
         kind=plan.kind,
         options=plan.experiment_options,
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/measure.py"

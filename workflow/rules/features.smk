@@ -59,7 +59,7 @@ rule grow_vocabularies:
         sample=lambda w: plan.visual_words(w).sample.values(),
         keep=lambda w: "vocabularies" in plan.visual_words(w).keep,
         vocabularies=lambda w: plan.vocabularies(w, "branching", "depth", "weighting"),
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/grow_vocabularies.py"
 

@@ -81,6 +81,6 @@ rule set_aside:
         *code("set_aside"),
         where="studies.{study}.set_aside",
         numbers=lambda w: plan.words(w).set_aside,
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/set_aside.py"

@@ -57,7 +57,7 @@ rule train_sweep:
         powers=lambda w: plan.words(w).powers,
         vocabulary=plan.vocabulary,
         grid=plan.grid,
-        training=lambda w: plan.words(w).training.given("sparsest"),
+        training=lambda w: plan.words(w).training.given(without=["sparsest"]),
     script:
         "../scripts/train_sweep.py"
 
@@ -84,7 +84,7 @@ rule train_svm:
         powers=lambda w: plan.words(w).powers,
         vocabulary=plan.vocabulary,
         grid=lambda w: plan.words(w).methods["svm-l2"].given(),
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/train_svm.py"
 

@@ -19,7 +19,7 @@ rule fit_final:
         powers=lambda w: plan.words(plan.final_study(w)).powers,
         vocabulary=plan.final_vocabulary,
         n_resamples=lambda w: plan.words(plan.final_study(w)).tests.n_resamples,
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/fit_final.py"
 
@@ -56,7 +56,7 @@ rule keep_model:
         network=plan.network,
         vocabulary=plan.final_vocabulary,
         raw=plan.raw,
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/keep_model.py"
 
@@ -85,6 +85,6 @@ rule count_selections:
         where=lambda w: f"datasets.{plan.named(w)}.final.stability",
         vocabulary=plan.final_vocabulary,
         n_pairs=lambda w: plan.final(w).stability,
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/count_selections.py"

@@ -22,7 +22,7 @@ rule choose_words:
         *code("choose_words"),
         where="studies.{study}",
         smallest_size=lambda w: min(plan.words(w).all_sizes),
-        options=lambda w: plan.words(w).words.given("n_validation_words"),
+        options=lambda w: plan.words(w).words.given(without=["n_validation_words"]),
     script:
         "../scripts/choose_words.py"
 
@@ -54,6 +54,6 @@ rule draw_tasks:
         *code("draw_tasks"),
         where="studies.{study}",
         options=plan.task_options,
-        seed=config["seed"],
+        seed=plan.config.seed,
     script:
         "../scripts/draw_tasks.py"

@@ -81,7 +81,10 @@ def _final_of(
             raise SettingError(f"{key} has no effect beside study: {advice}", where)
         return own
     like = own.pop("like", loader.OWN_STUDY)
-    _require_known("like", [study for study in blocks if study not in studies], like, f"{where}.like")
+    if like in [*studies]:
+        said = f"{like} is a study of this dataset, so the final fit can use it: write study: {like}"
+        raise SettingError(said, f"{where}.like" if "like" in final else where)
+    _require_known("like", blocks, like, f"{where}.like")
     return {"study": like, **own, "settings": study_of(blocks, like, {like: values})}
 
 

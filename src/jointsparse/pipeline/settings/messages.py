@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import reduce
+from operator import getitem
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -48,13 +50,14 @@ def explained(error: ValidationError, config: Any) -> SettingError:
     """
     mistakes = [(_place(one, config), one) for one in error.errors(include_url=False)]
     first = min((place for place, _ in mistakes), key=lambda place: (len(place), place[-1:] not in DECIDING))
-    for place, one in mistakes:
-        if place == first and one["type"] in SENTENCES:
-            return SENTENCES[one["type"]](one, place, config)
+    for kind, sentence in SENTENCES.items():
+        for place, one in mistakes:
+            if place == first and one["type"] == kind:
+                return sentence(one, place, config)
     inside = [place for place, one in mistakes if place[: len(first)] == first and not (_is_of_key(one))]
     of_keys = any(place == first and _is_of_key(one) for place, one in mistakes)
     place = first if of_keys else max(inside, key=len)  # of several types, the mistake inside a list or block
-    alternatives = [one for there, one in mistakes if there == place]
+    alternatives = [one for there, one in mistakes if there == place and _is_of_key(one) == of_keys]
     of_right_type = [one for one in alternatives if not one["type"].endswith(("_type", "_from_float"))]
     if any(one["type"] != "literal_error" for one in of_right_type):
         alternatives = of_right_type
@@ -64,6 +67,8 @@ def explained(error: ValidationError, config: Any) -> SettingError:
     numeric = any(one["type"].startswith(("int", "float")) for one in alternatives)
     if numeric and isinstance(value, str) and re.search("[0-9]", value):
         got += ", which YAML reads as text"  # 1e-3 is text, and 1.0e-3 a number
+    elif isinstance(value, int | float) and any(one["type"] == "string_type" for one in alternatives):
+        got += ", which is text only in quotes"  # the dataset 2024
     return SettingError(f"{'a key of ' * of_key}{key} must be {expected}, got {got}", _text(place))
 
 
@@ -83,12 +88,19 @@ def _sentence(error: Any, place: Place, _: Any) -> SettingError:
 
 
 def _missing(error: Any, place: Place, _: Any) -> SettingError:
-    key = error["ctx"]["discriminator"] if "ctx" in error else repr(error["loc"][-1])
-    return SettingError(f"the key {key} is missing", _text(place))
+    return SettingError(f"the key {error['loc'][-1]!r} is missing", _text(place))
+
+
+def _missing_tag(error: Any, place: Place, config: Any) -> SettingError:
+    known = {name for block in blocks_at(place, config) for name in block.model_fields}
+    unknown = [key for key in error["input"] if key not in known]  # perhaps the tag, or like, is misspelt
+    said = _unknown(unknown[0], place, config) if unknown else f"the key {error['ctx']['discriminator']} is missing"
+    return SettingError(said, _text(place))
 
 
 def _unknown_tag(error: Any, place: Place, _: Any) -> SettingError:
-    key, got = error["ctx"]["discriminator"].strip("'"), error["ctx"]["tag"]
+    key = error["ctx"]["discriminator"].strip("'")
+    got = error["input"][key]  # the error itself has it as text
     known = sorted(error["ctx"]["expected_tags"].replace("'", "").split(", "))
     return SettingError(f"{key} must be {one_of(known, got)}, got {shown(got)}", _text((*place, key)))
 
@@ -97,12 +109,12 @@ def _unknown_key(error: Any, place: Place, config: Any) -> SettingError:
     return SettingError(_unknown(error["loc"][-1], place, config), _text(place))
 
 
-SENTENCES = {  # for types of pydantic's errors that are not about what a value must be
+SENTENCES = {  # for types of pydantic's errors that are not about what a value must be, the most helpful type first
+    "extra_forbidden": _unknown_key,  # before the missing key that it may be meant for
     "sentence": _sentence,
     "missing": _missing,
-    "union_tag_not_found": _missing,
+    "union_tag_not_found": _missing_tag,
     "union_tag_invalid": _unknown_tag,
-    "extra_forbidden": _unknown_key,
 }
 
 
@@ -139,11 +151,11 @@ def _unknown(key: Any, place: Place, config: Any) -> str:
     listed = f"the keys here are {', '.join(known)}" if known else "no keys are known here"
     if similar:
         return f"unknown key {shown(key)} (did you mean {similar[0]}?); {listed}"
+    block = reduce(getitem, place, config)
     for tag in TAGS:
-        own = [name for block in here for name in tags_of(block, tag)]
-        others = {name for block in blocks_at(place, None) if key in block.model_fields for name in tags_of(block, tag)}
-        if own and others:
-            return f"{key} has no effect with {tag}: {own[0]}; it is for {tag}: {joined(sorted(others))}"
+        others = {name for other in blocks_at(place, None) if key in other.model_fields for name in tags_of(other, tag)}
+        if tag in block and others:
+            return f"{key} has no effect with {tag}: {block[tag]}; it is for {tag}: {joined(sorted(others))}"
     return f"unknown key {shown(key)}; {listed}"
 
 

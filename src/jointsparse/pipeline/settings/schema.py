@@ -5,7 +5,7 @@ from typing import Any
 
 from jointsparse.pipeline.settings.config import Config
 from jointsparse.pipeline.settings.inheritance import OF_FINAL
-from jointsparse.pipeline.settings.studies import EXPERIMENTS, WordStudy
+from jointsparse.pipeline.settings.studies import EXPERIMENTS, Certified, Similarities, Subgradient, WordStudy
 
 URI = "https://json-schema.org/draft/2020-12/schema"
 LIKE = {"description": "A study from which this study inherits all values that it does not give.", "type": "string"}
@@ -27,6 +27,8 @@ def schema() -> dict[str, Any]:
         blocks[name] |= {"like": LIKE}
         blocks[name]["figures"]["items"] = {"enum": [*FIGURES]}
         blocks[name]["claims"]["items"] = {"enum": [*CLAIMS]}
+    for block in (Certified, Subgradient, Similarities):
+        blocks[block.__name__] |= {key: {"anyOf": []} for key in block.REPLACED}  # nothing but null
     del blocks["Final"]["settings"]
     of_study = {key: deepcopy(value) for key, value in blocks["WordStudy"].items() if key not in OF_FINAL}
     blocks["Final"] |= of_study | {"like": LIKE_OF_FINAL}
@@ -49,11 +51,13 @@ def _as_users_write(part: Any) -> Any:
     for key in ("properties", "patternProperties"):
         if isinstance(part.get(key), dict):
             part[key] = {name: _or_null(value) for name, value in part[key].items()}
+    if "patternProperties" in part:
+        part["additionalProperties"] = False
     if isinstance(part.get("additionalProperties"), dict):
         part["additionalProperties"] = _or_null(part["additionalProperties"])
     return part
 
 
 def _or_null(value: dict[str, Any]) -> dict[str, Any]:
-    described = {"description": value.pop("description")} if "description" in value else {}
-    return {**described, "anyOf": [*(value["anyOf"] if value.keys() == {"anyOf"} else [value]), {"type": "null"}]}
+    noted: dict[str, Any] = {key: value.pop(key) for key in ("description", "default") if key in value}
+    return {**noted, "anyOf": [*(value["anyOf"] if value.keys() == {"anyOf"} else [value]), {"type": "null"}]}

@@ -104,6 +104,7 @@ class SimilaritiesBase(Removable):
 class Similarities(SimilaritiesBase):
     """Similarities of histograms."""
 
+    REPLACED = ("gamma",)
     measure: Literal["intersection", "cosine"]
     """How two histograms are compared."""
 
@@ -120,6 +121,7 @@ class RbfSimilarities(SimilaritiesBase):
 class Certified(Removable):
     """Training by a solver that stops at a certified gap."""
 
+    REPLACED = ("eta0_unit",)
     solver: Literal["working_set", "pdhg"]
     """The solver plug-in."""
     n_iter: Steps
@@ -137,6 +139,7 @@ class Certified(Removable):
 class Subgradient(Removable):
     """Training by the projected subgradient method, a fixed number of steps."""
 
+    REPLACED = ("tol", "sparsest")
     solver: Literal["subgradient"]
     """The solver plug-in."""
     n_iter: Steps

@@ -1,8 +1,8 @@
 """Types of values in config.yaml, and the class of all blocks."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import (
@@ -58,7 +58,7 @@ class Block(BaseModel):
         protected_namespaces=(),
     )
 
-    def given(self, *without: str) -> dict[str, Any]:
+    def given(self, *, without: Collection[str] = ()) -> dict[str, Any]:
         """Return the values that were given, without the defaults and without the keys in `without`."""
         return self.model_dump(exclude_unset=True, exclude=set(without), warnings=False)
 
@@ -68,12 +68,18 @@ class Block(BaseModel):
 
 
 class Removable(Block):
-    """A block in which null removes a value: an inherited one, or one that an overlay takes out of the block."""
+    """A block in which null removes a value: an inherited one, or one that an overlay takes out of the block.
+
+    ``REPLACED`` lists keys that only the block of another solver or measure has. An overlay that names this solver or
+    measure takes them out.
+    """
+
+    REPLACED: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _without_nulls(cls, values: Any) -> Any:
-        return _without_none(values, cls.model_fields)
+        return _without_none(values, (*cls.model_fields, *cls.REPLACED))
 
 
 def _without_none(values: Any, known: Container[object] | None = None) -> Any:
