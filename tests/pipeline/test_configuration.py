@@ -171,7 +171,7 @@ REFUSED = [
     ("datasets.reuters21578.options.fractions", {"train": 1}, "fractions has no effect beside test: remove one", None),
     (FINAL, {"study": "annotation", "words": {}}, "words has no effect beside study: write it into the study", None),
     (FINAL, {"stability": 25, "norm": ["l2", "l1"]}, "stability has no effect with the norm l2", ".stability"),
-    ("compare", True, "compare adds the study named by final.like, and collage", None),
+    ("compare", True, "compare adds the study named by final.like, and there is none for collage", None),
     # names that do not exist
     ("dataset", "flickr", "dataset must be one of collage, documents, ", None),
     ("datasets.collage.loader", "foto", f"loader must be one of {', '.join(sorted(LOADERS))}, got 'foto'", None),

@@ -45,7 +45,7 @@ def test_a_quick_run_has_few_samples_and_one_run_at_one_size_of_the_study_of_the
 
 def test_a_quick_run_does_not_write_into_the_folder_of_another_dataset():
     config = CONFIG | {"quick": True, "dataset": "digits", "datasets": {"digits": OWN, "digits-quick": OWN}}
-    with pytest.raises(SettingError, match="^digits-quick must not be the name of a dataset, because a quick run"):
+    with pytest.raises(SettingError, match="digits-quick must not be the name of a dataset, because a quick run"):
         Plan(read(config), Found(fresh=True, environment={}))
 
 
