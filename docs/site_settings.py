@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from jointsparse.pipeline.settings.config import Config
+from jointsparse.pipeline.settings.schema import of_classes
 
 HEAD = """# Keys of config.yaml
 
@@ -22,7 +22,7 @@ TYPES = {"integer": "whole number", "number": "number", "boolean": "true or fals
 
 def write_settings(folder: Path) -> None:
     """Write settings.md: a section with a table for each block."""
-    whole = Config.model_json_schema()
+    whole = of_classes()
     sections = [_section("config.yaml", whole), *(_section(name, block) for name, block in whole["$defs"].items())]
     (folder / "settings.md").write_text("\n".join([HEAD, *sections]))
 

@@ -143,6 +143,9 @@ class Plan:
         self.chosen = config.chosen
         if config.quick:
             glances = {f"{name}-quick": glance(name, self.datasets[name]) for name in self.chosen}
+            for name in glances.keys() & self.datasets.keys():
+                said = f"{name} must not be the name of a dataset, because a quick run writes its results there"
+                raise SettingError(f"{said}: choose another name", f"datasets.{name}")
             self.chosen, self.datasets = [*glances], self.datasets | glances
         self.again: list[str] = []
 

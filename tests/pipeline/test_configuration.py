@@ -171,7 +171,7 @@ REFUSED = [
     ("datasets.reuters21578.options.fractions", {"train": 1}, "fractions has no effect beside test: remove one", None),
     (FINAL, {"study": "annotation", "words": {}}, "words has no effect beside study: write it into the study", None),
     (FINAL, {"stability": 25, "norm": ["l2", "l1"]}, "stability has no effect with the norm l2", ".stability"),
-    ("compare", True, "compare adds the study named by final.like, and collage", None),
+    ("compare", True, "compare adds the study named by final.like, and there is none for collage", None),
     # names that do not exist
     ("dataset", "flickr", "dataset must be one of collage, documents, ", None),
     ("datasets.collage.loader", "foto", f"loader must be one of {', '.join(sorted(LOADERS))}, got 'foto'", None),
@@ -480,6 +480,12 @@ def test_every_number_has_a_smallest_and_a_largest_value():
 
 def test_editors_get_the_schema_of_the_classes_which_fits_configs_as_users_write_them():
     assert json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8")) == schema()
+    described = [
+        block["properties"]["like"].get("description", "")
+        for block in schema()["$defs"].values()
+        if "like" in block["properties"]
+    ]
+    assert len(described) == len(studies.EXPERIMENTS) + 2 and all(described)
     fits = jsonschema.Draft202012Validator(schema())
     for file in (ROOT / "config.yaml", ROOT / "tests" / "pipeline" / "config.yaml"):
         fits.validate(yaml.safe_load(file.read_text(encoding="utf-8")))

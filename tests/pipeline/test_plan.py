@@ -5,13 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 import raw
-from plan import Place, tables_of
+from plan import Place, Plan, tables_of
 from raw import Found, raw_files
 from runs import CONFIG, plan_of
 
 from jointsparse.pipeline.models.annotator import EXTRACTORS
 from jointsparse.pipeline.provenance import records
-from jointsparse.pipeline.settings import SettingError
+from jointsparse.pipeline.settings import SettingError, read
 from jointsparse.pipeline.settings.datasets import Learnable
 
 W, TEXT, RACE, DIGITS = map(
@@ -41,6 +41,12 @@ def test_a_quick_run_has_few_samples_and_one_run_at_one_size_of_the_study_of_the
     assert note.startswith("A quick run: one run at one size on at most 500 samples.") and note.endswith(full.note)
     with pytest.raises(SettingError, match="quick is for datasets with a final fit, got 'synthetic'"):
         plan_of("synthetic", quick=True)
+
+
+def test_a_quick_run_does_not_write_into_the_folder_of_another_dataset():
+    config = CONFIG | {"quick": True, "dataset": "digits", "datasets": {"digits": OWN, "digits-quick": OWN}}
+    with pytest.raises(SettingError, match="digits-quick must not be the name of a dataset, because a quick run"):
+        Plan(read(config), Found(fresh=True, environment={}))
 
 
 def test_a_dataset_grows_only_the_vocabularies_that_its_studies_use():

@@ -1,9 +1,9 @@
 """The settings of a run: config.yaml as documented types.
 
 Each block of config.yaml is a class and each key a field, whose docstring says what it sets. Blocks that depend on a
-name, such as the options of a loader or the training of a solver, have a class for each name. So a key that could have
-no effect is an unknown key. `written_out` first writes out everything that datasets and studies inherit; `read` then
-checks all values, and reports a mistake in one line.
+name, such as the options of a loader or the training of a solver, have a class for each name. So a key that is meant
+for another name is an unknown key. `written_out` first writes out everything that datasets and studies inherit; `read`
+then checks all values, and reports a mistake in one line.
 
 This module imports nothing that takes long to import. The options of a plug-in stand here and not in its file, so that
 the rest of the package works without pydantic. Their defaults are those of the functions that take them.

@@ -38,7 +38,7 @@ def _run_studies_of_finals(datasets: Mapping[str, Any], chosen: list[Any]) -> No
     finals = {name: entry.get("final") for name, entry in datasets.items() if isinstance(entry, Mapping)}
     unrun = [name for name, own in finals.items() if isinstance(own, Mapping) and {"study", "settings"} <= own.keys()]
     if all(name in [*datasets] and name not in unrun for name in chosen):
-        said = f"compare adds the study named by final.like, and {', '.join(map(str, chosen))} has none"
+        said = f"compare adds the study named by final.like, and there is none for {', '.join(map(str, chosen))}"
         raise SettingError(f"{said}: take compare away", "compare")
     for name in unrun:
         entry, final = datasets[name], datasets[name]["final"]

@@ -8,8 +8,24 @@ from jointsparse.pipeline.settings.inheritance import OF_FINAL
 from jointsparse.pipeline.settings.studies import EXPERIMENTS, Certified, Similarities, Subgradient, WordStudy
 
 URI = "https://json-schema.org/draft/2020-12/schema"
-LIKE = {"description": "A study from which this study inherits all values that it does not give.", "type": "string"}
-LIKE_OF_FINAL = {"description": "A study that gives the settings but does not run.", "type": "string"}
+STUDIES = [WordStudy.__name__, *(study.__name__ for study in EXPERIMENTS.values())]
+LIKE = "A study from which this study inherits all values that it does not give."
+LIKE_OF_FINAL = "A study that gives the settings but does not run."
+
+
+def of_classes() -> dict[str, Any]:
+    """Return the JSON Schema of the classes, with the key `like` and without `Final.settings`; see `written_out`."""
+    whole = Config.model_json_schema()
+    blocks = {name: block["properties"] for name, block in whole["$defs"].items()}
+    for study in STUDIES:
+        blocks[study] |= {"like": _text(LIKE)}
+    del blocks["Final"]["settings"], whole["$defs"]["Final"]["required"]
+    blocks["Final"] |= {"like": _text(LIKE_OF_FINAL)}
+    return whole
+
+
+def _text(description: str) -> dict[str, str]:
+    return {"description": description, "type": "string"}
 
 
 def schema() -> dict[str, Any]:
@@ -21,17 +37,14 @@ def schema() -> dict[str, Any]:
     from jointsparse.pipeline.papers.catalogue import FIGURES  # imported here because they load pandas
     from jointsparse.pipeline.papers.verdicts import CLAIMS
 
-    whole = Config.model_json_schema()
+    whole = of_classes()
     blocks = {name: block["properties"] for name, block in whole["$defs"].items()}
-    for name in (WordStudy.__name__, *(study.__name__ for study in EXPERIMENTS.values())):
-        blocks[name] |= {"like": LIKE}
-        blocks[name]["figures"]["items"] = {"enum": [*FIGURES]}
-        blocks[name]["claims"]["items"] = {"enum": [*CLAIMS]}
+    for study in STUDIES:
+        blocks[study]["figures"]["items"] = {"enum": [*FIGURES]}
+        blocks[study]["claims"]["items"] = {"enum": [*CLAIMS]}
     for block in (Certified, Subgradient, Similarities):
         blocks[block.__name__] |= {key: {"anyOf": []} for key in block.REPLACED}  # nothing but null
-    del blocks["Final"]["settings"]
-    of_study = {key: deepcopy(value) for key, value in blocks["WordStudy"].items() if key not in OF_FINAL}
-    blocks["Final"] |= of_study | {"like": LIKE_OF_FINAL}
+    blocks["Final"] |= {key: deepcopy(value) for key, value in blocks["WordStudy"].items() if key not in OF_FINAL}
     return {"$schema": URI, "title": "config.yaml"} | _as_users_write(whole)
 
 
