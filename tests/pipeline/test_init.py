@@ -60,6 +60,15 @@ OF_TAGS = "labels.csv: tags: labels"
 LEFT_OUT = "smiles, age: left out (--text COLUMN shows a column on the page)"
 
 
+def test_editors_find_the_schema_by_the_first_line(tmp_path):
+    workflow = tmp_path / "my workflow"
+    lay(workflow, {"config.yaml": (WORKFLOW / "config.yaml").read_text(encoding="utf-8")})
+    lay(tmp_path / "data", {"features.npy": X, "labels.csv": Y})
+    config.write(tmp_path / "data", tmp_path / "config.yaml", workflow)
+    first, *_ = (tmp_path / "config.yaml").read_text(encoding="utf-8").splitlines()
+    assert first == f"# yaml-language-server: $schema=file://{tmp_path}/my%20workflow/config/schema.json"
+
+
 @pytest.mark.parametrize(
     ("labels", "expected", "line"),
     [
