@@ -67,5 +67,5 @@ def _type(value: dict[str, Any]) -> str:
     if value["type"] == "object":
         inside = [*value.get("patternProperties", {}).values(), value.get("additionalProperties")]
         return f"block of names, each with {_type(next(one for one in inside if one))}"
-    bounds = [f"{said} {value[key]:,}" for key, said in BOUNDS.items() if key in value]
+    bounds = [f"{said} {value[key]:,.16g}" for key, said in BOUNDS.items() if key in value]
     return f"{TYPES[value['type']]}{' ' * bool(bounds)}{', '.join(bounds)}"

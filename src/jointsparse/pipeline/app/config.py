@@ -95,8 +95,9 @@ def write(root: Path, file: Path, workflow: Path, choices: Mapping[str, Any] | N
     is_taken = name in yaml.safe_load((workflow / "config.yaml").read_text(encoding="utf-8"))["datasets"]
     template = (files("jointsparse.pipeline.app") / "config.yaml.jinja").read_text(encoding="utf-8")
     environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    schema = (workflow / "config" / "schema.json").absolute().as_uri()  # editors read a path only up to a space
     text = environment.from_string(template).render(
-        schema=workflow / "config" / "schema.json",
+        schema=schema,
         said=said,
         name=f"my-{name}" if is_taken else name,
         loader=loader,
