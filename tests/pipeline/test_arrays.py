@@ -267,7 +267,7 @@ WRONG = {  # by message: name and content of a file of features or labels
     "but reading it failed: ValueError": ("x.npy", b"\x93NUMPY\x01\x00v\x00" + HEAD.ljust(117).encode() + b"\n"),
     "must be UTF-8 text, got byte 0xe9 in line 1": ("x.csv", "a,é\n1,2\n".encode("latin-1")),
     "numbers are accepted as names only if consecutive": ("x.csv", b"5,3,7\n1,2,3\n"),
-    "because the column 'sea' also holds 'sea'": ("y.csv", b"sea\ncat\nsea\n"),
+    "but the column 'sea' also holds 'sea'": ("y.csv", b"sea\ncat\nsea\n"),
     "y.csv must have a header with a different name for each column, got ['1'] (pandas": ("y.csv", b"1,0\n0,1\n"),
     "must begin with a header, got the comment '# made by hand'": ("y.csv", b"# made by hand\ncat,dog\n1,0\n"),
     "y.csv must be UTF-8 text, got byte 0xe4 in line 3": ("y.csv", "tags\ncat\nB\u00e4r\n".encode("latin-1")),

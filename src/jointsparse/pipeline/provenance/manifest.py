@@ -11,24 +11,23 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import Annotated, Any
+
+from annotated_types import MinLen
+from pydantic import BaseModel, ValidationError
 
 from jointsparse.checks import printable
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.records import LARGEST_RAW, Checksums, Several
 
-CHECKSUMS = {"type": "object", "additionalProperties": {"type": "string"}}
-VERSIONS = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
-SCHEMA = {  # JSON schema of a manifest
-    "type": "object",
-    "properties": {
-        "made_with": VERSIONS,
-        "settings": {},
-        "inputs": {"type": "object", "additionalProperties": CHECKSUMS},
-        "tables": CHECKSUMS | {"minProperties": 1},
-    },
-    "required": ["made_with", "settings", "inputs", "tables"],
-}
+
+class Manifest(BaseModel, strict=True):
+    """The form of a manifest; see `make`."""
+
+    made_with: dict[str, list[str]]
+    settings: Any
+    inputs: dict[str, dict[str, str]]
+    tables: Annotated[dict[str, str], MinLen(1)]
 
 
 def make(tables: Iterable[str | Path], raw: Mapping[str, Checksums], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,13 +170,18 @@ def root_of(path: str | Path) -> str:
 
 def read(path: str | Path) -> dict[str, Any]:
     """Read a manifest. Raises ValueError if the file is not a manifest."""
-    from jsonschema import ValidationError, validate  # imported here, because the import is slow
-
     try:
         manifest: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
-        validate(manifest, SCHEMA)
-    except (OSError, ValueError, RecursionError, ValidationError) as error:
-        why = getattr(error, "strerror", None) or getattr(error, "message", None) or error
-        short = shorten(str(why), 200, placeholder=" …")  # the reason may repeat the whole file
-        raise ValueError(f"{path} is not a manifest, or is damaged ({short})") from None
+        Manifest.model_validate(manifest)
+    except ValidationError as error:
+        first = error.errors()[0]
+        why = f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
+        raise ValueError(f"{path} is not a manifest, or is damaged ({_short(why)})") from None
+    except (OSError, ValueError, RecursionError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise ValueError(f"{path} is not a manifest, or is damaged ({_short(why)})") from None
     return manifest
+
+
+def _short(why: str) -> str:
+    return shorten(why, 200, placeholder=" …")  # the reason may repeat the whole file
