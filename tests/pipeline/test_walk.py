@@ -34,8 +34,9 @@ SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
 # only with some values or in some datasets if it ends with ?. A minus sign excludes a setting.
 
 PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.* ScenesOptions.* TaggedOptions.* KeywordsOptions.* "
-PHOTOS += "MeaningOptions.*"
-SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* MeaningOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.*"
+PHOTOS += "MeaningOptions.* DrawnSplits.* NamedSplits.*"
+SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* MeaningOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.* "
+SAMPLES += "DrawnSplits.* NamedSplits.*"
 DESCRIBED = f"{PHOTOS} DenseSift.* VisualWords.longest_side features"
 BASIS = "WordStudy.basis Basis.power WordStudy.vocabulary"
 PARAMS = {  # rules whose jobs get other params
@@ -64,8 +65,8 @@ PARAMS = {  # rules whose jobs get other params
     "repeat_recovery": "Repeated.runs Recovery.* RecoveryTasks.* seed",
     "repeat_operations": "Repeated.runs Operations.* seed",
     "repeat_race": "Repeated.runs Race.* seed",
-    "repeat_exponentiated": "Repeated.runs Entropic.* Exponentiated.* seed",
-    "repeat_digits": "Repeated.runs Entropic.* DigitsStudy.* seed",
+    "repeat_exponentiated": "Repeated.runs Entropic.* EntropicByForm.* Exponentiated.* seed",
+    "repeat_digits": "Repeated.runs Entropic.* EntropicByForm.* DigitsStudy.* seed",
     "repeat_online": "Repeated.runs Entropic.* Online.* seed",
     "measure": "Cost.* Projection.* seed",
     "judge_claims": "Study.claims? Dataset.note Dataset.demonstration seed",

@@ -109,7 +109,30 @@ class DocumentsOptions(Drawn):
     """Probability that a word comes from the pool, whatever the topics."""
 
 
-class FolderOptions(Options):
+class DrawnSplits(Options):
+    """Options of loaders that draw the splits that the data do not give."""
+
+    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
+    """Fraction of the samples in each split, if the data give no splits."""
+    validation_fraction: InnerFraction = 0.2
+    """Fraction of the training samples to use for validation, if the data give other splits but not this one."""
+    seed: Seed = 0
+    """Seed of the split."""
+
+
+class NamedSplits(DrawnSplits):
+    """Options of loaders that read the name of the split of each sample."""
+
+    split_names: dict[Split, str] = {
+        "train": "train",
+        "validation": "validation",
+        "test": "test",
+        "unlabelled": "unlabelled",
+    }
+    """For each split, its name in splits.csv or in the column of splits."""
+
+
+class FolderOptions(NamedSplits):
     """Options of loaders that read a folder of photographs."""
 
     root: File
@@ -118,19 +141,6 @@ class FolderOptions(Options):
     """Folder of the pictures in root, or . for root itself."""
     one_per_stem: bool = False
     """True if files that differ only in their suffix are one photograph."""
-    split_names: dict[Split, str] = {
-        "train": "train",
-        "validation": "validation",
-        "test": "test",
-        "unlabelled": "unlabelled",
-    }
-    """For each split, its name in splits.csv."""
-    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
-    """Fraction of the images in each split, if there is no splits.csv."""
-    validation_fraction: InnerFraction = 0.2
-    """Fraction of the training images to use for validation, if splits.csv has no validation split."""
-    seed: Seed = 0
-    """Seed of the split."""
 
 
 class PhotosOptions(FolderOptions):
@@ -207,7 +217,7 @@ class FilesOptions(Options):
     """The folder of the dataset's files."""
 
 
-class ArraysOptions(FilesOptions, MeaningOptions):
+class ArraysOptions(FilesOptions, NamedSplits, MeaningOptions):
     """Options of the loader `arrays`."""
 
     FILES = ("features", "labels", "names")
@@ -234,22 +244,9 @@ class ArraysOptions(FilesOptions, MeaningOptions):
     """Columns in the files of features or labels that are neither features nor labels."""
     compression_ratio: Number = 200.0
     """Largest ratio of unpacked to packed size of a compressed file."""
-    split_names: dict[Split, str] = {
-        "train": "train",
-        "validation": "validation",
-        "test": "test",
-        "unlabelled": "unlabelled",
-    }
-    """For each split, its name in the column of splits."""
-    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
-    """Fraction of the samples in each split, if no column has the splits."""
-    validation_fraction: InnerFraction = 0.2
-    """Fraction of the training samples to use for validation, if the data have no validation split."""
-    seed: Seed = 0
-    """Seed of the split."""
 
 
-class LibsvmOptions(FilesOptions):
+class LibsvmOptions(FilesOptions, DrawnSplits):
     """Options of the loader `libsvm`."""
 
     FILES = ("train", "validation", "test", "topics", "vocabulary")
@@ -270,12 +267,6 @@ class LibsvmOptions(FilesOptions):
     """Largest ratio of unpacked to packed size of a compressed file."""
     index_base: Annotated[int, Ge(0), Le(1)] = 1
     """Index of the first feature."""
-    fractions: Fractions = {"train": 0.6, "validation": 0.2, "test": 0.2}
-    """Fraction of the samples in each split, if there is only one file."""
-    validation_fraction: InnerFraction = 0.2
-    """Fraction of the training samples to use for validation, if there is no file of validation samples."""
-    seed: Seed = 0
-    """Seed of the split."""
 
 
 class IdxOptions(FilesOptions):

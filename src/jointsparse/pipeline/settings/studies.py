@@ -425,14 +425,9 @@ class Entropic(Repeated):
     """Schedules to try for the step sizes of the exponentiated gradient."""
 
 
-class Exponentiated(Entropic):
-    """Compares exponentiated gradient and projected gradient on a binary problem."""
+class EntropicByForm(Entropic):
+    """What comparisons have that try several kinds of gradients."""
 
-    TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
-    kind: Literal["exponentiated"]
-    """The kind of study."""
-    label: Text | None = None
-    """The label to learn; by default the most frequent one."""
     n_iter: Annotated[dict[Form, Steps], MinLen(1), NullRemoves]
     """Number of steps for each kind of gradient to try."""
     n_records: Steps = 25
@@ -441,7 +436,17 @@ class Exponentiated(Entropic):
     """Number of timings of the best run, of which the median is taken."""
 
 
-class DigitsStudy(Entropic):
+class Exponentiated(EntropicByForm):
+    """Compares exponentiated gradient and projected gradient on a binary problem."""
+
+    TABLES = {"exponentiated": "tables", "exponentiated_seconds": "timings"}
+    kind: Literal["exponentiated"]
+    """The kind of study."""
+    label: Text | None = None
+    """The label to learn; by default the most frequent one."""
+
+
+class DigitsStudy(EntropicByForm):
     """Compares exponentiated gradient and projected gradient on a kernel classifier of several classes."""
 
     TABLES = {"digits": "tables", "digits_seconds": "timings"}
@@ -453,12 +458,6 @@ class DigitsStudy(Entropic):
     """Number of training samples."""
     width: Number
     """Squared width of the kernel, in squared units of a feature."""
-    n_iter: Annotated[dict[Form, Steps], MinLen(1), NullRemoves]
-    """Number of steps for each kind of gradient to try."""
-    n_records: Steps = 25
-    """Number of records in each run."""
-    repeats: Runs = 3
-    """Number of timings of the best run, of which the median is taken."""
 
 
 class Online(Entropic):
