@@ -50,7 +50,7 @@ def init(root, monkeypatch, files, **choices):
     (root / "run").mkdir(exist_ok=True)
     monkeypatch.chdir(root / "run")
     Path("config.yaml").unlink(missing_ok=True)
-    said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices)
+    said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices).lines
     (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
     plug_in = pick("datasets", entry["loader"])
     more = {"smallest_side": 8} if plug_in.SHOWS == "pictures" else {}

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
+from scipy import sparse
 
 from jointsparse.checks import require
 from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, roles_of, roles_of_table
@@ -94,6 +95,8 @@ class Found(NamedTuple):
         Lines for the user, which say how each file was interpreted.
     used
         The files that the loader reads.
+    n_features, n_values
+        Number of features, and number of their entries that are stored; 0 for pictures.
     """
 
     loader: str
@@ -103,6 +106,8 @@ class Found(NamedTuple):
     said: str
     lines: list[str]
     used: set[str]
+    n_features: int = 0
+    n_values: int = 0
 
 
 class Layout(NamedTuple):
@@ -370,7 +375,8 @@ def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str]
     read = pick("datasets", loader).read(folder.root, **options)
     n, d = read.X.shape
     said = f"{n:,} samples with {d:,} feature{'s' * (d != 1)}"
-    return Found(loader, options, read.images, read.captions, said, lines, used)
+    n_values = read.X.nnz if sparse.issparse(read.X) else n * d
+    return Found(loader, options, read.images, read.captions, said, lines, used, d, n_values)
 
 
 # Photographs
