@@ -2,8 +2,8 @@
 
 .venv/bin/python trials/estimates.py [--folder FOLDER] [SET ...]
 
-Each of the sets is made in a folder of its own, read by `jointsparse init`, and run by `jointsparse run` with all cores,
-on an otherwise idle machine. Memory is the largest sum over all processes that run at the same time. On a busy machine
+Each set is made in a folder of its own, read by `jointsparse init`, and run by `jointsparse run` with all cores, on an
+otherwise idle machine. Memory is the largest sum over all processes that run at the same time. On a busy machine
 the CPU seconds tell more than the elapsed ones. The kernels are compiled before the first set. Exits with 1 if an
 estimate is wrong by more than a factor of two.
 """
@@ -27,9 +27,8 @@ from PIL import Image, ImageFilter
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
-from jointsparse.pipeline.app.estimate import UNITS
-
 COMMAND = Path(sys.executable).with_name("jointsparse")
+SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600}
 EVERY_SECONDS = 0.2  # between two looks at the memory
 
 
@@ -82,13 +81,10 @@ SETS: dict[str, Callable[[Path], None]] = {
 }
 
 
-def announced(lines: str) -> dict[str, float]:
+def announced(said: str) -> dict[str, float]:
     """Return the seconds and the MB that `init` has announced."""
-    seconds, unit, mb, unit_of_mb = re.search(r"about ([\d.,]+) (\w+) .* ([\d.,]+) (MB|GB)", lines).groups()
-    return {
-        "seconds": float(seconds.replace(",", "")) * UNITS[unit],
-        "mb": float(mb.replace(",", "")) * UNITS[unit_of_mb],
-    }
+    number, unit, gigabytes = re.search(r"about ([\d.]+) (\w+) on .* up to ([\d.]+) GB", said).groups()
+    return {"seconds": float(number) * SECONDS[unit], "mb": float(gigabytes) * 1000}
 
 
 def measured(command: list[str], folder: Path) -> dict[str, float]:

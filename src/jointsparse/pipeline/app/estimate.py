@@ -19,21 +19,24 @@ from jointsparse.features.embedding import Embedding
 from jointsparse.pipeline.datasets.checker import verdicts
 from jointsparse.pipeline.settings.studies import NORMS
 
+UNITS = (("seconds", 1, 90), ("minutes", 60, 5400), ("hours", 3600, float("inf")))  # with their seconds, and the most
 PROBE_SECONDS = 0.25  # of each probe
-STEP_SECONDS = 0.00091  # CPU seconds of `_step` on the machine of the rates
+STEP_SECONDS = 0.0004  # CPU seconds of `_step` on the machine of the rates
 LONGEST_SIDE = 320  # pixels, to which photographs are shrunk
-# Seconds of a run that do not depend on the data: for the run with its jobs that wait for one another, for each fit, and
-# for each fit of the first run of all.
-STARTING, STARTING_FIT, COMPILING_FIT = 9.0, 2.4, 30.0
-# Seconds of a fit for each million of products: of stored values of the features and labels, of samples and labels, and
-# of features and labels. Values of a sparse matrix are further apart in memory.
-FIT_DENSE, FIT_SPARSE, FIT_SAMPLES, FIT_FEATURES = 0.05, 1.5, 5.0, 0.0
-AFTER_FITS = 0.8  # seconds for calibration and the page, as a fraction of those of a fit
+# Seconds that do not depend on the data: of the run and of its jobs that wait for one another, and of each fit.
+STARTING, STARTING_FIT = 8.0, 2.4
+COMPILING = 60.0  # seconds, in the first run of all
+# Seconds of a fit for each million of products: of stored values and labels, and of samples and labels. The values of a
+# sparse matrix are further apart in memory, and a basis gives photographs about as many features as there are samples.
+FIT_DENSE, FIT_IN_BASIS, FIT_SPARSE, FIT_SAMPLES = 0.035, 0.15, 1.8, 4.0
+SLOWEST = 2  # the slowest of the fits takes about as long as all others together, so more cores do not help
+AFTER_FITS = 0.5  # calibration, as a fraction of a fit
 READING = 0.1  # seconds for each million of stored values
-DESCRIBING, GROWING, BASIS = 0.0095, 15.0, 1.4  # seconds: a photograph, the vocabulary, 1,000 photographs in the basis
+# Seconds for a photograph, for a vocabulary, for a photograph in the basis, and on the page for each label.
+DESCRIBING, GROWING, IN_BASIS, ON_PAGE = 0.0095, 6.0, 0.0014, 0.02
 N_OF_VOCABULARY = 2000  # photographs of which the vocabulary is grown
-# MB of a run, of a job, for each million of stored values, and for each million of samples and labels.
-RUN_MB, JOB_MB, VALUES_MB, LABELS_MB = 200, 230, 15, 30
+# MB of the run, of a job, for each million of stored values in a job, and for each million of samples and labels.
+RUN_MB, JOB_MB, VALUES_MB, LABELS_MB = 150, 300, 8.4, 87
 
 
 class Work(NamedTuple):
@@ -65,7 +68,10 @@ class Costs(NamedTuple):
 
 
 def lines(work: Work, n_learnable: int) -> list[str]:
-    """Return lines for the user about the costs of a run, and of a run that learns all labels. n_learnable: of these."""
+    """Return lines for the user about the costs of a run, and of a run that learns all labels.
+
+    n_learnable: the number of all labels that have samples enough.
+    """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     probe = Probe.of(work)
     costs = estimated(work, probe, cores)
@@ -80,17 +86,14 @@ def lines(work: Work, n_learnable: int) -> list[str]:
 
 
 def _rounded(seconds: float) -> str:
-    """Return seconds in words, rounded to two digits.
+    """Return seconds in words.
 
     >>> [_rounded(seconds) for seconds in (44, 100, 4000, 86000)]
     ['44 seconds', '1.7 minutes', '67 minutes', '24 hours']
     """
-    number, unit = next(
-        (seconds / size, unit)
-        for unit, size, most in (("seconds", 1, 90), ("minutes", 60, 90), ("hours", 3600, 1e9))
-        if seconds / size < most
-    )
-    return f"{number:.2g} {unit}" if number < 10 and unit != "seconds" else f"{number:.0f} {unit}"
+    size, unit = next((size, unit) for unit, size, most in UNITS if seconds < most)
+    number = seconds / size
+    return f"{number:.1f} {unit}" if number < 10 and size > 1 else f"{number:.0f} {unit}"
 
 
 class Probe(NamedTuple):
@@ -125,9 +128,8 @@ def _reading(pictures: Sequence[Path]) -> float:
     with closing(verdicts(pictures, 1, LONGEST_SIDE)) as checked:
         next(checked)  # starts a process
         begun, n = time.monotonic(), 0
-        for n, _ in enumerate(checked, start=1):
-            if time.monotonic() - begun > PROBE_SECONDS:
-                break
+        while time.monotonic() - begun < PROBE_SECONDS and next(checked, None):
+            n += 1
     return (time.monotonic() - begun) / max(n, 1)
 
 
@@ -143,17 +145,20 @@ def _describing(network: Embedding | None, slowness: float) -> float:
 
 
 def estimated(work: Work, probe: Probe, cores: int) -> Costs:
-    """Return the costs of a run."""
-    values, n_known = work.n_values / 1e6, work.n_samples * work.n_labels / 1e6
-    is_sparse = work.n_values < work.n_samples * work.n_features
-    fit = values * work.n_labels * (FIT_SPARSE if is_sparse else FIT_DENSE) + FIT_SAMPLES * n_known
-    fits = len(NORMS) * (STARTING_FIT + fit)
-    alone = STARTING + values * READING + AFTER_FITS * fit
-    side_by_side = fits
+    """Return the costs of a run that learns a model with each norm."""
+    values, labels = work.n_values / 1e6, work.n_samples * work.n_labels / 1e6
+    is_sparse, in_basis = work.n_values < work.n_samples * work.n_features, work.pictures and not work.network
+    rate = FIT_SPARSE if is_sparse else FIT_IN_BASIS if in_basis else FIT_DENSE
+    fit = rate * values * work.n_labels + FIT_SAMPLES * labels
+    fits = len(NORMS) * (STARTING_FIT + fit) / min(cores, SLOWEST)
+    seconds = probe.slowness * (STARTING + values * READING + fits + AFTER_FITS * fit)
+    if not any(folder.iterdir() for folder in [folder_of_kernels()] if folder):
+        seconds += probe.slowness * COMPILING
     if work.pictures:
-        described = work.n_samples * (probe.reading + probe.describing)
-        alone += 0
-    seconds = probe.slowness * (alone + side_by_side / min(cores, len(NORMS)))
+        described = work.n_samples * probe.describing / cores
+        if work.network is None:
+            described += min(work.n_samples, N_OF_VOCABULARY) * probe.describing
+            described += probe.slowness * (GROWING + work.n_samples * IN_BASIS)
+        seconds += work.n_samples * probe.reading + described + probe.slowness * ON_PAGE * work.n_labels
     jobs = min(cores, len(NORMS))
-    mb = RUN_MB + jobs * (JOB_MB + VALUES_MB * values + LABELS_MB * n_known)
-    return Costs(seconds, mb)
+    return Costs(seconds, RUN_MB + jobs * (JOB_MB + VALUES_MB * values + LABELS_MB * labels))
