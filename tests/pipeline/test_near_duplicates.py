@@ -49,6 +49,12 @@ def test_pictures_of_a_single_grey_are_not_near_duplicates():
     assert clusters(np.array(greys)).tolist() == [0, 1, 2]
 
 
+def test_photographs_with_the_same_horizon_are_not_near_duplicates(rng):
+    sky = np.repeat([0.8, 0.4], 24)[:, np.newaxis]
+    scenes = [sky + np.kron(rng.normal(0, 0.05, (12, 16)), np.ones((4, 4))) for _ in range(20)]
+    assert clusters(np.array([descriptor(scene) for scene in scenes])).tolist() == [*range(20)]
+
+
 def test_a_picture_of_one_frequency_has_a_descriptor_of_the_same_length():
     wave = np.cos(np.pi * (np.arange(64) + 0.5) / 64) * np.ones((48, 1))
     assert descriptor(wave).tolist() == [0, NORM, *[0] * 142]
