@@ -28,6 +28,7 @@ from jointsparse.pictures import open_colour
 from jointsparse.pipeline.datasets import labels as of_labels
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import check_pictures
+from jointsparse.pipeline.datasets.groups import numbered
 from jointsparse.pipeline.datasets.labels import NEGATIVE, POSITIVE, Meaning
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
 from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
@@ -49,7 +50,7 @@ from jointsparse.pipeline.datasets.text import open_text
 
 SHOWS = "names"
 LABELS = "labels"
-OF_TEXT = ("index", "split", "pictures", "text")  # options that name a column of texts
+OF_TEXT = ("index", "split", "group", "pictures", "text")  # options that name a column of texts
 
 LONGEST_SIDE = 320  # pixels; pictures are shrunk to this side length when they are checked
 LONGEST_TEXT = 300  # characters of a sample's text that a page shows
@@ -63,6 +64,7 @@ def read(
     names: str | None = None,
     index: str | None = None,
     split: str | None = None,
+    group: str | None = None,
     pictures: str | None = None,
     text: str | None = None,
     columns: Sequence[str] = ("*",),
@@ -103,9 +105,10 @@ def read(
     names : str or None
         File with the names of the features, one per line. By default the features of a table are named after its
         columns.
-    index, split, pictures, text : str or None
-        Columns of `labels` that hold the names of the samples, their splits, the paths of their pictures relative to
-        `root`, and text that the results page shows. The column `index` may also exist in the file of features.
+    index, split, group, pictures, text : str or None
+        Columns of `labels` that hold the names of the samples, their splits, their groups, the paths of their pictures
+        relative to `root`, and text that the results page shows. Splits that are drawn divide no group. The column
+        `index` may also exist in the file of features.
     columns, tags, separator, positive, negative : as in `labels.Meaning`
         Where the labels are, and what their values mean. By default, every column of
         `labels` that no other option names is a label.
@@ -141,7 +144,7 @@ def read(
     )
     require(not split or parts == {None}, f"split must be None if the files are given by split, got {split!r}")
     meaning = Meaning(columns, tags, separator, positive, negative, none, unknown, not_tags, confidence, unmentioned)
-    of_text = {"index": index, "split": split, "pictures": pictures, "text": text}
+    of_text = {"index": index, "split": split, "group": group, "pictures": pictures, "text": text}
     named = {option: composed(column) for option, column in of_text.items() if column}
     tables = [records.read(path, compression_ratio) for _, path in label_files]
     table, where = _joined(tables, [path for _, path in label_files]), label_files[0][1]
@@ -172,9 +175,15 @@ def read(
         placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1)
     elif parts != {None}:
         placed = pd.DataFrame({"image": texts["index"], "split": np.repeat([part for part, _ in label_files], n_rows)})
+    samples = texts["index"].to_numpy()
+    stated = known.stated.assign(row=samples[known.stated["row"].to_numpy(int)])
+    captions = of_labels.settled(stated, {samples[row] for row in known.silent}, list(samples), meaning)
+    groups = numbered(texts["group"]) if group else None
     splits, _ = assign_splits(
         texts["index"].tolist(),
         placed,
+        groups=groups,
+        captions=captions,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
@@ -184,9 +193,6 @@ def read(
     if pictures:
         texts["pictures"] = [_spelt(folder, path) for path in texts["pictures"]]
     unusable = _unusable(folder, texts["pictures"]) if pictures else {}
-    samples = texts["index"].to_numpy()
-    stated = known.stated.assign(row=samples[known.stated["row"].to_numpy(int)])
-    captions = of_labels.settled(stated, {samples[row] for row in known.silent}, list(samples), meaning)
     has = set(captions.loc[captions.get("known", pd.Series(True, captions.index)), "caption"])
     reasons = {f"{name} (label)": "no sample is known to have it" for name in known.names if name not in has}
     reasons |= {f"{picture} (picture)": reason for picture, reason in unusable.items()}
@@ -196,7 +202,8 @@ def read(
     images, _, left_out = gather(splits, [[]] * len(texts), reasons)
     shown = {"picture": texts["pictures"].where(~texts["pictures"].isin(unusable), "")} if pictures else {}
     shown |= {"text": texts["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))} if text else {}
-    return Samples(images.assign(**shown), captions, left_out, X)
+    images = images.assign(**shown) if groups is None else images.assign(**shown, group=groups)
+    return Samples(images, captions, left_out, X)
 
 
 def _joined(tables: Sequence[Columns], paths: Sequence[Path]) -> Columns:

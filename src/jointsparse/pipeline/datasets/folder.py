@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import cycle, product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ import pandas as pd
 from jointsparse.checks import relative_path, require
 from jointsparse.pictures import open_colour, open_grey
 from jointsparse.pipeline.datasets.checker import verdicts
+from jointsparse.pipeline.datasets.groups import numbered, of_files
 from jointsparse.pipeline.datasets.names import finder
 from jointsparse.pipeline.datasets.picture_check import MachineError
 from jointsparse.pipeline.datasets.samples import Photographs, gather
@@ -43,6 +44,8 @@ class Annotations(NamedTuple):
         The reason why an image that is not listed is left out.
     beside
         The suffixes of files beside the pictures that have been read.
+    groups
+        The name of the group of each image, or None.
     """
 
     captions: pd.DataFrame
@@ -51,6 +54,7 @@ class Annotations(NamedTuple):
     files: Sequence[str] = ()
     lacking: str = "no caption"
     beside: Sequence[str] = ()
+    groups: Mapping[str, str] | None = None
 
 
 Annotated = Callable[[Sequence[str]], Annotations]  # a function of the names of the pictures
@@ -64,6 +68,7 @@ def read_folder(
     longest_side: int = 320,
     images: str = "images",
     one_per_stem: bool = False,
+    group_by: Literal["folder", "burst"] | None = None,
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -92,6 +97,9 @@ def read_folder(
         Folder of the pictures in `root`; "." for `root` itself. The names of pictures in tables are relative to it.
     one_per_stem : bool
         If True, files in the same folder whose names differ only in their suffix are one photograph.
+    group_by : "folder", "burst" or None
+        Which photographs belong together, if no table gives groups: those in the same folder, or those of a burst, see
+        `groups.of_files`. Splits that are drawn divide no group.
     split_names : mapping
         For each split, its name in the table that gives the splits.
     fractions : mapping
@@ -127,9 +135,13 @@ def read_folder(
         left_out.pop(f"{name}{suffix}", None)
         left_out.pop(f"{name.rpartition('.')[0]}{suffix}", None)
     placed, source = _splits_in(folder, names, found)
+    group_of = of_files(folder / images, names, group_by) if group_by else found.groups
+    groups = None if group_of is None else numbered(group_of.get(name, "") for name in names)
     splits, unplaced = assign_splits(
         names,
         placed,
+        groups=groups,
+        captions=found.captions,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
@@ -152,6 +164,8 @@ def read_folder(
     gathered = gather(usable, [[]] * len(usable), dict(sorted(left_out.items())))
     captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
     images_of = gathered.images.assign(digest=[digests[name] for name in usable])
+    if groups is not None:
+        images_of = images_of.assign(group=pd.Series(groups, names)[[*usable]].to_numpy())
     return gathered._replace(images=images_of, captions=captions)
 
 

@@ -31,6 +31,7 @@ def read(
     images: str = "images",
     pictures: str = "image",
     split: str | None = None,
+    group: str | None = None,
     columns: Sequence[str] = (),
     tags: str | None = None,
     separator: str = ";",
@@ -53,9 +54,9 @@ def read(
         File in `root`, see `records.read`; or several files; or a mapping from splits to files, which also gives the
         split of each image. ``"*.txt"`` stands for a file beside each picture, with the name of the picture and this
         suffix, whose text lists the tags.
-    pictures, split : str or None
-        Columns of these files, which hold the names of the images and the splits. An image may have several rows.
-        Without `split`, the files give no splits.
+    pictures, split, group : str or None
+        Columns of these files, which hold the names of the images, the splits and the groups. An image may have several
+        rows. Without `split` or `group`, the files give no splits or groups.
     columns, tags, separator, positive, negative : as in `labels.Meaning`
         Where the labels are, and what their values mean.
     none, unknown, not_tags, confidence, unmentioned : as in `labels.Meaning`
@@ -72,16 +73,16 @@ def read(
 
     def annotated(names: Sequence[str]) -> Annotations:
         needed = [composed(tags)] if tags else None
-        rows = rows_of(Path(root), images, labels, names, pictures=pictures, columns=needed, split=split)
+        rows = rows_of(Path(root), images, labels, names, pictures=pictures, columns=needed, split=split, group=group)
         where = " and ".join(rows.files) or f"the files {labels}"
         stated, silent, _ = of_labels.read(
-            where, rows.table, meaning, [composed(name) for name in (pictures, split) if name]
+            where, rows.table, meaning, [composed(name) for name in (pictures, split, group) if name]
         )
         of_row = pd.Series(rows.images, dtype=str).to_numpy()
         stated = stated.assign(row=of_row[stated["row"].to_numpy(int)])
         listed = list(dict.fromkeys(rows.images))
         captions = of_labels.settled(stated, {of_row[row] for row in silent}, listed, meaning)
         lacking = f"no row in {where}" if rows.files else f"no file {labels} beside it"
-        return Annotations(captions, set(listed), rows.placed, rows.files, lacking, rows.beside)
+        return Annotations(captions, set(listed), rows.placed, rows.files, lacking, rows.beside, rows.groups)
 
     return read_folder(root, annotated, images=images, **options)

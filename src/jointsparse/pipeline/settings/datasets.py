@@ -141,10 +141,14 @@ class FolderOptions(NamedSplits):
     """Folder of the pictures in root, or . for root itself."""
     one_per_stem: bool = False
     """True if files that differ only in their suffix are one photograph."""
+    group_by: Literal["folder", "burst"] | None = None
+    """Which photographs no split divides: those of a folder, or of a burst."""
 
 
 class PhotosOptions(FolderOptions):
     """Options of the loader `photos`."""
+
+    ONLY_WITHOUT: ClassVar[dict[str, str]] = {"group_by": "group"}
 
     captions: Files = "captions.csv"
     """File of captions in root, or several files; *.txt: a file beside each picture."""
@@ -154,6 +158,8 @@ class PhotosOptions(FolderOptions):
     """Column of captions."""
     split: Text | None = None
     """Column of captions with the splits of the pictures."""
+    group: Text | None = None
+    """Column of captions with the groups of pictures that no split divides."""
 
 
 class ScenesOptions(FolderOptions):
@@ -201,12 +207,16 @@ class MeaningOptions(Options):
 class TaggedOptions(FolderOptions, MeaningOptions):
     """Options of the loader `tagged`."""
 
+    ONLY_WITHOUT = MeaningOptions.ONLY_WITHOUT | {"group_by": "group"}
+
     labels: Files
     """File in root with the labels, or several files; *.txt: a file beside each picture."""
     pictures: Text = "image"
     """Column of labels with the names of the pictures."""
     split: Text | None = None
     """Column of labels with the splits of the pictures."""
+    group: Text | None = None
+    """Column of labels with the groups of pictures that no split divides."""
 
 
 class FilesOptions(Options):
@@ -234,6 +244,8 @@ class ArraysOptions(FilesOptions, NamedSplits, MeaningOptions):
     """Column of labels that names the samples."""
     split: Text | None = None
     """Column of labels with the splits of the samples."""
+    group: Text | None = None
+    """Column of labels with the groups of samples that no split divides."""
     pictures: Text | None = None
     """Column of labels with the paths of pictures, relative to root."""
     text: Text | None = None
