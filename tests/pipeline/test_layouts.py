@@ -19,7 +19,7 @@ from scipy import sparse
 from jointsparse.pipeline.app import config
 from jointsparse.pipeline.app.command_line import WORKFLOW
 from jointsparse.pipeline.app.layouts import LAYOUTS
-from jointsparse.pipeline.datasets import keywords, tabular
+from jointsparse.pipeline.datasets import metadata, tabular
 from jointsparse.registry import pick
 
 # Files and folders
@@ -1073,22 +1073,22 @@ BAD_XMP = {
     ),
     "no XML": "<x:xmpmeta",
     "another encoding": '<?xml version="1.0" encoding="nope"?><a/>',
-    "too large": xmp(["cat"]).decode() + " " * keywords.MOST_BYTES,
+    "too large": xmp(["cat"]).decode() + " " * metadata.MOST_BYTES,
 }
 
 
 @pytest.mark.parametrize("fault", BAD_XMP)
 def test_a_sidecar_that_cannot_be_read_gives_no_tags(tmp_path, fault):
     lay(tmp_path, {"a.jpg": carrying(segment=iptc(["dog"])), "a.xmp": BAD_XMP[fault]})
-    assert keywords.tags_of(tmp_path / "a.jpg") == ["dog"]
+    assert metadata.tags_of(tmp_path / "a.jpg") == ["dog"]
     lay(tmp_path, {"a.xmp": xmp(["cat"])})
-    assert keywords.tags_of(tmp_path / "a.jpg") == ["cat", "dog"]
+    assert metadata.tags_of(tmp_path / "a.jpg") == ["cat", "dog"]
 
 
 def test_a_device_or_pipe_instead_of_a_picture_or_sidecar_is_not_opened(tmp_path):
     for name in ("a.jpg", "a.xmp"):
         os.mkfifo(tmp_path / name)
-    assert keywords.tags_of(tmp_path / "a.jpg") == []
+    assert metadata.tags_of(tmp_path / "a.jpg") == []
 
 
 def test_the_last_level_of_a_hierarchical_tag_may_be_the_only_tag(tmp_path):
@@ -1096,7 +1096,7 @@ def test_the_last_level_of_a_hierarchical_tag_may_be_the_only_tag(tmp_path):
         tmp_path,
         {"a.jpg": carrying(segment=iptc(["été"])), "a.jpg.xmp": xmp(["animal/bird/owl"], "digiKam:TagsList", "Seq")},
     )
-    assert keywords.tags_of(tmp_path / "a.jpg", "last") == ["owl", "été"]
-    assert keywords.tags_of(tmp_path / "a.jpg") == ["animal", "bird", "owl", "été"]
+    assert metadata.tags_of(tmp_path / "a.jpg", "last") == ["owl", "été"]
+    assert metadata.tags_of(tmp_path / "a.jpg") == ["animal", "bird", "owl", "été"]
     (tmp_path / "b.jpg").write_bytes(carrying(segment=latin()))
-    assert keywords.tags_of(tmp_path / "b.jpg") == ["été"]
+    assert metadata.tags_of(tmp_path / "b.jpg") == ["été"]

@@ -16,8 +16,8 @@ from pyarrow import parquet
 from jointsparse.checks import require
 from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, roles_of, roles_of_table
 from jointsparse.pipeline.datasets import records
+from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.folder import SUFFIXES
-from jointsparse.pipeline.datasets.keywords import tags_of
 from jointsparse.pipeline.datasets.names import Files, files_of, finder
 from jointsparse.pipeline.datasets.records import Columns
 from jointsparse.pipeline.datasets.rows import OF_TEXT, rows_of
@@ -547,8 +547,9 @@ def _meant(choices: Mapping[str, Any]) -> dict[str, Any]:
 def _keywords(folder: Folder) -> Found | None:
     """Return photographs of which at least half carry tags."""
     looked_at = folder.pictures[:: max(1, len(folder.pictures) // LOOKED_AT)]
-    tagged = [name for name in looked_at if tags_of(folder.root / name)]
-    if not tagged or 2 * len(tagged) < len(looked_at):
+    _, tags = ask(folder.root, looked_at, "tags", "all")
+    n_tagged = sum(map(bool, tags.values()))
+    if not n_tagged or 2 * n_tagged < len(looked_at):
         return None
     sidecars = {name for name in folder.others if name.lower().endswith(".xmp")}
     images = _common(os.path.dirname(name) for name in folder.pictures)

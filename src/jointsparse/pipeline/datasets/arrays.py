@@ -374,5 +374,5 @@ def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:
     """Return a dictionary that maps the path of each picture that cannot be shown to the reason."""
     distinct = list(filter(None, dict.fromkeys(paths)))
     outside = [path for path in distinct if Path(path).is_absolute() or ".." in Path(path).parts]
-    reasons, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)
+    reasons, _, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)
     return dict.fromkeys(outside, "not in the folder root") | reasons

@@ -4,23 +4,20 @@ A group is a number, and a row without a group is a group of its own.
 """
 
 import os
-import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pandas as pd
-from PIL import Image
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from jointsparse.checks import require, shortened
-from jointsparse.pictures import FORMATS
+from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.tabular import NOTHING
 
 SECONDS = 3.0  # a photograph that is taken less than this time after the previous one belongs to the same burst
-MAKE, MODEL, EXIF = 271, 272, 0x8769  # tags of EXIF 2.32; the others are in the directory EXIF
-SERIAL, TIME, SUBSECONDS = 42033, 36867, (37521, 37520)
 
 
 def numbered(names: Iterable[str]) -> np.ndarray:
@@ -51,32 +48,34 @@ def of_rows(images: Sequence[str], names: Sequence[str], where: str) -> dict[str
     return group_of
 
 
-def of_files(folder: Path, names: Sequence[str], by: Literal["folder", "burst"]) -> dict[str, str]:
+def of_files(
+    folder: Path, names: Sequence[str], by: Literal["folder", "burst"]
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return the group of each photograph: its folder, or the burst in which it was taken.
 
     A burst is a sequence of photographs from the same camera (by make, model and serial number in EXIF), each taken
-    less than `SECONDS` after the previous one. A photograph without a time has no group.
+    less than `SECONDS` after the previous one. A photograph without a time has no group. The first dictionary that is
+    returned has the reason for each photograph whose time could not be read because its decoder failed.
     """
     if by == "folder":
-        return {name: os.path.dirname(name) or "." for name in names}
-    rows = sorted((*taken, name) for name in names if (taken := _taken(folder / name)))
+        return {}, {name: os.path.dirname(name) or "." for name in names}
+    reasons, taken = ask(folder, names, "time")
+    rows = sorted((*camera_and_time, name) for name, camera_and_time in taken.items() if camera_and_time)
     group_of, number = dict[str, str](), 0
     for (camera, seconds, name), (last_camera, last, _) in zip(rows, [("", -np.inf, ""), *rows], strict=False):
         number += camera != last_camera or seconds - last >= SECONDS
         group_of[name] = str(number)
-    return group_of
+    return reasons, group_of
 
 
-def _taken(path: Path) -> tuple[str, float] | None:
-    """Return the camera and the time in seconds, or None if the picture has no time or cannot be read."""
-    try:
-        require(path.is_file(), "a pipe would block")
-        with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
-            exif = Image.Image.getexif(picture)  # the method of a PNG would decode the pixels
-            more: Mapping[int, object] = exif.get_ifd(EXIF)
-        time = datetime.strptime(str(more[TIME]).strip("\0 "), "%Y:%m:%d %H:%M:%S")
-        part = next((str(more[tag]).strip("\0 ") for tag in SUBSECONDS if tag in more), "")
-    except Exception:  # `check_pictures` reports the picture
-        return None
-    camera = "\n".join(str(each).strip("\0 ") for each in (exif.get(MAKE), exif.get(MODEL), more.get(SERIAL)))
-    return camera, (time - datetime(1970, 1, 1)).total_seconds() + (float(f"0.{part}") if part.isdecimal() else 0)
+def joined(groups: np.ndarray, others: np.ndarray | None) -> np.ndarray:
+    """Return the smallest groups such that rows which share a group of either kind are together.
+
+    >>> joined(np.array([0, 0, 1, 2]), np.array([0, 1, 1, 2])).tolist()
+    [0, 0, 0, 1]
+    """
+    if others is None:
+        return groups
+    edges = sparse.coo_matrix((np.ones(len(groups)), (groups, others + groups.max() + 1)))
+    n = max(edges.shape)
+    return np.asarray(connected_components(sparse.coo_matrix((edges.data, edges.coords), (n, n)))[1][groups])
