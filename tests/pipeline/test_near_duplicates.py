@@ -4,11 +4,13 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from albums import read_album
 from PIL import Image
 from skimage import data
 
 from jointsparse.pipeline.datasets import near_duplicates
 from jointsparse.pipeline.datasets.near_duplicates import NORM, SIMILAR, clusters, descriptor
+from jointsparse.pipeline.scores import flags
 
 PHOTOGRAPHS = [Image.fromarray(read()) for read in (data.astronaut, data.coffee, data.chelsea, data.rocket)]
 
@@ -72,3 +74,44 @@ def test_clusters_are_the_components_of_the_graph_of_pairs(rng, monkeypatch):
         for i, j in np.argwhere(products >= SIMILAR * NORM**2):
             expected[[i, j]] = min(expected[i], expected[j])
     assert clusters(entries).tolist() == np.unique(expected, return_inverse=True)[1].tolist()
+
+
+@pytest.fixture
+def with_copies(tmp_path):
+    """Return a folder of 40 photographs and, scaled and compressed, their copies."""
+    rng = np.random.default_rng(0)
+    (tmp_path / "images").mkdir()
+    for i in range(40):
+        photograph = Image.fromarray(np.kron(rng.integers(0, 256, (12, 16)), np.ones((8, 8))).astype(np.uint8))
+        photograph.save(tmp_path / "images" / f"{i}.png")
+        changed(photograph, 0.5).save(tmp_path / "images" / f"copy-{i}.png")
+    names = [f"{start}{i}.png" for i in range(40) for start in ("", "copy-")]
+    (tmp_path / "captions.csv").write_text("image,caption\n" + "".join(f"{name},a cat\n" for name in names))
+    return tmp_path
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_splits_that_are_drawn_divide_no_near_duplicates(with_copies, together):
+    images = read_album(with_copies, near_duplicates=together).images
+    split_of = images.set_index("image")["split"]
+    assert set(split_of) == {"train", "validation", "test"}
+    assert all(split_of[f"{i}.png"] == split_of[f"copy-{i}.png"] for i in range(40)) == together
+    assert ("group" in images) == together
+
+
+def test_splits_that_are_given_stay_and_a_warning_counts_near_duplicates_in_several_of_them(with_copies, rng):
+    rows = [f"copy-{i}.png,{'test' if i < 3 else 'train'}\n{i}.png,train\n" for i in range(40)]
+    (with_copies / "splits.csv").write_text("image,split\n" + "".join(rows))
+    images = read_album(with_copies, near_duplicates=True, validation_fraction=0).images
+    assert (images["split"] == "test").sum() == 3
+    blocks = [(slice(None), rng.random((80, 2)))]
+    counts, _ = flags.of_features(blocks, blocks, images)
+    assert counts.set_index("what").loc["torn groups", ["count", "of"]].tolist() == [3, 40]
+
+
+def test_pictures_that_are_all_alike_are_refused(album):
+    photograph = Image.open(album / "images" / "000.jpg").convert("RGB")
+    for i in range(12):
+        photograph.resize((64 + i, 48)).save(album / "images" / f"{i:03}.jpg")
+    with pytest.raises(ValueError, match=r"near_duplicates must be false for .*, because 12 of its 12 pictures are"):
+        read_album(album, near_duplicates=True)

@@ -628,7 +628,7 @@ def _pictures(
     ]
     stems = [name.rpartition(".")[0] for name in names]
     again = len(stems) - len({*stems})
-    options = options | ({"one_per_stem": True} if again else {})
+    options = options | ({"one_per_stem": True} if again else {}) | {"near_duplicates": True}
     files = options.get("captions", options.get("labels", ""))
     of_table = bool(options.keys() & {"split", "split_folders"}) or isinstance(files, Mapping)
     given = of_table or "splits.csv" in folder.others

@@ -158,7 +158,12 @@ def read_folder(
     if smallest_side is not None:
         sides = smallest_side, longest_side
         reasons, digests, near = check_pictures(folder / images, names, *sides, near_duplicates, progress)
-    if near is not None and near.max() < len(names) - 1:
+    if near is not None and (most := int(np.bincount(near).max())) > 1:
+        require(
+            2 * most <= len(names),
+            f"near_duplicates must be false for {folder / images}, because {most:,} of its {len(names):,} pictures are "
+            "alike, each one with another: set it in the entry of the dataset",
+        )
         groups = joined(near, groups)
         splits, unplaced = assigned(groups=groups)
     left_out = _without_use(splits, found) | left_out | unplaced | found.unreadable | unreadable | reasons
@@ -174,9 +179,8 @@ def read_folder(
     gathered = gather(usable, [[]] * len(usable), dict(sorted(left_out.items())))
     captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
     images_of = gathered.images.assign(digest=[digests[name] for name in usable])
-    for column, numbers in (("group", groups), ("near_duplicates", near)):
-        if numbers is not None:
-            images_of[column] = pd.Series(numbers, names)[[*usable]].to_numpy()
+    if groups is not None:
+        images_of = images_of.assign(group=pd.Series(groups, names)[[*usable]].to_numpy())
     return gathered._replace(images=images_of, captions=captions)
 
 

@@ -60,8 +60,8 @@ MEANINGS = (
     Meaning(WRONG, "Some {things} occur in more than one split, so the test results are too good.", {Kind.REPEATED}),
     Meaning(
         WRONG,
-        "Some groups of {things} are in more than one split, as the data give the splits, so the results may be too "
-        "good.",
+        "Some groups or near duplicates of {things} are in more than one split, as the data give the splits, so the "
+        "results may be too good.",
         {Kind.TORN},
     ),
     Meaning(NOTE, "Some {labels} occur on too few {things} to be learnt and tested, and are left out.", TOO_FEW),

@@ -143,6 +143,8 @@ class FolderOptions(NamedSplits):
     """True if files that differ only in their suffix are one photograph."""
     group_by: Literal["folder", "burst"] | None = None
     """Which photographs no split divides: those of a folder, or of a burst."""
+    near_duplicates: bool = False
+    """True if no split divides photographs that are the same but for scale, compression or a cropped margin."""
 
 
 class PhotosOptions(FolderOptions):
