@@ -6,7 +6,7 @@ A group is a number, and a row without a group is a group of its own.
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -18,9 +18,7 @@ from jointsparse.checks import require, shortened
 from jointsparse.pictures import FORMATS
 from jointsparse.pipeline.datasets.tabular import NOTHING
 
-PAUSE = timedelta(
-    seconds=3
-)  # a photograph that is taken less than this time after the previous one belongs to the same burst
+SECONDS = 3.0  # a photograph that is taken less than this time after the previous one belongs to the same burst
 MAKE, MODEL, EXIF = 271, 272, 0x8769  # tags of EXIF 2.32; the others are in the directory EXIF
 SERIAL, TIME, SUBSECONDS = 42033, 36867, (37521, 37520)
 
@@ -57,20 +55,20 @@ def of_files(folder: Path, names: Sequence[str], by: Literal["folder", "burst"])
     """Return the group of each photograph: its folder, or the burst in which it was taken.
 
     A burst is a sequence of photographs from the same camera (by make, model and serial number in EXIF), each taken
-    less than `PAUSE` after the previous one. A photograph without a time has no group.
+    less than `SECONDS` after the previous one. A photograph without a time has no group.
     """
     if by == "folder":
         return {name: os.path.dirname(name) or "." for name in names}
     rows = sorted((*taken, name) for name in names if (taken := _taken(folder / name)))
     group_of, number = dict[str, str](), 0
-    for (camera, time, name), (last_camera, last, _) in zip(rows, [("", datetime.min, ""), *rows], strict=False):
-        number += camera != last_camera or time - last >= PAUSE
+    for (camera, seconds, name), (last_camera, last, _) in zip(rows, [("", -np.inf, ""), *rows], strict=False):
+        number += camera != last_camera or seconds - last >= SECONDS
         group_of[name] = str(number)
     return group_of
 
 
-def _taken(path: Path) -> tuple[str, datetime] | None:
-    """Return the camera and the time, or None if the picture has no time or cannot be read."""
+def _taken(path: Path) -> tuple[str, float] | None:
+    """Return the camera and the time in seconds, or None if the picture has no time or cannot be read."""
     try:
         require(path.is_file(), "a pipe would block")
         with warnings.catch_warnings(action="ignore"), Image.open(path, formats=FORMATS) as picture:
@@ -81,4 +79,4 @@ def _taken(path: Path) -> tuple[str, datetime] | None:
     except Exception:  # `check_pictures` reports the picture
         return None
     camera = "\n".join(str(each).strip("\0 ") for each in (exif.get(MAKE), exif.get(MODEL), more.get(SERIAL)))
-    return camera, time.replace(microsecond=int(part[:6].ljust(6, "0")) if part.isdecimal() else 0)
+    return camera, (time - datetime(1970, 1, 1)).total_seconds() + (float(f"0.{part}") if part.isdecimal() else 0)
