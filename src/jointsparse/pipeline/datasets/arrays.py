@@ -107,8 +107,8 @@ def read(
         columns.
     index, split, group, pictures, text : str or None
         Columns of `labels` that hold the names of the samples, their splits, their groups, the paths of their pictures
-        relative to `root`, and text that the results page shows. Splits that are drawn divide no group. The column
-        `index` may also exist in the file of features.
+        relative to `root`, and text that the results page shows. Splits that are drawn divide no group. The columns
+        `index` and `group` may also exist in the file of features; `group` may exist only there.
     columns, tags, separator, positive, negative : as in `labels.Meaning`
         Where the labels are, and what their values mean. By default, every column of
         `labels` that no other option names is a label.
@@ -148,6 +148,9 @@ def read(
     named = {option: composed(column) for option, column in of_text.items() if column}
     tables = [records.read(path, compression_ratio) for _, path in label_files]
     table, where = _joined(tables, [path for _, path in label_files]), label_files[0][1]
+    of_features = [path for _, path in feature_files]
+    if group and named["group"] not in table and all(named["group"] in columns_of(path) for path in of_features):
+        table[named["group"]] = texts_in(of_features, named["group"], compression_ratio)
     of_labels.require_columns(where, table, list(named.values()))
     known = of_labels.read(where, table, meaning, {*named.values(), *map(composed, ignore)})
     without = {*map(composed, ignore)}
@@ -168,8 +171,7 @@ def read(
     for twice in texts["index"][texts["index"].duplicated()][:1]:
         raise ValueError(f"{where} must have distinct names in the column {index!r}, got {twice!r} twice")
     if feature_files != label_files:
-        of_features, of_label_files = ([path for _, path in files] for files in (feature_files, label_files))
-        require_same_rows(of_features, of_label_files, table, ignore, compression_ratio)
+        require_same_rows(of_features, [path for _, path in label_files], table, ignore, compression_ratio)
     placed = None
     if split:
         placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1)
@@ -328,7 +330,8 @@ def feature_names(
         table = (
             {*named} if meaning.tags else {*named, *of_labels.chosen(of_label_files[0], rest, meaning.columns or "*")}
         )
-    return [name for name, _ in expanded(of_features[0], table | {*map(composed, ignore)}, compression_ratio)]
+    table |= {*map(composed, ignore)} | ({composed(options["group"])} if options.get("group") else set())
+    return [name for name, _ in expanded(of_features[0], table, compression_ratio)]
 
 
 def _lines(path: Path) -> list[str]:

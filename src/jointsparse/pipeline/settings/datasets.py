@@ -247,7 +247,7 @@ class ArraysOptions(FilesOptions, NamedSplits, MeaningOptions):
     split: Text | None = None
     """Column of labels with the splits of the samples."""
     group: Text | None = None
-    """Column of labels with the groups of samples that no split divides."""
+    """Column of labels, or of features, with the groups of samples that no split divides."""
     pictures: Text | None = None
     """Column of labels with the paths of pictures, relative to root."""
     text: Text | None = None
