@@ -1166,8 +1166,9 @@ def test_the_choice_of_the_user_decides_what_a_column_is(tmp_path, monkeypatch):
 def test_an_embedding_has_as_many_numbers_in_each_row(tmp_path, monkeypatch):
     for kind in ("csv", "parquet"):
         table = pd.DataFrame({"e": X.astype(float).tolist()})
-        lay(tmp_path / "data", {f"features.{kind}": table})
-        assert pick("datasets", "arrays").feature_names(tmp_path / "data", features=f"features.{kind}")[3] == "e 4"
+        files = {"features": f"features.{kind}", "labels": "labels.csv"}
+        lay(tmp_path / "data", {files["features"]: table, "labels.csv": Y})
+        assert pick("datasets", "arrays").feature_names(tmp_path / "data", **files)[3] == "e 4"
         table.loc[7, "e"] = table.loc[7, "e"][:3] if kind == "parquet" else "[1.0]"
         with pytest.raises(ValueError, match=r"a list of 4 numbers in each row of the column 'e', got .* in row 8"):
             init(tmp_path, monkeypatch, {f"features.{kind}": table, "labels.csv": Y})

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class Annotations(NamedTuple):
     lacking: str = "no caption"
     beside: Sequence[str] = ()
     groups: Mapping[str, str] | None = None
-    unreadable: dict[str, str] = {}
+    unreadable: Mapping[str, str] = MappingProxyType({})
 
 
 Annotated = Callable[[Sequence[str]], Annotations]  # a function of the names of the pictures
@@ -154,19 +155,24 @@ def read_folder(
         source=source,
     )
     splits, unplaced = assigned(groups=groups)  # now, because a name of a split may be wrong, and checks take minutes
-    reasons, digests, near = dict[str, str](), dict(zip(names, names, strict=True)), None
+    reasons, digests, descriptors = dict[str, str](), dict(zip(names, names, strict=True)), None
     if smallest_side is not None:
         sides = smallest_side, longest_side
-        reasons, digests, near = check_pictures(folder / images, names, *sides, near_duplicates, progress)
-    if near is not None and (most := int(np.bincount(near).max())) > 1:
+        reasons, digests, descriptors = check_pictures(folder / images, names, *sides, near_duplicates, progress)
+    if descriptors is not None:
+        copies = _copies(splits, digests, one_per_stem=one_per_stem)
+        descriptors[[name in copies for name in names]] = 0  # these are left out below
+        near = clusters(descriptors)
+        most = int(np.bincount(near).max())
         require(
-            2 * most <= len(names),
+            2 * most <= max(len(names), 2),
             f"near_duplicates must be false for {folder / images}, because {most:,} of its {len(names):,} pictures are "
             "alike, each one with another: set it in the entry of the dataset",
         )
-        groups = joined(near, groups)
-        splits, unplaced = assigned(groups=groups)
-    left_out = _without_use(splits, found) | left_out | unplaced | found.unreadable | unreadable | reasons
+        if most > 1:
+            groups = joined(near, groups)
+            splits, unplaced = assigned(groups=groups)
+    left_out = _without_use(splits, found) | left_out | unplaced | dict(found.unreadable) | unreadable | reasons
     usable = {name: split for name, split in splits.items() if name not in left_out}
     first_of = _copies(usable, digests, one_per_stem=one_per_stem)
     captions = _joined(found.captions, first_of)
@@ -304,7 +310,7 @@ def check_pictures(
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
     near_duplicates : bool
-        If True, find near duplicates.
+        If True, describe the pictures.
     progress : function or None
         Called as `progress(done, total)` after each picture.
 
@@ -314,14 +320,14 @@ def check_pictures(
         For each picture that cannot be used, the reason.
     digests : dict
         For each picture, a checksum of its file, or "" if the picture cannot be decoded.
-    near : array, shape (n_pictures,), int, or None
-        For each picture, the number of its cluster of near duplicates.
+    descriptors : array, shape (n_pictures, n_entries), int8, or None
+        With `near_duplicates`, the descriptors of the pictures, see `near_duplicates.clusters`.
     """
     arguments = smallest_side, longest_side, near_duplicates
     reasons, values = ask(folder, names, "check", *arguments, progress=progress)
     checked = [values[name] or ("", "") for name in names]
-    near = clusters(stacked([descriptor for _, descriptor in checked])) if near_duplicates else None
-    return reasons, dict(zip(names, (digest for digest, _ in checked), strict=True)), near
+    descriptors = stacked([descriptor for _, descriptor in checked]) if near_duplicates else None
+    return reasons, dict(zip(names, (digest for digest, _ in checked), strict=True)), descriptors
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:

@@ -184,7 +184,7 @@ class MeaningOptions(Options):
     ONLY_WITH = dict.fromkeys(("separator", "none", "not_tags", "confidence"), "tags")
     ONLY_WITHOUT = dict.fromkeys(("columns", "positive", "negative"), "tags")
 
-    columns: Texts = []
+    columns: Texts = ["*"]
     """Label columns, by name or pattern."""
     tags: Text | None = None
     """Column with the tags of each sample, instead of label columns."""
@@ -252,8 +252,6 @@ class ArraysOptions(FilesOptions, NamedSplits, MeaningOptions):
     """Column of labels with the paths of pictures, relative to root."""
     text: Text | None = None
     """Column of labels with a text for each sample."""
-    columns: Texts = ["*"]
-    """Label columns, by name or pattern."""
     ignore: Annotated[list[Text], Distinct] = []
     """Columns in the files of features or labels that are neither features nor labels."""
     compression_ratio: Number = 200.0
