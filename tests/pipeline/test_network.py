@@ -21,7 +21,7 @@ from jointsparse import JointSparseClassifier, load, save  # noqa: E402
 from jointsparse.features import Embedding, network_files, onnx  # noqa: E402
 from jointsparse.features.explain import Explainer  # noqa: E402
 from jointsparse.pipeline.app.command_line import main  # noqa: E402
-from jointsparse.pipeline.datasets import folder as checked  # noqa: E402
+from jointsparse.pipeline.datasets import checker  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402
 from jointsparse.pipeline.settings import SettingError  # noqa: E402
 
@@ -57,7 +57,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(onnx, "open_network", networks.opened_here)  # tests/test_embedding.py tries networks
-        patch.setattr(checked, "verdicts", verdicts_here)
+        patch.setattr(checker, "verdicts", verdicts_here)
         assert main(["init", "photos", "--model", network.name]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
         (folder / "config.yaml").write_text(

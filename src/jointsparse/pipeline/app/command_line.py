@@ -349,6 +349,7 @@ OF_COLUMNS = (  # options of `init` that choose a column, and what the column ho
     ("caption", "captions, which are sentences"),
     ("index", "the names of the samples"),
     ("split", "the splits of the samples"),
+    ("group", "the groups of samples that no split divides, such as patients"),
     ("pictures", "the names or paths of pictures"),
     ("text", "a text that the page shows"),
     ("tags", "the list of labels of each sample"),
@@ -401,6 +402,11 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--separator": {"metavar": "SIGN", "help": "the string between two tags; '' if a cell is one tag"},
             **{f"--{name}": {"action": "append", "metavar": "VALUE", "help": said} for name, said in OF_VALUES},
+            "--group-by": {
+                "choices": ["folder", "burst"],
+                "help": "which photographs no split divides: those of a folder, or those that one camera took "
+                "less than three seconds apart",
+            },
             "--layout": {"metavar": "NAME", "help": "the layout of the folder, if it could have several"},
             "--add": {"action": "store_true", "help": "add an entry to the config.yaml of the current folder"},
             "--name": {"metavar": "NAME", "help": "name of the entry (default: the name of the folder)"},

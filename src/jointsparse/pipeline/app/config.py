@@ -1,4 +1,4 @@
-"""Write a config.yaml for a folder of data, or add an entry to one, after deciding what the files in the folder hold."""
+"""Write a config.yaml for a folder of data, or an entry of one, after deciding what the files in the folder hold."""
 
 import math
 import re
@@ -25,18 +25,18 @@ from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.datasets.names import composed, files_of
 from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
-from jointsparse.pipeline.flag import LEFT_OUT, read_cell
+from jointsparse.pipeline.flag import read_cell
 from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, options_of
 from jointsparse.pipeline.settings.inheritance import merged
 from jointsparse.pipeline.tasks import FEWEST_WORDS, MOST_WORDS, SMALLEST_SIZE, choose_words, n_learnable, normalised
 from jointsparse.registry import pick
 
 # Options by which the user chooses columns or says what values mean. Lists may be given several times.
-OF_COLUMNS = ("index", "split", "pictures", "text", "tags", "caption", "not_tags", "confidence")
+OF_COLUMNS = ("index", "split", "group", "pictures", "text", "tags", "caption", "not_tags", "confidence")
 OF_VALUES = ("columns", "positive", "negative", "none", "unknown")
 # Options by which the user chooses a layout, a file or column, says what values mean, or names what to ignore.
-CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "ignore", "model")
-ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags"}
+CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "group_by", "ignore", "model")
+ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags", "group_by": "group-by"}
 MOST_LEARNT = 1000  # labels that `init` chooses to learn
 # Choice: of the words of captions, those are learnt that at least this fraction of the training pictures have. They are
 # about as many as the sets have on which annotation is compared: 260 in Corel5k, 268 in ESP Game, 291 in IAPR TC-12.
@@ -106,6 +106,7 @@ def write(
     folder = Folder(root, pictures, sorted(set(reasons) - set(choices.get("ignore", []))), choices)
     lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in folder.others]
     require(not lacking, f"the files named by options must be in {root}, and {''.join(lacking[:1])} is not")
+    require(not {"group", "group_by"} <= choices.keys(), "--group and --group-by exclude each other: leave one out")
     found = found_in(folder)
     network = _network(folder, found)
     _require_choices_used(root, found, choices, reasons)
@@ -158,7 +159,11 @@ def _learnt(root: Path, found: Found) -> _Learnt:
     many as the paper has.
     """
     of_captions, of_pictures = found.loader == "photos", issubclass(LOADERS[found.loader], Pictures)
-    what = {"smallest_size": SMALLEST_SIZE, "split_captions": of_captions, "join_inflections": of_captions}
+    what: dict[str, Any] = {
+        "smallest_size": SMALLEST_SIZE,
+        "split_captions": of_captions,
+        "join_inflections": of_captions,
+    }
     with (
         warnings.catch_warnings(action="ignore"),  # warnings about words that are left out
         nullcontext() if of_pictures else _in_words_of_samples(root, found.captions),
@@ -196,7 +201,7 @@ def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, l
     """
     if labels == "words":
         return []  # nobody expects to learn every word
-    kinds = Counter(flag.kind.split(", ")[1] for cell in refused["warning"] for flag in read_cell(cell))
+    kinds = Counter(flag.kind.removeprefix("left out, ") for cell in refused["warning"] for flag in read_cell(cell))
     n_rare = captions["caption"].map(normalised).nunique() - n_learnable
     unseen = n_rare - len(refused)
     kinds += Counter({f"no training {samples} with it": unseen})
@@ -309,14 +314,14 @@ def _reading(embedding: Embedding) -> str:
         used += f" and without the first {blank.n_left_out} of {blank.n_tokens} tokens"
     prepared = f", as {PREPROCESSOR} says" if reading.prepared else ""
     return (
-        f"{embedding.model}: pictures of {reading.height} x {reading.width} pixels ({reading.layout}, {colours}{prepared}), "
-        f"{embedding.n_features_:,} features of output {reading.output}, {used}"
+        f"{embedding.model}: pictures of {reading.height} x {reading.width} pixels ({reading.layout}, "
+        f"{colours}{prepared}), {embedding.n_features_:,} features of output {reading.output}, {used}"
     )
 
 
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
     """Raise ValueError if one of the user's choices would have no effect. others: the files that are not pictures."""
-    takes = {"ignore", "layout", *options_of(found.loader)}
+    takes = {"ignore", "layout", *options_of(found.loader)} - ({*OF_COLUMNS} - found.options.keys())
     takes |= {"model"} if issubclass(LOADERS[found.loader], Pictures) else set()
     takes |= {"captions"} if found.loader == "tagged" else set()
     options = ("features", "labels", "captions")

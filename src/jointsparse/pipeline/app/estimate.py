@@ -125,7 +125,7 @@ def _step() -> None:
 
 def _reading(pictures: Sequence[Path]) -> float:
     """Return the seconds in which a picture is read and checked."""
-    with closing(verdicts(pictures, 1, LONGEST_SIDE)) as checked:
+    with closing(verdicts(pictures, "check", 1, LONGEST_SIDE)) as checked:
         next(checked)  # starts a process
         begun, n = time.monotonic(), 0
         while time.monotonic() - begun < PROBE_SECONDS and next(checked, None):

@@ -15,10 +15,10 @@ from pyarrow import parquet
 from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, roles_of, roles_of_table
+from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, group_in, roles_of, roles_of_table
 from jointsparse.pipeline.datasets import records
+from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.folder import SUFFIXES
-from jointsparse.pipeline.datasets.keywords import tags_of
 from jointsparse.pipeline.datasets.names import Files, files_of, finder
 from jointsparse.pipeline.datasets.records import Columns
 from jointsparse.pipeline.datasets.rows import OF_TEXT, rows_of
@@ -472,16 +472,27 @@ def _tables_of_pictures(folder: Folder) -> dict[str, _Table]:
     for file, name in misses.items():
         require(tables, f"{root / file} must name pictures in {root}, such as {folder.pictures[0]!r}, got {name!r}")
     depth = min((file.count("/") for file in tables), default=0)
-    found, empty = dict[str, _Table](), list[NoLabels]()
+    tables = {file: table for file, table in tables.items() if file.count("/") == depth}
+    found, empty, choices = dict[str, _Table](), list[NoLabels](), {**folder.choices, **_group(folder, tables)}
     for file, table in tables.items():
-        if file.count("/") == depth:
-            try:
-                found[file] = _table_of_pictures(folder, file, table)
-            except NoLabels as error:
-                empty.append(error)
+        try:
+            found[file] = _table_of_pictures(folder._replace(choices=choices), file, table)
+        except NoLabels as error:
+            empty.append(error)
     if empty and not found:
         raise empty[0]
     return found
+
+
+def _group(folder: Folder, tables: Mapping[str, Columns]) -> dict[str, Any]:
+    """Return the column of groups that all tables have, as a choice. A group may have rows in several tables."""
+    choices = folder.choices
+    taken = {*map(str, choices.values()), *choices.get("ignore", [])}
+    common = set.intersection(*map(set, tables.values())) - taken if tables else set()
+    if choices.keys() & {"group", "group_by"}:
+        return {}
+    cells = {name: [cell for table in tables.values() for cell in table[name]] for name in sorted(common)}
+    return group_in(" and ".join(tables), [Column(name, of_name) for name, of_name in cells.items()])
 
 
 def _table_of_pictures(folder: Folder, file: str, table: Columns) -> _Table:
@@ -553,8 +564,9 @@ def _meant(choices: Mapping[str, Any]) -> dict[str, Any]:
 def _keywords(folder: Folder) -> Found | None:
     """Return photographs of which at least half carry tags."""
     looked_at = folder.pictures[:: max(1, len(folder.pictures) // LOOKED_AT)]
-    tagged = [name for name in looked_at if tags_of(folder.root / name)]
-    if not tagged or 2 * len(tagged) < len(looked_at):
+    _, tags = ask(folder.root, looked_at, "tags", "all")
+    n_tagged = sum(map(bool, tags.values()))
+    if not n_tagged or 2 * n_tagged < len(looked_at):
         return None
     sidecars = {name for name in folder.others if name.lower().endswith(".xmp")}
     images = _common(os.path.dirname(name) for name in folder.pictures)
@@ -633,7 +645,8 @@ def _pictures(
     ]
     stems = [name.rpartition(".")[0] for name in names]
     again = len(stems) - len({*stems})
-    options = options | ({"one_per_stem": True} if again else {})
+    options = options | ({"one_per_stem": True} if again else {}) | {"near_duplicates": True}
+    options |= {"group_by": folder.choices["group_by"]} if "group_by" in folder.choices else {}
     files = options.get("captions", options.get("labels", ""))
     of_table = bool(options.keys() & {"split", "split_folders"}) or isinstance(files, Mapping)
     given = of_table or "splits.csv" in folder.others
