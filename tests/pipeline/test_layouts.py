@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from jointsparse.pipeline.app import config
 from jointsparse.pipeline.app.command_line import WORKFLOW
 from jointsparse.pipeline.app.layouts import LAYOUTS
 from jointsparse.pipeline.datasets import metadata, tabular
+from jointsparse.pipeline.tasks import choose_words
 from jointsparse.registry import pick
 
 # Files and folders
@@ -1113,6 +1115,53 @@ def test_editors_find_the_schema_by_the_first_line(tmp_path):
     config.write(tmp_path / "data", tmp_path / "config.yaml", workflow)
     first, *_ = (tmp_path / "config.yaml").read_text(encoding="utf-8").splitlines()
     assert first == f"# yaml-language-server: $schema=file://{tmp_path}/my%20workflow/config/schema.json"
+
+
+RARE = pd.DataFrame({f"label {k:02}": (np.arange(300) % 60 < k).astype(int) for k in range(9, 51)})
+OFTEN = {"cat": 30, "dog": 24, "sea": 16, "fog": 2}
+SAID = [" ".join(["it", *(word for word, n in OFTEN.items() if i < n)]) for i in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("files", "limits", "n_words", "said"),
+    [
+        (
+            {"X.npy": np.tile(X, (5, 1)), "y.csv": RARE},
+            {},
+            42,
+            [],
+        ),
+        (
+            {"X.npy": np.tile(X, (5, 1)), "y.csv": RARE},
+            {"MOST_LEARNT": 41},
+            41,
+            ["Not learnt, because they are rarer: 1 labels. To learn more, raise n_words in config.yaml."],
+        ),
+        (
+            {"X.npy": X, "y.csv": Y.assign(rare=np.arange(60) < 3, every=np.arange(60) > 2)},
+            {},
+            4,
+            ["Not learnt: 2 of 5 labels (", "too few training samples with it: 1", "samples without it: 1"],
+        ),
+        (PICTURES | {"c.csv": of_pictures("caption", SAID)}, {"MOST_WORDS": 2}, 3, []),
+        (
+            PICTURES | {"c.csv": of_pictures("caption", SAID)},
+            {"MOST_WORDS": 2, "LEAST_SHARE": 0.5},
+            2,
+            ["Not learnt, because they are rarer: 1 words. To learn more, raise n_words in config.yaml."],
+        ),
+    ],
+)
+def test_init_learns_all_labels_with_samples_enough_up_to_a_limit(tmp_path, monkeypatch, files, limits, n_words, said):
+    for name, value in limits.items():
+        monkeypatch.setattr(config, name, value)
+    lines, entry, read = init(tmp_path, monkeypatch, files)
+    assert entry["final"]["words"] == {"n_words": n_words}
+    assert all(text in "\n".join(lines[2:]) for text in said) and ("Not learnt" in "\n".join(lines)) == bool(said)
+    of_words = {"split_captions": entry["loader"] == "photos", "smallest_size": 5}
+    with warnings.catch_warnings(action="ignore"):
+        _, has = choose_words(read.images, read.captions, n_words=n_words, **of_words)
+    assert f"The model will learn {has.shape[1]} " in lines[1]
 
 
 def test_every_layout_has_a_row_and_stands_in_the_table_of_the_documentation():

@@ -190,8 +190,8 @@ def _learnt(root: Path, found: Found) -> _Learnt:
 
 def _too_many(n: int, n_learnable: int, labels: str) -> list[str]:
     """Return a line about labels that could be learnt but are not, or no line if there are none."""
-    more = f"{n_learnable - n:,} rarer {labels} could be learnt, too: raise n_words in config.yaml to learn more"
-    return [more] if n < n_learnable else []
+    rarer = f"Not learnt, because they are rarer: {n_learnable - n:,} {labels}"
+    return [f"{rarer}. To learn more, raise n_words in config.yaml."] if n < n_learnable else []
 
 
 def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, labels: str, samples: str) -> list[str]:
@@ -201,12 +201,11 @@ def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, l
     """
     if labels == "words":
         return []  # nobody expects to learn every word
+    n = captions["caption"].map(normalised).nunique()
     kinds = Counter(flag.kind.removeprefix("left out, ") for cell in refused["warning"] for flag in read_cell(cell))
-    n_rare = captions["caption"].map(normalised).nunique() - n_learnable
-    unseen = n_rare - len(refused)
-    kinds += Counter({f"no training {samples} with it": unseen})
-    reasons = ", ".join(f"{kind.replace('images', samples)} ({n:,})" for kind, n in kinds.most_common())
-    return [f"{n_rare:,} other {labels} are left out: {reasons}"] if n_rare else []
+    kinds += Counter({f"no training {samples} with it": n - n_learnable - len(refused)})
+    reasons = ", ".join(f"{kind.replace('images', samples)}: {number:,}" for kind, number in kinds.most_common())
+    return [f"Not learnt: {n - n_learnable:,} of {n:,} {labels} ({reasons})."] if reasons else []
 
 
 def _work(root: Path, found: Found, n_labels: int, network: Embedding | None) -> Work:
