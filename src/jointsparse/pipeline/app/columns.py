@@ -286,17 +286,22 @@ def roles_of_table(
     if "tags" not in options:
         options = {key: value for key, value in options.items() if key not in ("confidence", "not_tags")}
     taken = {*labels.columns, *(value for value in options.values() if isinstance(value, str))}
-    n = len(labels.columns)
+    if options.keys() & {"confidence", "not_tags"}:
+        options["unmentioned"] = "unknown"
+    unused = [name for name in table if name not in taken]
+    return Roles(options, labels.columns, _notes_of_roles(options, labels, columns), unused)
+
+
+def _notes_of_roles(options: Mapping[str, Any], labels: "_Labels", columns: Sequence[Column]) -> list[str]:
+    """Return notes for the user about the columns of a table of labels."""
+    n, said = len(labels.columns), dict(labels.said)
     notes = [f"{n} label{'s' * (n > 1)} ({some(labels.columns)})"] if n else []
     if group := [column for column in columns if column.name == options.get("group")]:
         n_groups = numbered(group[0].texts).max() + 1
-        labels.said["group"] = f" ({n_groups:,}), which no split divides (--ignore {group[0].name} declines)"
-    notes += [f"{options[key]}: {said}{labels.said.get(key, '')}" for key, said in SAID.items() if key in options]
-    notes += labels.notes
-    if options.keys() & {"confidence", "not_tags"}:
-        options["unmentioned"] = "unknown"
-        notes.append("labels that it does not mention are unknown")
-    return Roles(options, labels.columns, notes, [name for name in table if name not in taken])
+        said["group"] = f" ({n_groups:,}), which no split divides (--ignore {group[0].name} declines)"
+    notes += [f"{options[key]}: {held}{said.get(key, '')}" for key, held in SAID.items() if key in options]
+    rest = ["labels that it does not mention are unknown"] * ("unmentioned" in options)
+    return [*notes, *labels.notes, *rest]
 
 
 def group_in(where: object, columns: Sequence[Column]) -> dict[str, Any]:
@@ -542,15 +547,20 @@ def roles_of(
         unused += [name for name in own if name in ignored]
         n = len(own) - len(unused)
         notes = [f"{n} column{'s' * (n != 1)} of features" if columns else "features"]
-        as_labels = [name for name in unused if name.lower() in OF_LABEL and name not in ignored]
-        rest = [name for name in unused if name not in as_labels]
-        notes += [f"{some(rest)}: left out"] if rest else []
-        notes += [f"{some(as_labels)}: left out, because labels have such names"] if as_labels else []
+        notes += _notes_of_unused(unused, ignored)
         in_both = [name for name in columns if name in joined and not same]
         notes += [f"{some(in_both)}: left out, because also in {of_labels[0].name}"] if in_both else []
         lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}")
         idle |= set(unused)
     return roles.options | ({"ignore": sorted(idle)} if idle else {}), lines
+
+
+def _notes_of_unused(unused: Sequence[str], ignored: Collection[str]) -> list[str]:
+    """Return notes for the user about columns that are no features. ignored: columns that the user leaves out."""
+    as_labels = [name for name in unused if name.lower() in OF_LABEL and name not in ignored]
+    rest = [name for name in unused if name not in as_labels]
+    notes = [f"{some(rest)}: left out"] if rest else []
+    return notes + ([f"{some(as_labels)}: left out, because labels have such names"] if as_labels else [])
 
 
 def _require_order(

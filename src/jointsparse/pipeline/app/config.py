@@ -1,5 +1,7 @@
 """Write a config.yaml for a folder of data, or an entry of one, after deciding what the files in the folder hold."""
 
+from __future__ import annotations
+
 import math
 import re
 import warnings
@@ -8,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
 import pandas as pd
@@ -16,8 +18,6 @@ import yaml
 
 from jointsparse.checks import printable, require
 from jointsparse.features.basis import MOST_AUTO_RANK
-from jointsparse.features.embedding import Embedding
-from jointsparse.features.network_files import PREPROCESSOR
 from jointsparse.pipeline.app.estimate import Work
 from jointsparse.pipeline.app.layouts import LIBSVM, OF_FILES, Folder, Found, found_in
 from jointsparse.pipeline.app.plain_yaml import check_file
@@ -30,6 +30,9 @@ from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, options_of
 from jointsparse.pipeline.settings.inheritance import merged
 from jointsparse.pipeline.tasks import FEWEST_WORDS, MOST_WORDS, SMALLEST_SIZE, choose_words, n_learnable, normalised
 from jointsparse.registry import pick
+
+if TYPE_CHECKING:
+    from jointsparse.features.embedding import Embedding
 
 # Options by which the user chooses columns or says what values mean. Lists may be given several times.
 OF_COLUMNS = ("index", "split", "group", "pictures", "text", "tags", "caption", "not_tags", "confidence")
@@ -296,11 +299,17 @@ def _network(folder: Folder, found: Found) -> Embedding | None:
     of_pictures = issubclass(LOADERS[found.loader], Pictures)
     said = f"--model describes pictures, and {folder.root} holds samples with features: leave it out"
     require(of_pictures or not model, said)
-    return Embedding(str(model)).fit(None) if model else None
+    if not model:
+        return None
+    from jointsparse.features.embedding import Embedding  # imports scikit-learn, which takes a second
+
+    return Embedding(str(model)).fit(None)
 
 
 def _reading(embedding: Embedding) -> str:
     """Return a line about how a network reads pictures."""
+    from jointsparse.features.network_files import PREPROCESSOR
+
     network, (rows, columns) = embedding.network(), embedding.grid_
     reading, blank = network.reading, network.blank
     colours = f"{reading.dtype}, {reading.channels}"

@@ -5,19 +5,23 @@ machine takes for some arithmetic; photographs by the time that it takes for som
 `trials/estimates.py` compares the estimates with runs.
 """
 
+from __future__ import annotations
+
 import os
 import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from jointsparse.compiled import folder as folder_of_kernels
-from jointsparse.features.embedding import Embedding
 from jointsparse.pipeline.datasets.checker import verdicts
 from jointsparse.pipeline.settings.studies import NORMS
+
+if TYPE_CHECKING:
+    from jointsparse.features.embedding import Embedding
 
 UNITS = (("seconds", 1, 90), ("minutes", 60, 5400), ("hours", 3600, float("inf")))  # with their seconds, and the most
 PROBE_SECONDS = 0.25  # of each probe
@@ -28,7 +32,7 @@ STARTING, STARTING_FIT = 8.0, 2.4
 COMPILING = 60.0  # seconds, in the first run of all
 # Seconds of a fit for each million of products: of stored values and labels, and of samples and labels. The values of a
 # sparse matrix are further apart in memory, and a basis gives photographs about as many features as there are samples.
-FIT_DENSE, FIT_IN_BASIS, FIT_SPARSE, FIT_SAMPLES = 0.035, 0.15, 1.8, 4.0
+FIT_DENSE, FIT_IN_BASIS, FIT_SPARSE, FIT_SAMPLES = 0.035, 0.15, 2.2, 4.0
 SLOWEST = 2  # the slowest of the fits takes about as long as all others together, so more cores do not help
 AFTER_FITS = 0.5  # calibration, as a fraction of a fit
 READING = 0.1  # seconds for each million of stored values
@@ -107,7 +111,7 @@ class Probe(NamedTuple):
     describing: float = 0.0
 
     @classmethod
-    def of(cls, work: Work) -> "Probe":
+    def of(cls, work: Work) -> Probe:
         """Measure the speed of this machine."""
         begun, n = time.thread_time(), 0
         while time.thread_time() - begun < PROBE_SECONDS:
