@@ -2,10 +2,10 @@
 
 .venv/bin/python trials/estimates.py [--folder FOLDER] [SET ...]
 
-Each set is made in a folder of its own, read by `jointsparse init`, and run by `jointsparse run` with all cores, on an
-otherwise idle machine. Memory is the largest sum over all processes that run at the same time. On a busy machine
-the CPU seconds tell more than the elapsed ones. The kernels are compiled before the first set. Exits with 1 if an
-estimate is wrong by more than a factor of two.
+Each set is made in a folder of its own, read by `jointsparse init`, and run by `jointsparse run` with all cores. The
+machine must be idle otherwise. A set is one of `SETS`, or a folder of data. Memory is the largest sum over all processes
+that run at the same time. The kernels are compiled before the first set. A ratio is the measured value divided by the
+estimate. Exits with 1 if an estimate is wrong by more than a factor of two.
 """
 
 import argparse
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -109,12 +109,15 @@ def memory(process: psutil.Process) -> int:
         return 0
 
 
-def compared(name: str, make: Callable[[Path], None], folder: Path) -> dict[str, Any]:
-    """Make a set, run `init` and `run` on it, and return what was announced and what was measured."""
-    data, run = folder / name / "data", folder / name / "run"
-    for path in (data, run):
-        path.mkdir(parents=True)
-    make(data)
+def compared(name: str, folder: Path) -> dict[str, Any]:
+    """Run `init` and `run` on a set, or on a folder of data, and return what was announced and what was measured."""
+    data, run = folder / Path(name).name / "data", folder / Path(name).name / "run"
+    run.mkdir(parents=True)
+    if name in SETS:
+        data.mkdir()
+        SETS[name](data)
+    else:
+        data = Path(name).resolve()
     begun = time.monotonic()
     seen = subprocess.run([COMMAND, "init", data], cwd=run, capture_output=True, text=True, check=True).stdout
     row: dict[str, Any] = {"set": name, "init": time.monotonic() - begun} | announced(seen)
@@ -122,20 +125,21 @@ def compared(name: str, make: Callable[[Path], None], folder: Path) -> dict[str,
     return row | {"time_ratio": row["elapsed"] / row["seconds"], "memory_ratio": row["used_mb"] / row["mb"]}
 
 
-def main(sets: Mapping[str, Callable[[Path], None]], folder: Path) -> int:
-    """Print a table with a row for each set."""
-    subprocess.run([COMMAND, "warmup", "l1", "l12", "l1inf", "l2"], check=True, stdout=subprocess.DEVNULL)
-    table = pd.DataFrame([compared(name, make, folder) for name, make in sets.items()])
-    print(table.round(2).to_string(index=False))
-    ratios = table[["time_ratio", "memory_ratio"]]
-    return int((table["status"] != 0).any() or not ratios.map(lambda ratio: 0.5 <= ratio <= 2).all(axis=None))
+def main(sets: Sequence[str], folder: Path) -> int:
+    """Print a row for each set."""
+    subprocess.run([COMMAND, "warmup", "l1", "l12", "l1inf", "l2"], check=True, capture_output=True)
+    status = 0
+    for name in sets:
+        row = compared(name, folder)
+        print(*(f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items()))
+        status |= row["status"] != 0 or not all(0.5 <= row[key] <= 2 for key in ("time_ratio", "memory_ratio"))
+    return int(status)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="*", metavar="SET", help=f"some of {', '.join(SETS)} (default: all)")
-    parser.add_argument("--folder", type=Path, help="where to make the sets (default: a temporary folder)")
+    parser.add_argument("sets", nargs="*", metavar="SET", help=f"{', '.join(SETS)} (default: all), or folders of data")
+    parser.add_argument("--folder", type=Path, help="where to make and run the sets (default: a temporary folder)")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        chosen = {name: SETS[name] for name in given.sets or SETS}
-        sys.exit(main(chosen, given.folder or Path(temporary)))
+        sys.exit(main(given.sets or list(SETS), given.folder or Path(temporary)))
