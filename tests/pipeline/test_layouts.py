@@ -975,6 +975,7 @@ ROWS = {
         | {"splits.csv": csv([(n, ("train", "test")[i % 3 == 0]) for n, i in PICTURES.items()], "image,split")},
         {"0": 20, "1": 20},
         test=14,
+        options={"splits": "splits.csv"},
         line="splits.csv: splits of 40 of 40 pictures",
     ),
     **{
@@ -991,6 +992,14 @@ ROWS = {
             for part, own in (("train", slice(28)), ("val", slice(27, 40)))
         },
         stops=r"^captions_train\.csv and captions_val\.csv must give .* two for '27\.png'",
+    ),
+    "splits.csv that is left out": Row(
+        {f"{i % 2}/{n}": i for n, i in PICTURES.items()} | {"splits.csv": "image,split\n0/00.png,train\n"},
+        {"0": 20, "1": 20},
+        test=8,
+        options={"splits": None},
+        choices={"ignore": ["splits.csv"]},
+        left_out=1,
     ),
     "pictures outside the folder": Row(
         {f"a/{n}": i for n, i in PICTURES.items()}
@@ -1057,7 +1066,6 @@ ROWS = {
         )
         for choice, said in (
             ({"ignore": ["nope.csv"]}, "--ignore nope.csv"),
-            ({"ignore": ["splits.csv"]}, "--ignore splits.csv"),
             ({"text": "a"}, "--text a"),
         )
     },
