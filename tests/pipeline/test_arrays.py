@@ -481,7 +481,7 @@ def test_tables_that_are_read_in_several_blocks_give_the_same_samples(tmp_path, 
     expected = rng.normal(size=(n, 5)).round(3).astype(np.float32)
     expected[: n // 2, 4] = 1  # integers in the first block
     named = pd.DataFrame(expected, columns=list("abcde"))
-    named.to_csv(tmp_path / "x.csv", index=False)
+    named.to_csv(tmp_path / "x.csv", index=False, float_format="%g")
     named[:100].to_parquet(tmp_path / "x.parquet", row_group_size=30)
     pd.DataFrame({"e": expected.tolist(), "f": expected[:, 0]})[:100].to_parquet(tmp_path / "lists.parquet")
     for name in ("x.csv", "x.parquet"):
