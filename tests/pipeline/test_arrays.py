@@ -477,9 +477,9 @@ def test_a_saved_model_annotates_the_rows_of_a_table(kept, tmp_path):
 def test_tables_that_are_read_in_several_blocks_give_the_same_samples(tmp_path, monkeypatch, rng):
     monkeypatch.setattr(tabular, "ENTRIES_AT_ONCE", 8)
     monkeypatch.setattr(tabular, "COLUMNS_AT_ONCE", 2)
-    n = 40_000  # the table of text is larger than a block of Arrow, 1 MiB
+    n = 60_000  # the table of text is larger than a block of Arrow, 1 MiB
     expected = rng.normal(size=(n, 5)).round(3).astype(np.float32)
-    expected[: n // 2, 4] = 1  # integers in the first block
+    expected[:50_000, 4] = 1  # integers in the first block
     named = pd.DataFrame(expected, columns=list("abcde"))
     named.to_csv(tmp_path / "x.csv", index=False, float_format="%g")
     named[:100].to_parquet(tmp_path / "x.parquet", row_group_size=30)
