@@ -512,7 +512,7 @@ ROWS = {
         groups=OF_PATIENTS,
     ),
     "sessions of patients": Row(
-        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, session_id=SESSIONS, patient=PATIENTS)},
+        PICTURES | {"t.csv": of_pictures("species", ["cat", "dog"] * 20, session_id=SESSIONS, patient=PATIENTS)},
         {"cat": 20, "dog": 20},
         options={"group": "patient"},
         line="session_id: left out",
@@ -584,6 +584,11 @@ ROWS = {
         for files, choices, stops in (
             (F | {"labels.csv": Y}, {"group_by": "folder"}, "--group-by folder has no effect there"),
             (CARRIED["XMP"], {"group": "patient"}, "--group patient has no effect there"),
+            (
+                PICTURES | {f"{n[:2]}.txt": t for n, t in TEXTS.items()},
+                {"group": "patient"},
+                "--group patient has no effect there",
+            ),
             (PICTURES, {"group": "a", "group_by": "burst"}, "--group and --group-by exclude each other"),
         )
     },
@@ -1109,7 +1114,9 @@ def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, check
         options = entry["options"] | {"image": read.images["image"][0]}
         assert plug_in.picture(**options).shape == (40, 40) and plug_in.file(**options).is_file()
         assert plug_in.thumbnail(longest_side=20, **options).shape == (20, 20, 3)
-    elif read.X.shape == X.shape:
+    elif plug_in.SHOWS == "names":
+        assert len(plug_in.feature_names(**entry["options"])) in (0, read.X.shape[1])
+    if getattr(read, "X", X[:0]).shape == X.shape:
         np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
 
 
