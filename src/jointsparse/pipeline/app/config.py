@@ -335,7 +335,7 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
     options = ("features", "labels", "captions")
     tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
     columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
-    ignorable = {*others, *columns, INDEX} - ({"splits.csv"} if found.loader != "arrays" else set())
+    ignorable = {*others, *columns, INDEX}
     idle = [f"--{ON_COMMAND_LINE.get(key, key)} {choices[key]}" for key in choices if key not in takes]
     idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
     known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""
