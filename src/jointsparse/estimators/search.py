@@ -110,7 +110,7 @@ class Scored(NamedTuple):
 FIT_FIELDS = "scores", "errors", "gaps", "features"  # fields of Scored that hold one value per fit
 
 
-class Round(NamedTuple):
+class ScoredRound(NamedTuple):
     """Radii or penalties that are tried in one round, in increasing order, and the results on each split."""
 
     strengths: np.ndarray
@@ -433,12 +433,14 @@ class Search(Trained):
         for the folds.
         """
         tried: list[int] = []
-        scored: list[Round] = []  # by increasing radius
+        scored: list[ScoredRound] = []  # by increasing radius
         largest: Sequence[Fit] = ()  # for each split, the fit with the largest radius
         least = 0
         first, width = (FIRST_STEPS_OF_ONE_SPLIT, WIDTH_OF_ONE_SPLIT) if len(splits) == 1 else (FIRST_STEPS, WIDTH)
 
-        def score(steps: Sequence[int], splits: Sequence[Split], starts: Sequence[Fit]) -> tuple[Round, Sequence[Fit]]:
+        def score(
+            steps: Sequence[int], splits: Sequence[Split], starts: Sequence[Fit]
+        ) -> tuple[ScoredRound, Sequence[Fit]]:
             strengths = np.array([radius_at(unit, step) for step in steps])
             floor = self._floor() if tried and len(splits) == 1 and steps[0] > tried[-1] else -np.inf
             return self._scored(samples, splits, strengths, watch, starts, floor=floor)
@@ -518,7 +520,7 @@ class Search(Trained):
         starts: Sequence[Fit] = (),
         penalised: bool = False,
         floor: float = -np.inf,
-    ) -> tuple[Round, Sequence[Fit]]:
+    ) -> tuple[ScoredRound, Sequence[Fit]]:
         """Fit all strengths on each split, with the splits in parallel, and score the fits on the held-out samples.
 
         Return the scores and, for each split, the last fit, which is the least regularised one. starts: for each split,
@@ -547,7 +549,7 @@ class Search(Trained):
         tried = min(len(result.scores) for result in results)
         kept = slice(-tried, None) if penalised else slice(tried)
         by_split = [result._replace(**{name: getattr(result, name)[kept] for name in FIT_FIELDS}) for result in results]
-        return Round(strengths[kept], by_split), last_fits
+        return ScoredRound(strengths[kept], by_split), last_fits
 
     def _score_split(
         self,
@@ -629,7 +631,7 @@ class Search(Trained):
         """Return the relative duality gap at which the fits on the folds stop."""
         return max(as_radius(self.tol, "tol"), FOLD_TOL)
 
-    def _keep_scores(self, rounds: Sequence[Round]) -> None:
+    def _keep_scores(self, rounds: Sequence[ScoredRound]) -> None:
         """Store the results of the current norm as arrays (n_grid, n_splits). rounds: by increasing strength."""
         result = {"grid": np.concatenate([tried.strengths for tried in rounds])} | {
             name: np.vstack([np.array([getattr(fits, name) for fits in tried.by_split]).T for tried in rounds])
