@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         StabilityDisplay,
         SupportDisplay,
         compare,
+        label_issues,
         stability_selection,
         task_scores,
     )
@@ -46,6 +47,7 @@ __all__ = [
     "SupportDisplay",
     "compare",
     "explain",
+    "label_issues",
     "load",
     "save",
     "stability_selection",

@@ -2,6 +2,7 @@
 
 from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.estimators.displays import PathDisplay, StabilityDisplay, SupportDisplay
+from jointsparse.estimators.issues import label_issues
 from jointsparse.estimators.online import OnlineJointSparseClassifier
 from jointsparse.estimators.path import Path
 from jointsparse.estimators.ranking import compare, task_scores
@@ -21,6 +22,7 @@ __all__ = [
     "StabilitySelection",
     "SupportDisplay",
     "compare",
+    "label_issues",
     "stability_selection",
     "task_scores",
 ]

@@ -1,6 +1,6 @@
 """Measures of how well a fitted model ranks samples in each task, and the comparison of two models."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,18 @@ from jointsparse.metrics import (
     resampled,
     with_mean,
 )
+
+
+class Truth(NamedTuple):
+    """Labels of samples.
+
+    tasks: names of the tasks, or their numbers, (n_tasks,). labels: 1 for a positive label, 0 for a negative label and
+    -1 for an unknown label, (n_samples, n_tasks). is_vector: True if the labels were passed as a vector.
+    """
+
+    tasks: np.ndarray
+    labels: np.ndarray
+    is_vector: bool
 
 
 def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch:
@@ -181,17 +193,19 @@ def compare(
     return Bunch(task=np.append(tasks, "(all tasks)"), **numbers)
 
 
-def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    """Return the names of the tasks, the labels (n_samples, n_tasks), and the scores of each model in the same shape.
-
-    Positive labels are 1, negative labels are 0, and unknown labels are -1.
-    """
+def read_labels(Y: Any, coding: str, classes: Any = None) -> Truth:
+    """Read the labels of samples in one of the codings of JointSparseClassifier. classes: the classes of a vector."""
     shape, reader = np.shape(Labels.read(Y, "Y").y), Labelled(labels=coding)
-    classes = getattr(models[0], "classes_", None) if len(shape) == 1 else None
+    classes = classes if len(shape) == 1 else None
     _, signs, weights = reader._read(np.zeros((shape[0], 1)), Y, None, training=False, name="Y", classes=classes)
-    truth = np.where(weights > 0, signs > 0, -1)
-    scores = [_scores(model, X, Y, truth, reader._flat) for model in models]
-    tasks = np.array(reader.classes_[-truth.shape[1] :], dtype=object)
+    labels = np.where(weights > 0, signs > 0, -1)
+    return Truth(np.array(reader.classes_[-labels.shape[1] :], dtype=object), labels, reader._flat)
+
+
+def _read(models: list[Any], X: Any, Y: Any, coding: str) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Return the names of the tasks, the labels as in `Truth`, and the scores of each model in the same shape."""
+    tasks, truth, is_vector = read_labels(Y, coding, getattr(models[0], "classes_", None))
+    scores = [_scores(model, X, Y, truth, is_vector) for model in models]
     lacking = tasks[~((truth == 1).any(axis=0) & (truth == 0).any(axis=0))]
     if len(lacking):
         warn_user(
