@@ -3,7 +3,6 @@
 from job import job
 
 from jointsparse.features.basis import factors
-from jointsparse.files import save
 from jointsparse.pipeline.models import final
 from jointsparse.pipeline.provenance.tables import (
     read_array,
@@ -11,6 +10,7 @@ from jointsparse.pipeline.provenance.tables import (
     read_features,
     read_groups,
     read_table,
+    write_arrays,
     write_table,
 )
 from jointsparse.pipeline.tasks import names_of
@@ -31,5 +31,5 @@ if __name__ == "__main__":
             seed=params.seed,
             groups=read_groups(given.images),
         )
-        save(fitted.model, output.model)
+        write_arrays(output.model, **final.Fit.of(fitted.model)._asdict())
         write_table(table, output.table)

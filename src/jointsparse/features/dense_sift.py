@@ -6,6 +6,7 @@ retrieval, CVPR, Section 3.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -234,15 +235,15 @@ def describe(
     return descriptors
 
 
-def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
+def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, rootsift: bool = True, **others: Any) -> int:
     """Return the smallest side in pixels that a picture must have to contain a patch of every size.
 
-    Takes the options of `describe`, but depends only on `patch_sizes`.
+    Takes and checks the options of `describe`, but depends only on `patch_sizes`.
 
     >>> smallest_side(patch_sizes=(16, 24, 32), step=8)
     32
     """
-    _check_options(patch_sizes)
+    _check_options(patch_sizes, **others)
     return int(max(patch_sizes))
 
 
