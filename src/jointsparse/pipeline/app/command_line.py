@@ -332,13 +332,6 @@ def _schema(given: argparse.Namespace) -> int:
     return 0
 
 
-def _crate(given: argparse.Namespace) -> int:
-    from jointsparse.pipeline.provenance import crate
-
-    say(str(crate.write(given.manifest, given.license)))
-    return 0
-
-
 OF_FILES = ("features", "labels", "captions")  # options of `init` that choose a file
 OF_COLUMNS = (  # options of `init` that choose a column, and what the column holds
     ("caption", "captions, which are sentences"),
@@ -498,20 +491,6 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--against": {
                 "metavar": "OTHER",
                 "help": "compare the tables of two manifests with each other, without reading any other file",
-            },
-        },
-    ),
-    "crate": (
-        _crate,
-        "describe the results of a run as an RO-Crate",
-        "Writes ro-crate-metadata.json into the folder of the run: a description of the tables and raw files that "
-        "archives of research data can read.",
-        {
-            "manifest": {"help": "the file manifest.json, in its place below the folder of the run"},
-            "--license": {
-                "metavar": "URL",
-                "required": True,
-                "help": "the address of the licence under which the tables and raw files are published",
             },
         },
     ),
