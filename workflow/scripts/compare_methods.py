@@ -14,7 +14,7 @@ if __name__ == "__main__":
             snakemake.params.tests,
         )
         tables = {
-            "significance": comparison.significance(scores, n_pairings=tests["n_pairings"], seed=seed),
+            "significance": comparison.sign_tests(scores, n_pairings=tests["n_pairings"], seed=seed),
             "differences": comparison.differences(scores, n_resamples=tests["n_resamples"], seed=seed),
         }
         for name, table in tables.items():

@@ -17,7 +17,7 @@ from jointsparse.checks import require, require_extra, select
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
 from jointsparse.learning.radii import first_of_best
-from jointsparse.metrics import by_rank, estimates, resample, resampled
+from jointsparse.metrics import STATISTICS, estimates, resample
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
@@ -28,7 +28,6 @@ ENOUGH = 2000  # Choice: from this number of known images on, the radius is chos
 HELD_OUT = (0.1, 0.5)  # the fraction of validation images among the known ones that makes a good split
 LOSS = "logistic"
 LOG = logging.getLogger(__name__)
-METRICS = ("auc", "precision_of_first", "average_precision")  # names of columns, and prefixes of the interval columns
 ALL_WORDS = "(all words)"  # name of the row of means
 
 
@@ -234,7 +233,7 @@ def _scaled(X: Any, factors: np.ndarray | None) -> Any:
 
 
 def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int) -> dict[str, np.ndarray]:
-    """Return AUC, average precision, and precision among the top `metrics.FIRST` images of each word, with intervals.
+    """Return the statistics of each word with their intervals.
 
     Parameters
     ----------
@@ -248,17 +247,12 @@ def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: in
     Returns
     -------
     numbers : dict
-        For each metric an array (3, n_words + 1), whose rows are the value and the two ends of its 95 % interval. The
-        last column is the mean over the words. The columns of words that all test images have or lack are NaN and are
-        left out of the mean.
+        For each key of `metrics.STATISTICS` an array (3, n_words + 1), whose rows are the value and the two ends of its
+        95 % interval. The last column is the mean over the words. The columns of words that all test images have or
+        lack are NaN and are left out of the mean. A resample in which all images have a word, or none, does not count.
     """
     counts = resample(len(labels), n_resamples, np.random.default_rng(seed))
-    resamples = {"auc": resampled(scores, labels, counts)[0]}
-    resamples["precision_of_first"], resamples["average_precision"] = by_rank(scores, labels, counts)
-    # A resample in which all images have the word, or none, does not count.
-    return {
-        metric: estimates(np.where(np.isnan(resamples["auc"]), np.nan, values)) for metric, values in resamples.items()
-    }
+    return {key: estimates(statistic.resampled(scores, labels, counts)) for key, statistic in STATISTICS.items()}
 
 
 def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, norm: str) -> pd.DataFrame:
@@ -283,7 +277,7 @@ def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.
         - `norm`, `word`;
         - `images`, `test_images`: the number of known images and of test images with the word;
         - `features`: the number of features in use;
-        - each metric in `METRICS`, and the ends of its interval in columns with the suffixes `_low` and `_high`;
+        - each statistic in `numbers`, and the ends of its interval in columns with the suffixes `_low` and `_high`;
         - `radius`, `power`;
         - `gap`: the certified duality gap.
     """
@@ -295,8 +289,8 @@ def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.
         "test_images": [*on_test.sum(axis=0), int(on_test.any(axis=1).sum())],
         "features": [*(W != 0).sum(axis=1), int(W.any(axis=0).sum())],
     }
-    for metric, (value, low, high) in numbers.items():
-        columns |= {metric: value, f"{metric}_low": low, f"{metric}_high": high}
+    for key, (value, low, high) in numbers.items():
+        columns |= {key: value, f"{key}_low": low, f"{key}_high": high}
     return pd.DataFrame(columns | {"radius": model.radius_, "power": final.power, "gap": model.duality_gap_})
 
 
@@ -330,12 +324,12 @@ def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.Dat
         - `kept`: True for the fit that the run saves;
         - `validation`: the mean AUC over the folds;
         - `features`, `of`: the number of features in use, and the total number of features;
-        - for each metric in `METRICS` its mean over the words, and the ends of the interval of the mean.
+        - for each key of `metrics.STATISTICS` its mean over the words, and the ends of the interval of the mean.
     """
     rows = []
     for (norm, model), words in zip(models.items(), tables, strict=True):
         mean = words.iloc[-1]
-        numbers = {key: mean[key] for key in words.columns if key.startswith(METRICS)}
+        numbers = {key: mean[key] for key in words.columns if key.startswith(tuple(STATISTICS))}
         used = {"features": mean["features"], "of": model.coef_.shape[1]}
         rows.append({"norm": norm, "kept": norm == kept, "validation": model.best_score_} | used | numbers)
     return pd.DataFrame(rows)
