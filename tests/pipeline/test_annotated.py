@@ -11,7 +11,7 @@ from model_files import model_of, write_model
 from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.explorer.frame import render
+from jointsparse.pipeline.page.frame import render
 
 ORDERS = [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))]
 

@@ -219,7 +219,7 @@ def test_a_run_ends_with_its_findings_and_escapes_control_characters(tmp_path):
     progress.succeed(last_words(["mine"], tmp_path))
     assert progress.stream.getvalue().splitlines()[-2:] == [
         "mine: 31 of 40 \\x1b[2J.",
-        f"The page with all results and 2 warnings: {tmp_path}/mine/index.html",
+        f"The page with the results and 2 warnings: {tmp_path}/mine/index.html",
     ]
 
 

@@ -200,13 +200,10 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 
 def _open(given: argparse.Namespace) -> int:
     pages = sorted(Path("results").glob(f"{given.dataset or '*'}/index.html"), key=lambda page: page.stat().st_mtime)
-    require(
-        pages,
-        f"results/ has no page of {f'the dataset {given.dataset}' if given.dataset else 'any dataset'} yet: "
-        "make it with jointsparse run",
-    )
-    say(str(pages[-1]))
-    webbrowser.open(pages[-1].resolve().as_uri())
+    page = pages[-1] if pages else Path("results/index.html")
+    require(page.is_file(), "results/ has no page yet: make it with jointsparse run")
+    say(str(page))
+    webbrowser.open(page.resolve().as_uri())
     return 0
 
 
@@ -244,7 +241,7 @@ def _annotate(given: argparse.Namespace) -> int:
     else:
         say(*(_lines_of(table) if len(table) else ["No words were assigned."]))
     if given.html:
-        from jointsparse.pipeline.explorer.annotated import write
+        from jointsparse.pipeline.page.annotated import write
 
         not_shown = write(given.html, model, found._replace(left_out=left_out), given.known)
         say(*(f"not shown: {name}: {reason}" for name, reason in not_shown.items()), to=sys.stderr)
@@ -289,17 +286,19 @@ def _show(given: argparse.Namespace) -> int:
     import pandas as pd
 
     from jointsparse.files import load
+    from jointsparse.metrics import STATISTICS
 
+    shown = ["word", "images", "test_images", *STATISTICS, "auc_low", "auc_high"]
     model = load(given.model)
     card: Any = getattr(model, "card_", {"model": repr(model)})
     card = dict(card) if isinstance(card, dict) else {"card": card}
     numbers: Any = card.get("numbers")
-    as_table = isinstance(numbers, list) and all(isinstance(row, dict) and row.keys() >= {*SHOWN} for row in numbers)
+    as_table = isinstance(numbers, list) and all(isinstance(row, dict) and row.keys() >= {*shown} for row in numbers)
     if as_table:
         del card["numbers"]
     say(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in card.items()))
     if as_table and numbers:
-        say(*_lines_of(pd.DataFrame(numbers)[SHOWN]))
+        say(*_lines_of(pd.DataFrame(numbers)[shown]))
     return 0
 
 
@@ -418,9 +417,14 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
     ),
     "open": (
         _open,
-        "open the page of a run in the browser",
+        "open the page of a model in the browser, or the list of datasets if no model was kept",
         "Also prints the path of the page.",
-        {"--dataset": {"metavar": "D", "help": "the dataset whose page to open (default: the page written last)"}},
+        {
+            "--dataset": {
+                "metavar": "D",
+                "help": "the dataset whose page to open (default: the page written last, or the list of datasets)",
+            }
+        },
     ),
     "warmup": (
         _warmup,
@@ -495,5 +499,4 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
         },
     ),
 }
-SHOWN = ["word", "images", "test_images", "auc", "auc_low", "auc_high", "average_precision"]  # columns that show prints
 EITHER = {"--words", "--precision"}  # mutually exclusive options
