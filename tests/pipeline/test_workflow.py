@@ -60,7 +60,7 @@ def test_the_manifest_names_every_table_and_the_settings_of_the_run_and_mixed_ve
     recorded = set(made["tables"])
     assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH - OF_PAGE}
     checked, differences, notes = manifest.verify(project.manifest())
-    assert (checked > len(recorded) + len(project.tables()), differences) == (True, [])
+    assert (checked > len(project.tables()), differences) == (True, [])
     assert not any(note.startswith("numpy: ") for note in notes)
     record = project.root / "results" / "collage" / "scenes" / "tables" / "records" / "chosen.csv.json"
     with project.edited(str(record), f'"{version("numpy")}"', '"0.9"'):
