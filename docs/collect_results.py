@@ -22,9 +22,9 @@ import yaml
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from jointsparse.metrics import STATISTICS
 from jointsparse.pipeline import settings
-from jointsparse.pipeline.explorer import findings
-from jointsparse.pipeline.figures.style import SHEET, canvas, in_order, legend, size_axis
+from jointsparse.pipeline.figures.style import SHEET, canvas, in_order, label, legend, percent, size_axis
 from jointsparse.pipeline.papers import catalogue, page, verdicts
 from jointsparse.pipeline.papers.verdicts import CLAIMS
 from jointsparse.pipeline.scores.flags import GAP
@@ -264,12 +264,9 @@ def finals(tables: Path) -> list[str]:
     for dataset in REAL:
         for file in sorted((tables / dataset / "final").glob("*.csv"), key=lambda file: NORMS.index(file.stem)):
             *of_words, mean = pd.read_csv(file).to_dict("records")
-            told = [
-                f"{_3(mean[key])} ({_3(mean[f'{key}_low'])} to {_3(mean[f'{key}_high'])})"
-                for key in ("auc", "average_precision", "precision_of_first")
-            ]
+            told = [f"{_3(mean[key])} ({_3(mean[f'{key}_low'])} to {_3(mean[f'{key}_high'])})" for key in STATISTICS]
             numbers = f"{len(of_words)} | {mean['images']:,} | {' | '.join(told)} | {mean['features']:,}"
-            lines.append(f"| {dataset} | {findings.label(file.stem)} | {numbers} |")
+            lines.append(f"| {dataset} | {label(file.stem)} | {numbers} |")
     if not lines:
         return []
     said = [
@@ -277,9 +274,10 @@ def finals(tables: Path) -> list[str]:
         "logistic. With at least 2,000 images a single split chose the radius, otherwise five folds. The 95 %",
         "intervals are over test images; they do not include the variation over training images.",
     ]
-    columns = ("dataset", "norm", "words", "images with a word", "AUC", "average precision", "first ten", "features")
+    named = [statistic.label for statistic in STATISTICS.values()]
+    columns = ["dataset", "norm", "words", "images with a word", *named, "features"]
     head = f"| {' | '.join(columns)} |"
-    return ["## Models of all labelled images", "", *said, "", head, f"|{' --- |' * 8}", *lines, ""]
+    return ["## Models of all labelled images", "", *said, "", head, f"|{' --- |' * len(columns)}", *lines, ""]
 
 
 def maps(tables: Path) -> list[str]:
@@ -301,7 +299,7 @@ def few_words(tables: Path) -> list[str]:
         for method, (auc, features) in (
             chosen.groupby("method", sort=False)[["auc_weighted", "features"]].mean().iterrows()
         ):
-            lines.append(f"| {what} | {findings.label(str(method))} | {_3(auc)} | {findings.percent(features)} |")
+            lines.append(f"| {what} | {label(str(method))} | {_3(auc)} | {percent(features, ' ')} |")
     said = [
         "The study `direct` of Flickr8k learns from the histograms of visual words themselves, without a basis, from",
         "80 positives per word; the table has means of three runs. Without a basis, only the visual words that the",
@@ -398,9 +396,7 @@ def comparisons(tables: Path) -> list[str]:
     for (dataset, features, n), rows in leads(tables).groupby(["dataset", "features", "n"], sort=False):
         over = rows.set_index("against")
         cells = [with_interval(over.loc[other]) for other in ("hinge-l2", "hinge-l1")]
-        lines.append(
-            f"| {dataset} | {features} | {n} | {' | '.join(cells)} | {findings.percent(rows['used'].iloc[0])} |"
-        )
+        lines.append(f"| {dataset} | {features} | {n} | {' | '.join(cells)} | {percent(rows['used'].iloc[0], ' ')} |")
     studies_chosen = [read_tables(tables / dataset / name)["chosen"] for dataset, name in COMPARISONS]
     gaps = pd.concat([*studies_chosen, synthetic_errors(tables)])["gap"].dropna()
     said = [
@@ -426,13 +422,13 @@ def draw_finding(studies: dict[str, pd.DataFrame]) -> Figure:
         figure, panels = canvas(9.6, 3.4, len(studies), sharey=True)
         for axes, (title, chosen) in zip(panels, studies.items(), strict=True):
             look = in_order(chosen)
-            for row in findings.methods_table(means(chosen)):
-                cells = pd.DataFrame(row["cells"])
-                axes.errorbar(cells["n"], cells["auc"], cells["half"], label=row["label"], **look[row["method"]])
-                if row["method"] == "hinge-l1inf":
-                    for at in cells.itertuples():
-                        place = {"transform": axes.get_xaxis_transform(), "color": look[row["method"]]["color"]}
-                        axes.text(at.n, 0.03, at.features, ha="center", fontsize=8, **place)
+            for method, rows in means(chosen).groupby("method", sort=False):
+                half = rows["high"] - rows["auc_weighted"]
+                axes.errorbar(rows["n"], rows["auc_weighted"], half, label=label(method), **look[method])
+                if method == "hinge-l1inf":
+                    for at in rows.itertuples():
+                        place = {"transform": axes.get_xaxis_transform(), "color": look[method]["color"]}
+                        axes.text(at.n, 0.03, percent(at.features, " "), ha="center", fontsize=8, **place)
             size_axis(axes, chosen["n"], "positive photographs per word (n)")
             axes.set_title(f"{title}\n(numbers: share of the features that l1,∞ uses)", fontsize=10)
             axes.margins(y=0.12)

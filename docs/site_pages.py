@@ -34,7 +34,7 @@ PIPELINE = {
     "Figures": ("figures",),
     "Models that a run keeps": ("models",),
     "The papers' experiments": ("papers",),
-    "The page of a dataset": ("explorer",),
+    "Pages": ("page",),
     "Tables and records": ("provenance",),
     "The command": ("app",),
 }

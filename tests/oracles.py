@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from sklearn.metrics import roc_auc_score, roc_curve
+from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
 # --- norms and losses -------------------------------------------------------------------------------------------------
 
@@ -130,8 +130,21 @@ def slow_eer(scores, labels):
     return np.interp(0, fpr - (1 - tpr), fpr)
 
 
-def slow_metrics(scores, labels):
-    """Return AUC and EER of each task, (2, n_tasks), by scikit-learn."""
-    columns = list(zip(scores.T, labels.T, strict=True))
-    auc = [np.nan if y.all() or not y.any() else roc_auc_score(y, f) for f, y in columns]
-    return np.array([auc, [slow_eer(f, y) for f, y in columns]])
+def slow_precision(y, f, first):
+    """Return the expected precision of the highest-ranked samples, if samples with equal scores are in random order."""
+    in_first = [np.clip((first - (f > score).sum()) / (f == score).sum(), 0, 1) for score in f]
+    return (y * in_first).sum() / min(first, len(y))
+
+
+STATISTICS = {  # of the labels and the scores of a task; the keys are those of `metrics.STATISTICS`
+    "auc": roc_auc_score,
+    "precision_at_10": lambda y, f: slow_precision(y, f, 10),
+    "average_precision": average_precision_score,
+}
+
+
+def slow_statistic(key, scores, labels):
+    """Return a statistic of each task, (n_tasks,), by scikit-learn or from its definition."""
+    function = STATISTICS.get(key, lambda y, f: slow_eer(f, y))
+    columns = zip(scores.T, labels.T, strict=True)
+    return np.array([np.nan if y.all() or not y.any() else function(y, f) for f, y in columns])

@@ -1,4 +1,4 @@
-"""AUC and EER agree with scikit-learn, counts by hand and repeated samples; sign tests agree with SciPy."""
+"""Statistics agree with scikit-learn, counts by hand and repeated samples; sign tests agree with SciPy."""
 
 import tracemalloc
 
@@ -10,14 +10,17 @@ from scipy import stats
 
 from jointsparse import metrics
 
+ALL = metrics.STATISTICS | {"eer": metrics.EER}
 
+
+@pytest.mark.parametrize("key", ALL)
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_auc_and_eer_agree_with_the_roc_curve_of_scikit_learn(ties, dtype):
+def test_statistics_agree_with_scikit_learn(key, ties, dtype):
     for seed in range(5):
         scores, labels = draw_scores(n=37, seed=seed, ties=ties)
-        got = [of(scores.astype(dtype), labels) for of in (metrics.auc, metrics.eer)]
-        np.testing.assert_allclose(got, oracles.slow_metrics(scores.astype(dtype), labels), rtol=1e-12, atol=1e-15)
+        expected = oracles.slow_statistic(key, scores.astype(dtype), labels)
+        np.testing.assert_allclose(ALL[key](scores.astype(dtype), labels), expected, rtol=1e-12, atol=1e-15)
 
 
 TWO_OF_FIVE = [True, True, False, False, False]
@@ -45,32 +48,34 @@ def test_by_hand(metric, scores, labels, expected):
     np.testing.assert_allclose(got, [expected], rtol=1e-15)
 
 
-def test_eer_of_undefined_scores_is_undefined():
+@pytest.mark.parametrize("key", ALL)
+def test_statistics_of_undefined_scores_are_undefined(key):
     scores, labels = draw_scores()
     scores[3, 1] = np.nan
-    np.testing.assert_array_equal(np.isnan(metrics.eer(scores, labels)), np.arange(6) == 1)
+    np.testing.assert_array_equal(np.isnan(ALL[key](scores, labels)), np.arange(6) == 1)
 
 
+@pytest.mark.parametrize("key", ALL)
 @pytest.mark.parametrize("ties", [False, True])
-def test_resampled_metrics_are_those_of_repeated_samples(ties):
+def test_resampled_statistics_are_those_of_repeated_samples(key, ties):
     scores, labels = draw_scores(n=25, ties=ties)
-    drawn = np.random.default_rng(0).multinomial(25, np.full(25, 1 / 25), 20)
-    counts = np.vstack([np.ones(25, int), drawn]).astype(np.int32)
-    got = metrics.resampled(scores, labels, counts)
+    counts = metrics.resample(25, 20, np.random.default_rng(0))
+    got = ALL[key].resampled(scores, labels, counts)
     for b, count in enumerate(counts):
         some = np.repeat(np.arange(25), count)
-        np.testing.assert_allclose(got[:, b], oracles.slow_metrics(scores[some], labels[some]), rtol=1e-12, atol=1e-15)
+        expected = oracles.slow_statistic(key, scores[some], labels[some])
+        np.testing.assert_allclose(got[b], expected, rtol=1e-12, atol=1e-15)
     assert np.isnan(got).any()  # some resamples hold no positive of the rare task
-    np.testing.assert_array_equal(got[:, 0], [metrics.auc(scores, labels), metrics.eer(scores, labels)])
+    np.testing.assert_array_equal(got[0], ALL[key](scores, labels))
 
 
 def test_precisions_are_computed_for_a_few_resamples_at_a_time(monkeypatch):
     scores, labels = draw_scores(n=300, m=2)
-    counts = metrics.resample(300, 200, np.random.default_rng(0))
-    expected = metrics.by_rank(scores, labels, counts)
+    counts, precision = metrics.resample(300, 200, np.random.default_rng(0)), metrics.STATISTICS["precision_at_10"]
+    expected = precision.resampled(scores, labels, counts)
     monkeypatch.setattr(metrics, "COUNTS_AT_ONCE", 1000)
     tracemalloc.start()
-    got = metrics.by_rank(scores, labels, counts)
+    got = precision.resampled(scores, labels, counts)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     np.testing.assert_array_equal(got, expected)

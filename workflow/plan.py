@@ -27,7 +27,6 @@ REPEATED = [kind for kind, study in EXPERIMENTS.items() if issubclass(study, Rep
 MEASURED = [kind for kind in EXPERIMENTS if kind not in REPEATED]  # run once, to measure time
 # Tables of a study that is not run and only gives the final fits their settings.
 TABLES_OF_SETTINGS = [f"tables/{name}.csv" for name in ("words", "odd_features", "repeated")]
-SHOWN = ("chosen", "means", "by_word", "words_learnt", "differences", "sparsity", "warnings", "words")  # on a page
 
 Files = str | list[str]  # a single file, or a list with one file per shard
 Block = dict[str, Any]
@@ -498,80 +497,64 @@ class Plan:
         """Whether some study of these datasets has claims."""
         return any(self.study(place).claims for place in self.places(datasets))
 
-    def claims(self, w: OfDataset) -> list[str]:
-        """Return the tables of the run's verdicts or, for a dataset outside the run, of the dataset's own verdicts."""
-        datasets = self.chosen if w.dataset in self.chosen else [w.dataset]
-        folder = f"results/claims/{'+'.join(datasets)}"
-        return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.has_claims(datasets) else []
+    def overview(self) -> str:
+        """Return the page with all claims of the run, relative to the list of datasets; empty if there are none."""
+        return f"claims/{'+'.join(self.chosen)}/index.html" if self.has_claims(self.chosen) else ""
 
-    def studies_of_page(self, w: OfDataset) -> list[Block]:
-        """Return, for each study on a dataset's page, all arguments but `names` of `explorer.inputs.read_study`."""
-        return [self._study_of_page(place) for place in self.places([w.dataset])]
+    def claims(self) -> list[str]:
+        """Return the tables of the run's verdicts."""
+        folder = f"results/claims/{'+'.join(self.chosen)}"
+        return [f"{folder}/claims.csv", f"{folder}/timings/claims.csv"] if self.has_claims(self.chosen) else []
 
-    def _study_of_page(self, place: Place) -> Block:
-        study = self.study(place)
-        tables = [name for name in SHOWN if name in tables_of(study)]
-        files = {
-            "tables": [self.table_file(place, name) for name in tables],
-            "figures": [f"{place.folder}/figures"] if study.figures else [],
-        }
-        features: Files = []
-        if isinstance(study, WordStudy):
-            features = self.features(place)
-            files |= {"scores": [f"{place.folder}/scores.npz"], "labels": [f"{place.folder}/labels.npy"]}
-            files |= {"images": [self.images(place)]}
-            files |= {"features": [features] if isinstance(features, str) else features}
-            files |= {"sweeps": self.sweeps(place)}
+    @property
+    def with_models(self) -> list[str]:
+        """The datasets of the run that have a saved model, and so a page of their own."""
+        return [name for name in self.chosen if self.final(Place(name, ""))]
+
+    def listed(self) -> list[Block]:
+        """Return, for each dataset of the run, what the list of datasets says about it besides its results.
+
+        The files of figures and tables are relative to the list.
+        """
+        return [
+            {
+                "dataset": name,
+                "note": self.datasets[name].note,
+                "demonstration": self.datasets[name].demonstration,
+                "studies": [self._listed_study(place) for place in self.places([name])],
+            }
+            for name in self.chosen
+        ]
+
+    def _listed_study(self, place: Place) -> Block:
+        folder, tables = f"{place.dataset}/{place.study}", tables_of(self.study(place))
         return {
-            "name": place.study,
-            "files": files,
-            "features": features,
-            "words": self.vocabulary(place) if isinstance(study, WordStudy) else None,
-            "figures": {_picture(place, name): caption for name, caption in self.captions(place).items()},
+            "study": place.study,
+            "tables": {name: f"{folder}/{kind}/{name}.csv" for name, kind in tables.items()},
+            "figures": {f"{folder}/figures/{name}.png": caption for name, caption in self.captions(place).items()},
         }
 
-    def pictures_of_tables(self, w: OfDataset) -> dict[str, dict[str, list[str]]]:
-        """Return, for each study of a dataset and each of its tables, the pictures that show the table."""
-        return {place.study: self._pictures(place) for place in self.places([w.dataset])}
-
-    def _pictures(self, place: Place) -> dict[str, list[str]]:
-        drawings = {name: drawing(name) for name in self.study(place).figures}
-        return {
-            table: [_picture(place, name) for name, drawn in drawings.items() if table in (drawn.table, drawn.beside)]
-            for table in tables_of(self.study(place))
-        }
-
-    def kept_of_page(self, w: OfDataset) -> dict[str, Files]:
-        """Return the saved model of a dataset and the other files that its page needs; nothing if no model is saved."""
+    def inputs_of_page(self, w: OfDataset) -> dict[str, Files]:
+        """Return the saved model of a dataset and the other files from which its page is made."""
         final = self.final(w)
-        if not final:
-            return {}
+        assert final
         learnt, model, folder = self.inputs_of_final(w), self.inputs_of_model(w), f"results/{w.dataset}"
-        files: dict[str, Files] = {"model": f"{folder}/model.jointsparse"}
-        files |= {"labels": learnt["labels"], "words": learnt["words"]}
+        files: dict[str, Files] = {"model": f"{folder}/model.jointsparse", "labels": learnt["labels"]}
         files |= {"images": model["images"], "features": model["features"]}
         files |= {name: f"{folder}/{name}.csv" for name in ("norms", "thresholds")}
-        if final.stability:
-            files["stability"] = f"{folder}/stability.csv"
-        if final.settings:  # no other job gathers the warnings of this study
-            files["odd_features"] = f"{self.final_study(w).folder}/tables/odd_features.csv"
-        return files
-
-    def files_of_page(self, w: OfDataset) -> list[str]:
-        """Return all files from which the page of a dataset is made, except for the verdicts."""
-        files = [file for study in self.studies_of_page(w) for several in study["files"].values() for file in several]
-        names = ["images.parquet", "captions.parquet", "left_out.csv"]
-        names = names if isinstance(self.datasets[w.dataset], Learnable) else []
-        names += ["features.npz"] if isinstance(self.datasets[w.dataset], Samples) else []
-        return [*dict.fromkeys(files), *(f"results/{w.dataset}/{name}" for name in names)]
+        files |= {"stability": f"{folder}/stability.csv"} if final.stability else {}
+        files["warned"] = [f"{self.final_study(w).folder}/tables/{name}.csv" for name in ("words", "odd_features")]
+        names = {"images": "images.parquet", "captions": "captions.parquet", "left_out": "left_out.csv"}
+        files |= {f"all_{key}": f"{folder}/{name}" for key, name in names.items()}
+        return files | ({"samples": f"{folder}/features.npz"} if isinstance(self.datasets[w.dataset], Samples) else {})
 
     # The whole run
 
     def everything(self) -> list[str]:
         """Return the results of the chosen datasets, their manifest, and their pages."""
         kernels = ["results/kernels.txt"] if self.norms else []
-        pages = [f"results/{name}/index.html" for name in self.chosen]
-        # A quick run leaves the list of pages of a full run unchanged.
+        pages = [f"results/{name}/index.html" for name in self.with_models]
+        # A quick run leaves the list of datasets of a full run unchanged.
         pages += [] if self.config.quick and Path("results/index.html").exists() else ["results/index.html"]
         manifest = f"results/claims/{'+'.join(self.chosen)}/manifest.json"
         everything = [*kernels, *self.results(self.chosen), manifest, *pages]
@@ -667,8 +650,3 @@ def drawing(figure: str) -> Any:
     from jointsparse.pipeline.papers.catalogue import FIGURES  # imported here because it loads pandas
 
     return FIGURES[figure]
-
-
-def _picture(place: Place, figure: str) -> str:
-    """Return the path of a figure's picture, relative to the page of its dataset."""
-    return f"{place.study}/figures/{figure}.png"

@@ -1,8 +1,12 @@
-"""Ranking metrics per task (AUC, equal error rate, precision), their confidence intervals, and significance tests.
+"""Statistics of rankings per task (AUC, equal error rate, precision), their intervals, and significance tests.
+
+`STATISTICS` lists the statistics by which a model is judged. Tables, model cards, pages and figures show its entries.
 
 Sources: Quattoni et al. 2009, sec. 6.1 and Table 1; 2008 (report), sec. 5.2.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +14,9 @@ from scipy import special  # not stats, which takes half a second to import
 
 from jointsparse.compiled import njit
 
-FIRST = 10  # number of top-ranked samples in the precision that `by_rank` computes
-LEVEL = 0.95  # confidence level of the intervals
+CONFIDENCE = 0.95  # confidence level of the intervals
 SAMPLES_AT_ONCE = 4096  # block size in `nearest`, which limits its memory
-COUNTS_AT_ONCE = 2**18  # block size in `by_rank`, which limits its memory
+COUNTS_AT_ONCE = 2**18  # block size in `_by_rank`, which limits its memory
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -114,32 +117,86 @@ def resample(n: int, n_resamples: int, rng: np.random.Generator, groups: Any = N
     return np.concatenate([np.ones((1, n)), drawn], dtype=np.int32, casting="unsafe")
 
 
-def by_rank(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the precision of the top `FIRST` samples, and the average precision, as (2, n_resamples, n_tasks).
+def _by_rank(
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    scores: np.ndarray,
+    labels: np.ndarray,
+    counts: np.ndarray,
+) -> np.ndarray:
+    """Compute a statistic of the positives and negatives at each rank, (n_resamples, n_tasks).
 
-    scores, labels, counts: as in `resampled`. Samples with equal scores share their rank, so their order does not
-    matter.
+    Samples with equal scores share their rank, so their order does not matter. The statistic is NaN in resamples
+    without positives or without negatives.
 
-    >>> scores, labels = np.array([[4.0], [3], [2], [1]]), np.array([[True], [False], [True], [False]])
-    >>> by_rank(scores, labels, np.ones((1, 4), int)).round(4).tolist()
-    [[[0.5]], [[0.8333]]]
+    scores, labels, counts: as in `resampled`. function: takes the number of positives and of negatives at each rank,
+    highest rank first, both (n_resamples, n_ranks), and returns an array (n_resamples,).
     """
-    precision = np.empty((2, len(counts), labels.shape[1]))
+    values = np.full((len(counts), labels.shape[1]), np.nan)
     # A block has at least two resamples if possible, because NumPy adds the entries of a single row in another order.
     n_blocks = max(min(counts.size // COUNTS_AT_ONCE, len(counts) // 2), 1)
-    for k in range(labels.shape[1]):
+    for k in np.flatnonzero(~np.isnan(scores).any(axis=0)):
         order, last = _ranked(scores[:, k], labels[:, k])
         begin = np.flatnonzero(np.append(True, last[:-1]))[: len(order)]
         for block in np.array_split(np.arange(len(counts)), n_blocks):
             drawn = counts[block[0] : block[-1] + 1, order]
-            sides = (drawn * (labels[order, k] == label) for label in (1, 0))
-            hits, others = (np.add.reduceat(side, begin, axis=1) for side in sides)
-            tied, positives = hits + others, hits.sum(axis=1)
-            seen, right = tied.cumsum(axis=1), hits.cumsum(axis=1)
-            share_in_first = np.diff(np.minimum(seen, FIRST), axis=1, prepend=0) / np.maximum(tied, 1)
-            precision[0, block, k] = (share_in_first * hits).sum(axis=1) / tied.sum(axis=1).clip(1, FIRST)
-            precision[1, block, k] = (hits * right / np.maximum(seen, 1)).sum(axis=1) / np.maximum(positives, 1)
+            right, wrong = (np.add.reduceat(drawn * (labels[order, k] == label), begin, axis=1) for label in (1, 0))
+            values[block, k] = np.where(right.any(axis=1) & wrong.any(axis=1), function(right, wrong), np.nan)
+    return values
+
+
+def _precision(right: np.ndarray, wrong: np.ndarray, first: int) -> np.ndarray:
+    """Return the precision of the `first` highest-ranked samples. right, wrong: see `_by_rank`."""
+    tied = right + wrong
+    share_in_first = np.diff(np.minimum(tied.cumsum(axis=1), first), axis=1, prepend=0) / np.maximum(tied, 1)
+    precision: np.ndarray = (share_in_first * right).sum(axis=1) / tied.sum(axis=1).clip(1, first)
     return precision
+
+
+def _average_precision(right: np.ndarray, wrong: np.ndarray) -> np.ndarray:
+    """Return the average precision, as scikit-learn defines it. right, wrong: see `_by_rank`."""
+    seen, found = (right + wrong).cumsum(axis=1), right.cumsum(axis=1)
+    precision: np.ndarray = (right * found / np.maximum(seen, 1)).sum(axis=1) / np.maximum(right.sum(axis=1), 1)
+    return precision
+
+
+class Statistic(NamedTuple):
+    """A statistic of how well the scores of a task rank its samples.
+
+    Calling a statistic with scores and labels, as in `resampled`, returns its value for each task, (n_tasks,). The
+    value is NaN for tasks without positives or without negatives.
+
+    Attributes
+    ----------
+    label : str
+        Name of the statistic for readers.
+    resampled : function
+        Takes the parameters of `resampled`, and returns the statistic in all resamples, (n_resamples, n_tasks).
+    digits : int
+        Number of decimal places that readers see.
+    higher_is_better : bool
+        Whether larger values are better.
+
+    >>> scores, labels = np.array([[4.0], [3], [2], [1]]), np.array([[True], [False], [True], [False]])
+    >>> {key: statistic(scores, labels).round(4).tolist() for key, statistic in STATISTICS.items()}
+    {'auc': [0.75], 'precision_at_10': [0.5], 'average_precision': [0.8333]}
+    """
+
+    label: str
+    resampled: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    digits: int = 3
+    higher_is_better: bool = True
+
+    def __call__(self, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        values: np.ndarray = self.resampled(scores, labels, np.ones((1, len(scores)), np.int32))[0]
+        return values
+
+
+STATISTICS = {  # by which a model is judged; the keys are the names of columns
+    "auc": Statistic("AUC", lambda *samples: resampled(*samples)[0]),
+    "precision_at_10": Statistic("precision at 10", partial(_by_rank, partial(_precision, first=10))),
+    "average_precision": Statistic("average precision", partial(_by_rank, _average_precision)),
+}
+EER = Statistic("EER", lambda *samples: resampled(*samples)[1], higher_is_better=False)  # of the report
 
 
 def with_mean(values: np.ndarray) -> np.ndarray:
@@ -157,7 +214,7 @@ def estimates(values: np.ndarray) -> np.ndarray:
     """
     values = with_mean(values)
     ends, some = np.full((2, values.shape[1]), np.nan), ~np.isnan(values[1:]).all(axis=0)
-    ends[:, some] = np.nanquantile(values[1:, some], [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    ends[:, some] = np.nanquantile(values[1:, some], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     return np.vstack([values[:1], ends])
 
 
@@ -180,7 +237,7 @@ def interval(right: Any, wrong: Any, beside: Any = 0.0) -> tuple[Any, Any]:
     The interval is computed on the logit scale. `beside` is the half-width, on this scale, of the interval of a second,
     independent error; the two half-widths are added in quadrature.
     """
-    half = np.hypot(special.ndtri((1 + LEVEL) / 2) * np.sqrt(1 / right + 1 / wrong), beside)
+    half = np.hypot(special.ndtri((1 + CONFIDENCE) / 2) * np.sqrt(1 / right + 1 / wrong), beside)
     return special.expit(np.log(right / wrong) - half), special.expit(np.log(right / wrong) + half)
 
 

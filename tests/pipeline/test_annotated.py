@@ -11,8 +11,8 @@ from model_files import model_of
 from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.explorer.frame import render
 from jointsparse.pipeline.models.model_file import save
+from jointsparse.pipeline.page.frame import render
 
 ORDERS = [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))]
 

@@ -16,9 +16,9 @@ from jointsparse.features import basis as svd
 from jointsparse.features.explain import Explainer, explain
 from jointsparse.features.transformers import DenseSift, VocabularyTree
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.explorer.kept import kept_model
 from jointsparse.pipeline.models import annotator, final
 from jointsparse.pipeline.models.model_file import save
+from jointsparse.pipeline.page.kept import kept_model
 from jointsparse.pipeline.provenance.tables import read_table
 
 SIFT = {"patch_sizes": (8, 12), "step": 4, "rootsift": True}
@@ -251,21 +251,20 @@ def test_a_feature_on_the_page_is_a_column_of_the_basis_and_its_map_sums_to_its_
     fit, _, model, features = chain
     histograms = model[:2].transform(pictures[0][:6])
     halves = pd.DataFrame({"feature": range(features.shape[1]), "halves": range(features.shape[1]), "of": 20})
-    given = {"known_images": range(6), "has_maps": True, "names": (), "fits": fits()._replace(stability=halves)}
+    given = {"known_images": range(6), "with_maps": True, "names": (), "fits": fits()._replace(stability=halves)}
     kept = kept_model(model, histograms, pictures[1][:6], range(6), **given)
-    shown = kept.answers.paths["logistic-l1inf"].features
+    shown = kept.features
     columns = [int(feature.name.removeprefix("feature ")) for feature in shown]
     size = np.linalg.norm(fit.model.coef_, axis=0)
     assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
     assert [feature.note for feature in shown] == [f"chosen in {i} of 20 halves" for i in columns]
-    responses = kept.answers.X[:, kept.features]
+    responses = kept.X[:, [feature.place for feature in shown]]
     np.testing.assert_allclose(responses, features[:6, columns], atol=1e-5)
-    assert [feature.high for feature in shown] == np.argsort(-responses, axis=0, kind="stable")[:4].T.tolist()
-    scores = kept.answers.scores["logistic-l1inf"]
-    np.testing.assert_allclose(scores, fit.model.decision_function(features[:6]), atol=1e-5)
+    assert [feature.images for feature in shown] == np.argsort(-responses, axis=0, kind="stable")[:4].T.tolist()
+    np.testing.assert_allclose(kept.scores, fit.model.decision_function(features[:6]), atol=1e-5)
     places = len(WORDS) + np.arange(len(columns))
     for picture, expected in zip(pictures[0][:6], responses, strict=True):
-        sums = [heat.sum() for heat in Explainer(model, kept.features).heats(picture, places)]
+        sums = [heat.sum() for heat in Explainer(model, [feature.place for feature in shown]).heats(picture, places)]
         np.testing.assert_allclose(sums, expected, atol=1e-4)
 
 

@@ -23,8 +23,8 @@ from jointsparse.pipeline import tasks
 from jointsparse.pipeline.app.columns import roles_of
 from jointsparse.pipeline.datasets import arrays, packed, records, tabular
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.explorer import words
 from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.page import words
 from jointsparse.pipeline.provenance import tables
 from jointsparse.pipeline.provenance.tables import read_matrix
 from jointsparse.pipeline.scores.learnt import words_learnt
@@ -389,11 +389,12 @@ def test_a_sample_with_an_unknown_label_does_not_count_for_that_task():
     scores, labels = rng.normal(size=(60, 2)), rng.integers(-1, 2, (60, 2)).astype(np.int8)
     known = np.flatnonzero(labels[:, 0] >= 0)
     alone = scores[known, :1], labels[known, :1] == 1
-    for number in (metrics.resampled, metrics.by_rank):
+    for statistic in metrics.STATISTICS.values():
         counts = rng.integers(3, size=(4, 60))
-        np.testing.assert_array_equal(number(scores, labels, counts)[..., 0], number(*alone, counts[:, known])[..., 0])
+        got, expected = statistic.resampled(scores, labels, counts), statistic.resampled(*alone, counts[:, known])
+        np.testing.assert_array_equal(got[:, 0], expected[:, 0])
     got, expected = words.ranking(scores, labels, 0, "ab"), words.ranking(*alone, 0, "a")
-    assert (got["right"], got["roc"]) == (expected["right"], expected["roc"])
+    assert (got["by_chance"], got["roc"]) == (expected["by_chance"], expected["roc"])
     assert got["errors"] == [[known[image], rank] for image, rank in expected["errors"]]
     rows = pd.DataFrame({"run": 1, "n": 5, "method": "svm-l2", "word": list("ab"), "positives": 9, "auc": 0.7})
     got, expected = (

@@ -2,10 +2,14 @@
 
 import shutil
 
+import numpy as np
+import pandas as pd
 import pytest
-from pages import HOSTILE, WORDS, written_page
+from pages import HOSTILE, WORDS, listed, written_page
 
-from jointsparse.pipeline.explorer.frame import index
+from jointsparse.metrics import STATISTICS
+from jointsparse.pipeline.page.index import index
+from jointsparse.pipeline.papers.page import document
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -47,11 +51,34 @@ def browser():
 def file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     (folder / "mine").mkdir()
-    shown = {"dataset": "mine", "sentence": HOSTILE, "note": HOSTILE, "warnings": 1, "numbers": {HOSTILE: HOSTILE}}
-    shown |= {"verdicts": {"holds": 2, "level": 0}, "pictures": [(HOSTILE, "thumbnails/000000.webp")]}
-    shown |= {"point": HOSTILE, "demonstration": ""}
-    (folder / "index.html").write_text(index([shown]), encoding="utf-8")
-    return written_page(folder / "mine")
+    page, findings = written_page(folder / "mine")
+    (folder / "index.html").write_text(index([listed(model=findings)], "claims/mine/index.html"), encoding="utf-8")
+    return page
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory):
+    row = {
+        "id": "auc-order",
+        "paper": "A paper",
+        "place": "sec. 1",
+        "claim": HOSTILE,
+        "n": 20,
+        "number": 0.1,
+        "low": 0.0,
+    }
+    row |= {
+        "high": 0.2,
+        "least": 0.05,
+        "most": np.nan,
+        "number_means": HOSTILE,
+        "verdict": "undecided",
+        "rows": HOSTILE,
+    }
+    row |= {"table": "chosen", "timed": False, "source": "a", "dataset": "mine", "study": "annotation", "seed": 1}
+    file = tmp_path_factory.mktemp("claims") / "index.html"
+    file.write_text(document(pd.DataFrame([row | {"config": "b", "note": HOSTILE}])), encoding="utf-8")
+    return file
 
 
 @pytest.fixture
@@ -70,14 +97,6 @@ def page(browser, file):
     page.close()
 
 
-@pytest.fixture
-def study(page):
-    """The page, of which the study of three words is shown."""
-    page.select_option("#study", "annotation")
-    page.get_by_label("l1,∞").check()
-    return page
-
-
 def words(page):
     return page.locator("#list button").all_inner_texts()
 
@@ -86,31 +105,31 @@ def heading(page):
     return page.locator("#word h3").first.inner_text()
 
 
-def test_words_are_ordered_as_asked(study):
-    shown = {study.select_option("#order", order)[0]: words(study) for order in ("auc", "lowest", "name", "first")}
-    assert shown["lowest"] == shown["auc"][::-1]
-    assert shown["name"] == sorted(WORDS) and set(shown["first"]) == set(WORDS)
+def test_words_are_ordered_as_asked(page):
+    assert words(page) == WORDS[::-1]  # the recognised word first
+    orders = [*STATISTICS, "name", "positives"]
+    shown = {page.select_option("#order", order)[0]: words(page) for order in orders}
+    assert (shown["auc"], shown["positives"]) == (WORDS[::-1], WORDS)
+    assert shown["name"] == sorted(WORDS) and all(set(order) == set(WORDS) for order in shown.values())
 
 
-def test_words_are_found_by_a_part(study):
+def test_words_are_found_by_a_part(page):
     for part, found in (("GR", ["grass"]), ("zebra", [])):
-        study.fill("#seek", part)
-        assert words(study) == found
-    assert "no word contains this" in study.locator("#list").inner_text()
+        page.fill("#seek", part)
+        assert words(page) == found
+    assert "no word contains this" in page.locator("#list").inner_text()
 
 
-def test_a_word_shows_its_pictures_and_charts(study):
-    study.locator("#list button", has_text="night").click()
-    assert heading(study) == "“night” by l1,∞"
-    assert study.locator("#list button[aria-pressed=true]").all_inner_texts() == ["night"]
-    assert study.locator("#word svg").count() == 2
-    pictures = study.locator("#word img")
+def test_a_word_shows_its_pictures_and_charts(page):
+    page.locator("#list button", has_text="grass").click()
+    assert heading(page) == "“grass”"
+    assert page.locator("#list button[aria-pressed=true]").all_inner_texts() == ["grass"]
+    assert page.locator("#word svg").count() == 1
+    pictures = page.locator("#word .gallery figure > button > img:first-child")
     assert pictures.count() == 8 + 6 + 6
     loaded = "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"
     pictures.evaluate_all(loaded)  # raises if one does not
-    assert HOSTILE[:50] in study.locator("#word figcaption").first.inner_text()
-    study.get_by_label("linear SVM").check()
-    assert heading(study) == "“night” by linear SVM"
+    assert HOSTILE[:50] in page.locator("#word figcaption").first.inner_text()
 
 
 def test_a_word_has_an_address(page, file):
@@ -118,42 +137,39 @@ def test_a_word_has_an_address(page, file):
     page.locator("#list button", has_text="grass").click()
     assert page.url == f"{file.as_uri()}#word=grass"
     page.go_back()
-    assert heading(page) == f"“{HOSTILE}” by l1,∞" and page.locator("#word h3").first.bounding_box()["y"] >= 0
-    for address in ("#word=night", "#word=%"):  # of night only the second study knows
+    assert heading(page) == f"“{HOSTILE}”" and page.locator("#word h3").first.bounding_box()["y"] >= 0
+    for address in ("#word=grass", "#word=%"):
         page.goto(f"{file.as_uri()}{address}")
-        assert (heading(page), page.input_value("#study")) == ("“night” by l1,∞", "annotation")
-    page.fill("#seek", "nobody")
-    page.select_option("#study", index=0)  # which does not know night
-    assert heading(page).endswith("by l1,∞") and "night" not in heading(page)
+        assert heading(page) == "“grass”"
     page.goto(f"{file.as_uri()}#word=nobody")
     assert page.locator("#list").inner_text() == "no word contains this"
 
 
-def test_keys_go_to_the_next_and_the_last_word(study):
-    first, second, third = words(study)
-    study.locator("#list button", has_text=first).click()
-    for key, expected in (("k", first), ("j", second), ("j", third), ("j", third), ("k", second)):
-        study.keyboard.press(key)
-        assert heading(study) == f"“{expected}” by l1,∞"
-    study.locator("#seek").press("j")
-    assert (heading(study), study.input_value("#seek")) == (f"“{second}” by l1,∞", "j")
+def test_keys_go_to_the_next_and_the_last_word(page):
+    first, second = words(page)
+    page.locator("#list button", has_text=first).click()
+    for key, expected in (("k", first), ("j", second), ("j", second), ("k", first)):
+        page.keyboard.press(key)
+        assert heading(page) == f"“{expected}”"
+    page.locator("#seek").press("j")
+    assert (heading(page), page.input_value("#seek")) == (f"“{first}”", "j")
 
 
-def test_a_picture_is_enlarged_with_all_that_the_method_says_of_it(study):
-    opened, viewer = study.locator("#word .open").first, study.locator("#viewer")
+def test_a_picture_is_enlarged_with_all_that_the_model_says_of_it(page):
+    opened, viewer = page.locator("#word .open").first, page.locator("#viewer")
     opened.press("Enter")
-    assert HOSTILE in viewer.locator("#viewed").inner_text() and viewer.locator("img").count() == 1
+    assert HOSTILE in viewer.locator("#viewed").inner_text() and viewer.locator(".sights img").count() == 1 + 2
     assert {text.strip("✓ ") for text in viewer.locator(".said div > :first-child").all_inner_texts()} == {*WORDS}
     shown, rank = (
-        study.locator(one).first.inner_text() for one in ("#list [aria-pressed=true]", "#word figcaption strong")
+        page.locator(one).first.inner_text() for one in ("#list [aria-pressed=true]", "#word figcaption strong")
     )
     assert viewer.locator(".said .true", has_text=shown).inner_text().endswith(rank)
     to = {name: viewer.get_by_role("button", name=name).click for name in ("previous", "next", "close")}
-    press = {key: lambda key=key: study.keyboard.press(key) for key in ("ArrowRight", "ArrowLeft")}
+    press = {key: lambda key=key: page.keyboard.press(key) for key in ("ArrowRight", "ArrowLeft")}
     for go, place in ((press["ArrowRight"], 2), (to["previous"], 1), (press["ArrowLeft"], 8), (to["next"], 1)):
         go()
         assert viewer.locator("#place").inner_text() == f"{place} of 8"
-    for leave in (lambda: study.keyboard.press("Escape"), to["close"], lambda: study.mouse.click(5, 5), study.go_back):
+    for leave in (lambda: page.keyboard.press("Escape"), to["close"], lambda: page.mouse.click(5, 5), page.go_back):
         leave()
         assert not viewer.is_visible() and opened.evaluate("button => button === document.activeElement")
         opened.click()
@@ -174,7 +190,6 @@ def test_maps_of_the_kept_model_are_shown_when_they_are_switched_on(page):
     page.keyboard.press("Escape")
     page.locator("#map button").first.click()
     assert [image.is_visible() for image in page.locator("#feature img[alt^='map of']").all()] == [True] * 4
-    assert not page.locator("#radius").is_visible()  # a kept model has one
 
 
 def test_the_map_of_the_first_photograph_is_wiped_over_it_by_hand(page):
@@ -212,15 +227,6 @@ def test_the_search_is_one_click_away(page):
     assert page.evaluate("document.activeElement.id") == "seek"
 
 
-def test_the_curve_says_what_each_method_reaches_with_how_many_features(study):
-    texts = study.locator("#curve .legend span").all_inner_texts()
-    assert [text.partition(":")[0] for text in texts] == [
-        "l1,∞ with 33 % of the features",
-        "linear SVM with 33 % of the features",
-    ]
-    assert study.locator("#curve circle").count() == 2
-
-
 def test_the_page_prints_without_controls_and_with_whole_tables(browser, file):
     page = browser.new_page()
     page.emulate_media(media="print")
@@ -228,58 +234,39 @@ def test_the_page_prints_without_controls_and_with_whole_tables(browser, file):
     assert not page.locator("nav").is_visible() and not page.locator("#seek").is_visible()
     assert page.locator(".list").evaluate("box => box.scrollHeight <= box.clientHeight")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details.claim table").is_visible()
+    assert page.locator(".warnings li li").is_visible()
     page.close()
 
 
-def test_the_slider_shows_features_come_and_go(study):
-    slider = study.locator("#radius")
-    coloured = "[...document.querySelectorAll('#map td')].filter((cell) => cell.style.background).length"
-    assert study.locator("#radius-text").inner_text().startswith("2 (chosen by validation): 2 of 6 features in use")
-    assert study.evaluate(coloured) == 6
-    slider.focus()
-    study.keyboard.press("ArrowLeft")
-    assert study.locator("#radius-text").inner_text().startswith("1: 1 of 6 features in use")
-    assert study.evaluate(coloured) == 3
-    study.keyboard.press("End")
-    assert "the map shows 2" in study.locator("#radius-text").inner_text()
+def test_a_feature_shows_for_which_words_it_speaks(page):
+    assert page.locator("#map img").count() == 2 + 2
+    page.locator("#map button").first.click()
+    assert "most for " in page.locator("#feature h3").first.inner_text()
+    assert page.locator("#feature figure").count() == 4
 
 
-def test_a_feature_shows_for_which_words_it_speaks(study):
-    assert study.locator("#map img").count() == 3 + 2
-    study.locator("#map button").first.click()
-    assert "most for " in study.locator("#feature h3").first.inner_text()
-    assert study.locator("#feature img").count() == 12
-
-
-def test_claims_open_on_demand(page):
+def test_claims_open_on_demand_a_filter_hides_other_claims_and_paper_shows_all(browser, claims):
+    page = browser.new_page()
+    page.goto(claims.as_uri())
     details = page.locator("details.claim")
     assert not details.locator("table").is_visible()
-    page.get_by_text("Of 1 number that the papers' claims are about, 1 is undecided.").click()
-    details.locator("summary").click()
-    assert details.locator("table").is_visible()
-    assert HOSTILE in details.inner_text()
-
-
-def test_a_count_opens_its_numbers_a_filter_hides_other_claims_and_paper_shows_all(page):
-    page.locator("#claims summary").first.click()
-    assert not page.locator("details.claim table").is_visible()
     page.locator(".claims .chip").click()
-    assert page.locator("details.claim table").is_visible()
-    page.locator("details.claim summary").click()
+    assert details.locator("table").is_visible() and HOSTILE in details.inner_text()
+    details.locator("summary").click()
     page.locator(".claims .line").evaluate("line => line.className = 'line has-holds'")
     page.locator(".claims .pick-undecided").check()
     assert not page.locator(".claims .line").is_visible()
     page.emulate_media(media="print")
-    assert page.locator("details.claim table").is_visible()
+    assert details.locator("table").is_visible()
+    page.close()
 
 
-def test_everything_is_reached_by_keyboard(study):
+def test_everything_is_reached_by_keyboard(page):
     reached = set()
     for _ in range(90):
-        study.keyboard.press("Tab")
-        reached.add(study.evaluate("document.activeElement.id || document.activeElement.tagName"))
-    assert {"find", "study", "order", "seek", "maps", "radius", "BUTTON", "INPUT", "SUMMARY", "A"} <= reached
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
+    assert {"find", "order", "seek", "maps", "wipe", "BUTTON", "SUMMARY", "A"} <= reached
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -319,9 +306,11 @@ def test_fingers_hit_what_they_point_at(page):
     assert page.locator(targets).evaluate_all(heights) == []
 
 
-def test_the_list_of_pages_leads_there_and_back(page):
-    page.get_by_text("All datasets").click()
-    assert page.locator("main").inner_text().count(HOSTILE) == 6
-    assert page.locator(".card .marks li").count() == 1  # of one verdict
-    page.get_by_role("link", name="mine").click()
+def test_the_list_of_datasets_leads_there_and_back_and_shows_a_study_on_demand(page):
+    page.get_by_text("All results").click()
+    figure = page.locator(".dataset figure.plot img")
+    assert not figure.is_visible()
+    page.locator(".dataset > details > summary").click()
+    assert figure.is_visible() and page.get_by_role("link", name="chosen").is_visible()
+    page.get_by_role("link", name="mine", exact=True).click()
     assert page.locator("h1").inner_text() == "mine"

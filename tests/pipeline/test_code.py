@@ -227,8 +227,8 @@ def by_norm(*rules):
     return {f"{rule} {norm}" for rule in rules for norm in ("l1", "l1inf", "l2")}
 
 
-EVALUATED = {"evaluate", "write_page", *by_norm("train_path")}  # jobs that compute scores of words
-JUDGED = {"judge_claims", "write_page"}
+EVALUATED = {"evaluate", *by_norm("train_path")}  # jobs that compute scores of words
+JUDGED = {"judge_claims", "write_index"}
 IN_FORMS = {"repeat digits", "repeat exponentiated"}
 DESCENT = {"repeat exponentiated", "repeat race"}
 REPEATED = {f"repeat {kind}" for kind in ("digits", "exponentiated", "online", "operations", "race", "recovery")}
@@ -257,9 +257,9 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pictures", {"read_images", *DESCRIBING, *LOADING}),
         ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model"}),
-        ("pipeline/datasets/digits", {"read_samples digits", "write_page"}),
-        ("pipeline/datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
-        ("pipeline/datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
+        ("pipeline/datasets/digits", {"read_samples digits"}),
+        ("pipeline/datasets/documents", {"read_samples bigrams", "read_samples documents"}),
+        ("pipeline/datasets/synthetic", {"measure cost", "repeat recovery"}),
         ("features/dense_sift", {"read_images", *DESCRIBING, *LOADING}),
         ("features/shards", {"encode", "grow_vocabularies", *LOADING}),
         ("features/vocabulary_tree", {"encode", "grow_vocabularies", *LOADING}),
@@ -297,13 +297,13 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
             "learning/solvers/working_set learning/solvers/pdhg",
             {"compile_kernels", "repeat recovery", "fit_final l1inf", *by_norm("train_path")},
         ),
-        ("pipeline/scores/evaluation", EVALUATED - {"write_page"}),
+        ("pipeline/scores/evaluation", EVALUATED),
         ("pipeline/scores/scored_fits", EVALUATED | {"compare_methods"}),
-        ("metrics", EVALUATED | KEPT | {"compare_methods", "draw_figures"} | JUDGED),
-        ("pipeline/scores/learnt", {"evaluate", "write_page"}),
+        ("metrics", EVALUATED | KEPT | {"compare_methods", "draw_figures", "write_page"} | JUDGED),
+        ("pipeline/scores/learnt", {"evaluate"}),
         ("pipeline/scores/comparison", {"compare_methods"}),
         ("pipeline/scores/runs", {"compare_methods", "draw_figures", "evaluate"} | JUDGED),
-        ("pipeline/scores/flags", EVALUATED | JUDGED | {"draw_figures", "inspect_features"}),
+        ("pipeline/scores/flags", EVALUATED | JUDGED | {"draw_figures", "inspect_features", "write_page"}),
         ("pipeline/scores/warning_table", {"evaluate", "write_page"} | REPEATED),
         (
             "pipeline/figures/study pipeline/figures/jointsparse.mplstyle pipeline/papers/catalogue "
@@ -318,7 +318,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
             JUDGED,
         ),
         ("pipeline/papers/page.md.jinja pipeline/papers/index.html.jinja", {"judge_claims"}),
-        ("pipeline/papers/claims.html.jinja pipeline/papers/claims.css", JUDGED),
+        ("pipeline/papers/claims.html.jinja pipeline/papers/claims.css", {"judge_claims"}),
         ("pipeline/papers/quattoni/recovery", {"repeat recovery"}),
         ("pipeline/papers/quattoni/cost", {"measure cost"}),
         ("pipeline/papers/duchi/race", {"repeat race"}),
@@ -327,15 +327,15 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("pipeline/papers/duchi/digits", {"repeat digits"}),
         ("pipeline/papers/duchi/projection", BALLS),
         (
-            "pipeline/explorer/words pipeline/explorer/findings pipeline/explorer/page.html.jinja",
+            "pipeline/page/words pipeline/page/kept pipeline/page/weights pipeline/page/model.html.jinja",
             {"write_page"},
         ),
         (
-            "pipeline/explorer/frame pipeline/explorer/frame.html.jinja pipeline/explorer/explorer.css "
-            "pipeline/explorer/explorer.js",
+            "pipeline/page/frame pipeline/page/frame.html.jinja pipeline/page/page.css pipeline/page/page.js "
+            "pipeline/page/sentences pipeline/page/warnings",
             {"write_page", "write_index"},
         ),
-        ("pipeline/explorer/index.html.jinja", {"write_index"}),
+        ("pipeline/page/index.html.jinja pipeline/page/index", {"write_index"}),
         ("pipeline/provenance/manifest pipeline/provenance/records", {"write_manifest"}),
     ],
 )

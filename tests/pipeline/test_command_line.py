@@ -197,7 +197,7 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
             "run --quick --config a=1 -n",
             "no option --config. Write options of Snakemake after --: jointsparse",
         ),
-        ({}, "open", "results/ has no page of any dataset yet: make it with jointsparse run"),
+        ({}, "open", "results/ has no page yet: make it with jointsparse run"),
         (
             {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},
             "report",
@@ -269,6 +269,13 @@ def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys
     os.utime("results/old/index.html", (0, 0))
     assert main(["open"]) == main(["open", "--dataset", "old"]) == 0
     assert [Path(line).parent.name for line in capsys.readouterr().out.splitlines()] == ["new", "new", "old", "old"]
+
+
+def test_open_shows_the_list_of_datasets_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(webbrowser, "open", lambda address: None)
+    lay(tmp_path, {"results/index.html": "", "results/claims/mine/index.html": ""})
+    assert main(["open", "--dataset", "mine"]) == 0 and capsys.readouterr().out == "results/index.html\n"
 
 
 def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_path, monkeypatch, capfd):

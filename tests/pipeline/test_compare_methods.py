@@ -36,7 +36,7 @@ def words_of(row, run):
 
 def test_significance_is_a_sign_test_for_each_run_size_method_and_set_of_words():
     scores = study(n_images=90)
-    table = comparison.significance(scores, n_pairings=11, seed=3)
+    table = comparison.sign_tests(scores, n_pairings=11, seed=3)
     assert len(table) == 3 * 2 * 2 * 2
     for row in table.to_dict("records"):
         f, g = (scores.score[places(scores).index((row["run"], row[name], row["n"]))] for name in ("method", "against"))
@@ -63,7 +63,12 @@ def test_differences_and_their_intervals_agree_with_repeated_images_and_runs(n_r
     rng = np.random.default_rng(7)
     images, words_drawn = metrics.resample(30, 6, rng), metrics.resample(5, 6, rng)
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
-    by_word = [np.array([oracles.slow_metrics(f[some], scores.labels[some]) for some in drawn]) for f in scores.score]
+    by_word = [
+        np.array(
+            [[oracles.slow_statistic(key, f[some], scores.labels[some]) for key in ("auc", "eer")] for some in drawn]
+        )
+        for f in scores.score
+    ]
     for row in table.to_dict("records"):
         expected, of_words = np.empty((2, len(images), n_runs))
         for b in range(len(images)):
@@ -110,7 +115,7 @@ def test_words_without_positives_give_no_difference_and_no_warning():
     ],
 )
 @pytest.mark.parametrize(
-    "compare", [partial(comparison.significance, n_pairings=2), partial(comparison.differences, n_resamples=2)]
+    "compare", [partial(comparison.sign_tests, n_pairings=2), partial(comparison.differences, n_resamples=2)]
 )
 def test_incomplete_scores_are_refused(change, compare):
     with pytest.raises(checks.Misfit):

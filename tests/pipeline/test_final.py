@@ -3,16 +3,17 @@
 from types import SimpleNamespace
 
 import numpy as np
+import oracles
 import pandas as pd
 import pytest
 from common import draw_scores
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, stability_selection
 from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.features.basis import factors
-from jointsparse.metrics import resample
+from jointsparse.metrics import STATISTICS, resample
 from jointsparse.pipeline.models import annotator, final
 from jointsparse.pipeline.models.stability import stability
 
@@ -26,15 +27,11 @@ def test_scores_agree_with_scikit_learn_also_in_resamples_with_repeated_images()
     scores, labels = draw_scores(n=200, m=3)
     numbers = final.tested(scores, labels, n_resamples=40, seed=3)
     drawn = [np.repeat(np.arange(200), times) for times in resample(200, 40, np.random.default_rng(3))[1:]]
-    for metric, of_scores in (("auc", roc_auc_score), ("average_precision", average_precision_score)):
-        by_word = [[of_scores(labels[i, k], scores[i, k]) for k in range(3)] for i in [np.arange(200), *drawn]]
+    for key in STATISTICS:
+        by_word = np.array([oracles.slow_statistic(key, scores[i], labels[i]) for i in [np.arange(200), *drawn]])
         expected = np.hstack([by_word, np.mean(by_word, axis=1, keepdims=True)])
-        if metric == "auc":
-            np.testing.assert_allclose(numbers[metric][1:], np.quantile(expected[1:], [0.025, 0.975], axis=0))
-        np.testing.assert_allclose(numbers[metric][0], expected[0])
-    first = [labels[np.argsort(-scores[:, k])[:10], k].mean() for k in range(3)]
-    np.testing.assert_allclose(numbers["precision_of_first"][0, :3], first)
-    assert all((low <= value).all() and (value <= high).all() for value, low, high in numbers.values())
+        np.testing.assert_allclose(numbers[key][0], expected[0])
+        np.testing.assert_allclose(numbers[key][1:], np.quantile(expected[1:], [0.025, 0.975], axis=0))
 
 
 def test_a_word_that_no_test_image_has_is_nan_and_does_not_count_in_the_mean():
@@ -138,11 +135,11 @@ def test_cross_validation_chooses_the_norm_with_the_fewest_features_within_one_s
 
 def test_the_comparison_of_final_fits_holds_their_means_on_test_images():
     fits = {"l1": fitted(score=0.7), "l2": fitted(score=0.8)}
-    numbers = {"auc": [0.1, 0.6], "auc_low": [0, 0.5], "precision_of_first": [0.2, 0.3], "images": 9, "gap": 0.01}
+    numbers = {"auc": [0.1, 0.6], "auc_low": [0, 0.5], "precision_at_10": [0.2, 0.3], "images": 9, "gap": 0.01}
     # A word may have the name of the row of means, which is always the last row.
     words = pd.DataFrame({"word": final.ALL_WORDS, "features": [2, 4], **numbers})
     table = final.norms(fits, [words, words.assign(features=30)], "l2")
-    shared = {"of": 30, "auc": 0.6, "auc_low": 0.5, "precision_of_first": 0.3}
+    shared = {"of": 30, "auc": 0.6, "auc_low": 0.5, "precision_at_10": 0.3}
     assert table.to_dict("records") == [
         {"norm": "l1", "kept": False, "validation": 0.7, "features": 4} | shared,
         {"norm": "l2", "kept": True, "validation": 0.8, "features": 30} | shared,

@@ -143,7 +143,6 @@ def test_the_page_of_no_rows_counts_none():
     table = verdicts.judge({}, []).assign(**dict.fromkeys(page.ORIGINS))
     assert "|" not in page.page(table)
     assert "No claim was judged." in page.document(table)
-    assert page.counts(table) == dict.fromkeys(VERDICTS, 0)
 
 
 def test_a_chip_counts_the_numbers_of_a_dataset_and_leads_to_them():
@@ -202,9 +201,10 @@ def test_numbers_with_other_limits_have_a_strip_of_their_own_and_ratios_a_logari
     assert "nan" not in strips(row(least=np.nextafter(0.0, 1.0)))[0]
 
 
-def test_html_shows_the_numbers_with_pictures_of_their_tables():
-    html = page.section(pd.DataFrame(SHOWN), {("one", "a", "chosen"): ["auc.png"], ("else", "a", "chosen"): ["b.png"]})
-    assert html.count('<details class="claim">') == 3 and html.count('src="auc.png"') == 2 and "b.png" not in html
+def test_the_html_page_unfolds_to_show_the_numbers():
+    html = page.document(pd.DataFrame(SHOWN))
+    assert html.count('<details class="claim">') == 3 and ".claims .chip" in html and "<script" not in html
+    assert "3 hold, 1 does not hold" in html
     assert "a|b\nc &lt;script&gt;x&lt;/script&gt; &amp; `d`" in html
     assert html.count('href="#claim-a-claim"') == 2 and html.count('id="claim-a-claim"') == 1
     assert '<path class="limit" d="M50.0 0v12"/>' in html
@@ -217,10 +217,15 @@ def test_html_shows_the_numbers_with_pictures_of_their_tables():
         assert text in html
 
 
-def test_a_page_of_its_own_has_the_same_lines_and_its_style():
-    html = page.document(pd.DataFrame(SHOWN))
-    assert page.section(pd.DataFrame(SHOWN), {}) in html
-    assert "3 hold, 1 does not hold" in html and ".claims .chip" in html and "<script" not in html
+def test_the_verdicts_of_a_study_are_counted_in_a_sentence():
+    rows = [row(verdict=verdict) for verdict in ("holds", "does not hold", "demonstration", "demonstration", "level")]
+    said = page.sentences_of_studies([pd.DataFrame(rows[:1]), pd.DataFrame([*rows[1:], row(study="b")])])
+    assert said["one", "a"] == (
+        "Of 5 numbers that the papers' claims are about, 1 is as claimed, 1 is level, 1 is not as claimed, 2 are not "
+        "judged on such data."
+    )
+    assert said["one", "b"] == "Of 1 number that the papers' claims are about, 1 is as claimed."
+    assert page.sentences_of_studies([]) == {}
 
 
 def test_each_verdict_and_paper_has_a_filter_with_its_style():

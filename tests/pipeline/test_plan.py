@@ -20,7 +20,8 @@ W, TEXT, RACE, DIGITS = map(
 MINE = Place("mine", "annotation")
 HISTOGRAMS = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
 TWO = {"shards": 2}
-KEPT = ["model", "labels", "words", "images", "features", "norms", "thresholds"]
+OF_PAGE = ("model", "labels", "images", "features", "norms", "thresholds", "warned", "all_images", "all_captions")
+OF_PAGE += ("all_left_out",)
 OF_TEXT = {"final": {"study": "text", "norm": "l1"}}
 OWN = {"loader": "documents", "options": {"n_documents": 60}}
 
@@ -275,55 +276,33 @@ def test_claims_and_figures_need_only_tables_that_the_study_makes(norms, judged,
 def test_a_study_without_claims_is_not_judged():
     judged = plan_of("documents", "text", claims=[]).judged(SimpleNamespace(datasets="documents"))
     assert [study["study"] for study in judged] == ["exponentiated"]
-    assert plan_of("digits", "digits", claims=[]).claims(DIGITS) == []
+    assert (plan_of("digits", "digits", claims=[]).claims(), plan_of("digits").overview()) == (
+        [],
+        "claims/digits/index.html",
+    )
 
 
-@pytest.mark.parametrize(
-    ("dataset", "folder"), [("collage", "collage+documents"), ("documents", "collage+documents"), ("digits", "digits")]
-)
-def test_a_page_shows_the_verdicts_of_the_run_or_of_its_dataset_if_the_run_has_others(dataset, folder):
-    plan = plan_of()
-    plan.chosen = ["collage", "documents"]
-    files = [f"results/claims/{folder}/{name}" for name in ("claims.csv", "timings/claims.csv")]
-    assert plan.claims(Place(dataset, "")) == files
+def test_a_page_shows_the_saved_model_of_its_dataset_and_the_warnings_about_its_data():
+    plan = plan_of("mine", entry={"loader": "collage", "final": {"like": "annotation"}})
+    assert plan.inputs_of_page(MINE).keys() == {*OF_PAGE}
+    assert plan.inputs_of_page(MINE)["warned"] == [
+        f"results/mine/{plan.final_study(MINE).study}/tables/{name}.csv" for name in ("words", "odd_features")
+    ]
+    stable = plan_of("mine", entry={"loader": "collage", "final": {"like": "annotation", "stability": 3}})
+    assert stable.inputs_of_page(MINE).keys() == {*OF_PAGE, "stability"}
+    samples = plan_of("mine", entry={"loader": "digits", "final": {"like": "text"}})
+    assert samples.inputs_of_page(MINE).keys() == {*OF_PAGE, "samples"}
 
 
-@pytest.mark.parametrize(
-    ("final", "compare", "more"),
-    [
-        ({"like": "annotation"}, False, ["odd_features"]),  # the warnings that no study gathers
-        ({"like": "annotation"}, True, []),
-        ({"like": "annotation", "stability": 3}, True, ["stability"]),
-    ],
-)
-def test_a_page_shows_the_saved_model_of_its_dataset(final, compare, more):
-    plan, mine = plan_of("mine", entry={"loader": "collage", "final": final}, compare=compare), MINE
-    assert [*plan.kept_of_page(mine)] == [*KEPT, *more] and plan.kept_of_page(DIGITS) == {}
-    assert [study["name"] for study in plan.studies_of_page(mine)] == ["annotation"] * compare
-
-
-def test_a_page_reads_the_samples_of_its_dataset_and_their_features_if_no_job_makes_them():
-    plan, names = plan_of(), ("images.parquet", "features.npz")
-    files = {name: plan.files_of_page(Place(name, "")) for name in ("collage", "digits", "synthetic")}
-    given = {name: [file for file in names if f"results/{name}/{file}" in several] for name, several in files.items()}
-    assert given == {"collage": ["images.parquet"], "digits": [*names], "synthetic": []}
-
-
-def test_a_picture_is_listed_with_both_tables_that_its_figure_shows():
-    pictures = plan_of(figures=["auc", "sparsity"]).pictures_of_tables(W)["annotation"]
-    shown = {table: files for table, files in pictures.items() if files}
-    auc, sparsity = (f"annotation/figures/{name}.png" for name in ("auc", "sparsity"))
-    assert shown == {"chosen": [auc], "differences": [auc], "sparsity": [sparsity]}
-
-
-def test_a_page_shows_the_inputs_of_a_study_of_words_and_the_tables_and_figures_of_an_experiment():
-    plan = plan_of()
-    annotation, (digits,) = plan.studies_of_page(W)[0], plan.studies_of_page(DIGITS)
-    assert (annotation["features"], annotation["words"]) == (f"{W.folder}/basis/features.npy", "tree")
-    assert {key for key, files in annotation["files"].items() if files} == {
-        *("tables", "figures", "scores", "labels", "images", "features", "sweeps")
-    }
-    assert (digits["features"], digits["words"], digits["files"].keys()) == ([], None, {"tables", "figures"})
+def test_the_list_of_datasets_shows_studies_with_their_figures_and_tables_and_links_models():
+    plan = plan_of(figures=["auc"])
+    plan.chosen = ["collage", "digits"]
+    collage, digits = plan.listed()
+    (annotation,) = [study for study in collage["studies"] if study["study"] == "annotation"]
+    assert annotation["tables"]["means"] == "collage/annotation/tables/means.csv"
+    assert [*annotation["figures"]] == ["collage/annotation/figures/auc.png"]
+    assert [study["study"] for study in digits["studies"]] == ["digits"] and digits["demonstration"]
+    assert plan.with_models == ["collage"]
 
 
 # The whole run

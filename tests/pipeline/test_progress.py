@@ -212,6 +212,8 @@ def test_a_run_ends_with_its_findings_and_escapes_control_characters(tmp_path):
     assert last_words(["mine"], tmp_path) == []
     (tmp_path / "mine" / "findings.json").write_text('{"dataset": "mi')
     assert last_words(["mine"], tmp_path) == []
+    (tmp_path / "index.html").touch()
+    assert last_words(["mine"], tmp_path) == [f"The page with the results: {tmp_path}/index.html"]  # no model was kept
     (tmp_path / "mine" / "index.html").touch()
     findings = {"dataset": "mine", "sentence": "31 of 40 \x1b[2J.", "warnings": 2}
     (tmp_path / "mine" / "findings.json").write_text(json.dumps(findings))
@@ -219,7 +221,7 @@ def test_a_run_ends_with_its_findings_and_escapes_control_characters(tmp_path):
     progress.succeed(last_words(["mine"], tmp_path))
     assert progress.stream.getvalue().splitlines()[-2:] == [
         "mine: 31 of 40 \\x1b[2J.",
-        f"The page with all results and 2 warnings: {tmp_path}/mine/index.html",
+        f"The page with the results and 2 warnings: {tmp_path}/mine/index.html",
     ]
 
 

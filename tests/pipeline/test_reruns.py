@@ -18,9 +18,9 @@ DRAWN = [study for dataset in DATASETS for study in CONFIG["datasets"][dataset][
 L2 = "      hinge-l2: {eta0: [0.1, 1], radius: [1, 10]}"
 PAIRINGS = "    tests: {n_pairings: 7, n_resamples: 30}\n  annotation-sweep"
 IMPORT = ("import numpy as np", "import numpy as np, math")
-PAGE, PAGES = {"write_page": 1, "write_index": 1}, {"write_page": 3, "write_index": 1}
+PAGES = {"write_page": 1, "write_index": 1}
 # Quick jobs that follow other jobs. A test of an edit counts them only if it names them.
-CHEAP = {"draw_figures", "judge_claims", *PAGE, "write_configs", "write_manifest"}
+CHEAP = {"draw_figures", "judge_claims", *PAGES, "write_configs", "write_manifest"}
 # Paths of the studies annotation, stories and scenes.
 RERUNS_OF_L1INF = {
     "train_path": 3,

@@ -72,8 +72,7 @@ PARAMS = {  # rules whose jobs get other params
     "judge_claims": "Study.claims? Dataset.note Dataset.demonstration seed",
     "draw_figures": "Study.figures? Dataset.beside_paper",
     "write_page": f"{PHOTOS} {SAMPLES} *.longest_side Onnx.model Words.[!n]*? WordStudy.sizes? WordStudy.vocabulary "
-    "WordStudy.set_aside? WordStudy.basis? WordStudy.similarities WordStudy.runs? WordStudy.methods Method.radius? "
-    "Learnable.final Dataset.note Study.figures? features? quick compare",
+    "Dataset.note features? quick",
     "write_configs": "* features? -Dataset.note -Final.like -compare",
     "write_manifest": "* features?",
 }
@@ -99,9 +98,7 @@ FILES = {  # rules that get more or fewer jobs, or whose jobs get other files
     "inspect_features": "Pictures.shards WordStudy.set_aside? WordStudy.basis WordStudy.similarities Final.like",
     "judge_claims": "Study.claims? quick compare",
     "draw_figures": "WordStudy.methods? Study.figures? quick compare",
-    "write_page": "Pictures.shards WordStudy.set_aside? WordStudy.basis? WordStudy.similarities WordStudy.runs? "
-    "WordStudy.methods Method.radius? Final.study Final.like Final.stability? Learnable.final Study.figures? quick "
-    "compare",
+    "write_page": "Pictures.shards WordStudy.set_aside? Final.study Final.like Final.stability? Learnable.final",
     "write_configs": "Final.like",
     "write_manifest": "WordStudy.runs? WordStudy.methods? Final.like Final.norm Final.stability? Learnable.final "
     "compare",

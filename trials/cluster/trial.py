@@ -73,8 +73,7 @@ def results(project):
     """Return every file of the results, except logs and the tables, figures and pages of measured seconds."""
     top = project.root / "results"
     studies = [table.parents[1] for table in top.rglob("timings/*.csv")]
-    seconds = {top / "index.html"} | {study / "figures" for study in studies}
-    seconds |= {study.parent / name for study in studies for name in ("index.html", "findings.json")}
+    seconds = {top / "index.html", *top.glob("claims/*/index.html")} | {study / "figures" for study in studies}
     files = [file for file in top.rglob("*") if file.is_file() and not OTHERS & set(file.parts)]
     return {str(file.relative_to(top)): file.read_bytes() for file in files if not seconds & {file, *file.parents}}
 

@@ -16,7 +16,7 @@ if __name__ == "__main__":
         on_test = read_table(snakemake.input.images, "split")["split"] == "test"
         groups = read_groups(snakemake.input.images)
         tables = {
-            "significance": comparison.significance(scores, n_pairings=tests["n_pairings"], seed=seed),
+            "significance": comparison.sign_tests(scores, n_pairings=tests["n_pairings"], seed=seed),
             "differences": comparison.differences(
                 scores, n_resamples=tests["n_resamples"], seed=seed, groups=None if groups is None else groups[on_test]
             ),

@@ -11,10 +11,9 @@ from jointsparse.estimators.base import in_words
 from jointsparse.estimators.classifier import Labelled
 from jointsparse.estimators.labels import Labels
 from jointsparse.metrics import (
+    STATISTICS,
     as_trials,
-    auc,
     by_chance,
-    by_rank,
     estimates,
     holm,
     interval,
@@ -59,9 +58,10 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
 
         - task: name of the task, or its number if it has no name.
         - positives, negatives: number of samples with a positive and with a negative label.
-        - auc, low, high: area under the ROC curve, and the limits of its 95 % confidence interval (Newcombe 2006).
-        - average_precision, precision_at_10: average precision, and precision among the ten samples with the highest
-          scores. Neither depends on the order of samples with equal scores.
+        - auc, average_precision, precision_at_10: area under the ROC curve, average precision, and precision among the
+          ten samples with the highest scores, see `metrics.STATISTICS`. None of them depends on the order of samples
+          with equal scores.
+        - auc_low, auc_high: limits of the 95 % confidence interval of the AUC (Newcombe 2006).
         - p, p_holm: one-sided p-value of the hypothesis that the model ranks by chance, and this p-value with Holm's
           correction for the number of tasks. It is computed with the normal approximation of the Mann-Whitney test, and
           is inaccurate for fewer than three positives, and too large if many scores are equal.
@@ -85,22 +85,12 @@ def task_scores(model: Any, X: Any, Y: Any, *, labels: str = "classes") -> Bunch
     ([1.0, 0.67], [1.0, 0.5])
     """
     tasks, truth, (scores,) = _read([model], X, Y, labels)
-    areas, positives, n = auc(scores, truth), (truth == 1).sum(axis=0), (truth >= 0).sum(axis=0)
-    low, high = interval(*as_trials(areas, positives, n))
-    ranks = by_rank(scores, truth, np.ones((1, len(truth)), np.int32))[:, 0]
-    first, average, p = np.where(np.isnan(areas), np.nan, [*ranks, by_chance(areas, positives, n)])
-    return Bunch(
-        task=tasks,
-        positives=positives,
-        negatives=n - positives,
-        auc=areas,
-        low=low,
-        high=high,
-        average_precision=average,
-        precision_at_10=first,
-        p=p,
-        p_holm=holm(p),
-    )
+    values = {key: statistic(scores, truth) for key, statistic in STATISTICS.items()}
+    auc, positives, n = values["auc"], (truth == 1).sum(axis=0), (truth >= 0).sum(axis=0)
+    low, high = interval(*as_trials(auc, positives, n))
+    p = np.where(np.isnan(auc), np.nan, by_chance(auc, positives, n))
+    counts = {"positives": positives, "negatives": n - positives}
+    return Bunch(task=tasks, **counts, **values, auc_low=low, auc_high=high, p=p, p_holm=holm(p))
 
 
 def compare(

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 
 class Kind(StrEnum):
-    """The kinds of flags, as they are written in tables. `explorer.findings` explains the meaning of each kind."""
+    """The kinds of flags, as they are written in tables. `page.warnings` explains the meaning of each kind."""
 
     CERTIFIED_GAP = "certified gap"
     CERTIFIED_ONLY_TO = "optimum certified only to"

@@ -205,13 +205,10 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 
 def _open(given: argparse.Namespace) -> int:
     pages = sorted(Path("results").glob(f"{given.dataset or '*'}/index.html"), key=lambda page: page.stat().st_mtime)
-    require(
-        pages,
-        f"results/ has no page of {f'the dataset {given.dataset}' if given.dataset else 'any dataset'} yet: "
-        "make it with jointsparse run",
-    )
-    say(str(pages[-1]))
-    webbrowser.open(pages[-1].resolve().as_uri())
+    page = pages[-1] if pages else Path("results/index.html")
+    require(page.is_file(), "results/ has no page yet: make it with jointsparse run")
+    say(str(page))
+    webbrowser.open(page.resolve().as_uri())
     return 0
 
 
@@ -248,7 +245,7 @@ def _annotate(given: argparse.Namespace) -> int:
     else:
         say(*(_lines_of(table) if len(table) else ["No words were assigned."]))
     if given.html:
-        from jointsparse.pipeline.explorer.annotated import write
+        from jointsparse.pipeline.page.annotated import write
 
         not_shown = write(given.html, model, found._replace(left_out=left_out), given.known)
         say(*(f"not shown: {name}: {reason}" for name, reason in not_shown.items()), to=sys.stderr)
@@ -290,12 +287,14 @@ def _lines_of(table: Any) -> list[str]:
 
 
 def _show(given: argparse.Namespace) -> int:
+    from jointsparse.metrics import STATISTICS
     from jointsparse.pipeline.models.model_file import load
 
+    shown = ["word", "images", "test_images", *STATISTICS, "auc_low", "auc_high"]
     card = load(given.model).card_
     origin = card.model_dump(mode="json", exclude={"thresholds", "statistics"})
     say(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in origin.items()))
-    say(*_lines_of(card.table().filter(SHOWN)))  # a file may have other statistics
+    say(*_lines_of(card.table().filter(shown)))  # a file may have other statistics
     return 0
 
 
@@ -325,13 +324,6 @@ def _schema(given: argparse.Namespace) -> int:
     from jointsparse.pipeline.settings.schema import schema
 
     say(*json.dumps(schema(), indent=1, ensure_ascii=False).split("\n"))
-    return 0
-
-
-def _crate(given: argparse.Namespace) -> int:
-    from jointsparse.pipeline.provenance import crate
-
-    say(str(crate.write(given.manifest, given.license)))
     return 0
 
 
@@ -429,9 +421,14 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
     ),
     "open": (
         _open,
-        "open the page of a run in the browser",
+        "open the page of a model in the browser, or the list of datasets if no model was kept",
         "Also prints the path of the page.",
-        {"--dataset": {"metavar": "D", "help": "the dataset whose page to open (default: the page written last)"}},
+        {
+            "--dataset": {
+                "metavar": "D",
+                "help": "the dataset whose page to open (default: the page written last, or the list of datasets)",
+            }
+        },
     ),
     "warmup": (
         _warmup,
@@ -505,20 +502,5 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
         },
     ),
-    "crate": (
-        _crate,
-        "describe the results of a run as an RO-Crate",
-        "Writes ro-crate-metadata.json into the folder of the run: a description of the tables and raw files that "
-        "archives of research data can read.",
-        {
-            "manifest": {"help": "the file manifest.json, in its place below the folder of the run"},
-            "--license": {
-                "metavar": "URL",
-                "required": True,
-                "help": "the address of the licence under which the tables and raw files are published",
-            },
-        },
-    ),
 }
-SHOWN = ["word", "images", "test_images", "auc", "auc_low", "auc_high", "average_precision"]  # columns that show prints
 EITHER = {"--words", "--precision"}  # mutually exclusive options

@@ -225,7 +225,7 @@ def last_words(datasets: Sequence[str], results: Path) -> list[str]:
         with suppress(OSError, ValueError):
             findings.append(json.loads((results / name / "findings.json").read_text(encoding="utf-8")))
     lines = [f"{first['dataset']}: {first['sentence']}" for first in findings[:1]]
-    page = results / (f"{datasets[0]}/index.html" if len(datasets) == 1 else "index.html")
+    page = results / (f"{datasets[0]}/index.html" if len(datasets) == len(findings) == 1 else "index.html")
     n_warnings = sum(finding["warnings"] for finding in findings)
     warned = f" and {n_warnings} warning{'s' if n_warnings > 1 else ''}" if n_warnings else ""
-    return [*lines, f"The page with all results{warned}: {page}"] if page.is_file() else lines
+    return [*lines, f"The page with the results{warned}: {page}"] if page.is_file() else lines

@@ -377,9 +377,15 @@ def median_of(table: pd.DataFrame) -> str:
     return "a median of " + " to ".join(f"{n:g}" for n in sorted({table["repeats"].min(), table["repeats"].max()}))
 
 
-def percent(part: float) -> str:
-    """Format a fraction in per cent, to two significant digits if it is below 99.5 %, otherwise to a whole number."""
-    return f"{100 * part:.2g}%" if part < 0.995 else f"{100 * part:.0f}%"
+def percent(part: float, space: str = "") -> str:
+    """Format a fraction in per cent, to two significant digits if it is below 99.5 %, otherwise to a whole number.
+
+    space: stands before the sign; figures have no room for it.
+
+    >>> percent(0.0345), percent(1.0, " ")
+    ('3.5%', '100 %')
+    """
+    return f"{100 * part:.2g}{space}%" if part < 0.995 else f"{100 * part:.0f}{space}%"
 
 
 def plain(text: Any, longest: int = 40) -> str:

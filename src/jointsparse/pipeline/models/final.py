@@ -17,7 +17,7 @@ from jointsparse.checks import require, require_extra, select
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
 from jointsparse.learning.radii import first_of_best
-from jointsparse.metrics import by_rank, estimates, resample, resampled
+from jointsparse.metrics import STATISTICS, estimates, resample
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
@@ -29,7 +29,6 @@ HELD_OUT = (0.1, 0.5)  # the fraction of validation images among the known ones 
 LOSS = "logistic"
 LOG = logging.getLogger(__name__)
 ALL_WORDS = "(all words)"  # name of the row of means
-METRICS = ("auc", "precision_of_first", "average_precision")  # names of columns, and prefixes of the interval columns
 
 
 class Chosen(NamedTuple):
@@ -317,7 +316,7 @@ def _scaled(X: Any, factors: np.ndarray | None) -> Any:
 def tested(
     scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int, groups: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
-    """Return AUC, average precision, and precision among the top `metrics.FIRST` images of each word, with intervals.
+    """Return the statistics of each word with their intervals.
 
     Parameters
     ----------
@@ -333,17 +332,12 @@ def tested(
     Returns
     -------
     numbers : dict
-        For each metric an array (3, n_words + 1), whose rows are the value and the two ends of its 95 % interval. The
-        last column is the mean over the words. The columns of words that all test images have or lack are NaN and are
-        left out of the mean.
+        For each key of `metrics.STATISTICS` an array (3, n_words + 1), whose rows are the value and the two ends of its
+        95 % interval. The last column is the mean over the words. The columns of words that all test images have or
+        lack are NaN and are left out of the mean. A resample in which all images have a word, or none, does not count.
     """
     counts = resample(len(labels), n_resamples, np.random.default_rng(seed), groups)
-    resamples = {"auc": resampled(scores, labels, counts)[0]}
-    resamples["precision_of_first"], resamples["average_precision"] = by_rank(scores, labels, counts)
-    # A resample in which all images have the word, or none, does not count.
-    return {
-        metric: estimates(np.where(np.isnan(resamples["auc"]), np.nan, values)) for metric, values in resamples.items()
-    }
+    return {key: estimates(statistic.resampled(scores, labels, counts)) for key, statistic in STATISTICS.items()}
 
 
 def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.ndarray, norm: str) -> pd.DataFrame:
@@ -368,7 +362,7 @@ def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.
         - `norm`, `word`;
         - `images`, `test_images`: the number of known images and of test images with the word;
         - `features`: the number of features in use;
-        - each metric in `METRICS`, and the ends of its interval in columns with the suffixes `_low` and `_high`;
+        - each statistic in `numbers`, and the ends of its interval in columns with the suffixes `_low` and `_high`;
         - `radius`, `power`;
         - `gap`: the certified duality gap.
     """
@@ -380,8 +374,8 @@ def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.
         "test_images": [*on_test.sum(axis=0), int(on_test.any(axis=1).sum())],
         "features": [*(W != 0).sum(axis=1), int(W.any(axis=0).sum())],
     }
-    for metric, (value, low, high) in numbers.items():
-        columns |= {metric: value, f"{metric}_low": low, f"{metric}_high": high}
+    for key, (value, low, high) in numbers.items():
+        columns |= {key: value, f"{key}_low": low, f"{key}_high": high}
     return pd.DataFrame(columns | {"radius": model.radius_, "power": final.power, "gap": model.duality_gap_})
 
 
@@ -415,12 +409,12 @@ def norms(fits: Mapping[str, Fit], tables: Sequence[pd.DataFrame], kept: str) ->
         - `kept`: True for the fit that the run saves;
         - `validation`: the mean AUC over the folds;
         - `features`, `of`: the number of features in use, and the total number of features;
-        - for each metric in `METRICS` its mean over the words, and the ends of the interval of the mean.
+        - for each key of `metrics.STATISTICS` its mean over the words, and the ends of the interval of the mean.
     """
     rows = []
     for (norm, fit), words in zip(fits.items(), tables, strict=True):
         mean = words.iloc[-1]
-        numbers = {key: mean[key] for key in words.columns if key.startswith(METRICS)}
+        numbers = {key: mean[key] for key in words.columns if key.startswith(tuple(STATISTICS))}
         used = {"features": mean["features"], "of": fit.coef.shape[1]}
         rows.append({"norm": norm, "kept": norm == kept, "validation": float(fit.score)} | used | numbers)
     return pd.DataFrame(rows)

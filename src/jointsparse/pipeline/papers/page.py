@@ -1,7 +1,7 @@
 """Write pages with the papers' claims and our verdicts on them, in Markdown and in HTML."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -35,6 +35,8 @@ WIDE_SCALE = 10  # positive estimates get a logarithmic scale if the largest is 
 _ESCAPED = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"} | {character: f"\\{character}" for character in "*_`[]\\~$"}
 )
+# Verdicts in a sentence. Verdicts without an entry are shown unchanged.
+_ANSWERS = {HOLDS: "as claimed", DOES_NOT_HOLD: "not as claimed", DEMONSTRATION: "not judged on such data"}
 _PLURALS = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", DEMONSTRATION: "demonstrations"}
 _METHODS = {"hinge-l1inf": "l1,∞", "hinge-l12": "l1,2", "hinge-l1": "l1", "hinge-l2": "l2", "svm-l2": "linear SVM"}
 
@@ -51,7 +53,7 @@ def page(table: pd.DataFrame, heading: str = "# The papers' claims") -> str:
     Text is escaped. Each claim has its name as its heading, so that links can lead to it. Raises ValueError if columns
     are missing.
     """
-    values = _outline(table, {}) | {"heading": heading, "tally": _tally(table["verdict"])}
+    values = _outline(table) | {"heading": heading, "tally": _tally(table["verdict"])}
     return _written("page.md.jinja", values, _in_markdown)
 
 
@@ -61,28 +63,33 @@ def overview(table: pd.DataFrame, link: Link) -> markupsafe.Markup:
     table: as in `page`. link: returns the address of the evidence for a claim on a dataset. The page that contains the
     lines needs the style sheet `claims.css`. The HTML has no empty lines, so that it can be embedded in Markdown.
     """
-    html = _written("claims.html.jinja", _outline(table, {}, link) | {"style": "", "evidence": False})
+    html = _written("claims.html.jinja", _outline(table, link) | {"style": "", "evidence": False})
     return markupsafe.Markup("\n".join(line.strip() for line in html.splitlines() if line.strip()) + "\n")
 
 
-def section(table: pd.DataFrame, figures: Mapping[tuple[str, str, str], Sequence[str]]) -> markupsafe.Markup:
-    """Write verdicts as a section of an HTML page: the lines of `overview`, which unfold to show the estimates.
-
-    table: as in `page`. figures: for each dataset, study and table, the pictures that show the table. Text is escaped.
-    """
-    outline = _outline(table, figures, lambda _, name: f"#claim-{name}")
-    return markupsafe.Markup(_written("claims.html.jinja", outline | {"style": _style(), "evidence": True}))
-
-
 def document(table: pd.DataFrame) -> str:
-    """Write verdicts as a complete HTML page that can be opened from disk. table: as in `page`."""
-    return _written("index.html.jinja", {"claims": section(table, {}), "tally": _tally(table["verdict"])})
+    """Write verdicts as an HTML page that can be opened from disk: the lines of `overview`, which unfold to show the
+    estimates. table: as in `page`. Text is escaped.
+    """
+    outline = _outline(table, lambda _, name: f"#claim-{name}") | {"style": _style(), "evidence": True}
+    claims = markupsafe.Markup(_written("claims.html.jinja", outline))
+    return _written("index.html.jinja", {"claims": claims, "tally": _tally(table["verdict"])})
 
 
-def counts(table: pd.DataFrame) -> dict[str, int]:
-    """Return how often each verdict occurs in the table. table: as in `page`."""
-    by_verdict = table["verdict"].value_counts()
-    return {verdict: int(by_verdict.get(verdict, 0)) for verdict in VERDICTS}
+def sentences_of_studies(tables: Sequence[pd.DataFrame]) -> dict[Any, str]:
+    """Say for each dataset and study how often each verdict occurs. tables: as in `page`.
+
+    >>> table = pd.DataFrame({"dataset": "a", "study": "b", "verdict": ["holds", "undecided", "undecided"]})
+    >>> sentences_of_studies([table])
+    {('a', 'b'): "Of 3 numbers that the papers' claims are about, 1 is as claimed, 2 are undecided."}
+    """
+    said: dict[Any, str] = {}
+    for (dataset, study), rows in pd.concat(tables).groupby(["dataset", "study"]) if tables else ():
+        n_of = {verdict: n for verdict in VERDICTS if (n := int((rows["verdict"] == verdict).sum()))}
+        parts = [f"{n} {'is' if n == 1 else 'are'} {_ANSWERS.get(verdict, verdict)}" for verdict, n in n_of.items()]
+        numbers = f"{len(rows):,} number{'s' if len(rows) > 1 else ''}"
+        said[dataset, study] = f"Of {numbers} that the papers' claims are about, {', '.join(parts)}."
+    return said
 
 
 def _written(template: str, values: dict[str, Any], finalize: Callable[[Any], Any] = lambda value: value) -> str:
@@ -114,9 +121,7 @@ def _in_markdown(value: Any) -> markupsafe.Markup:
 # What all pages show
 
 
-def _outline(
-    table: pd.DataFrame, figures: Mapping[Any, Sequence[str]], link: Link = lambda dataset, name: ""
-) -> dict[str, Any]:
+def _outline(table: pd.DataFrame, link: Link = lambda dataset, name: "") -> dict[str, Any]:
     """Return the papers with their sections and claims, in the order of CLAIMS, and the files of the estimates."""
     missing = [column for column in (*COLUMNS, *ORIGINS) if column not in table]
     require(not missing, f"table must have the columns {', '.join(missing)}, got {', '.join(map(str, table))}")
@@ -134,7 +139,7 @@ def _outline(
         sections = [
             {
                 "title": head["section"],
-                "claims": [_claim(first, rows, figures, link) for first, rows in _groups(of_section, "id")],
+                "claims": [_claim(first, rows, link) for first, rows in _groups(of_section, "id")],
             }
             for head, of_section in _groups(of_paper, "section")
         ]
@@ -155,9 +160,7 @@ def _groups(table: pd.DataFrame, *columns: str) -> list[tuple[dict[Any, Any], pd
     return [(rows.iloc[0].to_dict(), rows) for _, rows in table.groupby(list(columns), sort=False)]
 
 
-def _claim(
-    first: dict[Any, Any], rows: pd.DataFrame, figures: Mapping[Any, Sequence[str]], link: Link
-) -> dict[str, Any]:
+def _claim(first: dict[Any, Any], rows: pd.DataFrame, link: Link) -> dict[str, Any]:
     """Return a claim with its estimates, and the counts of its verdicts by dataset and by study.
 
     In the result, `what` and `rows` are the parts of the strings `number_means` and `rows` that are the same for all
@@ -176,13 +179,11 @@ def _claim(
         own = (part for part in record["selected"] if part not in selected)
         record["own"] = _named(", ".join(part.replace("against=", "against ") for part in own))
         record["notes"] = _named("; ".join(part for part in record["means"] if part not in means))
-    pictures = [file for row in records for file in figures.get((row["dataset"], row["study"], row["table"]), ())]
     shared = {
         "rule": rule_of(first["id"]) if first["id"] in CLAIMS else "",
         "label": "Number" if len(tested) == 1 else "All numbers",
         "what": _named("; ".join(means)),
         "rows": ", ".join(selected),
-        "pictures": list(dict.fromkeys(pictures)),
         "verdicts": [verdict for verdict in VERDICTS if (rows["verdict"] == verdict).any()],
         "strips": [_strip(limited) for _, limited in _groups(rows[rows["verdict"] != NOT_TESTED], "least", "most")],
     }

@@ -10,7 +10,7 @@ import numpy as np
 from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.metrics import holm, over_runs, resample, resampled, sign_test
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS, half_width
-from jointsparse.pipeline.scores.scored_fits import METRICS, ScoredFits
+from jointsparse.pipeline.scores.scored_fits import COMPARED, ScoredFits
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
@@ -19,7 +19,7 @@ WORDS = ("test words", "all words")  # without and with the validation words, wh
 AVERAGES = ("by positives", "plain")  # averages over words; the first is the paper's, see sec. 6.1
 
 
-def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFrame:
+def sign_tests(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFrame:
     """Compare the first method of a study with every other method by sign tests, for each run and size.
 
     The pairs of different words share images, so the test on the pooled pairs is not exact. Note that a median of
@@ -104,7 +104,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int, groups: np.n
         A row for each metric, size, other method, set of words and average, with the columns
 
         - `metric`, `n`, `n_samples`, `method`, `against`;
-        - `words`: "test words" or "all words", see `significance`;
+        - `words`: "test words" or "all words", see `sign_tests`;
         - `average`: the kind of average over words. In the "plain" average each word weighs the same, and in "by
           positives" each positive does, see `evaluation.average`;
         - `difference`: the metric of `method` minus the metric of `against`, averaged over words and runs;
@@ -144,7 +144,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int, groups: np.n
         n_samples = scores.n_samples[fits[runs[0], first, n]]
         for other in others:
             by_run = means[first] - means[other]
-            for (i, metric), (j, words), (a, average) in product(*map(enumerate, (METRICS, WORDS, AVERAGES))):
+            for (i, metric), (j, words), (a, average) in product(*map(enumerate, (COMPARED, WORDS, AVERAGES))):
                 difference, low, high, over_runs = _interval(by_run[:, i, j, 2 * a])
                 _, low_words, high_words, _ = _interval(by_run[:, i, j, 2 * a + 1])
                 rows.append(

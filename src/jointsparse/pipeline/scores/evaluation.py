@@ -13,7 +13,7 @@ from jointsparse.learning import radii
 from jointsparse.pipeline import sweep
 from jointsparse.pipeline.flag import Flag, Kind, write_cell
 from jointsparse.pipeline.scores.flags import GAP
-from jointsparse.pipeline.scores.scored_fits import METRICS, ScoredFits
+from jointsparse.pipeline.scores.scored_fits import COMPARED, ScoredFits
 from jointsparse.pipeline.sweep import Sweep
 from jointsparse.pipeline.tasks import Tasks
 
@@ -23,8 +23,6 @@ import pandas as pd  # noqa: E402
 SAME_DIRECTION = 1e-3  # Choice: normalised weights within this relative distance count as the same classifiers
 
 Matrix = Any  # dense or CSR
-
-SIGN = {"auc": 1, "eer": -1}  # -1 if smaller values are better
 
 
 class TrainedSweep(NamedTuple):
@@ -164,13 +162,18 @@ def choose(
     """
     best_eta0 = sweep.best_pairs(trained.sweep)
     by_word = np.array([_metric_by_word(W, on_validation, trained.validation_words, metric) for W in trained.sweep.W])
-    chosen = sweep.choose_fit(SIGN[metric] * by_word, trained.sweep.power[best_eta0], selection=selection)
+    chosen = sweep.choose_fit(_sign(metric) * by_word, trained.sweep.power[best_eta0], selection=selection)
     return best_eta0, by_word.mean(axis=1), *chosen
+
+
+def _sign(metric: str) -> int:
+    """Return 1 if larger values of the metric are better, otherwise -1."""
+    return 1 if COMPARED[metric].higher_is_better else -1
 
 
 def _metric_by_word(W: np.ndarray, on_validation: SplitImages, words: np.ndarray, metric: str) -> np.ndarray:
     """Compute the metric of each word in a mask. The result is an array (n_words,)."""
-    return METRICS[metric](on_validation.X @ W[:, words], on_validation.labels[:, words])
+    return COMPARED[metric](on_validation.X @ W[:, words], on_validation.labels[:, words])
 
 
 def validation_score(
@@ -186,7 +189,7 @@ def validation_score(
         Mask of the validation words.
     """
     on_validation = _images_of_split(X, labels, split == "validation")
-    return lambda W: SIGN[metric] * float(_metric_by_word(W, on_validation, validation_words, metric).mean())
+    return lambda W: _sign(metric) * float(_metric_by_word(W, on_validation, validation_words, metric).mean())
 
 
 def evaluate(
@@ -328,7 +331,7 @@ def _test(
         "features": float(W.any(axis=1).mean()),
         "validation": validation,
     }
-    by_word = {name: function(scores, on_test.labels) for name, function in METRICS.items()}
+    by_word = {name: function(scores, on_test.labels) for name, function in COMPARED.items()}
     positives = (on_test.labels == 1).sum(axis=0)
     for name, values in by_word.items():
         for suffix, words in (("", ~trained.validation_words), ("_all", np.ones_like(trained.validation_words))):
@@ -423,7 +426,7 @@ def _warning_and_note(
         flags += [sweep.at_edge("eta0", fits.eta0[pair], fits.eta0), _gap_flag(fits.gap[pair])]
     if fits.unconverged[pair]:
         flags.append(Flag(Kind.NOT_CONVERGED, int(fits.unconverged[pair])))
-    if SIGN[metric] * (validation - 0.5) <= 0:  # chance level is 0.5 for AUC and EER
+    if _sign(metric) * (validation - 0.5) <= 0:  # chance level is 0.5 for AUC and EER
         flags.append(Flag(Kind.NO_BETTER))
     for kind, of_words in ((Kind.TIED, Kind.WORDS_TIED), (Kind.UNDEFINED, Kind.WORDS_UNDEFINED)):
         if kind in score_warnings:

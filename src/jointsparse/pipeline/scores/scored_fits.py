@@ -1,12 +1,12 @@
-"""Test scores of a study's chosen fits, and the metrics by which the fits are compared."""
+"""Test scores of a study's chosen fits, and the statistics by which the fits are compared."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from jointsparse.metrics import auc, eer
+from jointsparse.metrics import EER, STATISTICS
 
-METRICS = {"auc": auc, "eer": eer}
+COMPARED = {"auc": STATISTICS["auc"], "eer": EER}  # the papers' statistics, in the order of `metrics.resampled`
 
 
 class ScoredFits(NamedTuple):

@@ -110,7 +110,7 @@ def _at_report_size(claim: Claim, tables: Tables, where: Where) -> Where:
     return {"n": report_size(rows_with(tables, claim.table, "n")["n"].unique()), **where}
 
 
-def significance(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
+def sign_tests_over_runs(claim: Claim, tables: Tables, where: Where) -> list[Judgement]:
     """P-value over all runs and pairings: four times the median over runs of the median over pairings, at most 1. The
     p-value has no interval, and is judged after Holm's correction over the comparisons with fewer than 20,000 samples.
     The claim does not hold if the reverse direction is significant. If neither direction is significant, the claim
@@ -401,7 +401,7 @@ CLAIMS: dict[str, Claim] = {
     ),
     "auc-significant": Claim(
         "With fewer than 20,000 samples, l1,∞ is significantly better than l1 and l2 in sign tests.",
-        ICML, "sec. 2, 6.2 and 7, Table 1; poster: Performance Comparison", "significance", significance,
+        ICML, "sec. 2, 6.2 and 7, Table 1; poster: Performance Comparison", "significance", sign_tests_over_runs,
         "p-value of one-sided sign tests, from medians over pairings and over runs", "p_median",
         where={"words": "test words", "method": JOINT} | SMALL, most=SIGNIFICANT, on_fits=True, beside=("differences",),
     ),

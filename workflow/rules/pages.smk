@@ -1,18 +1,16 @@
 # Files from which a page is made, but which the rule's script does not import.
-FRAME = [f"pipeline/explorer/{name}" for name in ("frame.html.jinja", "explorer.css", "explorer.js")]
+FRAME = [f"pipeline/page/{name}" for name in ("frame.html.jinja", "page.css", "page.js")]
 
 
 rule write_page:
-    """Write the page of a dataset: how well each word is recognised, on which pictures, and which features words share.
+    """Write the page of a saved model: how well each word is recognised, on which pictures, and which features it uses.
 
     The page can be opened from disk. Thumbnails and a table of labels that may be wrong are written next to it.
     """
     input:
-        unpack(plan.kept_of_page),
-        files=plan.files_of_page,
-        claims=plan.claims,
+        unpack(plan.inputs_of_page),
     output:
-        page=in_report("results/{dataset}/index.html", "Page", "what was learnt, and the claims", caption="page"),
+        page=in_report("results/{dataset}/index.html", "Page", "what was learnt", caption="page"),
         thumbnails=directory("results/{dataset}/thumbnails"),
         findings="results/{dataset}/findings.json",
         errors="results/{dataset}/errors.csv",
@@ -28,9 +26,8 @@ rule write_page:
         *code(
             "write_page",
             *FRAME,
-            "pipeline/explorer/page.html.jinja",
-            "pipeline/explorer/maps.html.jinja",
-            *CLAIMS_PAGE,
+            "pipeline/page/model.html.jinja",
+            "pipeline/page/maps.html.jinja",
             datasets=plan.loader,
         ),
         where=lambda w: f"datasets.{plan.named(w)}",
@@ -41,17 +38,17 @@ rule write_page:
         note=lambda w: plan.datasets[w.dataset].note,
         network=plan.network,
         vocabulary=plan.final_vocabulary,
-        words=plan.final_words,
-        studies=plan.studies_of_page,
-        pictures=plan.pictures_of_tables,
+        learnable=plan.final_words,
     script:
         "../scripts/write_page.py"
 
 
 rule write_index:
-    """Write the page that lists the pages of a run."""
+    """Write the page that lists the datasets of a run: the model of each dataset, and the results of its studies."""
     input:
-        findings=expand("results/{dataset}/findings.json", dataset=plan.chosen),
+        findings=[f"results/{name}/findings.json" for name in plan.with_models],
+        results=plan.results(plan.chosen),
+        claims=plan.claims(),
     output:
         index="results/index.html",
     log:
@@ -63,7 +60,9 @@ rule write_index:
     resources:
         **needs,
     params:
-        *code("write_index", *FRAME, "pipeline/explorer/index.html.jinja"),
+        *code("write_index", *FRAME, "pipeline/page/index.html.jinja"),
         where="datasets",
+        datasets=plan.listed(),
+        overview=plan.overview(),
     script:
         "../scripts/write_index.py"

@@ -1,4 +1,4 @@
-"""HTML pages that can be opened from disk, and the page that lists all other pages.
+"""HTML pages that can be opened from disk.
 
 All strings are escaped when they are inserted into a page. The security policy of a page allows only the page's own
 script, which it identifies by its hash, so that nothing in a caption or file name can be run or loaded. Unicode
@@ -8,7 +8,6 @@ characters that change the direction of the text are shown as their code points.
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
@@ -26,13 +25,6 @@ _ORDERS = {place: f"\\u{place:04x}" for place in (*range(0x202A, 0x202F), *range
 _ORDERS_IN_JSON = {place: f"\\{shown}" for place, shown in _ORDERS.items()}
 
 
-def index(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page that lists all other pages, as HTML. found: the findings of each page, see `page.Page`."""
-    demonstrations = [card for card in found if card["demonstration"]]
-    own = [card for card in found if not card["demonstration"]]
-    return render("index.html.jinja", own=own, demonstrations=demonstrations, data=None)
-
-
 def render(template: str, *, data: Any, **values: Any) -> str:
     """Return an HTML page made from a template, with the style sheet, the script and the script's data embedded.
 
@@ -45,8 +37,8 @@ def render(template: str, *, data: Any, **values: Any) -> str:
     **values : Any
         The values that the template reads.
     """
-    folder = files("jointsparse.pipeline.explorer")
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("explorer.css", "explorer.js"))
+    folder = files("jointsparse.pipeline.page")
+    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     light, dark = ("".join(f"--{name}: {colours[scheme]}; " for name, colours in PALETTE.items()) for scheme in (0, 1))
     style += f":root {{ {light}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n"
     environment = jinja2.Environment(

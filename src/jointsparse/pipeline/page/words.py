@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.metrics import FIRST
-from jointsparse.pipeline.explorer.answers import Answers
-from jointsparse.pipeline.explorer.findings import CHANCE
+from jointsparse.metrics import STATISTICS
+from jointsparse.pipeline.page.kept import Kept
+from jointsparse.pipeline.page.sentences import CHANCE
 
+FIRST = 10  # number of highest-ranked images that are counted, see `precision_at_10` in `metrics.STATISTICS`
 HIGHEST = 8  # number of images with the word that are shown, beginning with the highest rank
 WORST = 6  # number of misses, and of errors, that are shown
 ROC_POINTS = 32
-NUMBERS = ("auc", "low", "high", "p_holm", "n_features", "first", "precision")  # the results for a word and a method
 TELLING = 8  # number of features that are named for a document or a word
 WALL_IMAGES, WALL_TELLING = 3, 5  # number of images, and of telling features, for a word on the wall
 SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
@@ -26,46 +26,22 @@ TOP = 20  # number of highest-ranked images in which the other words are counted
 MOST_BESIDE = 3  # most other words that are named for a word
 
 
-def words_of(answers: Answers) -> list[dict[str, Any]]:
-    """Gather the data that the page shows for each word, in the order of `answers.learnt`.
+def words_of(kept: Kept) -> list[dict[str, Any]]:
+    """Gather the data that the page shows for each word, in the order of `Kept.words`.
 
     Returns
     -------
     list of dict
         The data of each word, which can be written as JSON. Images are identified by their rows among the test images.
-        `right` is the number of highest-ranked images that have the word, in the run that is shown; `first` is the
-        fraction of highest-ranked images that have the word, as a mean over runs.
     """
-    by_size: dict[Any, list[list[Any]]] = {}
-    for row in answers.by_size.to_dict("records"):
-        numbers = [row["n"], *(number(row[name]) for name in ("auc", "low", "high"))]
-        by_size.setdefault((row["word"], row["method"]), []).append(numbers)
-    shown = []
-    for word, rows in answers.learnt.groupby("word", sort=False):
-        k = answers.words.index(str(word))
-        best = rows.loc[rows["best"] & bool((rows["p_holm"] <= CHANCE).any()), "method"].tolist()
-        methods = {}
-        for row in rows.to_dict("records"):
-            method = row["method"]
-            methods[method] = {
-                **{name: number(row[name]) for name in NUMBERS},
-                "recognised": bool(row["p_holm"] <= CHANCE),
-                "sizes": by_size.get((word, method), []),
-                **ranking(answers.scores[method], answers.labels, k, answers.words),
-            }
-            if answers.names:
-                methods[method]["telling"] = telling(answers.paths[method].chosen_W[:, k], answers.names)
-        shown.append(
-            {
-                "word": str(word),
-                "positives": int(rows["positives"].iloc[0]),
-                # chose: the word helped to choose the radius in the run that is shown; always: it helped in every run.
-                "chose": bool(answers.validation_words[k]),
-                "always": bool(rows["validation_word"].iloc[0]),
-                "best": best[0] if best else None,
-                "methods": methods,
-            }
-        )
+    names, shown = kept.names_of_words, []
+    for k, row in enumerate(kept.words.to_dict("records")):
+        word: dict[str, Any] = {
+            key: number(row[key]) for key in (*STATISTICS, "auc_low", "auc_high", "p_holm", "n_features")
+        }
+        word |= {"word": names[k], "positives": int(row["positives"]), "recognised": bool(row["p_holm"] <= CHANCE)}
+        word |= ranking(kept.scores, kept.labels, k, names)
+        shown.append(word | ({"telling": telling(kept.W[:, k], kept.names)} if kept.names else {}))
     return shown
 
 
@@ -95,6 +71,9 @@ def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]
         - highest: the images with the word, beginning with the highest rank.
         - errors: the images without the word that are ranked among the first max(m, `FIRST`).
         - misses: the images with the word that are not ranked among the first m, beginning with the lowest rank.
+        - by_chance: the number of images with the word that are expected among the first `FIRST` of a random ranking.
+        - of: the number of images whose label is known.
+        - roc: the false alarms and the hits at some thresholds, as fractions.
         - beside: other words that are far more frequent among the highest-ranked images than among all images, each
           with the number of highest-ranked images that have it.
     """
@@ -113,7 +92,6 @@ def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]
     count, expected = (labels[top] == 1).sum(axis=0), len(top) * (labels == 1).mean(axis=0)
     many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
     return {
-        "right": int(has[:FIRST].sum()),
         "by_chance": number(min(FIRST, len(has)) * has.mean()),
         "highest": images(right[:HIGHEST]),
         "misses": images(right[right >= len(right)][::-1][:WORST]),
@@ -131,29 +109,27 @@ def telling(w: np.ndarray, names: Sequence[str]) -> list[str]:
     return [names[feature] for feature in largest if w[feature] > 0]
 
 
-def wall_of(words: Sequence[Mapping[str, Any]], method: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return a tile for each word that a method recognises better than chance, and the names of the other words.
+def wall_of(words: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a tile for each word that is recognised better than chance, and the names of the other words.
 
     words: see `words_of`. Tiles are ordered by the number of highest-ranked images that have the word. Each image of a
     tile is a pair: the row of the test image, and whether it has the word.
     """
-    by_word = {word["word"]: word["methods"][method] for word in words}
-    recognised = [word for word, numbers in by_word.items() if numbers["recognised"]]
-    recognised.sort(key=lambda word: (-by_word[word]["first"], -by_word[word]["auc"]))
+    recognised = [word for word in words if word["recognised"]]
+    recognised.sort(key=lambda word: (-word["precision_at_10"], -word["auc"]))
     tiles = []
     for word in recognised:
-        numbers = by_word[word]
-        ranked = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in numbers[kind])
+        ranked = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in word[kind])
         tiles.append(
             {
-                "word": word,
-                "first": numbers["first"],
-                "by_chance": numbers["by_chance"],
+                "word": word["word"],
+                "right": word["precision_at_10"],
+                "by_chance": word["by_chance"],
                 "images": [(image, kind == "highest") for _, image, kind in ranked[:WALL_IMAGES]],
-                "telling": numbers.get("telling", [])[:WALL_TELLING],
+                "telling": word.get("telling", [])[:WALL_TELLING],
             }
         )
-    return tiles, sorted(by_word.keys() - set(recognised))
+    return tiles, sorted(word["word"] for word in words if not word["recognised"])
 
 
 def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]) -> pd.DataFrame:

@@ -7,9 +7,9 @@ from sklearn.pipeline import Pipeline
 
 from jointsparse.features.explain import Explainer, has_maps
 from jointsparse.pictures import open_colour
-from jointsparse.pipeline.explorer import thumbnails
-from jointsparse.pipeline.explorer.frame import render
 from jointsparse.pipeline.models.annotator import Annotations
+from jointsparse.pipeline.page import thumbnails
+from jointsparse.pipeline.page.frame import render
 from jointsparse.written import written
 
 AT_ONCE = 16  # most maps of a picture that are in memory at the same time

@@ -1,0 +1,281 @@
+"""The saved model: its scores for the test images, and what the page needs to explain them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy  # which loads scipy.sparse when it is used
+
+from jointsparse.checks import widened
+from jointsparse.metrics import STATISTICS, by_chance, holm, nearest
+from jointsparse.pipeline.models.card import Card
+from jointsparse.pipeline.models.model_file import load
+from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table
+from jointsparse.pipeline.scores.warning_table import gather
+from jointsparse.pipeline.tasks import n_learnable
+
+FEATURES = 12  # number of features that are shown, chosen by the norms of their weight vectors
+RESPONDERS = 4  # number of images that are shown for a feature
+ALIKE = 3  # number of images with similar scores that are shown next to an image
+
+
+class Feature(NamedTuple):
+    """A feature that the page shows in the map of weights.
+
+    Attributes
+    ----------
+    place : int
+        Index of the feature's row in `Kept.W`.
+    name : str
+        Name of the feature.
+    images : list of int
+        Rows of the test images in which the feature has its largest values.
+    note : str
+        A remark on how often the feature is selected, or an empty string.
+    """
+
+    place: int
+    name: str
+    images: list[int]
+    note: str = ""
+
+
+class Fits(NamedTuple):
+    """The tables of a dataset's final fits, one of which is saved, and the warnings about their data.
+
+    Attributes
+    ----------
+    norms : DataFrame
+        See `models.final.norms`.
+    thresholds : DataFrame
+        See `models.annotator.at_precisions`.
+    n_learnable : int
+        Number of words that could be learnt; the model may learn fewer.
+    warnings : DataFrame
+        The table of `scores.warning_table.gather`.
+    stability : DataFrame
+        The table of `models.stability.stability`; empty if the run does not make it.
+    """
+
+    norms: pd.DataFrame
+    thresholds: pd.DataFrame
+    n_learnable: int
+    warnings: pd.DataFrame
+    stability: pd.DataFrame
+
+
+class Kept(NamedTuple):
+    """A saved model and its test images.
+
+    Attributes
+    ----------
+    model : Pipeline
+        The model, see `models.annotator.annotator`.
+    with_maps : bool
+        Whether the model's input is pictures, so that maps of the evidence for a word can be drawn.
+    words : DataFrame
+        A row for each word, in the order of the model: `word`; each key of `metrics.STATISTICS`, `auc_low` and
+        `auc_high`; `n_features`, the number of features that the word uses; `positives`, the number of test images with
+        the word; and `p_holm`, the p-value of its AUC against chance, corrected for all words.
+    means : Series
+        The means of the statistics over the words.
+    W : array, (n_features, n_words)
+        The weights.
+    X : matrix, (n_test_images, n_features)
+        The features of the test images, dense or CSR.
+    names : list of str
+        Names of the columns of X; empty if the features have no names.
+    features : list of Feature
+        The features with the largest weights, largest first.
+    test_images : list of int, (n_test_images,)
+        The row of each test image in the table of images.
+    labels : array, (n_test_images, n_words)
+        The labels of the test images, see `tasks.choose_words`.
+    scores : array, (n_test_images, n_words)
+        The scores of the test images.
+    spread : array, (n_words + n_features_shown,)
+        Standard deviations, first of the scores of each word, then of the values of each feature that is shown.
+    known_images : list of int, (n_known,)
+        The rows of the images from which the model has learnt in the table of images.
+    fits : Fits
+        How the model compares with the other final fits.
+    """
+
+    model: Any
+    with_maps: bool
+    words: pd.DataFrame
+    means: pd.Series
+    W: np.ndarray
+    X: Any
+    names: Sequence[str]
+    features: list[Feature]
+    test_images: Sequence[int]
+    labels: np.ndarray
+    scores: np.ndarray
+    spread: np.ndarray
+    known_images: Sequence[int]
+    fits: Fits
+
+    @property
+    def names_of_words(self) -> list[str]:
+        """Names of the words, in the order of the columns of all matrices."""
+        return [str(word) for word in self.words["word"]]
+
+
+def read_fits(
+    norms: str,
+    thresholds: str,
+    stability: str | None,
+    images: str,
+    captions: pd.DataFrame,
+    warned: Sequence[str],
+    learnable: Mapping[str, Any],
+) -> Fits:
+    """Read the tables of a dataset's final fits, and gather the warnings about their data.
+
+    Parameters
+    ----------
+    norms, thresholds, stability, images : path
+        Files of the tables with these names. `stability` is None if the run does not make this table.
+    captions : DataFrame
+        The captions of the dataset.
+    warned : list of path
+        Files of the tables whose warnings are gathered.
+    learnable : mapping
+        The options that determine which words could be learnt, see `tasks.n_learnable`.
+    """
+    return Fits(
+        read_table(norms),
+        read_table(thresholds),
+        n_learnable(read_table(images, "image", "split"), captions, learnable),
+        gather({Path(file).stem: read_table(file) for file in warned}),
+        read_table(stability) if stability else pd.DataFrame(),
+    )
+
+
+def read_kept(
+    model: str,
+    labels: str,
+    images: str,
+    features: str | list[str],
+    *,
+    network: str | None,
+    vocabulary: str | None,
+    names: Sequence[str],
+    fits: Fits,
+) -> Kept:
+    """Read a saved model and its test images.
+
+    Parameters
+    ----------
+    model, labels, images : path
+        Files of the model, of the labels and of the table of images.
+    features : path or list of paths
+        Files of the features from which the model learns, see `tables.read_features`.
+    network : path or None
+        File of the network that describes the pictures, if there is one.
+    vocabulary : str or None
+        Name of these features in the files: a visual vocabulary, or the prefix of a network. Not used if `features` is
+        a single file.
+    names : list of str
+        Names of these features; empty if they have none.
+    fits : Fits
+        See `read_fits`.
+    """
+    from jointsparse.features.explain import has_maps  # imported here because scikit-learn takes two seconds
+
+    kept, table = load(model, network=network), read_table(images, "image", "split")
+    test_images = np.flatnonzero(table["split"] == "test")
+    return kept_model(
+        kept,
+        widened(read_features(features, vocabulary)[test_images]),
+        read_array(labels)[test_images],
+        test_images.tolist(),
+        known_images=pd.Index(table["image"]).get_indexer(kept.known_names_).tolist(),
+        with_maps=has_maps(kept),
+        names=names,
+        fits=fits,
+    )
+
+
+def kept_model(
+    model: Any,
+    X: Any,
+    labels: np.ndarray,
+    test_images: Sequence[int],
+    *,
+    known_images: Sequence[int],
+    with_maps: bool,
+    names: Sequence[str],
+    fits: Fits,
+) -> Kept:
+    """Compute a saved model's scores for the test images, and what the page needs to explain them.
+
+    Parameters
+    ----------
+    model : Pipeline
+        See `models.annotator.annotator`.
+    X : matrix, (n_test, n_features)
+        The features of the test images. They are the input of the first step of the model that takes a matrix.
+    labels, test_images, known_images, with_maps, fits : as in `Kept`
+        See there.
+    names : list of str
+        Names of the features of X; empty if they have none.
+    """
+    classifier, columns = model[-1], np.arange(X.shape[1])
+    if "basis" in model.named_steps:  # features of a basis have no names
+        X, names = model[model.check_["first_step"] : -1].transform(X), ()
+        columns = model["basis"].columns_
+    size = np.linalg.norm(classifier.coef_, axis=0)
+    places = np.argsort(-size, kind="stable")[: min(FEATURES, np.count_nonzero(size))]
+    values = X[:, places]
+    values = values.toarray() if scipy.sparse.issparse(values) else values
+    notes = {row.feature: f"chosen in {row.halves} of {row.of} halves" for row in fits.stability.itertuples()}
+    features = [
+        Feature(
+            place,
+            name=names[columns[place]] if names else f"feature {columns[place]}",
+            images=np.argsort(-column, kind="stable")[:RESPONDERS].tolist(),
+            note=notes.get(columns[place], ""),
+        )
+        for place, column in zip(places.tolist(), values.T, strict=True)
+    ]
+    words, means = judged(model.card_, labels)
+    return Kept(
+        model,
+        with_maps,
+        words,
+        means,
+        W=classifier.coef_.T,
+        X=X,
+        names=names,
+        features=features,
+        test_images=test_images,
+        labels=labels,
+        scores=np.asarray(classifier.decision_function(X)),
+        spread=np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)]),
+        known_images=known_images,
+        fits=fits,
+    )
+
+
+def judged(card: Card, labels: np.ndarray) -> tuple[pd.DataFrame, pd.Series]:
+    """Return `words` and `means` of `Kept`, in which the statistics are those of the model card.
+
+    labels: see `Kept`.
+    """
+    numbers = card.table()[[*STATISTICS, "auc_low", "auc_high", "features"]].astype(float)
+    words, positives = numbers[:-1].rename(columns={"features": "n_features"}), (labels == 1).sum(axis=0)
+    p = by_chance(words["auc"].to_numpy(), positives, (labels >= 0).sum(axis=0))
+    words = words.assign(word=card.words, positives=positives, p_holm=holm(p))
+    return words, numbers.iloc[-1]
+
+
+def alike(kept: Kept, image: int) -> list[int]:
+    """Return the images from which the model has learnt whose scores are most similar to those of a test image.
+
+    image: row among the test images. The result has rows of the table of images.
+    """
+    return [int(kept.known_images[j]) for j in nearest(kept.model.known_scores_, kept.scores[image], ALIKE)]
