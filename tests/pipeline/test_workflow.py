@@ -266,10 +266,10 @@ def test_selections_are_counted_on_the_images_that_the_saved_model_has_learnt_fr
     given |= {"features": str(study / "basis" / "features.npy"), "basis": study / "basis" / "basis.npz"}
     known = read_table(given["images"], "split")["split"].isin(["train", "validation"])
 
-    def check(model, X, labels, *, singular_values, n_pairs, seed):
+    def check(model, X, labels, *, singular_values, n_pairs, seed, groups):
         np.testing.assert_array_equal(X, read_matrix(given["features"])[known])
         np.testing.assert_array_equal(labels, read_array(given["labels"])[known])
-        assert (len(singular_values), n_pairs, seed) == (X.shape[1], 2, 7)
+        assert (len(singular_values), n_pairs, seed, groups) == (X.shape[1], 2, 7, None)
         return pd.DataFrame({"feature": [0]})
 
     monkeypatch.setattr("jointsparse.pipeline.models.stability.stability", check)
