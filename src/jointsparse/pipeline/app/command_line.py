@@ -256,10 +256,11 @@ def _annotate(given: argparse.Namespace) -> int:
 def _require_network(describe: Any, model: str) -> None:
     """Raise ValueError if the model describes pictures by a network whose file is not there."""
     from jointsparse.features.embedding import Embedding
+    from jointsparse.features.network_files import is_built_in
 
-    file = Path(describe.model) if isinstance(describe, Embedding) else None
-    said = f"{model} needs its network, an ONNX file, got {str(file)!r}, which is not there: name it with --network"
-    require(file is None or file.is_file(), said)
+    file = describe.model if isinstance(describe, Embedding) else None
+    said = f"{model} needs its network, an ONNX file, got {file!r}, which is not there: name it with --network"
+    require(file is None or is_built_in(file) or Path(file).is_file(), said)
 
 
 def _require_outside(given: argparse.Namespace) -> None:
@@ -397,7 +398,14 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--separator": {"metavar": "SIGN", "help": "the string between two tags; '' if a cell is one tag"},
             **{f"--{name}": {"action": "append", "metavar": "VALUE", "help": said} for name, said in OF_VALUES},
             "--layout": {"metavar": "NAME", "help": "the layout of the folder, if it could have several"},
-            "--model": {"metavar": "FILE", "help": "an ONNX file of a network that describes the pictures"},
+            "--model": {
+                "metavar": "FILE",
+                "help": "an ONNX file of a network that describes the pictures, instead of the built-in network",
+            },
+            "--visual-words": {
+                "action": "store_true",
+                "help": "describe the pictures by visual words, without a network",
+            },
             "--ignore": {
                 "action": "append",
                 "metavar": "NAME",

@@ -19,6 +19,7 @@ from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.datasets.names import composed, files_of
 from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
 from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, Samples, options_of
+from jointsparse.pipeline.settings.features import BUILT_IN
 from jointsparse.pipeline.tasks import FEWEST_WORDS, SMALLEST_SIZE, choose_words
 from jointsparse.registry import pick
 
@@ -26,8 +27,12 @@ from jointsparse.registry import pick
 OF_COLUMNS = ("index", "split", "pictures", "text", "tags", "caption", "not_tags", "confidence")
 OF_VALUES = ("columns", "positive", "negative", "none", "unknown")
 # Options by which the user chooses a layout, a file or column, says what values mean, or names what to ignore.
-CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "ignore", "model")
-ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags"}
+CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "ignore", "model", "visual_words")
+ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags", "visual_words": "visual-words"}
+OF_NETWORK = (
+    f"{BUILT_IN}: the built-in network, trained on ImageNet, describes the pictures. On Flickr8k its AUC is .83, and "
+    "that of visual words (--visual-words) .68"
+)
 STUDIES = {"photos": "own-words"} | dict.fromkeys(("scenes", "tagged", "keywords"), "own-classes")
 
 
@@ -65,14 +70,15 @@ def write(root: Path, file: Path, workflow: Path, choices: Mapping[str, Any] | N
     lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in others]
     require(not lacking, f"the files named by options must be in {root}, and {''.join(lacking[:1])} is not")
     found = found_in(Folder(root, pictures, others, choices))
-    features: dict[str, Any] = {}
-    if model := choices.get("model"):
-        of_pictures = issubclass(LOADERS[found.loader], Pictures)
-        require(of_pictures, f"--model describes pictures, and {root} holds samples with features: leave it out")
-        features = {"extractor": "onnx", "options": {"model": str(model)}}
-        found.lines.append(_network(str(model)))
     loader, images, captions = found.loader, found.images, found.captions
     _require_choices_used(root, found, choices, reasons)
+    features: dict[str, Any] = {}
+    both = {"model", "visual_words"} <= choices.keys()
+    require(not both, "--model names a network, and --visual-words uses none: leave one of them out")
+    if issubclass(LOADERS[loader], Pictures) and not choices.get("visual_words"):
+        model = choices.get("model", BUILT_IN)
+        features = {"extractor": "onnx", "options": {"model": model}}
+        found.lines.append(OF_NETWORK if model == BUILT_IN else _network(model))
     with (
         warnings.catch_warnings(action="ignore"),  # warnings about words that are left out
         _in_words_of_samples(root, captions) if issubclass(LOADERS[loader], Samples) else nullcontext(),
@@ -143,13 +149,17 @@ def _network(model: str) -> str:
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
     """Raise ValueError if one of the user's choices would have no effect. others: the files that are not pictures."""
     takes = {"ignore", "layout", *options_of(found.loader)}
-    takes |= {"model"} if issubclass(LOADERS[found.loader], Pictures) else set()
+    takes |= {"model", "visual_words"} if issubclass(LOADERS[found.loader], Pictures) else set()
     takes |= {"captions"} if found.loader == "tagged" else set()
     options = ("features", "labels", "captions")
     tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
     columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
     ignorable = {*others, *columns, INDEX} - ({"splits.csv"} if found.loader != "arrays" else set())
-    idle = [f"--{ON_COMMAND_LINE.get(key, key)} {choices[key]}" for key in choices if key not in takes]
+    idle = [
+        f"--{ON_COMMAND_LINE.get(key, key)} {'' if value is True else value}".strip()
+        for key, value in choices.items()
+        if key not in takes
+    ]
     idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
     known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""
     require(
