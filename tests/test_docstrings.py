@@ -16,7 +16,6 @@ NEEDS = {
     "jointsparse.estimators.displays": "matplotlib",
     "jointsparse.estimators.path": "pandas",
     "jointsparse.features.transformers": "PIL",
-    "jointsparse.files": "skops",
     "jointsparse.pictures": "PIL",
 }
 MOST_UNSECTIONED = 3  # number of parameters that a docstring may describe without a section

@@ -13,7 +13,7 @@ import pytest
 import jointsparse
 from jointsparse import checks
 
-PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "skops", "snowballstemmer", "snakemake")
+PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "snowballstemmer", "snakemake")
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from common import masked, problem, regression
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.metrics import average_precision_score, f1_score, mean_absolute_error
 from sklearn.model_selection import KFold
 
@@ -17,8 +16,6 @@ from jointsparse import (
     JointSparseClassifierCV,
     JointSparseRegressor,
     JointSparseRegressorCV,
-    load,
-    save,
 )
 from jointsparse.estimators import search
 from jointsparse.estimators.search import FOLD_TOL, best_place, choose, standard_errors, strata
@@ -431,18 +428,6 @@ def test_norms_share_the_time_of_the_folds():
 def test_with_several_norms_radii_cannot_be_listed(given, name):
     with pytest.raises(ValueError, match=rf"^{name} must be the number of {name}.* if norm='auto', because {name} of "):
         JointSparseRegressorCV("auto", **given).fit(*SHARED)
-
-
-def test_the_chosen_norm_is_kept_in_a_file_and_a_clone_tries_all(tmp_path):
-    pytest.importorskip("skops")
-    X, Y = SHARED[0], SHARED[1][:, :2] > 0
-    model = JointSparseClassifierCV("auto", radii=2, cv=2, loss="squared", warm_start=True).fit(X, Y)
-    save(model, tmp_path / "model.skops")
-    loaded = load(tmp_path / "model.skops")
-    assert (loaded.norm, loaded.norm_) == ("auto", model.norm_) and clone(loaded).norm == "auto"
-    np.testing.assert_equal(loaded.results_by_norm_, model.results_by_norm_)
-    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-    assert loaded.fit(X, Y).n_iter_ == 0  # because of the warm start
 
 
 def test_folds_of_a_label_matrix_are_stratified_by_the_rarest_label():

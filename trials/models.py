@@ -490,7 +490,7 @@ def judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str,
 
 
 def _judged(case: Case, place: Path, expected: pd.DataFrame | None) -> tuple[str, str]:
-    model, allowed = place / "model.skops", (str(place), str(PICTURES), str(KNOWN), str(ROWS), *READ)
+    model, allowed = place / "model.jointsparse", (str(place), str(PICTURES), str(KNOWN), str(ROWS), *READ)
     of_pictures = case.name == "pictures"
     read = set[str]()
 
@@ -557,7 +557,7 @@ def run_case(number: int, seed: int, expected: dict[str, pd.DataFrame]) -> tuple
     with tempfile.TemporaryDirectory(prefix="models-") as folder:
         place = Path(folder).resolve()
         # In a separate process, because the model may damage the memory of the process that makes it.
-        case, status = alone(written, number, seed, place / "model.skops")
+        case, status = alone(written, number, seed, place / "model.jointsparse")
         if case is None:
             return TRACEBACK, f"it was not made, {status}", "", 0.0
         found, status = alone(judged, case, place, expected.get(case.name))
@@ -607,10 +607,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="models-") as folder:
         for name, model in list(MODELS.items())[:2]:
             place = Path(folder).resolve()
-            (place / "model.skops").write_bytes(packed(files._dumped(model)))
+            (place / "model.jointsparse").write_bytes(packed(files._dumped(model)))
             source = PICTURES if name == "pictures" else ROWS
             table = place / "table.csv"
-            arguments = ["annotate", str(place / "model.skops"), str(source), "--csv", str(table)]
+            arguments = ["annotate", str(place / "model.jointsparse"), str(source), "--csv", str(table)]
             if name == "pictures":  # compiles everything that the cases need
                 command([*arguments[:3], "--html", str(place / "page"), "--known", str(KNOWN)])
             command(arguments)

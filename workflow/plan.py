@@ -460,7 +460,7 @@ class Plan:
         assert final
         fits = [f"results/{w.dataset}/final/{norm}" for norm in final.norms]
         files = self.inputs_of_final(w)
-        files |= {"models": [f"{fit}.skops" for fit in fits], "tables": [f"{fit}.csv" for fit in fits]}
+        files |= {"models": [f"{fit}.npz" for fit in fits], "tables": [f"{fit}.csv" for fit in fits]}
         files |= {"features": self.given_features(w), "transformed": files["features"]}
         dataset = self.datasets[w.dataset]
         if isinstance(dataset, Pictures) and isinstance(dataset.features, VisualWords):
@@ -548,7 +548,7 @@ class Plan:
         if not final:
             return {}
         learnt, model, folder = self.inputs_of_final(w), self.inputs_of_model(w), f"results/{w.dataset}"
-        files: dict[str, Files] = {"model": f"{folder}/model.skops"}
+        files: dict[str, Files] = {"model": f"{folder}/model.jointsparse"}
         files |= {"labels": learnt["labels"], "words": learnt["words"]}
         files |= {"images": model["images"], "features": model["features"]}
         files |= {name: f"{folder}/{name}.csv" for name in ("norms", "thresholds")}
@@ -612,7 +612,7 @@ class Plan:
         if not final:
             return results
         folder = f"results/{w.dataset}"
-        names = ["norms.csv", "thresholds.csv", "model.skops", *(["stability.csv"] if final.stability else [])]
+        names = ["norms.csv", "thresholds.csv", "model.jointsparse", *(["stability.csv"] if final.stability else [])]
         results += [f"{folder}/final/{norm}.csv" for norm in final.norms] + [f"{folder}/{name}" for name in names]
         files = ["config.yaml", *TABLES_OF_SETTINGS] if final.settings else []
         return [*results, *(f"{self.final_study(w).folder}/{file}" for file in files)]

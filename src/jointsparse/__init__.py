@@ -1,8 +1,8 @@
 """Jointly sparse multi-task learning: projections, training, and the experiments of two papers.
 
-The library consists of `norms`, `learning`, `estimators`, `features`, `metrics`, `files` and `pictures`. The package
-`pipeline` uses the library to run the papers' experiments and to analyse a user's own data. `pipeline`, `files` and
-`pictures` need the extra "pipeline".
+The library consists of `norms`, `learning`, `estimators`, `features`, `metrics` and `pictures`. The package `pipeline`
+uses the library to run the papers' experiments and to analyse a user's own data. `pipeline` and `pictures` need the
+extra "pipeline".
 
 - [Q09] A. Quattoni, X. Carreras, M. Collins, T. Darrell: An efficient projection for l1,inf regularization, ICML 2009.
 - [Q08] The technical report of [Q09], 2008. [P09] Its poster.
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         task_scores,
     )
     from jointsparse.features.explain import explain
-    from jointsparse.files import load, save
     from jointsparse.learning.warmup import warmup
 
 __version__ = "1.0.0rc2"
@@ -46,13 +45,11 @@ __all__ = [
     "SupportDisplay",
     "compare",
     "explain",
-    "load",
-    "save",
     "stability_selection",
     "task_scores",
     "warmup",
 ]
-ELSEWHERE = {"explain": "features.explain", "load": "files", "save": "files", "warmup": "learning.warmup"}
+ELSEWHERE = {"explain": "features.explain", "warmup": "learning.warmup"}
 
 
 def __getattr__(name: str) -> object:

@@ -6,13 +6,13 @@ import sys
 import threading
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # scipy.sparse is loaded on first use
@@ -188,6 +188,42 @@ def require(holds: object, message: str, error: type[Exception] = ValueError) ->
     """
     if not holds:
         raise error(message)
+
+
+def require_array(
+    array: Any,
+    name: str,
+    shape: Sequence[int | None],
+    *,
+    dtypes: Collection[Any] = FLOATING,
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> None:
+    """Raise ValueError unless an array has this dtype and shape, and holds finite numbers in a range.
+
+    Parameters
+    ----------
+    array : Any
+        Array to check.
+    name : str
+        Name of the array in the message.
+    shape : sequence of int or None
+        Expected length of each axis; None for any length above 0.
+    dtypes : collection of dtype
+        Allowed dtypes.
+    least, most : float
+        Smallest and largest allowed number.
+    """
+    array = np.asarray(array)
+    fits = len(array.shape) == len(shape) and array.dtype in dtypes
+    fits = fits and all(n == m or (m is None and n) for n, m in zip(array.shape, shape, strict=True))
+    wanted = ", ".join("any" if n is None else f"{n:,}" for n in shape)
+    kinds = " or ".join(np.dtype(dtype).name for dtype in dtypes)
+    require(fits, f"{name} must be {kinds} of shape ({wanted}), got {array.dtype} of shape {array.shape}")
+    ends = [float(array.min()), float(array.max())] if array.size else []
+    within = np.isfinite(ends).all() and all(least <= end <= most for end in ends)
+    bounds = f" from {least:g} to {most:g}" if max(-least, most) < np.inf or least > -np.inf else ""
+    require(within, f"{name} must hold finite numbers{bounds}, got others")
 
 
 def require_count(value: Any, name: str, most: int | None = None, *, least: int = 1) -> None:
@@ -429,16 +465,7 @@ def version() -> str:
 
 
 class Versioned:
-    """Mixin for estimators whose pickles record the version of jointsparse. Loading them with another version warns.
-
-    `_HOLDS` maps attributes to specifications of what a model file may hold for them (see `schema`), parameters aside.
-    Every class adds its own attributes.
-    """
-
-    _HOLDS: ClassVar[Mapping[str, Any]] = {}
-
-    def _require_consistent(self, sizes: dict[str, int]) -> None:
-        """Raise ValueError unless the attributes have consistent sizes. Add sizes that follow from them to `sizes`."""
+    """Mixin for estimators whose pickles record the version of jointsparse. Loading them with another version warns."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]

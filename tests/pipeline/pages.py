@@ -1,5 +1,7 @@
 """A page of a made-up study, whose texts are hostile: what the tests of the page and of its script open."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 
@@ -111,8 +113,8 @@ def kept_model(rng):
         | {"average_precision": auc, "precision_of_first": 0.5}
         for auc in (0.55, 0.8, 0.75)
     ]
-    card = {"words": WORDS[:2], "norm": "l1inf", "loss": "hinge", "radius": 2.0}
-    card |= {"known_images": 1234, "features": [5, 6], "numbers": rows}
+    card = SimpleNamespace(words=WORDS[:2], norm="l1inf", loss="hinge", radius=2.0, known_images=1234)
+    card.n_features, card.table = (5, 6), lambda: pd.DataFrame(rows)
     labels, scores = np.arange(N_TEST)[:, np.newaxis] % [2, 3] == 0, rng.normal(size=(N_TEST, 2))
     X, W = rng.normal(size=(N_TEST, N_FEATURES)), np.zeros((N_FEATURES, 2))
     W[[4, 1]] = [[2.0, 0.5], [-1.0, 0.0]]

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_files import model_of, write_model
+from model_files import model_of
 from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.explorer.frame import render
+from jointsparse.pipeline.models.model_file import save
 
 ORDERS = [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))]
 
@@ -32,12 +33,12 @@ def place(tmp_path, monkeypatch):
 
 def annotated(names):
     """Write a page by a model that knows pictures of these names."""
-    model = model_of("annotator")
+    model = model_of("pictures")
     model.known_names_ = [names[i % len(names)] for i in range(len(model.known_names_))]
     model.known_scores_ = np.arange(56, dtype=np.float32).reshape(28, 2) % 7  # so that several are alike
-    model.known_labels_ = model.known_scores_ > 3
-    write_model(Path("model.skops"), model)
-    return main(["annotate", "model.skops", "in", "--html", "page", "--known", "known"])
+    model.known_labels_ = (model.known_scores_ > 3).astype(np.int8)
+    save(model, Path("model.jointsparse"))
+    return main(["annotate", "model.jointsparse", "in", "--html", "page", "--known", "known"])
 
 
 OPENED = []
@@ -83,13 +84,11 @@ def test_a_known_picture_that_does_not_open_is_one_line_and_the_page_is_written(
 
 
 def test_no_sign_of_a_word_reorders_letters_of_the_page(place):
-    model = model_of("annotator")
-    words = [f"a{''.join(ORDERS)}b", "שלום"]
-    model["classifier"].classes_ = model["classifier"]._names = np.array(words, dtype=object)
-    model.card_ |= {"words": words}
+    model = model_of("pictures")
+    model.card_ = model.card_.model_copy(update={"words": [f"a{''.join(ORDERS)}b", "שלום"]})
     (place / "in" / "\u202egnp.png").write_bytes((place / "in" / "0.png").read_bytes())
-    write_model(place / "model.skops", model)
-    assert main(["annotate", "model.skops", "in", "--html", "page"]) == 0
+    save(model, place / "model.jointsparse")
+    assert main(["annotate", "model.jointsparse", "in", "--html", "page"]) == 0
     page = (place / "page" / "index.html").read_text()
     assert not set(page) & set(ORDERS) and r"a\u202a" in page
     assert re.findall(r"<bdi>(שלום)</bdi>", page) and r"<h3><bdi>in/\u202egnp.png</bdi></h3>" in page

@@ -190,7 +190,7 @@ def test_the_map_of_the_first_photograph_is_wiped_over_it_by_hand(page):
 def test_the_command_for_new_photographs_names_the_model_beside_the_page(page, file):
     page.get_by_text("Annotate new photographs").click()
     page.locator("#copy").click()
-    assert page.locator("#command").inner_text() == f"jointsparse annotate {file.parent}/model.skops FOLDER"
+    assert page.locator("#command").inner_text() == f"jointsparse annotate {file.parent}/model.jointsparse FOLDER"
     page.wait_for_function("document.getElementById('copy').innerText !== 'Copy'")  # the clipboard answers later
     assert page.locator("#copy").inner_text() in ("Copied", "Selected: press Ctrl+C")
 

@@ -101,11 +101,13 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
     dataset = read(config).datasets[name]
     assert len(lines) <= 40 and max(map(len, lines)) <= 120 and raw_files(name, dataset)
     assert (config["dataset"], dataset.loader, dataset.options.given()) == (name, loader, {"root": root} | options)
-    assert config["datasets"][name].keys() == {"loader", "options"}
-    (line,) = [line for line in lines if "# final:" in line]
+    of_pictures = isinstance(dataset, Pictures)
+    assert config["datasets"][name].keys() == {"loader", "options", *(("features", "final") if of_pictures else ())}
+    assert not of_pictures or dataset.features.options.given() == {"model": "efficientnet-lite0"}
+    (line,) = [line for line in lines if "final:  " in line]
     assert line.split(" in the")[0].split()[-1] == dataset.final.study
     commented = lines[lines.index(line) :]
-    final = yaml.safe_load("\n".join(line.replace("# ", "  ", 1) for line in commented))
+    final = yaml.safe_load("\n".join(re.sub("^    # ", "      ", line) for line in commented))
     read(merged(config, {"datasets": {name: final}}))
 
 

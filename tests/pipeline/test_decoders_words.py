@@ -6,7 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import raw_pictures
-from model_files import model_of, write_model
+from model_files import fitted, write_model
 from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main
@@ -40,9 +40,9 @@ def test_warnings_of_decoders_are_logged_with_the_name_of_the_picture(tmp_path, 
 
 def test_annotate_does_not_print_warnings_of_decoders(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    write_model(tmp_path / "model.skops", model_of("annotator"))
+    write_model(tmp_path / "model.jointsparse", fitted("pictures"))
     (tmp_path / "a.tif").write_bytes(with_a_long_tag())
-    assert main(["annotate", "model.skops", "a.tif"]) == 0
+    assert main(["annotate", "model.jointsparse", "a.tif"]) == 0
     out, err = capsys.readouterr()
     assert "a.tif" in out and not err
 

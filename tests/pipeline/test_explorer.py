@@ -149,7 +149,7 @@ def test_the_page_begins_with_the_map_of_the_highest_ranked_photograph_that_has_
         assert thumbnails.file_of(5 + (best if right else second), 1) in text
         assert f"The model gives this photograph rank {1 if right else 2} of 30." in text
     command = re.search('<code id="command">(.*?)</code>', made(rng, kept=kept).html)[1]
-    assert re.sub("<.*?>", "", command) == "jointsparse annotate results/mine/model.skops FOLDER"
+    assert re.sub("<.*?>", "", command) == "jointsparse annotate results/mine/model.jointsparse FOLDER"
     with_network = made(rng, kept=kept, network="private/my network.onnx").html
     assert "FOLDER --network &#39;my network.onnx&#39;</code>" in with_network and "private" not in with_network
     assert 'class="wipe"' not in made(rng).html and 'id="command"' not in made(rng).html

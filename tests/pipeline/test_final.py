@@ -85,9 +85,9 @@ def test_of_equally_good_powers_the_first_is_chosen(monkeypatch):
     assert final.fit(labels.astype(float), labels, ["cat", "tea"], norm="l1", scales=scales).power == 0.0
 
 
-def fitted(norm, *, best_score=0.0, **results):
-    """Return a stand-in for a final fit, with the attributes that comparisons use."""
-    return SimpleNamespace(best_score_=best_score, coef_=np.zeros((3, 30)), results_by_norm_={norm: results})
+def fitted(*, score=0.0, **results):
+    """Return a final fit with the arrays that comparisons use."""
+    return final.Fit(**dict.fromkeys(final.Fit._fields) | {"score": score, "coef": np.zeros((3, 30))} | results)
 
 
 @pytest.fixture(scope="module")
@@ -129,19 +129,19 @@ def test_unknown_labels_do_not_count_in_the_calibration(partly_known):
 @pytest.mark.parametrize(("spread", "expected"), [(0.1, "l12"), (0.001, "l2")])
 def test_cross_validation_chooses_the_norm_with_the_fewest_features_within_one_standard_error(spread, expected):
     folds = spread * np.array([[-1.0, 0, 1]])
-    models = {
-        norm: fitted(norm, scores=score + folds, errors=np.array([spread / 3**0.5]), features=np.full((1, 3), n))
+    fits = {
+        norm: fitted(scores=score + folds, errors=np.array([spread / 3**0.5]), features=np.full((1, 3), n))
         for norm, score, n in (("l1", 0.7, 2), ("l12", 0.89, 5), ("l2", 0.9, 30))
     }
-    assert final.chosen_norm(models) == expected
+    assert final.chosen_norm(fits) == expected
 
 
 def test_the_comparison_of_final_fits_holds_their_means_on_test_images():
-    models = {"l1": fitted("l1", best_score=0.7), "l2": fitted("l2", best_score=0.8)}
+    fits = {"l1": fitted(score=0.7), "l2": fitted(score=0.8)}
     numbers = {"auc": [0.1, 0.6], "auc_low": [0, 0.5], "precision_of_first": [0.2, 0.3], "images": 9, "gap": 0.01}
     # A word may have the name of the row of means, which is always the last row.
     words = pd.DataFrame({"word": final.ALL_WORDS, "features": [2, 4], **numbers})
-    table = final.norms(models, [words, words.assign(features=30)], "l2")
+    table = final.norms(fits, [words, words.assign(features=30)], "l2")
     shared = {"of": 30, "auc": 0.6, "auc_low": 0.5, "precision_of_first": 0.3}
     assert table.to_dict("records") == [
         {"norm": "l1", "kept": False, "validation": 0.7, "features": 4} | shared,
@@ -156,8 +156,22 @@ def test_the_table_of_a_final_fit_counts_only_images_that_are_known_to_have_a_wo
     used = fit.model.coef_ != 0
     assert table["features"].tolist() == [*used.sum(axis=1), used.any(axis=0).sum()]
     assert used.any(axis=0).sum() > used.all(axis=0).sum()
-    card = annotator.card_of(fit, table)
-    assert (card["known_images"], card["features"]) == (90, [used.any(axis=0).sum(), 5])
+    names = list(map(str, range(90)))
+    card = annotator.annotator(fit, table, partly_known[0], names=names, dataset="drawn").card_
+    assert (card.known_images, card.n_features) == (90, (used.any(axis=0).sum(), 5))
+
+
+def test_a_stored_fit_gives_the_same_model_and_results(partly_known):
+    X, labels, *_ = partly_known
+    model = final.fit(X[:90], labels[:90], WORDS, norm="l1", scales={}).model
+    fit = final.Fit.of(model)
+    restored = fit.model()
+    np.testing.assert_array_equal(restored.decision_function(X), model.decision_function(X))
+    for name in ("radius_", "duality_gap_", "loss", "norm"):
+        assert getattr(restored, name) == getattr(model, name)
+    assert fit.score == model.best_score_
+    for name in ("scores", "errors", "features"):
+        np.testing.assert_array_equal(getattr(fit, name), model.results_by_norm_["l1"][name])
 
 
 # How often features are selected on random halves
@@ -165,7 +179,7 @@ def test_the_table_of_a_final_fit_counts_only_images_that_are_known_to_have_a_wo
 
 def saved(norm="l1", columns=(), **steps):
     """Return a stand-in for a saved model of two words that uses the first and the last of its three features."""
-    classifier = {"norm_": norm, "radius_": 2.0, "loss": "logistic", "classes_": np.array(["cat", "tea"])}
+    classifier = {"norm": norm, "radius_": 2.0, "loss": "logistic", "classes_": np.array(["cat", "tea"])}
     model = SimpleNamespace(**classifier, coef_=np.array([[1, 0, 0], [0, 0, 1]]))
     pipeline = Pipeline([*steps.items(), ("classifier", model)])
     pipeline.columns_ = list(columns)

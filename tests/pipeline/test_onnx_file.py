@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from model_files import model_of
+from model_files import fitted
 
-from jointsparse import files
 from jointsparse.checks import require_extra
 from jointsparse.features import basis
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.models import final, onnx_file
-from jointsparse.pipeline.models.annotator import annotate_rows, annotator, card_of, with_check
+from jointsparse.pipeline.models.annotator import annotate_rows, annotator
+from jointsparse.pipeline.models.model_file import save
 
 LABELS, COLUMNS = ["cat", "dög"], ["height", "width", "depth", "weight"]
 
@@ -27,23 +27,22 @@ def samples():
 def model(request, samples):
     """Return a model as a run saves it, of the features or of a basis of them."""
     X, Y = samples
-    fitted_basis, scales = None, {}
+    basis_of_rows, scales = None, {}
     if request.param == "basis":
-        fitted_basis = basis.fit(X, rank=3, centred=True, rng=np.random.default_rng(0))
-        scales = basis.factors(fitted_basis.singular_values, [1.0])
-    features = X if fitted_basis is None else basis.project(X, fitted_basis)
-    fitted = final.calibrated(final.fit(features, Y, LABELS, norm="l1inf", scales=scales), features)
-    numbers = final.tested(fitted.scores, Y, n_resamples=5, seed=0)
-    card = card_of(fitted, final.table(fitted, numbers, Y, "l1inf"))
-    kept = annotator(fitted, names=map(str, range(60)), basis=fitted_basis, columns=COLUMNS, card=card)
-    return with_check(kept, X)
+        basis_of_rows = basis.fit(X, rank=3, centred=True, rng=np.random.default_rng(0))
+        scales = basis.factors(basis_of_rows.singular_values, [1.0])
+    features = X if basis_of_rows is None else basis.project(X, basis_of_rows)
+    fit = final.calibrated(final.fit(features, Y, LABELS, norm="l1inf", scales=scales), features)
+    numbers = final.tested(fit.scores, Y, n_resamples=5, seed=0)
+    table, names = final.table(fit, numbers, Y, "l1inf"), map(str, range(60))
+    return annotator(fit, table, X, names=names, basis=basis_of_rows, columns=COLUMNS, dataset="drawn")
 
 
 def test_probabilities_of_the_file_are_those_of_annotate(model, samples, tmp_path, monkeypatch, capsys):
     onnxruntime = pytest.importorskip("onnxruntime")
     monkeypatch.chdir(tmp_path)
-    files.save(model, "model.skops")
-    assert main(["export", "model.skops", "--onnx", "model.onnx"]) == 0
+    save(model, "model.jointsparse")
+    assert main(["export", "model.jointsparse", "--onnx", "model.onnx"]) == 0
     assert capsys.readouterr().out == "model.onnx\n"
     session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
     names = session.get_modelmeta().custom_metadata_map
@@ -58,27 +57,21 @@ def test_probabilities_of_the_file_are_those_of_annotate(model, samples, tmp_pat
 
 def said_of(model, arguments, capsys):
     """Return the last line of the error of an export."""
-    files.save(model, "model.skops")
-    assert main(["export", "model.skops", "--onnx", *arguments]) == 2
+    save(model, "model.jointsparse")
+    assert main(["export", "model.jointsparse", "--onnx", *arguments]) == 2
     return capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_model_of_pictures_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert said_of(model_of("annotator"), ["a.onnx"], capsys) == (
+    assert said_of(fitted("pictures"), ["a.onnx"], capsys) == (
         "error: model must be a model of tables to be exported, got a model of pictures"
     )
 
 
-def test_a_model_that_no_run_has_saved_is_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    said = said_of(model_of("classifier"), ["a.onnx"], capsys)
-    assert said == "error: the model must be one that a run has saved as model.skops, got JointSparseClassifier"
-
-
 def test_another_suffix_and_a_missing_package_are_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    model = model_of("classifier")
+    model = fitted("rows")
     assert said_of(model, ["a.txt"], capsys) == "error: --onnx must name a file that ends in .onnx, got 'a.txt'"
-    monkeypatch.setattr(onnx_file, "require_extra", lambda name, *_, extra: require_extra(name, "no_onnx", extra=extra))
-    assert said_of(model, ["a.onnx"], capsys).endswith("needs no_onnx: pip install 'jointsparse[embeddings]'")
+    monkeypatch.setattr(onnx_file, "require_extra", lambda name, *_: require_extra(name, "no_onnx"))
+    assert said_of(model, ["a.onnx"], capsys).endswith("needs no_onnx: pip install 'jointsparse[pipeline]'")

@@ -233,7 +233,7 @@ def test_a_final_fit_reads_the_basis_of_its_study_if_there_is_one(basis, read):
 
 
 def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_all_final_fits():
-    endings = {"models": "skops", "tables": "csv"}
+    endings = {"models": "npz", "tables": "csv"}
     assert plan_of(entry=TWO | {"final": {"norm": ["l2", "l1"]}}).inputs_of_model(W) == {
         "images": "results/collage/images.parquet",
         "features": HISTOGRAMS,
@@ -345,7 +345,7 @@ def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_li
     plan = plan_of(quick=True)
     everything = plan.everything()
     assert {file.split("/")[2] for file in everything if file.startswith("results/collage-quick/")} == {
-        *("annotation", "final", "index.html", "left_out.csv", "model.skops", "norms.csv", "thresholds.csv")
+        *("annotation", "final", "index.html", "left_out.csv", "model.jointsparse", "norms.csv", "thresholds.csv")
     }
     assert not any("figures" in file or "claims.md" in file for file in everything)
     assert everything[-1] == "results/index.html"
@@ -358,7 +358,7 @@ def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_li
 @pytest.mark.parametrize(("seed", "expected"), [(0, ["results/collage/features.npz"]), (1, [])])
 def test_a_run_with_the_same_settings_makes_deleted_results_again(tmp_path, monkeypatch, seed, expected):
     monkeypatch.chdir(tmp_path)
-    plan, files = plan_of(), ["results/collage/features.npz", "results/collage/model.skops"]
+    plan, files = plan_of(), ["results/collage/features.npz", "results/collage/model.jointsparse"]
     manifest, made = "results/claims/collage/manifest.json", {"code": [], "values": {}, "raw": {}}
     for file, inputs in zip([*files, "results/other/features.npz"], ([], files[:1], []), strict=True):
         records.write_json(file, {})
@@ -381,7 +381,7 @@ def test_descriptors_are_made_only_if_they_are_saved(keep):
 def test_a_dataset_with_final_fits_has_a_model_and_a_table_for_each_fit():
     results = plan_of(entry={"final": {"norm": ["l1inf", "l2"]}}).results(["collage", "documents"])
     kept = [file for file in results if "/final/" in file or file.count("/") == 2]
-    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "model.skops")
+    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "model.jointsparse")
     assert [file for file in kept if "collage" in file and "claims" not in file] == [
         f"results/collage/{name}" for name in names
     ]
@@ -393,7 +393,7 @@ def test_own_data_have_a_fit_with_each_norm_and_tables_of_words_but_no_study(qui
     plan = plan_of("mine", entry=OWN | {"final": {"stability": stability}}, quick=quick)
     (name,) = plan.chosen
     names = ["left_out.csv", *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2"))]
-    names += ["norms.csv", "thresholds.csv", "model.skops", *["stability.csv"] * bool(stability)]
+    names += ["norms.csv", "thresholds.csv", "model.jointsparse", *["stability.csv"] * bool(stability)]
     names += ["own-labels/config.yaml"]
     names += [f"own-labels/tables/{table}.csv" for table in ("words", "odd_features", "repeated")]
     assert plan.results([name]) == [f"results/{name}/{file}" for file in names]
@@ -406,7 +406,7 @@ def test_own_data_have_a_fit_with_each_norm_and_tables_of_words_but_no_study(qui
 def test_with_compare_own_data_have_a_study_of_all_norms_too():
     plan = plan_of("mine", entry=OWN, compare=True)
     results = plan.results(["mine"])
-    assert {"results/mine/own-labels/tables/words_learnt.csv", "results/mine/model.skops"} < set(results)
+    assert {"results/mine/own-labels/tables/words_learnt.csv", "results/mine/model.jointsparse"} < set(results)
     assert len(results) == len(set(results)) and plan.norms == ["l1", "l12", "l1inf", "l2"]
 
 

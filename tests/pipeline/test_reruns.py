@@ -9,7 +9,7 @@ import yaml
 from albums import make_album
 from miniature import CONFIG, DATASETS
 
-from jointsparse.files import load
+from jointsparse.pipeline import load
 from jointsparse.pipeline.models.annotator import PRECISIONS, thresholds
 from jointsparse.pipeline.provenance import manifest
 from jointsparse.pipeline.provenance.tables import read_table
@@ -93,7 +93,7 @@ def test_own_data_have_a_model_and_a_page_of_only_the_final_fits(project):
         *("final", "logs", "own-labels", "records", "thumbnails", "timings")
     ]
     assert not (results / "own-labels" / "paths").exists()  # methods are not compared
-    norms, model = read_table(results / "norms.csv"), load(results / "model.skops")
+    norms, model = read_table(results / "norms.csv"), load(results / "model.jointsparse")
     assert norms[["norm", "kept"]].to_numpy().tolist() == [["l2", True], ["l1", False]] and norms["auc"].min() > 0.9
     known = read_table(results / "images.parquet", "split")["split"] != "test"
     scores = model.decision_function(X[~known.to_numpy()])

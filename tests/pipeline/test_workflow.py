@@ -13,10 +13,18 @@ import yaml
 from miniature import BASE, CONFIG, DATASETS, Project
 
 from jointsparse.features import similarities
-from jointsparse.files import load
+from jointsparse.pipeline import load
 from jointsparse.pipeline.datasets.collage import picture
+from jointsparse.pipeline.models import final
 from jointsparse.pipeline.provenance import manifest
-from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_table, write_table
+from jointsparse.pipeline.provenance.tables import (
+    read_array,
+    read_features,
+    read_matrix,
+    read_record,
+    read_table,
+    write_table,
+)
 
 METHODS = 4  # methods of the annotation study
 SIZES = 2  # sizes of every study in the overlay
@@ -189,22 +197,20 @@ def test_the_library_does_not_mention_the_workflow():
 
 def test_the_kept_model_gives_the_scores_of_the_run(project):
     results = project.root / "results" / "collage"
-    model, images = load(results / "model.skops"), read_table(results / "images.parquet")
+    model, images = load(results / "model.jointsparse"), read_table(results / "images.parquet")
     options = {"n_images": 160, "seed": 0, "longest_side": 120}
     few = np.flatnonzero(images["split"] == "test")[:6]
     pictures = [picture(images["image"][i], **options) for i in few]
     histograms = read_features(sorted((results / "histograms").glob("*.npz")), "tree")
     expected = model[2:].decision_function(histograms[few])
     np.testing.assert_allclose(model.decision_function(pictures), expected, atol=1e-5)
-    kept, features = (
-        load(results / "final" / "l1inf.skops"),
-        read_matrix(results / "annotation" / "basis" / "features.npy"),
-    )
+    fit = read_record(final.Fit, results / "final" / "l1inf.npz")
     if model["basis"].power == 1:
-        np.testing.assert_allclose(kept.decision_function(features[few]), expected, atol=1e-5)
+        features = read_matrix(results / "annotation" / "basis" / "features.npy")
+        np.testing.assert_allclose(fit.model().decision_function(features[few]), expected, atol=1e-5)
     labels, table = read_array(results / "annotation" / "labels.npy"), read_table(results / "final" / "l1inf.csv")
     assert table["images"][:-1].tolist() == labels[images["split"].isin(["train", "validation"])].sum(axis=0).tolist()
-    assert model.card_["words"] == table["word"][:-1].tolist()
+    assert model.card_.words == table["word"][:-1].tolist()
 
 
 def test_the_command_in_the_message_remakes_a_damaged_file(project):
@@ -246,7 +252,7 @@ def test_selections_are_counted_on_the_images_that_the_saved_model_has_learnt_fr
     project, run_script, tmp_path, monkeypatch
 ):
     folder, study = project.root / "results" / "collage", project.root / "results" / "collage" / "annotation"
-    given = {"model": folder / "model.skops", "images": folder / "images.parquet", "labels": study / "labels.npy"}
+    given = {"model": folder / "model.jointsparse", "images": folder / "images.parquet", "labels": study / "labels.npy"}
     given |= {"features": str(study / "basis" / "features.npy"), "basis": study / "basis" / "basis.npz"}
     known = read_table(given["images"], "split")["split"].isin(["train", "validation"])
 

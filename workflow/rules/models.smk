@@ -3,7 +3,7 @@ rule fit_final:
     input:
         unpack(plan.inputs_of_final),
     output:
-        model="results/{dataset}/final/{norm}.skops",
+        model="results/{dataset}/final/{norm}.npz",
         table=in_report("results/{dataset}/final/{norm}.csv", "Tables", "final fit, {norm}", caption="final"),
     log:
         "results/{dataset}/logs/fit_final/{norm}.log",
@@ -34,7 +34,7 @@ rule keep_model:
     input:
         unpack(plan.inputs_of_model),
     output:
-        model="results/{dataset}/model.skops",
+        model="results/{dataset}/model.jointsparse",
         norms=in_report("results/{dataset}/norms.csv", "Tables", "final fits, by norm", caption="norms"),
         thresholds="results/{dataset}/thresholds.csv",
     log:
@@ -69,7 +69,7 @@ rule count_selections:
     """
     input:
         unpack(plan.inputs_of_final),
-        model="results/{dataset}/model.skops",
+        model="results/{dataset}/model.jointsparse",
     output:
         table=in_report("results/{dataset}/stability.csv", "Tables", "how often each feature is selected"),
     log:

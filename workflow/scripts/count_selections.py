@@ -4,8 +4,8 @@ import numpy as np
 from job import job
 
 from jointsparse.checks import select
-from jointsparse.files import load
 from jointsparse.pipeline.models import final
+from jointsparse.pipeline.models.model_file import load
 from jointsparse.pipeline.models.stability import stability
 from jointsparse.pipeline.provenance.tables import read_array, read_arrays, read_features, read_table, write_table
 

@@ -3,13 +3,13 @@
 from job import job
 
 from jointsparse.features.basis import factors
-from jointsparse.files import save
 from jointsparse.pipeline.models import final
 from jointsparse.pipeline.provenance.tables import (
     read_array,
     read_arrays,
     read_features,
     read_table,
+    write_arrays,
     write_table,
 )
 from jointsparse.pipeline.tasks import names_of
@@ -29,5 +29,5 @@ if __name__ == "__main__":
             n_resamples=params.n_resamples,
             seed=params.seed,
         )
-        save(fitted.model, output.model)
+        write_arrays(output.model, **final.Fit.of(fitted.model)._asdict())
         write_table(table, output.table)

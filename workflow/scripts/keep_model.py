@@ -9,8 +9,8 @@ from jointsparse.checks import select
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.basis import Basis, factors
 from jointsparse.features.embedding import fitted
-from jointsparse.files import load, save
 from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.models.model_file import save
 from jointsparse.pipeline.provenance.tables import (
     read_array,
     read_arrays,
@@ -41,33 +41,36 @@ if __name__ == "__main__":
         dataset, columns = pick("datasets", params.loader), []
         if params.features is None and dataset.SHOWS == "names":
             columns = dataset.feature_names(**params.options)
-        models = {Path(file).stem: load(file) for file in given.models}
-        tables = dict(zip(models, map(read_table, given.tables), strict=True))
-        norm = final.chosen_norm(models) if params.kept == "auto" else params.kept
+        fits = {Path(file).stem: read_record(final.Fit, file) for file in given.models}
+        tables = dict(zip(fits, map(read_table, given.tables), strict=True))
+        norm = final.chosen_norm(fits) if params.kept == "auto" else params.kept
         labels, known = read_array(given.labels), np.isin(split, final.KNOWN)
         power = float(tables[norm]["power"].iloc[0])
         basis = read_record(Basis, given.basis) if given.get("basis") else None
         features = read_features(given.features, params.vocabulary)
         transformed = read_features(given.transformed, params.vocabulary) if basis else features
         kept = final.calibrated(
-            final.Chosen(models[norm], power, labels[known]),
+            final.Chosen(fits[norm].model(), power, labels[known]),
             select(transformed, known, "features"),
             factors(basis.singular_values, [power])[power] if basis else None,
         )
-        origin = {"dataset": snakemake.wildcards.dataset, "study": params.study, "seed": params.seed}
+        X = select(features, split == "test", "features")
         model = annotator.annotator(
             kept,
+            tables[norm],
+            X,
             names=images["image"][known],
             steps=steps,
             basis=basis,
             columns=columns,
-            card=annotator.card_of(kept, tables[norm], **origin, raw=params.raw["digest"]),
+            dataset=snakemake.wildcards.dataset,
+            study=params.study,
+            seed=params.seed,
+            raw=params.raw["digest"],
         )
-        X = select(features, split == "test", "features")
-        model = annotator.with_check(model, X)
         decisions = np.asarray(model[model.check_["first_step"] :].decision_function(X))
         save(model, snakemake.output.model)
-        write_table(final.norms(models, list(tables.values()), norm), snakemake.output.norms)
+        write_table(final.norms(fits, list(tables.values()), norm), snakemake.output.norms)
         write_table(
             annotator.at_precisions(model, decisions, select(labels, split == "test", "labels")),
             snakemake.output.thresholds,

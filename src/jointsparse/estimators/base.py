@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,22 +45,6 @@ from jointsparse.learning.fit import Fit
 from jointsparse.learning.problem import Problem, stored
 from jointsparse.learning.scales import Scales, scales
 from jointsparse.registry import pick
-from jointsparse.schema import (
-    FLAG,
-    FLOATS,
-    NOTHING,
-    Sizes,
-    Spec,
-    array,
-    either,
-    labels,
-    list_of,
-    number,
-    optional,
-    part,
-    size,
-    whole,
-)
 
 # Default numbers of iterations. Solvers that stop at `tol` rarely need N_ITER_TO_TOL iterations. The other solvers
 # always do N_ITER iterations, as Quattoni et al. do.
@@ -78,30 +62,6 @@ TINY = np.finfo(float).tiny
 # and word counts.
 RAW_SPREAD = 100
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
-
-# Specifications of what a model file may hold of the fit from which a warm start begins.
-ROUND = {"n_rows": whole(), "n_iter": whole(), "gap": number(0, nan=True)}
-FIT = {
-    "W": array(FLOATS, 1, "in", "tasks"),
-    "b": array(FLOATS, 1, "tasks"),
-    "objective": array(FLOATS, 1, "iterates", nan=True),
-    **{name: array(FLOATS, 1, nan=True) for name in ("value", "bound", "gap")},
-    "n_iter": whole(),
-    "dual": array(FLOATS, "terms", 1),
-    "omega": either(NOTHING, array(FLOATS, 1)),
-    "rounds": list_of(list_of(part("learning.solvers.working_set.Round", ROUND))),
-}
-POSITIVE = either(NOTHING, number(0))
-
-
-def plug_in(room: str) -> Spec:
-    """Return the specification of an attribute that holds the name of a plug-in, for example of one in "norms"."""
-
-    def check(name: str, value: Any, sizes: Sizes) -> None:
-        pick(room, value)
-
-    return Spec(check)
-
 
 # An estimator's parameters are the fields of a dataclass. `__eq__` and `__repr__` remain scikit-learn's.
 parameters = dataclass(eq=False, repr=False, kw_only=True)
@@ -267,23 +227,11 @@ class Linear(Versioned, BaseEstimator):
     and `_names` holds their names, or is None.
     """
 
-    _HOLDS: ClassVar = {
-        "n_features_in_": size("in"),
-        "feature_names_in_": optional(labels("in")),
-        "_flat": FLAG,
-        "_n_columns": size("columns"),
-        "_names": either(NOTHING, labels("columns")),
-    }
-
     coef_: np.ndarray
     intercept_: np.ndarray
     loss: str
     _numeric = False  # True if y holds targets, False for labels
     _names: np.ndarray | None = None
-
-    def _require_consistent(self, sizes: Sizes) -> None:
-        n = sizes.setdefault("tasks", 1)
-        require(self._flat or sizes["columns"] == n, f"_n_columns must be {n}, got {sizes['columns']}")
 
     def coef_frame(self) -> Any:
         """Return W as a pandas DataFrame with a row per feature and a column per task, labelled with their names."""
@@ -426,20 +374,6 @@ class Linear(Versioned, BaseEstimator):
 @parameters
 class Trained(SelectorMixin, Linear):
     """A linear model that a solver trains on all samples at once. As a transformer, it selects the features it uses."""
-
-    _HOLDS: ClassVar = {
-        "coef_": either(array(FLOATS, "in"), array(FLOATS, "tasks", "in")),
-        "intercept_": either(number(), array(FLOATS, "tasks")),
-        "norm": plug_in("norms"),
-        "solver": plug_in("solvers"),
-        "selected_features_": labels("selected"),
-        "n_iter_": whole(),
-        "objective_": array(FLOATS, "iterates", nan=True),
-        "duality_gap_": number(0, nan=True),
-        "eta0_": number(nan=True),
-        **dict.fromkeys(("radius_", "penalty_"), POSITIVE),
-        "_last_fit": either(NOTHING, part("learning.fit.Fit", FIT)),
-    }
 
     norm: str = positional("l1inf")
     solver: str = "working_set"
@@ -631,14 +565,6 @@ class Trained(SelectorMixin, Linear):
                 f"tol{centring_advice(problem)}",
                 ConvergenceWarning,
             )
-
-    def _require_consistent(self, sizes: Sizes) -> None:
-        n = np.atleast_2d(self.coef_).shape[1]
-        require(sizes["selected"] <= n, f"selected_features_ must have at most {n} entries, got {sizes['selected']}")
-        vector = self._numeric and self._flat
-        require(np.ndim(self.coef_) == 2 - vector == 1 + np.ndim(self.intercept_), "coef_ must have a row per task")
-        super()._require_consistent(sizes)
-        sizes["out"] = int(self.get_support().sum())
 
     def _get_support_mask(self) -> np.ndarray:
         check_is_fitted(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from jointsparse.checks import require
-from jointsparse.estimators.base import Linear, in_words, parameters, plug_in, weights_of
+from jointsparse.checks import as_finite, require, require_array
+from jointsparse.estimators.base import Linear, in_words, parameters, radius_or_penalty, weights_of
 from jointsparse.estimators.labels import Labels
 from jointsparse.estimators.path import OneStrength
-from jointsparse.schema import FLOATS, Sizes, array, labels, one_of, optional
+from jointsparse.registry import pick
 
 # Values that a matrix y may contain, for each value of the parameter `labels`.
 CODES = {"classes": (0, 1), "01": (0, 1), "signed": (-1, 1), "masked": (-1, 0, 1)}
@@ -68,32 +68,9 @@ def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequ
 class Labelled(ClassifierMixin, Linear):
     """Base class of the classifiers. It reads labels in every coding, applies class weights and predicts."""
 
-    _HOLDS: ClassVar = {
-        "loss": plug_in("losses"),
-        "labels": one_of(*CODES),
-        "_codes": labels("codes"),
-        "classes_": labels("classes"),
-        "calibration_": optional(array(FLOATS, "tasks", 2)),
-    }
-
     loss: str = "logistic"
     labels: str = "classes"
     class_weight: str | Mapping[Any, float] | None = None
-
-    def _require_consistent(self, sizes: Sizes) -> None:
-        super()._require_consistent(sizes)
-        m = sizes["tasks"]
-        # A vector y with two classes is one task with two codes; with more classes it has a task and a code per class.
-        # In both cases the codes are the classes. A matrix y, or tasks with samples of their own, have two codes, and
-        # `classes_` names the tasks.
-        n_codes = m if self._flat and m > 1 else 2
-        n_classes = n_codes if self._flat else m
-        require(
-            (sizes["codes"], sizes["classes"]) == (n_codes, n_classes),
-            f"classes_ must name {n_classes} classes of {m} tasks, got {sizes['classes']} and {sizes['codes']} codes",
-        )
-        same = not self._flat or self.classes_.tolist() == self._codes.tolist()
-        require(same, "classes_ must equal _codes, the labels that are predicted, if y was a vector")
 
     def _checked(self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any) -> tuple[Any, Labels, np.ndarray]:
         require(self.labels in [*CODES], f"labels must be one of {', '.join(map(repr, CODES))}, got {self.labels!r}")
@@ -440,3 +417,65 @@ class JointSparseClassifier(Labelled, OneStrength):
     >>> model.predict([[2.0, 5.0]]).tolist(), model.selected_features_.tolist()
     ([[1, 0]], [0])
     """
+
+    @classmethod
+    def from_coef(
+        cls,
+        coef: np.ndarray,
+        intercept: np.ndarray,
+        classes: Sequence[Any],
+        *,
+        calibration: np.ndarray | None = None,
+        gap: float = np.nan,
+        **parameters: Any,
+    ) -> Self:
+        """Return a fitted classifier with existing weights, as if y had been a DataFrame with a column per task.
+
+        Parameters
+        ----------
+        coef : array (n_tasks, n_features)
+            Weights.
+        intercept : array (n_tasks,)
+            Intercepts.
+        classes : sequence (n_tasks,)
+            Names of the tasks.
+        calibration : array (n_tasks, 2) or None
+            Slope and offset of each task's probabilities, see `calibrate`.
+        gap : float
+            Duality gap of the weights; NaN if it is not known.
+        **parameters : any
+            Parameters of the classifier. The radius or the penalty must be a number.
+
+        Returns
+        -------
+        model : JointSparseClassifier
+
+        Raises
+        ------
+        ValueError
+            If a parameter is invalid, if the shapes do not fit, or if an array holds numbers that are not finite.
+
+        Examples
+        --------
+        >>> model = JointSparseClassifier.from_coef(np.eye(2), np.zeros(2), ["cat", "dog"], radius=1.0)
+        >>> model.selected_features_.tolist(), model.duality_gap_
+        ([0, 1], nan)
+        """
+        self = cls(**parameters)
+        pick("norms", self.norm), pick("losses", self.loss)
+        strength, penalised = radius_or_penalty(self.radius, self.penalty)
+        strength = as_finite(strength, "penalty" if penalised else "radius")
+        n = len(classes)
+        require_array(coef, "coef", (n, None))
+        require_array(intercept, "intercept", (n,))
+        self.coef_, self.intercept_ = coef, intercept
+        self.classes_ = self._names = np.array(classes, dtype=object)
+        self._flat, self._n_columns, self._codes = False, n, np.array([CODES[self.labels][0], 1])
+        self.n_features_in_ = coef.shape[1]
+        self.selected_features_ = np.flatnonzero(coef.any(axis=0))
+        self.radius_, self.penalty_ = (None, strength) if penalised else (strength, None)
+        self.duality_gap_ = gap
+        if calibration is not None:
+            require_array(calibration, "calibration", (n, 2))
+            self.calibration_ = calibration
+        return self

@@ -6,7 +6,7 @@ ball to future work; Duchi et al. (2008), sec. 7, use the l1 ball. `learning.laz
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,85 +15,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from jointsparse.checks import as_finite, as_positive, require, require_count
-from jointsparse.estimators.base import all_or_nothing, parameters, plug_in, positional, validated
+from jointsparse.estimators.base import all_or_nothing, parameters, positional, validated
 from jointsparse.estimators.classifier import Labelled
 from jointsparse.estimators.labels import Labels
-from jointsparse.learning.lazy import BALL, LARGEST_STEP_SUM, ONE_BALL_PER_TASK, ROW, Eager, Lazy, Matrix, csr
+from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
 from jointsparse.registry import pick
-from jointsparse.schema import (
-    NOTHING,
-    PLAIN,
-    Sizes,
-    Spec,
-    array,
-    either,
-    mapping,
-    number,
-    one_of,
-    optional,
-    part,
-    whole,
-)
-
-
-def _require_lazy(lazy: Any, sizes: Sizes) -> None:
-    """Raise ValueError if a lazy iterate is inconsistent, as it may be if it was read from a file.
-
-    With an inconsistent iterate, the compiled kernels would write outside their arrays.
-    """
-    (n_balls, _, width), n_features = lazy.values.shape, sizes["in"]
-    weights = np.float64, (n_balls, n_features, width)
-    forms = (ROW, (n_balls, n_features)), (BALL, (n_balls,)), (np.int32, (n_balls, n_features + 1)), weights, weights
-    parts: tuple[np.ndarray, ...] = lazy.rows, lazy.balls, lazy.heaps, lazy.values, lazy.sizes
-    sound = all((part.dtype, part.shape) == form for part, form in zip(parts, forms, strict=True))
-    if sound:
-        places, counts, members = lazy.rows["place"], lazy.rows["count"], lazy.heaps[:, 1:]
-        order, inside = np.arange(1, n_features + 1), lazy.balls["size"][:, np.newaxis]
-        sound = lazy.heaps.min() >= 0 and lazy.heaps.max() < n_features and counts.min() >= 0 and counts.max() <= width
-        # The heap must contain exactly the non-zero rows, each at the index that the row stores.
-        sound = sound and np.array_equal((places != 0).sum(axis=1, keepdims=True), inside)
-        sound = sound and (np.take_along_axis(places, members, axis=1) == order)[order <= inside].all()
-        sound = (
-            sound
-            and counts[places > 0].all()
-            and all(np.isfinite(array[name]).all() for array in (lazy.rows, lazy.balls) for name in array.dtype.names)
-        )
-    require(sound, "the weights of the online classifier are inconsistent: the model is damaged, so train it again")
-    n_tasks = sizes.setdefault("tasks", n_balls * width)
-    expected = (n_tasks, 1) if ONE_BALL_PER_TASK[lazy.norm] else (1, n_tasks)
-    require(
-        (n_balls, width) == expected,
-        f"the weights must be stored for {expected[0]} x {expected[1]} balls and tasks, got {n_balls} x {width}",
-    )
-
-
-# Specifications of the weights in a model file, for dense steps (`Eager`) and sparse steps (`Lazy`).
-DOUBLE = (np.dtype(np.float64),)
-STEPPED = {"norm": plug_in("norms"), "radius": number(0), "t": whole()}
-WARM = {"theta": number(), "bound": number(), "mu": array(DOUBLE, "mu")}
-EAGER = part(
-    "learning.lazy.Eager",
-    {
-        **STEPPED,
-        "W": array(DOUBLE, "in", "tasks"),
-        "warm": mapping({"warm": optional(part("norms.l1inf.Warm", WARM))}),
-    },
-)
-LAZY = part(
-    "learning.lazy.Lazy",
-    {
-        **STEPPED,
-        "norm": one_of(*ONE_BALL_PER_TASK),
-        **dict.fromkeys(("values", "sizes"), array(DOUBLE, "balls", "in", "width")),
-        "rows": array((ROW,), "balls", "in", nan=True),
-        "balls": array((BALL,), "balls", nan=True),
-        "heaps": array((np.dtype(np.int32),), "balls", "places"),
-        "written": either(NOTHING, array(DOUBLE, "in", "tasks")),
-    },
-    _require_lazy,
-)
-ITERATE = Spec(lambda name, value, sizes: (LAZY if isinstance(value, Lazy) else EAGER).check(name, value, sizes))
 
 
 @parameters
@@ -167,8 +94,6 @@ class OnlineJointSparseClassifier(Labelled):
     array([[ 1.   , -0.707],
            [-1.   , -0.707]])
     """
-
-    _HOLDS: ClassVar = {"norm": plug_in("norms"), "_iterate": ITERATE, "_settings": PLAIN, "n_iter_": optional(whole())}
 
     norm: str = positional("l1inf")
     radius: float = positional(1.0)
@@ -259,11 +184,6 @@ class OnlineJointSparseClassifier(Labelled):
         members = weights.any(axis=1)
         self._steps(X[members], Y[members], weights[members], max(members.sum(), 1))
         return self
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if isinstance(getattr(self, "_iterate", None), Lazy):
-            _require_lazy(self._iterate, {"in": self.n_features_in_})
 
     def _check_parameters(self) -> None:
         pick("norms", self.norm)

@@ -28,7 +28,6 @@ from jointsparse.estimators.base import (
     centring_advice,
     in_words,
     parameters,
-    plug_in,
     positional,
     radius_or_penalty,
 )
@@ -53,7 +52,6 @@ from jointsparse.learning.radii import (
 )
 from jointsparse.metrics import auc
 from jointsparse.registry import pick, room
-from jointsparse.schema import FLOATS, INTEGERS, alone, array, either, mapping, number, one_of
 
 LOG = logging.getLogger(__name__)  # shows the progress of a search: one line at the start of each fit
 FOLD_TOL = 3e-2  # Choice: fits on folds stop at this gap. Smaller gaps change the scores by less than .001.
@@ -67,15 +65,6 @@ FIRST_STEPS_OF_ONE_SPLIT, WIDTH_OF_ONE_SPLIT = range(-2 * PATIENCE, 1), 1
 N_RESAMPLES = 25  # bootstrap resamples of the held-out samples of a single split, for the standard error of a score
 # Choice: with a single split, a fit stops at the gap ROUGH_TOL if its score is then FAR standard errors below the best.
 ROUGH_TOL, FAR = 0.3, 5.0
-
-
-# Specifications of what a model file may hold of the search with one norm.
-RESULTS = {
-    "grid": array(FLOATS, "points", low=0),
-    "errors": array(FLOATS, "points", low=0, nan=True),
-    **dict.fromkeys(("scores", "gaps"), array(FLOATS, "points", "folds", nan=True)),
-    "features": array(INTEGERS, "points", "folds", low=0),
-}
 
 
 Split = tuple[np.ndarray, np.ndarray]  # training rows, and held-out rows
@@ -220,16 +209,6 @@ def strata(Y: np.ndarray, n_folds: int) -> np.ndarray:
 @parameters
 class Search(Trained):
     """Base class of estimators that choose a radius or penalty on held-out samples; see `JointSparseClassifierCV`."""
-
-    _HOLDS: ClassVar = {
-        "grid_": array(FLOATS, "grid", low=0),
-        **dict.fromkeys(("scores_", "_gaps"), array(FLOATS, "grid", "folds", nan=True)),
-        "best_score_": number(),
-        "norm": either(one_of("auto"), plug_in("norms")),
-        "norm_": plug_in("norms"),
-        "results_by_norm_": mapping({}, alone(mapping(RESULTS))),
-        "_counted": array(INTEGERS, "counted", low=0),
-    }
 
     radii: str | int | Sequence[float] | None = positional("auto")
     penalties: int | Sequence[float] | None = None

@@ -35,6 +35,11 @@ class Basis(NamedTuple):
     scale: float
     singular_values: np.ndarray
 
+    def columns(self, some: np.ndarray) -> "Basis":
+        """Return a basis that has only the columns with these indices."""
+        components = np.ascontiguousarray(self.components[:, some])
+        return self._replace(components=components, singular_values=self.singular_values[some])
+
 
 def fit(
     X: sparse.csr_matrix | np.ndarray | Callable[[], Iterator[sparse.csr_matrix | np.ndarray]],

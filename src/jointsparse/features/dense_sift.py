@@ -234,15 +234,22 @@ def describe(
     return descriptors
 
 
-def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, **others: object) -> int:
+def smallest_side(
+    *,
+    patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS,
+    step: int = STEP_PIXELS,
+    clip: float = CLIP,
+    min_contrast: float = MIN_CONTRAST,
+    **others: object,
+) -> int:
     """Return the smallest side in pixels that a picture must have to contain a patch of every size.
 
-    Takes the options of `describe`, but depends only on `patch_sizes`.
+    Takes and checks the options of `describe`, but depends only on `patch_sizes`.
 
     >>> smallest_side(patch_sizes=(16, 24, 32), step=8)
     32
     """
-    _check_options(patch_sizes)
+    _check_options(patch_sizes, step, clip, min_contrast)
     return int(max(patch_sizes))
 
 

@@ -3,15 +3,14 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from jointsparse.checks import require, require_extra
+from jointsparse.checks import require, require_count, require_extra
 from jointsparse.features import efficientnet, network_files, onnx
 from jointsparse.features.transformers import PerPicture, map_items
-from jointsparse.schema import TEXT, Sizes, list_of, whole
 
 MAP_SIDE_PIXELS = 320  # longest side of a map
 BYTES_OF_PICTURE = 50_000_000  # measured with a network of 13 MB whose input has 224 x 224 pixels
@@ -86,14 +85,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
     >>> chain.fit(paths, Y)  # doctest: +SKIP
     """
 
-    _HOLDS: ClassVar = {
-        "model": TEXT,
-        "digest_": TEXT,
-        "size_": list_of(whole(1)),
-        "grid_": list_of(whole(1)),
-        "n_features_": whole(1),
-    }
-
     def __init__(
         self,
         model: str | os.PathLike[str] = efficientnet.NAME,
@@ -125,6 +116,39 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
         network = self.network()
         self.size_, self.grid_ = (network.reading.height, network.reading.width), network.blank.grid
         self.n_features_ = network.blank.features.shape[1]
+        return self
+
+    @classmethod
+    def from_digest(
+        cls,
+        model: str | os.PathLike[str],
+        *,
+        digest: str,
+        shape: Sequence[int],
+        grid: Sequence[int],
+        n_features: int,
+        **options: Any,
+    ) -> Self:
+        """Return a fitted transformer for a known network, whose file need not be there yet.
+
+        Parameters
+        ----------
+        model, **options : as for the class
+            The ONNX file, and parameters of the transformer.
+        digest, shape, grid, n_features : str, (int, int), (int, int), int
+            What `fit` has found: the attributes `digest_`, `size_`, `grid_` and `n_features_`.
+
+        Raises
+        ------
+        ValueError
+            If an option is invalid.
+        """
+        self = cls(model, **options)
+        onnx.require_options(self._options())
+        for count in (*shape, *grid, n_features):
+            require_count(count, "each of shape, grid and n_features")
+        (height, width), (rows, columns) = shape, grid
+        self.digest_, self.size_, self.grid_, self.n_features_ = digest, (height, width), (rows, columns), n_features
         return self
 
     @property
@@ -205,11 +229,6 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
     def bytes_of_picture(self) -> int:
         """Return an estimate of the number of bytes of memory needed to describe a picture."""
         return BYTES_OF_PICTURE
-
-    def _require_consistent(self, sizes: Sizes) -> None:
-        onnx.require_options(self._options())
-        require(len(self.grid_) == len(self.size_) == 2, "grid_ and size_ must have two numbers each")
-        sizes["out"] = self.n_features_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Heat maps that show which parts of a picture contribute to the score of a word."""
+"""Heat maps that show which parts of a picture contribute to the decision value of a task."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,33 +6,28 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import check_is_fitted
 
-from jointsparse.checks import require
+from jointsparse.checks import require, shortened
 from jointsparse.features import evidence
 from jointsparse.features.embedding import Embedding
 from jointsparse.features.transformers import PerPicture, SVDBasis, VocabularyTree
 
+EXPECTED = "a fitted Pipeline of Embedding, or of DenseSift and VocabularyTree, and a linear estimator"
+
 
 def is_of_pictures(model: Any) -> bool:
-    """Return True if the model is a Pipeline that takes pictures and was saved by a run."""
-    return hasattr(model, "known_scores_") and isinstance(model[0], PerPicture)
+    """Return True if the model is a Pipeline that takes pictures."""
+    return isinstance(model, Pipeline) and isinstance(model[0], PerPicture)
 
 
 def has_maps(model: Any) -> bool:
-    """Return True if `explain` accepts a model: it takes pictures, and its features belong to places in them."""
+    """Return True if a model takes pictures and its features belong to places in them."""
     return is_of_pictures(model) and not (isinstance(model[0], Embedding) and model[0].grid_ == (1, 1))
 
 
-def require_of_pictures(model: Any) -> None:
-    """Raise ValueError unless the model is a Pipeline that takes pictures and was saved by a run."""
-    require(
-        is_of_pictures(model),
-        f"model must be a model of pictures that a run has kept as model.skops, got {type(model).__name__}",
-    )
-
-
-def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
-    """Return how much each pixel of a picture adds to the decision value of a word.
+def explain(model: Pipeline, picture: Any, task: Any) -> np.ndarray:
+    """Return how much each pixel of a picture adds to the decision value of a task.
 
     The decision value is linear in the picture's histogram of visual words, or in the mean of a network's features over
     the places of its last layer. The contribution of each patch, summed over the levels of the vocabulary tree, is
@@ -42,23 +37,26 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
     Parameters
     ----------
     model : Pipeline
-        Model that a run has saved as model.skops, as returned by `jointsparse.load`.
+        Fitted Pipeline. It begins with `Embedding`, or with `DenseSift` and `VocabularyTree`. `SVDBasis` and
+        `StandardScaler` may follow. The last step is a linear estimator of jointsparse or scikit-learn, with a row of
+        `coef_` and an entry of `intercept_` per task, such as `JointSparseClassifier` or `LogisticRegression`.
     picture : path or array
         Picture in any form that `DenseSift` or `Embedding` takes.
-    word : str
-        A word that the model knows.
+    task : Any
+        Class, name of a column of y, or index of a row of `coef_`. An integer that is also a class stands for the
+        class. With two classes, the only task is the second class, which a positive decision value predicts.
 
     Returns
     -------
     heat : array (height, width), float32
-        Heat map in the size to which the picture is shrunk. The sum of all pixels and the word's intercept is the
+        Heat map in the size to which the picture is shrunk. The sum of all pixels and the task's intercept is the
         decision value.
 
     Raises
     ------
     ValueError
-        If the model does not take pictures or does not know the word, or if its network returns a single vector per
-        picture. A file that cannot be opened raises Pillow's error.
+        If the model has other steps or does not know the task, or if its network returns a single vector per picture.
+        A file that cannot be opened raises Pillow's error.
 
     Notes
     -----
@@ -67,19 +65,15 @@ def explain(model: Pipeline, picture: Any, word: str) -> np.ndarray:
 
     Examples
     --------
-    With the model that `jointsparse run` has trained on photographs:
-
-    >>> from jointsparse import explain, load
-    >>> model = load("model.skops")  # doctest: +SKIP
+    >>> steps = DenseSift(), VocabularyTree(), SVDBasis(100), JointSparseClassifierCV()  # doctest: +SKIP
+    >>> model = make_pipeline(*steps).fit(paths, labels)  # doctest: +SKIP
     >>> heat = explain(model, "a.jpg", "dog")  # doctest: +SKIP
     >>> heat.shape  # doctest: +SKIP
     (240, 320)
     >>> plt.imshow(heat, cmap="RdBu_r")  # doctest: +SKIP
     """
-    require_of_pictures(model)
-    words = model.card_["words"]
-    require(word in words, f"word must be one of {', '.join(words)}, got {word!r}")
-    return Explainer(model).heats(picture, [words.index(word)])[0]
+    explainer = Explainer(model)
+    return explainer.heats(picture, [explainer.index(task)])[0]
 
 
 MOST_BYTES = 50_000_000  # size of the weights that are cached for the next pictures
@@ -93,16 +87,38 @@ class Explainer:
     model : Pipeline
         Model as in `explain`.
     features : int array, shape (n_features,)
-        Indices of features of the model's classifier that can be explained as well. They are numbered after the words.
+        Indices of features of the model's last step that can be explained as well. They are numbered after the tasks.
     """
 
     def __init__(self, model: Pipeline, features: Sequence[int] | np.ndarray = ()) -> None:
-        require_of_pictures(model)
-        *steps, self.classifier = (step for _, step in model.steps)
+        require(is_of_pictures(model), f"model must be {EXPECTED}, got {type(model).__name__}")
+        steps = [step for _, step in model.steps]
         self.in_colour = isinstance(steps[0], Embedding)  # whether the model uses colours
         n_first = 1 if self.in_colour else 2
-        self.first, self.linear, self.features = steps[:n_first], steps[n_first:], np.asarray(features, int)
+        self.first, (*self.linear, self.last) = steps[:n_first], steps[n_first:] or [None]
+        known = self.in_colour or isinstance(self.first[-1], VocabularyTree)
+        linear = all(isinstance(step, SVDBasis | StandardScaler) for step in self.linear)
+        if self.last is not None:
+            check_is_fitted(self.last)
+        linear = linear and hasattr(self.last, "coef_") and hasattr(self.last, "intercept_")
+        names = ", ".join(type(step).__name__ for step in steps)
+        require(known and linear, f"model must be {EXPECTED} with coef_ and intercept_, got the steps {names}")
+        self.coef, self.intercept = np.atleast_2d(self.last.coef_), np.atleast_1d(self.last.intercept_)
+        self.features = np.asarray(features, int)
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
+
+    def index(self, task: Any) -> int:
+        """Return the index of a task. task: as in `explain`. Raise ValueError if the model does not know it."""
+        classes = np.asarray(getattr(self.last, "classes_", [])).tolist()
+        names = getattr(self.last, "_names", None)
+        names = classes if names is None else np.asarray(names).tolist()
+        names = names[-len(self.coef) :]  # two classes are one task
+        if task in names:
+            return names.index(task)
+        known = ", ".join(map(str, names)) or f"an index below {len(self.coef)}"
+        is_index = isinstance(task, int | np.integer) and 0 <= task < len(self.coef) and task not in classes
+        require(is_index, f"task must be one of {known[:200]}, got {shortened(task)}")
+        return int(task)
 
     def weights(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return the first steps' weights for each entry of `places`, and the contributions of the mean picture.
@@ -111,13 +127,13 @@ class Explainer:
         """
         missing = [place for place in dict.fromkeys(places) if place not in self._cached]
         if missing:
-            coef, intercept = self.classifier.coef_, np.zeros(len(missing))
-            W = np.zeros((coef.shape[1], len(missing)))
+            intercept = np.zeros(len(missing))
+            W = np.zeros((self.coef.shape[1], len(missing)))
             for column, place in enumerate(missing):
-                if place < len(coef):
-                    W[:, column], intercept[column] = coef[place], self.classifier.intercept_[place]
+                if place < len(self.coef):
+                    W[:, column], intercept[column] = self.coef[place], self.intercept[place]
                 else:
-                    W[self.features[place - len(coef)], column] = 1
+                    W[self.features[place - len(self.coef)], column] = 1
             G, constant = W, intercept
             for step in reversed(self.linear):
                 G, constant = _weights_before(step, G, constant)
@@ -133,7 +149,7 @@ class Explainer:
     def heats(self, picture: Any, places: Sequence[int]) -> list[np.ndarray]:
         """Return the heat map of a picture for each entry of `places`, computed as in `explain`.
 
-        places: numbers of the words or features to explain. Word k has the number k, and features[i] has n_words + i.
+        places: numbers of the tasks or features to explain. Task k has the number k, and features[i] has n_tasks + i.
         """
         G, means = self.weights(places)
         maps = (_maps_of_network if self.in_colour else _maps_of_words)(picture, G, *self.first)
@@ -144,9 +160,8 @@ def _weights_before(step: Any, W: np.ndarray, intercept: np.ndarray) -> tuple[np
     """Return the weights and intercepts of a linear model for the input of a step, given those for its output."""
     if isinstance(step, SVDBasis):
         return evidence.word_weights(W, intercept, step.basis_, step.factors_)
-    require(isinstance(step, StandardScaler), f"maps need steps that are linear, got {type(step).__name__}")
     W = W if step.scale_ is None else W / step.scale_[:, np.newaxis]
-    return W, intercept if step.mean_ is None else intercept - step.mean_ @ W
+    return W, intercept - step.mean_ @ W if step.with_mean else intercept
 
 
 def _maps_of_words(picture: Any, G: np.ndarray, describe: Any, words: VocabularyTree) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -22,33 +22,14 @@ from jointsparse.checks import (
     as_numpy,
     dtypes_of,
     require,
+    require_array,
     require_count,
     require_extra,
-    require_grid,
     require_sound,
 )
 from jointsparse.features import basis, dense_sift, shards, vocabulary_tree
-from jointsparse.schema import (
-    FLAG,
-    FLOATS,
-    INTEGERS,
-    LARGEST,
-    NOTHING,
-    Sizes,
-    array,
-    either,
-    labels,
-    number,
-    one_of,
-    optional,
-    part,
-    size,
-    whole,
-)
 
 LARGEST_ENTRY = 1e30  # limit for the entries of X in SVDBasis, so that float32 sums do not overflow
-DEEPEST = 20  # limit for the levels of a tree in a model file
-MOST_BYTES_OF_PICTURE = 400_000_000  # limit for the memory that a model from a file needs to describe a picture
 
 
 def _generator(random_state: Any) -> np.random.Generator:
@@ -119,33 +100,6 @@ def _all_descriptors(X: Any) -> list[np.ndarray]:
     return [np.empty((0, length), np.uint8) if descriptors is None else descriptors for descriptors in items]
 
 
-def _require_tree(tree: vocabulary_tree.Tree, sizes: Sizes) -> None:
-    """Raise ValueError unless every node except the root is the child of an earlier node, one level below it."""
-    n_children = tree.n_children.astype(np.int64)
-    ends = 1 + np.cumsum(n_children)
-    sound = ends[-1] == len(tree.level) and (tree.first_child == np.where(n_children, ends - n_children, 0)).all()
-    if sound:
-        parents = np.repeat(np.arange(len(n_children)), n_children)
-        sound = (parents < np.arange(1, len(n_children))).all() and tree.level[0] == 0
-        sound = sound and (tree.level[1:] == tree.level[parents] + 1).all()
-    require(sound, "the nodes of the tree must be numbered level by level, with the children of a node in a row")
-    require(tree.depth <= DEEPEST, f"the tree must have at most {DEEPEST} levels, got {tree.depth:,}")
-
-
-# Schemas of a tree and of a basis in a model file.
-SINGLE, INT32 = (np.dtype(np.float32),), (np.dtype(np.int32),)
-TREE = {
-    "centres": array(SINGLE, "nodes", "in", low=0, high=255),
-    **dict.fromkeys(("first_child", "n_children", "level"), array(INT32, "nodes", low=0)),
-}
-BASIS = {
-    "mean": array(FLOATS, "in"),
-    "components": array(FLOATS, "in", "out"),
-    "scale": number(0, LARGEST),
-    "singular_values": array(FLOATS, "out", low=0),
-}
-
-
 class PerPicture(Versioned, TransformerMixin, BaseEstimator):
     """Base class of transformers whose input has one item per picture."""
 
@@ -166,14 +120,6 @@ class _Extractor(PerPicture):
     extractor: ModuleType
     # Measured memory in bytes: per pixel, and per descriptor together with its path through the deepest tree.
     bytes_of: tuple[int, int]
-
-    _HOLDS: ClassVar = {
-        "step": whole(1),
-        "rootsift": FLAG,
-        "longest_side": whole(1),
-        "clip": number(0, 1),
-        "min_contrast": number(dense_sift.SMALLEST_CONTRAST, 1),
-    }
 
     def __init__(
         self,
@@ -214,9 +160,14 @@ class _Extractor(PerPicture):
         ValueError
             If a picture or a parameter is invalid.
         """
+        self.require_options()
+        return map_items(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
+
+    def require_options(self) -> None:
+        """Raise ValueError unless all parameters are valid."""
         require_count(self.longest_side, "longest_side")
         require(np.ndim(self.patch_sizes), f"patch_sizes must be a sequence of whole numbers, got {self.patch_sizes!r}")
-        return map_items(X, lambda picture: self.extractor.describe(self.grey(picture), **self.options))
+        self.smallest_side()
 
     def smallest_side(self) -> int:
         """Return the smallest side in pixels that a picture must have to contain a patch of every size."""
@@ -227,16 +178,6 @@ class _Extractor(PerPicture):
         places = [max(0, self.longest_side - side) // self.step + 1 for side in self.patch_sizes]
         per_pixel, per_descriptor = self.bytes_of
         return per_pixel * self.longest_side**2 + per_descriptor * sum(n**2 for n in places)
-
-    def _require_consistent(self, sizes: Sizes) -> None:
-        require(np.ndim(self.patch_sizes) == 1, "patch_sizes must be a list of whole numbers")
-        require_grid(self.patch_sizes, self.step)
-        require(
-            self.bytes_of_picture() <= MOST_BYTES_OF_PICTURE,
-            f"longest_side, step and patch_sizes must be such that describing a picture takes at most "
-            f"{MOST_BYTES_OF_PICTURE:,} bytes, got {self.bytes_of_picture():,}",
-        )
-        sizes["out"] = self.extractor.LENGTH
 
     @property
     def options(self) -> dict[str, Any]:
@@ -347,13 +288,6 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, PerPicture):
     (4, 3)
     """
 
-    _HOLDS: ClassVar = {
-        "weighting": one_of(*vocabulary_tree.WEIGHTINGS),
-        "normalise": FLAG,
-        "tree_": part("features.vocabulary_tree.Tree", TREE, _require_tree),
-        "idf_": either(NOTHING, array(SINGLE, "out", low=0)),
-    }
-
     def __init__(
         self,
         branching: int = 10,
@@ -403,13 +337,6 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, PerPicture):
             self.idf_ = vocabulary_tree.inverse_frequencies(self._count(X))
         return self
 
-    def _require_consistent(self, sizes: Sizes) -> None:
-        n_words, has_idf = self.tree_.n_words, self.idf_ is not None
-        require(n_words and sizes.setdefault("out", n_words) == n_words, f"idf_ must have {n_words} numbers")
-        require(has_idf == (self.weighting == "tf-idf"), "idf_ must be None unless the weighting is tf-idf")
-        longest = vocabulary_tree.LONGEST
-        require(sizes["in"] <= longest, f"descriptors must have at most {longest:,} numbers, got {sizes['in']:,}")
-
     @classmethod
     def from_tree(cls, tree: vocabulary_tree.Tree, idf: np.ndarray | None = None, **parameters: Any) -> Self:
         """Return a fitted transformer with an existing tree.
@@ -422,9 +349,19 @@ class VocabularyTree(ClassNamePrefixFeaturesOutMixin, PerPicture):
             Inverse frequencies from `vocabulary_tree.inverse_frequencies`, for the weighting "tf-idf".
         **parameters : any
             Parameters of the transformer. Only `weighting` and `normalise` have an effect.
+
+        Raises
+        ------
+        ValueError
+            If the tree or a parameter is invalid, or if there are inverse frequencies for another weighting.
         """
         self = cls(**parameters)
         vocabulary_tree.require_weighting(self.weighting)
+        vocabulary_tree.require_tree(tree)
+        needed = self.weighting == "tf-idf"
+        require((idf is not None) == needed, f"idf must be {'an array' if needed else None} for {self.weighting!r}")
+        if needed:
+            require_array(idf, "idf", (tree.n_words,), dtypes=(np.float32,), least=0)
         self.tree_, self.idf_ = tree, idf
         return self
 
@@ -517,15 +454,6 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
            [0., 1.]])
     """
 
-    _HOLDS: ClassVar = {
-        "n_features_in_": size("in"),
-        "feature_names_in_": optional(labels("in")),
-        "power": number(0, LARGEST),
-        "basis_": part("features.basis.Basis", BASIS),
-        "factors_": array(FLOATS, "out"),
-        "columns_": optional(array(INTEGERS, "out", low=0)),
-    }
-
     def __init__(
         self,
         rank: int | Literal["full"] = 1000,
@@ -572,25 +500,35 @@ class SVDBasis(Versioned, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self
 
     @classmethod
-    def from_basis(cls, found: basis.Basis, *, power: float = 1, columns: np.ndarray | None = None) -> Self:
-        """Return a fitted transformer with an existing basis.
+    def from_basis(cls, found: basis.Basis, *, factors: np.ndarray, columns: np.ndarray, power: float = 1) -> Self:
+        """Return a fitted transformer with an existing basis, or with some of its columns.
 
         Parameters
         ----------
         found : Basis
-            Basis from `basis.fit`.
+            Basis from `basis.fit`, or some of its columns, from `Basis.columns`.
+        factors : array (rank,)
+            Factors of these columns, from `basis.factors`.
+        columns : int array (rank,)
+            Indices of these columns in the whole basis.
         power : float
-            Non-negative power to which the singular values are raised in the new features.
-        columns : int array or None
-            Columns of the new features that `transform` returns, in this order. By default it returns all of them.
+            Non-negative power to which the factors raise the singular values.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not fit, or if an array holds numbers that are not finite.
         """
-        some = slice(None) if columns is None else columns
-        self = cls(rank=len(found.singular_values[some]), centred=bool(found.mean.any()), power=power)
-        self.factors_ = basis.factors(found.singular_values, [power])[power][some]
-        self.basis_ = found._replace(
-            components=np.ascontiguousarray(found.components[:, some]), singular_values=found.singular_values[some]
-        )
-        self.n_features_in_, self.columns_ = len(found.mean), np.arange(len(found.singular_values))[some]
+        rank = len(found.singular_values)
+        require_array(found.mean, "the mean of the basis", (None,))
+        require_array(found.components, "the components of the basis", (len(found.mean), rank or None))
+        require_array(found.scale, "the scale of the basis", (), least=0)
+        require_array(found.singular_values, "the singular values of the basis", (rank,), least=0)
+        require_array(factors, "factors", (rank,))
+        require_array(columns, "columns", (rank,), dtypes=(np.int64,), least=0)
+        self = cls(rank=rank, centred=bool(found.mean.any()), power=as_finite(power, "power"))
+        self.basis_, self.factors_, self.columns_ = found, factors, columns
+        self.n_features_in_ = len(found.mean)
         return self
 
     def transform(self, X: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import Misfit, require, require_count
+from jointsparse.checks import Misfit, require, require_array, require_count
 from jointsparse.compiled import njit
 
 WEIGHTINGS = ("count", "sqrt", "tf-idf")
@@ -24,6 +24,7 @@ IMAGES_AT_ONCE = 1000  # block size of the normalisation, whose temporary arrays
 MAX_ITER = 50
 TOL = 1e-4  # k-means stops if the summed squared movement of the centres is at most this part of the mean variance
 MOST_STEPS = 128  # centres are rounded to multiples of 1 / 128, or coarser if descriptors are long
+MOST_LEVELS = 20  # largest depth of a tree
 LONGEST = 33_000  # longest descriptors whose squared distances fit in 32 bits
 
 Progress = Callable[[int, int], None]
@@ -407,6 +408,28 @@ def weigh(
     if normalise:
         _normalise_levels(weighted, tree.level[1:], tree.depth)
     return weighted
+
+
+def require_tree(tree: Tree) -> None:
+    """Raise ValueError unless a tree has the form that `grow` returns, so that every path ends at a node of the tree.
+
+    All nodes except the root must be children of an earlier node, one level below it.
+    """
+    n = len(tree.level)
+    require_array(tree.centres, "the centres of the tree", (n, None), dtypes=(np.float32,), least=0, most=255)
+    for name in ("first_child", "n_children", "level"):
+        require_array(getattr(tree, name), f"{name} of the tree", (n,), dtypes=(np.int32,), least=0, most=n)
+    n_children = tree.n_children.astype(np.int64)
+    ends = 1 + np.cumsum(n_children)
+    sound = n > 1 and ends[-1] == n and (tree.first_child == np.where(n_children, ends - n_children, 0)).all()
+    if sound:
+        parents = np.repeat(np.arange(n), n_children)
+        sound = (parents < np.arange(1, n)).all() and tree.level[0] == 0
+        sound = sound and (tree.level[1:] == tree.level[parents] + 1).all()
+    require(sound, "the nodes of the tree must be numbered level by level, with the children of a node in a row")
+    require(tree.depth <= MOST_LEVELS, f"the tree must have at most {MOST_LEVELS} levels, got {tree.depth:,}")
+    length = tree.centres.shape[1]
+    require(length <= LONGEST, f"descriptors must have at most {LONGEST:,} numbers, got {length:,}")
 
 
 def require_weighting(weighting: object) -> None:

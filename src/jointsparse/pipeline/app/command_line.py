@@ -218,12 +218,11 @@ def _warmup(given: argparse.Namespace) -> int:
 
 
 def _annotate(given: argparse.Namespace) -> int:
-    from jointsparse import files as file
     from jointsparse.features.explain import is_of_pictures
-    from jointsparse.pipeline.models import annotator
+    from jointsparse.pipeline.models import annotator, model_file
     from jointsparse.pipeline.provenance.tables import write_table
 
-    model = file.load(given.model, network=given.network)
+    model = model_file.load(given.model, network=given.network)
     _require_outside(given)
     limits = {"n_words": given.words, "precision": given.precision}
     of_pictures = is_of_pictures(model)
@@ -287,25 +286,17 @@ def _lines_of(table: Any) -> list[str]:
 
 
 def _show(given: argparse.Namespace) -> int:
-    import pandas as pd
+    from jointsparse.pipeline.models.model_file import load
 
-    from jointsparse.files import load
-
-    model = load(given.model)
-    card: Any = getattr(model, "card_", {"model": repr(model)})
-    card = dict(card) if isinstance(card, dict) else {"card": card}
-    numbers: Any = card.get("numbers")
-    as_table = isinstance(numbers, list) and all(isinstance(row, dict) and row.keys() >= {*SHOWN} for row in numbers)
-    if as_table:
-        del card["numbers"]
-    say(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in card.items()))
-    if as_table and numbers:
-        say(*_lines_of(pd.DataFrame(numbers)[SHOWN]))
+    card = load(given.model).card_
+    origin = card.model_dump(mode="json", exclude={"thresholds", "statistics"})
+    say(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in origin.items()))
+    say(*_lines_of(card.table()[SHOWN]))
     return 0
 
 
 def _export(given: argparse.Namespace) -> int:
-    from jointsparse.files import load
+    from jointsparse.pipeline.models.model_file import load
     from jointsparse.pipeline.models.onnx_file import export
 
     require(given.onnx.endswith(".onnx"), f"--onnx must name a file that ends in .onnx, got {given.onnx!r}")
@@ -357,7 +348,7 @@ OF_VALUES = (  # options of `init` that say what values mean, and may be repeate
     ("unknown", "a value of label columns, or a tag, that means that labels are unknown"),
     ("none", "a tag that means that a sample has no label"),
 )
-MODEL: dict[str, Any] = {"help": "the model file that a run saved: results/<dataset>/model.skops"}
+MODEL: dict[str, Any] = {"help": "the model file that a run saved: results/<dataset>/model.jointsparse"}
 OF_RUN: dict[str, dict[str, Any]] = {
     "--dataset": {"metavar": "D", "help": "name of the dataset to use (default: the one that config.yaml names)"},
     "--quick": {

@@ -40,7 +40,7 @@ def write(
     """
     explainer, shown, root, not_shown = Explainer(model), [], Path(folder), dict[str, str]()
     with_maps = has_maps(model)
-    places = {word: k for k, word in enumerate(model.card_["words"])}
+    places = {word: k for k, word in enumerate(model.card_.words)}
     spread = np.maximum(model.known_scores_.std(axis=0), np.finfo(np.float32).tiny)
     for number, (image, rows) in enumerate(annotations.table.groupby("image", sort=False)):
         word_places = [places[word] for word in rows["word"]]

@@ -637,7 +637,7 @@
     }
     if (!at("command")) return;
     const folder = decodeURIComponent(location.pathname).replace(/[^/]*$/, "").replace(/^\/(?=[A-Z]:)/, "");
-    if (location.protocol === "file:") at("model").textContent = quoted(`${folder}model.skops`);
+    if (location.protocol === "file:") at("model").textContent = quoted(`${folder}model.jointsparse`);
     at("copy").addEventListener("click", async () => {
       getSelection().selectAllChildren(at("command")); // what a reader sees, and copies where the clipboard is closed
       try {

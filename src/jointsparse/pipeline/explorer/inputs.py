@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.checks import relative_path, select, widened
-from jointsparse.files import load
 from jointsparse.pipeline.explorer import thumbnails
 from jointsparse.pipeline.explorer.kept import Fits, Kept, kept_model
 from jointsparse.pipeline.explorer.page import Page
 from jointsparse.pipeline.explorer.study import Study, median_run, study_answers
+from jointsparse.pipeline.models.model_file import load
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_record, read_table
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.pipeline.scores.warning_table import gather

@@ -1,6 +1,6 @@
 """The saved model on the page: its scores on the test images, and the images that it ranks correctly and wrongly."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import scipy  # which loads scipy.sparse when it is used
 from jointsparse.metrics import by_chance, holm, nearest
 from jointsparse.pipeline.explorer.answers import Answers, Feature, Path
 from jointsparse.pipeline.explorer.words import number
+from jointsparse.pipeline.models.card import Card
 
 FEATURES = 12  # number of features that are shown, chosen by the norms of their weight vectors
 RESPONDERS = 4  # number of images that are shown for a feature
@@ -143,7 +144,7 @@ def kept_model(
 
 
 def model_answers(
-    card: Mapping[str, Any],
+    card: Card,
     *,
     W: np.ndarray,
     features: list[Feature],
@@ -158,8 +159,8 @@ def model_answers(
 
     Parameters
     ----------
-    card : mapping
-        See `models.annotator.card_of`.
+    card : Card
+        See `models.card`.
     W : array, (n_features, n_words)
         The weights of the model.
     features : list of Feature
@@ -171,8 +172,8 @@ def model_answers(
     has_maps : bool
         Whether the page shows maps of the evidence for a word.
     """
-    method, words = f"{card['loss']}-{card['norm']}", list(card["words"])
-    numbers = pd.DataFrame(card["numbers"])[[*IN_CARD]].rename(columns=IN_CARD).astype(float)
+    method, words = f"{card.loss}-{card.norm}", card.words
+    numbers = card.table()[[*IN_CARD]].rename(columns=IN_CARD).astype(float)
     word_numbers, mean_numbers = numbers[:-1], numbers.iloc[-1]
     positives, known = (labels == 1).sum(axis=0), (labels >= 0).sum(axis=0)
     return Answers(
@@ -180,7 +181,7 @@ def model_answers(
             "name": "the kept model",
             "by": "the kept model",
             "with_maps": has_maps,
-            "known_images": card["known_images"],
+            "known_images": card.known_images,
             "means": {name: number(mean_numbers[name]) for name in ("auc", "precision", "first")},
         },
         best=method,
@@ -205,9 +206,9 @@ def model_answers(
             method: Path(
                 W=W[np.newaxis],
                 chosen=0,
-                radius=[number(card["radius"])],
+                radius=[number(card.radius)],
                 auc=[number(mean_numbers["auc"])],
-                n_features=card["features"][1],
+                n_features=card.n_features[1],
                 features=features,
             )
         },

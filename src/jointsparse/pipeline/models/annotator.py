@@ -2,7 +2,7 @@
 
 The annotator is a scikit-learn Pipeline with these additional attributes:
 
-- ``card_``: a description in text and numbers, see `annotator`;
+- ``card_``: a description in text and numbers, see `card.Card`;
 - ``known_scores_``, ``known_labels_``: scores and labels of the known images, see `final.Final`. New pictures are
   ranked among these scores;
 - ``known_names_``: names of the known images, list of str;
@@ -10,7 +10,6 @@ The annotator is a scikit-learn Pipeline with these additional attributes:
 - ``check_``: features and scores of a few images, from which `load` checks that the model still gives the same scores.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike, cpu_count
@@ -23,13 +22,15 @@ from sklearn.metrics import precision_recall_curve
 from sklearn.pipeline import Pipeline
 
 from jointsparse.checks import require, require_extra, shortened
-from jointsparse.estimators.search import JointSparseClassifierCV
+from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.features import transformers
-from jointsparse.features.basis import Basis
-from jointsparse.features.explain import require_of_pictures
+from jointsparse.features.basis import Basis, factors
+from jointsparse.features.explain import is_of_pictures
 from jointsparse.features.vocabulary_tree import Tree
 from jointsparse.metrics import nearest
+from jointsparse.pipeline.models.card import Card, Names, Versions
 from jointsparse.pipeline.models.final import Final
+from jointsparse.pipeline.models.model_file import EXTRACTORS, assembled, described
 
 require_extra(__name__, "pandas", "PIL")
 import pandas as pd  # noqa: E402
@@ -38,7 +39,6 @@ from jointsparse.pipeline.datasets.arrays import read_features  # noqa: E402
 from jointsparse.pipeline.datasets.folder import SUFFIXES, check_pictures, list_pictures  # noqa: E402
 from jointsparse.pipeline.provenance.tables import blocks_of  # noqa: E402
 
-EXTRACTORS = {"dense_sift": transformers.DenseSift}
 AT_ONCE, BYTES_AT_ONCE = 64, 200_000_000  # pictures processed in parallel, and the memory that they may take together
 CHECKED = 5  # number of images whose scores are computed again when a model is loaded
 # Tolerance for the recomputed score of a known picture, as a fraction of the largest score of a word. The last digits
@@ -46,6 +46,7 @@ CHECKED = 5  # number of images whose scores are computed again when a model is 
 SCORE_TOL = 1e-5
 FEWEST = 5  # number of known pictures above a threshold that are needed to state a precision
 PRECISIONS = (0.5, 0.7, 0.9)  # rows of `at_precisions`
+OF_FIT = ("norm", "word", "radius", "power", "gap")  # columns of the final table that are no statistics of words
 ALIKE = 3  # number of similar known pictures listed for each picture
 
 
@@ -81,12 +82,14 @@ def of_pictures(
 
 def annotator(
     final: Final,
+    table: pd.DataFrame,
+    X: Any,
     *,
     names: Sequence[str],
     steps: Sequence[tuple[str, Any]] = (),
     basis: Basis | None = None,
     columns: Sequence[str] = (),
-    card: Mapping[str, Any],
+    **origin: Any,
 ) -> Pipeline:
     """Build the annotator from a final fit. Basis vectors (columns of the basis) that the fit does not use are dropped.
 
@@ -94,6 +97,10 @@ def annotator(
     ----------
     final : Final
         The fit.
+    table : table
+        Test scores of the words, from `final.table`.
+    X : array or csr_matrix, (n_images, n_features)
+        Features of images, as the first matrix step takes them. `check_` holds the first few.
     names : list of str, (n_known,)
         Names of the images on which the model was fitted.
     steps : list of (name, transformer)
@@ -102,61 +109,51 @@ def annotator(
         The basis in which the features are expressed; None if they are used as they are.
     columns : list of str
         Names of the input features, and perhaps of further features that no sample has; empty if they have no names.
-    card : mapping
-        Description of the model in text and numbers.
+    **origin : Any
+        Origin of the model: the fields `dataset`, `study`, `seed` and `raw` of `card.Card`.
     """
-    model, chain = final.model, list(steps)
+    model, svd = final.model, None
+    n_features, used = model.coef_.shape[1], model.coef_.any(axis=0)
+    coef, n_in = model.coef_, n_features
     if basis is not None:
-        used = np.flatnonzero(model.coef_.any(axis=0))
-        model = _restricted(model, used)
-        chain.append(("basis", transformers.SVDBasis.from_basis(basis, power=float(final.power), columns=used)))
-    pipeline = Pipeline([*chain, ("classifier", model)])
-    pipeline.card_, pipeline.known_names_ = dict(card), [str(name) for name in names]
-    pipeline.columns_ = list(columns)[: pipeline.n_features_in_] if columns else []
-    pipeline.known_scores_, pipeline.known_labels_ = final.scores.astype(np.float32), final.labels
-    return pipeline
-
-
-def with_check(model: Pipeline, X: Any) -> Pipeline:
-    """Store in `check_` the features of the first images, as the first matrix step takes them, and their scores."""
-    first = next(i for i, (name, _) in enumerate(model.steps) if name in ("basis", "classifier"))
-    few = X[:CHECKED]
-    scores = np.asarray(model[first:].decision_function(few))
-    model.check_ = {"first_step": first, "X": few, "scores": scores}
-    return model
-
-
-def card_of(final: Final, table: pd.DataFrame, **origin: Any) -> dict[str, Any]:
-    """Return a dictionary that describes an annotator in text and numbers.
-
-    Parameters
-    ----------
-    final : Final
-        The fit of the annotator.
-    table : table
-        Test scores of the words, from `final.table`.
-    **origin : any
-        Origin of the model: the dataset, the study, the settings and the digest of the raw files.
-    """
-    model, rows = final.model, json.loads(table.to_json(orient="records", double_precision=12))
-    return {
-        "words": [str(word) for word in model.classes_],
-        "norm": model.norm_,
-        "loss": model.loss,
-        "radius": model.radius_,
-        "known_images": len(final.labels),
-        "features": [int(model.coef_.any(axis=0).sum()), model.coef_.shape[1]],
-        "numbers": rows,
-    } | origin
-
-
-def _restricted(model: JointSparseClassifierCV, used: np.ndarray) -> JointSparseClassifierCV:
-    """Return a copy of a classifier that takes only the given features. All other features must have zero weights."""
-    restricted = JointSparseClassifierCV(**model.get_params())
-    restricted.__dict__.update(model.__dict__)
-    restricted.coef_ = np.ascontiguousarray(model.coef_[:, used])
-    restricted.n_features_in_, restricted.selected_features_ = len(used), np.arange(len(used))
-    return restricted
+        columns_of_basis, coef, n_in = np.flatnonzero(used), np.ascontiguousarray(coef[:, used]), len(basis.mean)
+        svd = transformers.SVDBasis.from_basis(
+            basis.columns(columns_of_basis),
+            factors=factors(basis.singular_values, [final.power])[final.power][used],
+            columns=columns_of_basis,
+            power=final.power,
+        )
+    fit: dict[str, Any] = {"norm": model.norm, "loss": model.loss, "radius": model.radius_}
+    words, known_scores = [str(word) for word in model.classes_], final.scores.astype(np.float32)
+    card = Card(
+        versions=Versions.here(),
+        **origin,
+        **fit,
+        words=words,
+        gap=model.duality_gap_,
+        power=None if basis is None else float(final.power),
+        known_images=len(final.labels),
+        n_features=(int(used.sum()), n_features),
+        features=described(list(steps)),
+        thresholds=limits(known_scores, final.labels).tolist(),
+        statistics={
+            name: [None if value != value else value for value in table[name].tolist()]
+            for name in table.columns
+            if name not in OF_FIT
+        },
+    )
+    return assembled(
+        card,
+        list(steps),
+        svd,
+        JointSparseClassifier.from_coef(
+            coef, model.intercept_, words, calibration=model.calibration_, gap=model.duality_gap_, **fit
+        ),
+        names=Names(known=[str(name) for name in names], columns=list(columns)[:n_in]),
+        known_scores=known_scores,
+        known_labels=final.labels.astype(np.int8),
+        X=X[:CHECKED],
+    )
 
 
 def pictures_below(paths: Sequence[str | PathLike[str]]) -> tuple[list[Path], dict[str, str]]:
@@ -255,7 +252,10 @@ def annotate(
     ValueError
         If the model does not take pictures, or if a parameter is outside its range.
     """
-    require_of_pictures(model)
+    require(
+        is_of_pictures(model) and hasattr(model, "known_scores_"),
+        f"the model must be a model of pictures that a run has saved, got {type(model).__name__}",
+    )
     describe, names = model[0], [str(path) for path in paths]
     tell = progress or (lambda done, total: None)
     reasons, _ = check_pictures(
@@ -299,7 +299,7 @@ def annotate_rows(
         with the file in front if there are several files.
     """
     saved = hasattr(model, "known_scores_")
-    require(saved, f"the model must be one that a run has saved as model.skops, got {type(model).__name__}")
+    require(saved, f"the model must be one that a run has saved, got {type(model).__name__}")
     n_features, decided = model.check_["X"].shape[1], list[tuple[str, np.ndarray]]()
     for path in map(Path, paths):
         require(path.is_file(), f"tables must be existing files, got {str(path)!r}")
@@ -318,14 +318,14 @@ def _listed(
     """Return the table in `Annotations` for pairs that consist of a picture's name and its scores (n_words,)."""
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
-    known, limits = model.known_scores_, thresholds(model, precision)
+    known, at_least = model.known_scores_, thresholds(model, precision)
     # Without a tolerance, rounding could change a known picture's rank or threshold when its score is recomputed.
     slack = SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0))
-    words, rows = model.card_["words"], list[tuple[Any, ...]]()
+    words, rows = model.card_.words, list[tuple[Any, ...]]()
     for name, score in decided:
         (p,) = probabilities(model, score[np.newaxis])
         reached = score + slack
-        order, above = np.argsort(-p, kind="stable"), reached >= limits
+        order, above = np.argsort(-p, kind="stable"), reached >= at_least
         for k in order[:n_words] if precision is None else order[above[order]]:
             rank = 1 + int(np.count_nonzero(known[:, k] > reached[k]))
             rows.append((name, words[k], p[k], rank, len(known), bool(above[k])))
@@ -342,25 +342,35 @@ def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:
     """Return the threshold of each word, as an array (n_words,): a word is assigned to a picture from this score on.
 
+    model: a model from `annotator`. precision: as in `limits`.
+    """
+    if precision is None:
+        return np.array(model.card_.thresholds)
+    return limits(model.known_scores_, model.known_labels_, precision)
+
+
+def limits(scores: np.ndarray, labels: np.ndarray, precision: float | None = None) -> np.ndarray:
+    """Return a threshold for each word, (n_words,).
+
     Parameters
     ----------
-    model : Pipeline
-        A model from `annotator`.
+    scores, labels : arrays, (n_known, n_words)
+        Held-out scores of the known pictures, and which picture has which word, see `final.Final`.
     precision : float or None
         Smallest fraction of the known pictures above the threshold that must have the word. The threshold is the lowest
         one that has this precision and at least `FEWEST` known pictures above it; it is infinite if no threshold does.
         If None, the threshold maximises F1, the harmonic mean of precision and recall.
     """
-    limits = np.full(model.known_scores_.shape[1], np.inf)
+    limits = np.full(scores.shape[1], np.inf)
     for k in range(len(limits)):
-        known = model.known_labels_[:, k] >= 0
-        p, recall, at = precision_recall_curve(model.known_labels_[known, k], model.known_scores_[known, k])
+        known = labels[:, k] >= 0
+        p, recall, at = precision_recall_curve(labels[known, k], scores[known, k])
         p, recall = p[:-1], recall[:-1]  # the last point belongs to no threshold
         if precision is None:
             limits[k] = at[np.argmax(2 * p * recall / np.maximum(p + recall, 1e-12))]
         else:
             # recall * positives / precision is the number of pictures above the threshold; 0.5 allows for rounding.
-            enough = recall * (model.known_labels_[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
+            enough = recall * (labels[:, k] == 1).sum() / np.maximum(p, 1e-12) >= FEWEST - 0.5
             limits[k] = at[(p >= precision) & enough].min(initial=np.inf)
     return limits
 

@@ -18,6 +18,7 @@ from jointsparse.estimators.classifier import JointSparseClassifier, platt_scali
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
 from jointsparse.learning.radii import first_of_best
 from jointsparse.metrics import by_rank, estimates, resample, resampled
+from jointsparse.pipeline.models.card import ALL_WORDS
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
@@ -29,7 +30,6 @@ HELD_OUT = (0.1, 0.5)  # the fraction of validation images among the known ones 
 LOSS = "logistic"
 LOG = logging.getLogger(__name__)
 METRICS = ("auc", "precision_of_first", "average_precision")  # names of columns, and prefixes of the interval columns
-ALL_WORDS = "(all words)"  # name of the row of means
 
 
 class Chosen(NamedTuple):
@@ -37,7 +37,7 @@ class Chosen(NamedTuple):
 
     Attributes
     ----------
-    model : JointSparseClassifierCV
+    model : JointSparseClassifier or JointSparseClassifierCV
         The model, trained on all known images. Its classes are the words.
     power : float
         Power of the singular values in the features.
@@ -45,9 +45,63 @@ class Chosen(NamedTuple):
         Which known image has which word. If some labels are unknown, int8 with 1, 0, and -1 for unknown.
     """
 
-    model: JointSparseClassifierCV
+    model: JointSparseClassifier | JointSparseClassifierCV
     power: float
     labels: np.ndarray
+
+
+class Fit(NamedTuple):
+    """A final fit as arrays, as a run stores it for each norm.
+
+    Attributes
+    ----------
+    norm, words
+        The norm, and the names of the words, (n_words,).
+    coef, intercept, radius, gap
+        The weights, (n_words, n_features), intercepts, (n_words,), radius and duality gap of the fit.
+    score : float
+        Mean score of this radius on held-out images.
+    scores, errors, features : arrays, (n_radii, …)
+        Results of all radii, see `JointSparseClassifierCV.results_by_norm_`.
+    """
+
+    norm: np.ndarray
+    words: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+    radius: np.ndarray
+    gap: np.ndarray
+    score: np.ndarray
+    scores: np.ndarray
+    errors: np.ndarray
+    features: np.ndarray
+
+    @classmethod
+    def of(cls, model: JointSparseClassifierCV) -> "Fit":
+        """Return the arrays of a fitted model."""
+        results = model.results_by_norm_[model.norm]
+        return cls(
+            norm=np.array(model.norm),
+            words=np.array([str(word) for word in model.classes_]),
+            coef=model.coef_,
+            intercept=model.intercept_,
+            radius=np.array(model.radius_),
+            gap=np.array(model.duality_gap_),
+            score=np.array(model.best_score_),
+            **{name: results[name] for name in ("scores", "errors", "features")},
+        )
+
+    def model(self) -> JointSparseClassifier:
+        """Return the fitted classifier."""
+        return JointSparseClassifier.from_coef(
+            self.coef,
+            self.intercept,
+            self.words.tolist(),
+            gap=float(self.gap),
+            norm=str(self.norm),
+            radius=float(self.radius),
+            loss=LOSS,
+        )
 
 
 class Final(NamedTuple):
@@ -61,7 +115,7 @@ class Final(NamedTuple):
         Held-out scores of each known image, from a model with the same radius that was trained on the other folds.
     """
 
-    model: JointSparseClassifierCV
+    model: JointSparseClassifier | JointSparseClassifierCV
     power: float
     labels: np.ndarray
     scores: np.ndarray
@@ -168,8 +222,8 @@ def calibrated(chosen: Chosen, X: Any, factors: np.ndarray | None = None) -> Fin
     model, _, labels = chosen
     features, Y, scores = _scaled(X, factors), _targets(labels, model.classes_), np.empty(labels.shape)
     for number, (taught, held_out) in enumerate(_folds(labels), start=1):
-        LOG.info("%s, radius %.4g, fold %d of %d for probabilities", model.norm_, model.radius_, number, N_FOLDS)
-        fold = JointSparseClassifier(model.norm_, model.radius_, loss=LOSS, tol=FOLD_TOL)
+        LOG.info("%s, radius %.4g, fold %d of %d for probabilities", model.norm, model.radius_, number, N_FOLDS)
+        fold = JointSparseClassifier(model.norm, model.radius_, loss=LOSS, tol=FOLD_TOL)
         with _quiet():
             scores[held_out] = fold.fit(features[taught], Y.iloc[taught]).decision_function(features[held_out])
     model.calibration_ = platt_scaling(scores, np.where(labels == 1, 1, -1), (labels >= 0).astype(float))
@@ -300,21 +354,21 @@ def table(final: Chosen | Final, numbers: Mapping[str, np.ndarray], on_test: np.
     return pd.DataFrame(columns | {"radius": model.radius_, "power": final.power, "gap": model.duality_gap_})
 
 
-def chosen_norm(models: Mapping[str, JointSparseClassifierCV]) -> str:
-    """Return the norm that held-out images choose. models: for each norm its final fit, all on the same split or folds.
+def chosen_norm(fits: Mapping[str, Fit]) -> str:
+    """Return the norm that held-out images choose. fits: for each norm its final fit, all on the same split or folds.
 
     As in `JointSparseClassifierCV(norm="auto")`, the fit with the fewest features is chosen among those whose score is
     within one standard error of the best.
     """
-    return choose({norm: model.results_by_norm_[norm] for norm, model in models.items()}, penalised=False)[0]
+    return choose({norm: fit._asdict() for norm, fit in fits.items()}, penalised=False)[0]
 
 
-def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.DataFrame], kept: str) -> pd.DataFrame:
+def norms(fits: Mapping[str, Fit], tables: Sequence[pd.DataFrame], kept: str) -> pd.DataFrame:
     """Return a table that compares the final fits of a dataset, with a row for each norm.
 
     Parameters
     ----------
-    models : mapping
+    fits : mapping
         The fits by norm.
     tables : list of tables
         The table of each fit, as returned by `table`.
@@ -333,9 +387,9 @@ def norms(models: Mapping[str, JointSparseClassifierCV], tables: Sequence[pd.Dat
         - for each metric in `METRICS` its mean over the words, and the ends of the interval of the mean.
     """
     rows = []
-    for (norm, model), words in zip(models.items(), tables, strict=True):
+    for (norm, fit), words in zip(fits.items(), tables, strict=True):
         mean = words.iloc[-1]
         numbers = {key: mean[key] for key in words.columns if key.startswith(METRICS)}
-        used = {"features": mean["features"], "of": model.coef_.shape[1]}
-        rows.append({"norm": norm, "kept": norm == kept, "validation": model.best_score_} | used | numbers)
+        used = {"features": mean["features"], "of": fit.coef.shape[1]}
+        rows.append({"norm": norm, "kept": norm == kept, "validation": float(fit.score)} | used | numbers)
     return pd.DataFrame(rows)

@@ -42,7 +42,7 @@ def export(model: Pipeline, path: str | Path) -> None:
 
     require(not is_of_pictures(model), "model must be a model of tables to be exported, got a model of pictures")
     saved = hasattr(model, "known_scores_")
-    require(saved, f"the model must be one that a run has saved as model.skops, got {type(model).__name__}")
+    require(saved, f"the model must be one that a run has saved, got {type(model).__name__}")
     n_features, (a, b) = model.check_["X"].shape[1], model[-1].calibration_.T
     n_bytes = 8 * n_features * len(a)
     require(n_bytes < LARGEST_BYTES, f"the weights must take less than 2 GiB as doubles, got {n_bytes:,} bytes")
@@ -66,7 +66,7 @@ def export(model: Pipeline, path: str | Path) -> None:
         producer_name="jointsparse",
         producer_version=version(),
     )
-    names = {"labels": model.card_["words"], "features": model.columns_}
+    names = {"labels": model.card_.words, "features": model.columns_}
     helper.set_model_props(network, {key: json.dumps(value, ensure_ascii=False) for key, value in names.items()})
     with written(path) as temporary:
         temporary.write_bytes(network.SerializeToString())

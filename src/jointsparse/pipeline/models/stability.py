@@ -52,14 +52,14 @@ def stability(
           that are used on at least this fraction of the halves, see `StabilitySelection.bound`.
     """
     classifier, n_features = model[-1], X.shape[1]
-    if not pick("norms", classifier.norm_).SPARSE:
+    if not pick("norms", classifier.norm).SPARSE:
         return pd.DataFrame(columns=COLUMNS)
     names, columns = model.columns_, np.arange(n_features)
     if singular_values is not None:
         names, columns, power = [], model["basis"].columns_, model["basis"].power
         X = (X * factors(singular_values, [power])[power]).astype(X.dtype)
     selection = stability_selection(
-        JointSparseClassifier(classifier.norm_, classifier.radius_, loss=classifier.loss),
+        JointSparseClassifier(classifier.norm, classifier.radius_, loss=classifier.loss),
         X,
         pd.DataFrame(np.where(labels >= 0, labels == 1, np.nan), columns=list(classifier.classes_)),
         n_pairs=n_pairs,

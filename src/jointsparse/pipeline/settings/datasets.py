@@ -300,7 +300,7 @@ class NoOptions(Options):
 
 
 class Final(Block):
-    """A final fit on all training and validation samples, saved as model.skops.
+    """A final fit on all training and validation samples, saved as model.jointsparse.
 
     Without the key `study`, the block may override values of the study named by `like`. The fit uses the words,
     features and basis of the study. Its training, methods and runs have an effect only with `compare`.
