@@ -19,6 +19,7 @@ from jointsparse.pipeline.app import disk
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.settings import read
+from jointsparse.pipeline.settings.datasets import Pictures
 from jointsparse.pipeline.settings.inheritance import merged
 
 NAMES = [f"{i:02}.jpg" for i in range(40)]
@@ -107,7 +108,7 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
     (line,) = [line for line in lines if "final:  " in line]
     assert line.split(" in the")[0].split()[-1] == dataset.final.study
     commented = lines[lines.index(line) :]
-    final = yaml.safe_load("\n".join(re.sub("^    # ", "      ", line) for line in commented))
+    final = yaml.safe_load("\n".join(re.sub("^    # ", "    ", line) for line in commented))
     read(merged(config, {"datasets": {name: final}}))
 
 

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 from model_files import fitted
@@ -39,7 +40,6 @@ def model(request, samples):
 
 
 def test_probabilities_of_the_file_are_those_of_annotate(model, samples, tmp_path, monkeypatch, capsys):
-    onnxruntime = pytest.importorskip("onnxruntime")
     monkeypatch.chdir(tmp_path)
     save(model, "model.jointsparse")
     assert main(["export", "model.jointsparse", "--onnx", "model.onnx"]) == 0
