@@ -129,8 +129,7 @@ def _composed(tensors: Mapping[str, np.ndarray]) -> bytes:
         nodes.append(helper.make_node(operator, inputs, [f"node{len(nodes)}"], **options))
         return str(nodes[-1].output[0])
 
-    def convolved(x: str, name: str, norm: str, stride: int = 1) -> str:
-        """Add a convolution, into which the batch normalisation behind it is folded."""
+    def convolved(x: str, name: str, norm: str, stride: int = 1) -> str:  # with its batch normalisation folded in
         kernel = tensors[f"{name}.weight"]
         gain, offset, mean, variance = (
             tensors[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
@@ -140,8 +139,7 @@ def _composed(tensors: Mapping[str, np.ndarray]) -> bytes:
         groups = len(kernel) if kernel.shape[1] == 1 else 1  # a kernel with a single channel is depthwise
         return added("Conv", x, *folded, strides=[stride, stride], auto_pad="SAME_UPPER", group=groups)
 
-    def cut(x: str) -> str:
-        """Add ReLU6."""
+    def cut(x: str) -> str:  # ReLU6
         return added("Clip", x, constant(np.float32(0)), constant(np.float32(6)))
 
     x = added("Cast", "images", to=TensorProto.FLOAT)
