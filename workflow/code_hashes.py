@@ -184,11 +184,14 @@ def _modules(tree: ast.Module) -> Iterator[str]:
 
 @cache
 def _file_of(package: Path, module: str) -> tuple[str, ...]:
-    """Return the library file of a module; nothing for other libraries, dictionaries of plug-ins and empty packages."""
+    """Return the library file of a module.
+
+    Returns nothing for other libraries, dictionaries of plug-ins, and packages that are empty or only hand names on.
+    """
     library, _, inside = module.partition(".")
     file = inside.replace(".", "/")
     own = package / file / "__init__.py"
-    if library != "jointsparse" or not file or module in {room.package for room in ROOMS.values()}:
+    if library != "jointsparse" or file in ("", "pipeline") or module in {room.package for room in ROOMS.values()}:
         return ()
     if (package / f"{file}.py").is_file():
         return (f"{file}.py",)

@@ -237,6 +237,7 @@ COMPARED = {*ON_TASKS, *IN_FORMS}
 BALLS = {"measure projection", "repeat operations"}
 L1INF = {"compile_kernels", *(f"{rule} l1inf" for rule in ("train_sweep", "train_path", "fit_final"))}
 KEPT = {"fit_final l1inf", "keep_model", "count_selections"}
+LOADING = {"keep_model", "count_selections", "write_page"}  # the model file is written or loaded
 DESCRIBING = {"encode", "grow_vocabularies"}
 TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "train_sweep")}
 
@@ -245,23 +246,23 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
     ("edited", "expected"),
     [
         ("estimators/online estimators/ranking pipeline/app/command_line __main__", set()),
-        ("estimators/classifier estimators/search pipeline/models/final", KEPT),
-        ("files schema/archive schema/models", KEPT | {"write_page"}),
+        ("estimators/classifier estimators/search pipeline/models/final", KEPT | LOADING),
+        ("pipeline/models/model_file pipeline/models/card", LOADING),
         ("features/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here uses this norm
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
         ("pipeline/models/annotator", {"keep_model"}),
         ("pipeline/models/stability estimators/stability", {"count_selections"}),
-        ("features/transformers features/embedding features/onnx", {"keep_model", "write_page"}),
+        ("features/transformers features/embedding features/onnx", LOADING),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
-        ("pictures", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
+        ("pictures", {"read_images", *DESCRIBING, *LOADING}),
         ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model"}),
         ("pipeline/datasets/digits", {"read_samples digits", "write_page"}),
         ("pipeline/datasets/documents", {"read_samples bigrams", "read_samples documents", "write_page"}),
         ("pipeline/datasets/synthetic", {"measure cost", "repeat recovery", "write_page"}),
-        ("features/dense_sift", {"read_images", *DESCRIBING, "keep_model", "write_page"}),
-        ("features/shards", {"encode", "grow_vocabularies", "keep_model", "write_page"}),
-        ("features/vocabulary_tree", {"encode", "grow_vocabularies", "keep_model", "write_page"}),
+        ("features/dense_sift", {"read_images", *DESCRIBING, *LOADING}),
+        ("features/shards", {"encode", "grow_vocabularies", *LOADING}),
+        ("features/vocabulary_tree", {"encode", "grow_vocabularies", *LOADING}),
         ("features/basis", KEPT | {"fit_basis", "write_page", "train_svm", *by_norm("train_path", "train_sweep")}),
         ("features/similarities", {"fit_similarities", "repeat digits"}),
         ("norms/l1inf", {"repeat recovery", "measure cost"} | L1INF),

@@ -6,6 +6,7 @@ retrieval, CVPR, Section 3.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -234,14 +235,7 @@ def describe(
     return descriptors
 
 
-def smallest_side(
-    *,
-    patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS,
-    step: int = STEP_PIXELS,
-    clip: float = CLIP,
-    min_contrast: float = MIN_CONTRAST,
-    **others: object,
-) -> int:
+def smallest_side(*, patch_sizes: Sequence[int] = PATCH_SIZES_PIXELS, rootsift: bool = True, **others: Any) -> int:
     """Return the smallest side in pixels that a picture must have to contain a patch of every size.
 
     Takes and checks the options of `describe`, but depends only on `patch_sizes`.
@@ -249,7 +243,7 @@ def smallest_side(
     >>> smallest_side(patch_sizes=(16, 24, 32), step=8)
     32
     """
-    _check_options(patch_sizes, step, clip, min_contrast)
+    _check_options(patch_sizes, **others)
     return int(max(patch_sizes))
 
 

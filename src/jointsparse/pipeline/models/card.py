@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, JsonValue, StringCo
 
 from jointsparse.checks import version
 
-ALL_WORDS = "(all words)"  # name of the row of means
-
 # Lists end at the first mistake, because a message takes a hundred times the memory of the entry that it is about.
 Texts = Annotated[list[str], FailFast()]
 Version = Annotated[str, StringConstraints(pattern=r"^[\w.+!-]{1,50}$")]
@@ -123,6 +121,8 @@ class Card(Block):
     def table(self) -> Any:
         """Return the statistics as a DataFrame with a row per word, a last row for all words, and a column `word`."""
         import pandas as pd  # imported here, because importing it takes a third of a second
+
+        from jointsparse.pipeline.models.final import ALL_WORDS
 
         return pd.DataFrame({"word": [*self.words, ALL_WORDS], **self.statistics})
 

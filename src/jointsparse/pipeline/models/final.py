@@ -18,7 +18,6 @@ from jointsparse.estimators.classifier import JointSparseClassifier, platt_scali
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
 from jointsparse.learning.radii import first_of_best
 from jointsparse.metrics import by_rank, estimates, resample, resampled
-from jointsparse.pipeline.models.card import ALL_WORDS
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
@@ -29,6 +28,7 @@ ENOUGH = 2000  # Choice: from this number of known images on, the radius is chos
 HELD_OUT = (0.1, 0.5)  # the fraction of validation images among the known ones that makes a good split
 LOSS = "logistic"
 LOG = logging.getLogger(__name__)
+ALL_WORDS = "(all words)"  # name of the row of means
 METRICS = ("auc", "precision_of_first", "average_precision")  # names of columns, and prefixes of the interval columns
 
 
