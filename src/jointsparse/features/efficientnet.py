@@ -113,55 +113,69 @@ def tensors_of(content: bytes) -> dict[str, np.ndarray]:
 # Composing the network
 
 
+class _Graph:
+    """The nodes and constants of an ONNX graph. Its methods add nodes, and return the name of the last one's output.
+
+    tensors: the weights, by name.
+    """
+
+    def __init__(self, tensors: Mapping[str, np.ndarray]) -> None:
+        self.tensors = tensors
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def constant(self, value: Any) -> str:
+        from onnx import numpy_helper
+
+        self.constants.append(numpy_helper.from_array(np.asarray(value, np.float32), f"constant{len(self.constants)}"))
+        return str(self.constants[-1].name)
+
+    def add(self, operator: str, *inputs: str, **options: Any) -> str:
+        from onnx import helper
+
+        self.nodes.append(helper.make_node(operator, inputs, [f"node{len(self.nodes)}"], **options))
+        return str(self.nodes[-1].output[0])
+
+    def convolve(self, x: str, name: str, norm: str, stride: int = 1) -> str:
+        # The batch normalisation, whose weights are those of `norm`, is folded into the convolution.
+        kernel = self.tensors[f"{name}.weight"]
+        parts = ("weight", "bias", "running_mean", "running_var")
+        gain, offset, mean, variance = (self.tensors[f"{norm}.{part}"] for part in parts)
+        gain = gain / np.sqrt(variance + EPSILON)
+        folded = self.constant(kernel * gain[:, None, None, None]), self.constant(offset - mean * gain)
+        n_groups = len(kernel) if kernel.shape[1] == 1 else 1  # a kernel with a single channel is depthwise
+        return self.add("Conv", x, *folded, strides=[stride, stride], auto_pad="SAME_UPPER", group=n_groups)
+
+    def relu6(self, x: str) -> str:
+        return self.add("Clip", x, self.constant(0), self.constant(6))
+
+
 def _composed(tensors: Mapping[str, np.ndarray]) -> bytes:
     """Return the ONNX model with these weights."""
     require_extra(NAME, "onnx")
-    from onnx import TensorProto, helper, numpy_helper
+    from onnx import TensorProto, helper
 
-    nodes: list[Any] = []
-    constants: list[Any] = []
-
-    def constant(value: np.ndarray | np.float32) -> str:
-        constants.append(numpy_helper.from_array(np.asarray(value), f"constant{len(constants)}"))
-        return str(constants[-1].name)
-
-    def added(operator: str, *inputs: str, **options: Any) -> str:
-        nodes.append(helper.make_node(operator, inputs, [f"node{len(nodes)}"], **options))
-        return str(nodes[-1].output[0])
-
-    def convolved(x: str, name: str, norm: str, stride: int = 1) -> str:  # with its batch normalisation folded in
-        kernel = tensors[f"{name}.weight"]
-        gain, offset, mean, variance = (
-            tensors[f"{norm}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
-        )
-        gain = gain / np.sqrt(variance + EPSILON)
-        folded = constant(kernel * gain[:, None, None, None]), constant(offset - mean * gain)
-        groups = len(kernel) if kernel.shape[1] == 1 else 1  # a kernel with a single channel is depthwise
-        return added("Conv", x, *folded, strides=[stride, stride], auto_pad="SAME_UPPER", group=groups)
-
-    def cut(x: str) -> str:  # ReLU6
-        return added("Clip", x, constant(np.float32(0)), constant(np.float32(6)))
-
-    x = added("Cast", "images", to=TensorProto.FLOAT)
-    x = added("Sub", x, constant(np.float32(HALF_RANGE)))
-    x = added("Div", x, constant(np.float32(HALF_RANGE)))
-    x = added("Transpose", x, perm=[0, 3, 1, 2])
-    x = cut(convolved(x, "_conv_stem", "_bn0", 2))
+    graph = _Graph(tensors)
+    x = graph.add("Cast", "images", to=TensorProto.FLOAT)
+    x = graph.add("Sub", x, graph.constant(HALF_RANGE))
+    x = graph.add("Div", x, graph.constant(HALF_RANGE))
+    x = graph.add("Transpose", x, perm=[0, 3, 1, 2])
+    x = graph.relu6(graph.convolve(x, "_conv_stem", "_bn0", 2))
     width = len(tensors["_conv_stem.weight"])
     for i, stride in enumerate(STRIDES):
-        block, before = f"_blocks.{i}", x
+        block, before, width_before = f"_blocks.{i}", x, width
         if i > 0:  # the first block does not widen its features
-            x = cut(convolved(x, f"{block}._expand_conv", f"{block}._bn0"))
-        x = cut(convolved(x, f"{block}._depthwise_conv", f"{block}._bn1", stride))
-        x = convolved(x, f"{block}._project_conv", f"{block}._bn2")
-        width_before, width = width, len(tensors[f"{block}._project_conv.weight"])
+            x = graph.relu6(graph.convolve(x, f"{block}._expand_conv", f"{block}._bn0"))
+        x = graph.relu6(graph.convolve(x, f"{block}._depthwise_conv", f"{block}._bn1", stride))
+        x = graph.convolve(x, f"{block}._project_conv", f"{block}._bn2")
+        width = len(tensors[f"{block}._project_conv.weight"])
         if stride == 1 and width == width_before:
-            x = added("Add", x, before)
-    cut(convolved(x, "_conv_head", "_bn1"))
-    nodes[-1].output[0] = "maps"
-    pictures = helper.make_tensor_value_info("images", TensorProto.UINT8, ["n", SIDE_PIXELS, SIDE_PIXELS, 3])
+            x = graph.add("Add", x, before)
+    graph.relu6(graph.convolve(x, "_conv_head", "_bn1"))
+    graph.nodes[-1].output[0] = "maps"
     n_features, n_places = len(tensors["_conv_head.weight"]), SIDE_PIXELS // 32
+    images = helper.make_tensor_value_info("images", TensorProto.UINT8, ["n", SIDE_PIXELS, SIDE_PIXELS, 3])
     maps = helper.make_tensor_value_info("maps", TensorProto.FLOAT, ["n", n_features, n_places, n_places])
-    graph = helper.make_graph(nodes, NAME, [pictures], [maps], constants)
-    network = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
-    return bytes(network.SerializeToString(deterministic=True))
+    made = helper.make_graph(graph.nodes, NAME, [images], [maps], graph.constants)
+    opsets = [helper.make_opsetid("", OPSET)]
+    return bytes(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION).SerializeToString())
