@@ -462,7 +462,8 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--network": {
                 "metavar": "FILE",
-                "help": "the ONNX file of the network that describes the model's pictures, if not beside it",
+                "help": "the ONNX file of the network that describes the pictures, if it is neither built in nor beside the "
+                "model",
             },
             "--known": {
                 "metavar": "FOLDER",
