@@ -462,8 +462,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--network": {
                 "metavar": "FILE",
-                "help": "the ONNX file of the network that describes the pictures, if it is neither built in nor beside the "
-                "model",
+                "help": "the ONNX file of the network that describes the pictures, if not built in or beside the model",
             },
             "--known": {
                 "metavar": "FOLDER",
