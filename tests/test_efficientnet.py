@@ -75,12 +75,15 @@ def test_the_features_under_a_digest_do_not_change(picture):
     np.testing.assert_allclose([features.mean(), features.std()], [0.0913194, 0.3453002], rtol=1e-4)
 
 
-def test_the_network_is_known_by_the_digest_of_its_weights(tmp_path, monkeypatch):
+def test_the_network_is_known_by_the_digest_of_its_weights():
     assert Embedding().fit(None).digest_ == network_files.digest("efficientnet-lite0") == efficientnet.DIGEST
     assert network_files.with_digest(efficientnet.DIGEST) == "efficientnet-lite0"
-    (tmp_path / "preprocessor_config.json").write_text('{"size": 16}')
+
+
+def test_files_of_the_current_folder_do_not_change_how_the_network_reads_pictures(tmp_path, monkeypatch):
+    (tmp_path / "preprocessor_config.json").write_text('{"do_flip_channel_order": true}')
     monkeypatch.chdir(tmp_path)
-    assert Embedding().fit(None).size_ == (224, 224)
+    assert onnx.Network(efficientnet.NAME, onnx.Options()).reading.channels == "RGB"
 
 
 def test_other_weights_are_refused_before_they_are_unpickled(tmp_path, monkeypatch):
