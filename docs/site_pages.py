@@ -25,7 +25,7 @@ LIBRARY = {  # titles with folders and files of the package, in the order of the
     "Training": ("learning",),
     "Estimators": ("estimators",),
     "Features of pictures": ("features",),
-    "Metrics, model files and pictures": ("metrics.py", "files.py", "pictures.py"),
+    "Metrics and pictures": ("metrics.py", "pictures.py"),
 }
 PIPELINE = {
     "Datasets": ("datasets",),

@@ -17,8 +17,8 @@ import numpy as np
 from skimage import data
 from sklearn.pipeline import make_pipeline
 
-from jointsparse import JointSparseClassifier
-from jointsparse.features import DenseSift, VocabularyTree, evidence
+from jointsparse import JointSparseClassifier, explain
+from jointsparse.features import DenseSift, VocabularyTree
 
 plt.style.use("jointsparse.pipeline.figures.jointsparse")
 textures = {
@@ -41,25 +41,19 @@ Y = np.eye(len(textures), dtype=int)[labels]
 # The scikit-learn pipeline has three steps: descriptors, visual words, and a classifier whose
 # tasks share words.
 
-describe, tree = DenseSift(), VocabularyTree(random_state=0)
-model = make_pipeline(describe, tree, JointSparseClassifier(radius=30.0)).fit(tiles, Y)
+steps = DenseSift(), VocabularyTree(random_state=0), JointSparseClassifier(radius=30.0)
+model = make_pipeline(*steps).fit(tiles, Y)
 classifier = model[-1]
 print(f"{len(tiles)} tiles, {classifier.n_features_in_} words")
 print(f"{len(classifier.selected_features_)} words in use")
 
 # %%
-# `evidence.parts` computes the contribution of each patch to each decision, and
-# `evidence.heat` spreads the contributions over the pixels.
+# `explain` returns the contribution of each pixel to the decision of a task.
 
 corners = [texture[-160:, -160:] for texture in textures.values()]
 mosaic = np.vstack([np.hstack(corners[:2]), np.hstack(corners[2:])])
-descriptors = describe.extractor.describe(describe.grey(mosaic), **describe.options)
-patches = describe.extractor.patches(*mosaic.shape, **describe.options)
-G, constant = evidence.word_weights(classifier.coef_.T, classifier.intercept_)
-weighting = {"weighting": tree.weighting, "normalise": tree.normalise, "idf": tree.idf_}
-parts = evidence.parts(tree.tree_, descriptors, G, **weighting)
-heats = [evidence.heat(parts[:, k], patches, *mosaic.shape) for k in range(len(textures))]
-sums = np.array([heat.sum() for heat in heats]) + constant
+heats = [explain(model, mosaic, k) for k in range(len(textures))]
+sums = np.array([heat.sum() for heat in heats]) + classifier.intercept_
 print("decisions by maps:   ", sums.round(3))
 print("decisions by the model:", model.decision_function([mosaic])[0].round(3))
 
