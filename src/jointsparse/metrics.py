@@ -88,11 +88,28 @@ def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.
     return by_metric.swapaxes(1, 2)
 
 
-def resample(n: int, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
+def resample(n: int, n_resamples: int, rng: np.random.Generator, groups: Any = None) -> np.ndarray:
     """Return how often each of n items occurs in each bootstrap resample, (1 + n_resamples, n).
 
     The first row stands for the original sample, in which every item occurs exactly once.
+
+    Parameters
+    ----------
+    n : int
+        Number of items.
+    n_resamples : int
+        Number of resamples.
+    rng : Generator
+        Random generator that draws the resamples.
+    groups : array (n,) or None
+        The group of each item. Whole groups are drawn, as many as there are.
+
+    >>> resample(4, 3, np.random.default_rng(0), groups=["a", "b", "a", "c"])[2:].tolist()
+    [[0, 0, 0, 3], [2, 1, 2, 0]]
     """
+    if groups is not None:
+        names, of_item = np.unique(groups, return_inverse=True)
+        return resample(len(names), n_resamples, rng)[:, of_item]
     drawn = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples)
     return np.concatenate([np.ones((1, n)), drawn], dtype=np.int32, casting="unsafe")
 

@@ -8,7 +8,7 @@ import pytest
 from albums import make_album, verdicts_here
 from miniature import Project, made_once, run_script_with
 
-from jointsparse.pipeline.datasets import folder
+from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.papers import harness
 
 # Longest files first, because two run at a time and neither worker should wait for the other at the end.
@@ -33,7 +33,7 @@ def album(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checked_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder, "verdicts", verdicts_here)
+    monkeypatch.setattr(checker, "verdicts", verdicts_here)
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_every_format_gives_the_same_samples(tmp_path, features, labels):
     samples = read(tmp_path, features, labels)
     kept_X = kept_features(samples, tmp_path)
     np.testing.assert_array_equal(kept_X.toarray() if sparse.issparse(kept_X) else kept_X, X, strict=True)
-    assert arrays.feature_names(tmp_path, features=features) == (
+    assert arrays.feature_names(tmp_path, features=features, labels=labels) == (
         list(NAMED) if features in ("x.parquet", "x.csv") else []
     )
     names = {"label 1": "cat", "label 2": "dog"}
@@ -237,7 +237,11 @@ def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
     assert samples.images["picture"].tolist() == ["a.png", "", "", ""] * 2
     assert set(samples.images["text"].map(len)) == {1}
     assert dict(samples.left_out.to_numpy()).keys() == {"rare (label)", "../b.png (picture)", "c.png (picture)"}
-    assert arrays.feature_names(tmp_path, features="x.npy", names="names.txt") == ["one", "two", "three"]
+    assert arrays.feature_names(tmp_path, features="x.npy", labels="y.csv", names="names.txt") == [
+        "one",
+        "two",
+        "three",
+    ]
     assert arrays.thumbnail("a.png", tmp_path, 5).shape == (5, 5, 3)
 
 

@@ -17,7 +17,7 @@ import pytest
 from albums import failing
 from PIL import Image
 
-from jointsparse.pipeline.datasets import checker, folder, picture_check
+from jointsparse.pipeline.datasets import checker, folder, keywords, picture_check
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
@@ -56,9 +56,9 @@ def test_two_processes_give_the_same_results_as_one(album, monkeypatch):
     (album / "images" / "004.jpg").write_bytes(b"text")
     names = names_in(album)
     expected = folder.check_pictures(album / "images", names, 32, 320)
-    monkeypatch.setattr(folder, "PICTURES_PER_PROCESS", 1)
+    monkeypatch.setattr(checker, "PICTURES_PER_PROCESS", 1)
     done = []
-    got = folder.check_pictures(album / "images", names, 32, 320, lambda *progress: done.append(progress))
+    got = folder.check_pictures(album / "images", names, 32, 320, progress=lambda *progress: done.append(progress))
     assert got == expected
     assert set(got[0]) == {"004.jpg"} and len(got[1]) == len(names)
     assert done == [(i + 1, 12) for i in range(12)]
@@ -78,8 +78,42 @@ def test_a_crash_of_the_decoder_is_due_to_the_picture_and_any_other_end_is_an_er
             checker._reason_of_end(status, Path("a"))
 
 
+CRASHING = """
+import json, os, signal, sys
+from jointsparse.pipeline.datasets import picture_check
+
+task, read = sys.argv[1], picture_check.TASKS[sys.argv[1]]
+
+def crash(path, *arguments):
+    if path.name == "1.jpg":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return read(path, *arguments)
+
+picture_check.TASKS[task] = crash
+picture_check.main(task, json.loads(sys.argv[2]), float(sys.argv[3]))
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"group_by": "burst"}])
+def test_a_picture_whose_metadata_crash_the_decoder_is_left_out(tmp_path, monkeypatch, options):
+    for i in range(3):
+        segment = b"\x1c\x02\x19\x00\x03cat"  # a keyword of IPTC
+        block = b"Photoshop 3.0\x008BIM\x04\x04\x00\x00" + len(segment).to_bytes(4, "big") + segment
+        file = BytesIO()
+        Image.new("L", (40, 40), i).save(file, "JPEG")
+        data, size = file.getvalue(), (len(block) + 2).to_bytes(2, "big")
+        (tmp_path / f"{i}.jpg").write_bytes(data[:2] + b"\xff\xed" + size + block + data[2:])
+    program = tmp_path / "program.py"
+    program.write_text(CRASHING)
+    monkeypatch.setattr(picture_check, "__file__", str(program))
+    read = keywords.read(tmp_path, images=".", smallest_side=None, fractions={"train": 1.0}, **options)
+    assert read.captions.to_numpy().tolist() == [["0.jpg", "cat"], ["2.jpg", "cat"]]
+    reasons = dict(read.left_out.to_numpy().tolist())
+    assert reasons["1.jpg"] == "does not open as a picture: the decoder crashed (SIGSEGV)"
+
+
 def test_no_process_stays_behind_when_the_reading_is_interrupted(album, monkeypatch):
-    monkeypatch.setattr(folder, "PICTURES_PER_PROCESS", 1)
+    monkeypatch.setattr(checker, "PICTURES_PER_PROCESS", 1)
     before, begun = psutil.Process().children(), []  # other tests may have left processes of joblib
 
     def interrupt(done, total):
@@ -89,7 +123,7 @@ def test_no_process_stays_behind_when_the_reading_is_interrupted(album, monkeypa
 
     names = names_in(album)
     with pytest.raises(KeyboardInterrupt):
-        folder.check_pictures(album / "images", names, 32, 320, interrupt)
+        folder.check_pictures(album / "images", names, 32, 320, progress=interrupt)
     assert len(begun) == 2
     assert not any(process.is_running() for process in begun)
 
@@ -98,7 +132,7 @@ KILLED = """
 import os, psutil, signal, sys
 from pathlib import Path
 from jointsparse.pipeline.datasets.checker import verdicts
-reasons = verdicts([Path(sys.argv[1])] * 5000, 32, 320)
+reasons = verdicts([Path(sys.argv[1])] * 5000, "check", 32, 320)
 next(reasons)
 print(psutil.Process().children()[0].pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -184,7 +218,7 @@ from jointsparse.pipeline.datasets import picture_check
 ours, machines = map(int, sys.argv[1:])
 picture_check.MOST_MEMORY = ours
 resource.setrlimit(resource.RLIMIT_AS, (machines, machines))
-picture_check.main(32, 320, 20)
+picture_check.main("check", [32, 320], 20)
 """
 
 
@@ -202,4 +236,4 @@ def test_lack_of_memory_is_due_to_the_picture_if_the_limit_on_memory_was_reached
         check=True,
     )
     reason = f"does not open as a picture: decoding takes more than {ours:,} MiB of memory"
-    assert json.loads(done.stdout) == [reason, "", ours * 2**20, "", ""]
+    assert json.loads(done.stdout) == [reason, None, ours * 2**20, "", ""]

@@ -15,7 +15,7 @@ from raw import raw_files
 from test_configuration import SHIPPED
 
 from jointsparse.norms import NORMS
-from jointsparse.pipeline.app import disk
+from jointsparse.pipeline.app import command_line, disk
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.settings import read
@@ -83,6 +83,17 @@ KINDS = {
 }
 
 
+TABLE = {
+    "x/X.csv": "a\n" + "".join(f"{i}.5\n" for i in range(40)),
+    "x/y.csv": "cat,dog\n" + "".join(f"{i % 2},{1 - i % 2}\n" for i in range(40)),
+}
+LEARN_BOTH = {"final": {"words": {"n_words": 2}}}
+BY_NETWORK = {
+    "features": {"extractor": "onnx", "options": {"model": "efficientnet-lite0"}},
+    "final": {"basis": None, "words": {"n_words": 2}},
+}
+
+
 def lay(root, files):
     for name, content in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -102,14 +113,46 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
     dataset = read(config).datasets[name]
     assert len(lines) <= 40 and max(map(len, lines)) <= 120 and raw_files(name, dataset)
     assert (config["dataset"], dataset.loader, dataset.options.given()) == (name, loader, {"root": root} | options)
-    of_pictures = isinstance(dataset, Pictures)
-    assert config["datasets"][name].keys() == {"loader", "options", *(("features", "final") if of_pictures else ())}
-    assert not of_pictures or dataset.features.options.given() == {"model": "efficientnet-lite0"}
-    (line,) = [line for line in lines if "final:  " in line]
+    learnt = BY_NETWORK if isinstance(dataset, Pictures) else LEARN_BOTH
+    assert config["datasets"][name] == {"loader": loader, "options": {"root": root} | options} | learnt
+    (line,) = [line for line in lines if "    final:" in line]
     assert line.split(" in the")[0].split()[-1] == dataset.final.study
-    commented = lines[lines.index(line) :]
-    final = yaml.safe_load("\n".join(re.sub("^    # ", "    ", line) for line in commented))
+    final = yaml.safe_load("\n".join(re.sub("^( *)# ", r"\1", line) for line in lines[lines.index(line) :]))
     read(merged(config, {"datasets": {name: final}}))
+
+
+OLD = {  # a config.yaml, cut where init adds an entry
+    "nothing": ("", ""),
+    "no dataset": ("seed: 2", "\n"),
+    "no dataset yet": ("datasets:  # none yet\n", "\nseed: 2\n"),
+    "comments": ("datasets:\n    a:\n        loader: digits\n        # note: b\n", "\n# the seed\nseed: 2\n"),
+    "no end of line": ("datasets:\n  a:\n    loader: digits # the last line", ""),
+    "Windows": ("\ufeffdatasets:\r\n  a: {loader: digits}\r\n", "seed: 2\r\n"),
+    "a checkout": None,
+}
+
+
+@pytest.mark.parametrize("kind", OLD)
+def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, capsys, kind):
+    lay(tmp_path, TABLE)
+    monkeypatch.chdir(tmp_path)
+    text = (WORKFLOW / "config.yaml").read_text(encoding="utf-8")
+    first, last = OLD[kind] or text.partition("\nfeatures:\n")[0::2]
+    between = "" if OLD[kind] else "\nfeatures:\n"
+    if not OLD[kind]:  # in a checkout, the config.yaml of the folder is that of the package
+        monkeypatch.setattr(command_line, "WORKFLOW", tmp_path)
+    Path("config.yaml").write_bytes(f"{first}{between}{last}".encode())
+    for name in ("x", "y"):
+        assert main(["init", "x", "--add", *(["--name", "y"] if name == "y" else [])]) == 0
+        assert f"jointsparse run --dataset {name}\n" in capsys.readouterr().out
+    new = Path("config.yaml").read_bytes().decode()
+    assert new.startswith(first) and new.endswith(between + last)
+    check_file(Path("config.yaml"))
+    old = yaml.safe_load(f"{first}{between}{last}") or {}
+    options = {"root": "x", "features": "X.csv", "labels": "y.csv", "columns": ["cat", "dog"]}
+    entry = {"loader": "arrays", "options": options} | LEARN_BOTH
+    assert yaml.safe_load(new) == old | {"datasets": (old.get("datasets") or {}) | {"x": entry, "y": entry}}
+    assert ("\r\n" in new) == (kind == "Windows") and len(re.findall("(?<!\r)\n", new)) * (kind == "Windows") == 0
 
 
 @pytest.mark.parametrize(
@@ -135,7 +178,18 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
         (pictures("x/") | {"x/c.csv": "image,caption\nno.png,A\n"}, "init x", "such as '00.jpg', got 'no.png'"),
         (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must have 5"),
         (pictures() | {"captions.csv": CAPTIONS}, "init .", "must not be written into the folder of the pictures"),
-        ({"config.yaml": ""}, "init x", "this folder already has a config.yaml, and init does not overwrite it"),
+        (
+            {"config.yaml": ""},
+            "init x",
+            "this folder already has a config.yaml, and init does not overwrite it: add an entry with --add",
+        ),
+        ({}, "init x --add", "this folder has no config.yaml to which --add could add: leave --add out"),
+        (TABLE | {"config.yaml": "datasets: {a: {}}"}, "init x --add", "must have the entries of `datasets:` on lines"),
+        (TABLE | {"config.yaml": "[a]"}, "init x --add", "must have the entries of `datasets:` on lines of their own"),
+        (TABLE | {"config.yaml": "datasets:\n  X: {}"}, "init x --add", "already has a dataset x: choose another name"),
+        (TABLE | {"config.yaml": "a: 1\na: 2"}, "init x --add", "the key 'a' occurs twice in one block"),
+        (TABLE, "init x --name collage", "already has a dataset collage: choose another name with --name NAME"),
+        (TABLE, "init x --name a/b", "--name must be at most 90 letters, digits, _ and -, got 'a/b'"),
         ({}, "run", "this folder has no config.yaml: write one with jointsparse init FOLDER"),
         (
             {},

@@ -33,7 +33,7 @@ def with_a_long_tag():
 def test_warnings_of_decoders_are_logged_with_the_name_of_the_picture(tmp_path, capfd, caplog):
     caplog.set_level(logging.INFO)
     (tmp_path / "a.tif").write_bytes(with_a_long_tag())
-    ((reason, _),) = checker.verdicts([tmp_path / "a.tif"], 32, 320)
+    ((reason, _),) = checker.verdicts([tmp_path / "a.tif"], "check", 32, 320)
     assert reason == "" and capfd.readouterr().err == ""
     assert caplog.messages == [f"{tmp_path / 'a.tif'}: Tag data larger than file. Skipping tag 270"]
 
@@ -61,7 +61,7 @@ def test_errors_of_decoders_are_reported_for_the_right_picture(tmp_path, capfd, 
     }
     for name, data in pictures.items():
         (tmp_path / name).write_bytes(data)
-    found = checker.verdicts([tmp_path / name for name in pictures], 32, 320)
+    found = checker.verdicts([tmp_path / name for name in pictures], "check", 32, 320)
     reasons = {name: reason for name, (reason, _) in zip(pictures, found, strict=True)}
     assert reasons["good fax"] == reasons["good"] == ""
     assert reasons["fax"].startswith("does not open as a picture: Fax4Decode: ")

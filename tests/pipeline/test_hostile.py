@@ -18,7 +18,7 @@ from PIL import Image
 from test_pictures import PICTURES, READABLE
 
 from jointsparse import pictures
-from jointsparse.pipeline.datasets import folder, picture_check
+from jointsparse.pipeline.datasets import checker, folder, picture_check
 from jointsparse.pipeline.provenance.tables import read_table, write_table
 
 pytestmark = pytest.mark.usefixtures("checked_here")
@@ -85,7 +85,7 @@ def left_out(tmp_path_factory):
         make(root / "images" / name)
     caption(root, *MADE, *LISTED)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(folder, "verdicts", verdicts_here)
+        patch.setattr(checker, "verdicts", verdicts_here)
         images, _, left_out = read_album(root)
     assert images["image"].tolist() == [f"{i:03}.jpg" for i in range(12)]
     return dict(zip(left_out["item"], left_out["reason"], strict=True))

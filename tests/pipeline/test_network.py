@@ -17,7 +17,7 @@ from jointsparse.features import network_files, onnx
 from jointsparse.features.explain import Explainer
 from jointsparse.pipeline import load
 from jointsparse.pipeline.app.command_line import main
-from jointsparse.pipeline.datasets import folder as checked
+from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.settings import SettingError
 
@@ -50,7 +50,7 @@ def run_in(folder, *arguments, n=24):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(onnx, "open_network", networks.opened_here)  # tests/test_embedding.py tries networks
-        patch.setattr(checked, "verdicts", verdicts_here)
+        patch.setattr(checker, "verdicts", verdicts_here)
         assert main(["init", "photos", *arguments]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
         (folder / "config.yaml").write_text(

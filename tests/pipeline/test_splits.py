@@ -154,3 +154,43 @@ def test_a_random_subset_keeps_the_proportions_of_the_splits_and_the_labels_and_
     assert got.images["split"].value_counts().to_dict() == {"train": 6, "test": 2}
     drawn = [f"sample {value:.0f}" for value in got.X.toarray()[:, 0]]
     assert drawn == got.images["image"].tolist() == got.captions["image"].tolist()
+
+
+PATIENTS = np.repeat(np.arange(150), 4)
+ROWS = [f"{i:03}" for i in np.random.default_rng(0).permutation(600)]
+OF_ROWS = pd.DataFrame({"image": ROWS, "caption": [("rare", *9 * ["frequent"])[patient % 10] for patient in PATIENTS]})
+
+
+def torn(split_of, groups=PATIENTS):
+    return pd.Series(split_of).groupby(groups).nunique().gt(1).sum()
+
+
+def test_drawn_splits_keep_groups_together_and_their_fractions_and_the_labels_in_proportion():
+    options = OPTIONS | {"groups": PATIENTS, "captions": OF_ROWS}
+    got, again, other = (splits.assign_splits(ROWS, None, **options | {"seed": i})[0] for i in (1, 1, 2))
+    assert got == again != other and list(got) == ROWS and torn(got) == torn(other) == 0
+    assert pd.Series(got).value_counts().to_dict() == {"train": 360, "validation": 120, "test": 120}
+    rare = pd.Series(got)[(OF_ROWS["caption"] == "rare").to_numpy()]
+    assert rare.value_counts().to_dict() == {"train": 36, "validation": 12, "test": 12}
+
+
+def test_few_groups_reach_every_split():
+    got = splits.draw_splits(ROWS[:12], splits.FRACTIONS, np.random.default_rng(0), PATIENTS[:12])
+    assert pd.Series(got).value_counts().to_dict() == {"train": 4, "validation": 4, "test": 4}
+
+
+def test_validation_is_drawn_in_whole_groups_and_the_other_given_splits_are_kept():
+    table = pd.DataFrame({"image": ROWS[2:], "split": [*398 * ["train"], *200 * ["test"]]})
+    got, _ = splits.assign_splits(ROWS, table, **OPTIONS, groups=PATIENTS)
+    of_split = pd.Series(got)
+    assert of_split[398:].eq("test").all() and torn(of_split[:398], PATIENTS[2:400]) == 0
+    assert 96 <= of_split.eq("validation").sum() <= 104
+
+
+def test_a_random_subset_has_whole_groups_and_at_least_one_from_every_split():
+    made = make_samples(sparse.csr_matrix(np.arange(40.0)[:, np.newaxis]), [str(i) for i in range(40)], n_test=16)
+    images = made.images.assign(split=[*24 * ["train"], *16 * ["test"]], group=[*np.arange(24) // 2, *16 * [12]])
+    got = at_most(made._replace(images=images), 21, 0)
+    assert got.images["split"].value_counts().to_dict() == {"train": 12, "test": 16}
+    assert got.images.groupby("group").size().loc[:11].eq(2).all()
+    assert got.X.toarray()[:, 0].astype(int).tolist() == [int(name[7:]) for name in got.images["image"]]

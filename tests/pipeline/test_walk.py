@@ -91,7 +91,7 @@ FILES = {  # rules that get more or fewer jobs, or whose jobs get other files
     "train_svm": "WordStudy.basis WordStudy.similarities Basis.power WordStudy.runs WordStudy.methods compare",
     "evaluate": "WordStudy.set_aside? WordStudy.basis WordStudy.similarities WordStudy.runs WordStudy.methods "
     "Method.radius? compare",
-    "compare_methods": "WordStudy.methods?",
+    "compare_methods": "WordStudy.set_aside? WordStudy.methods?",
     "fit_final": "WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm Learnable.final",
     "keep_model": "Pictures.shards WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm "
     "Learnable.final",

@@ -49,6 +49,7 @@ rule evaluate:
 rule compare_methods:
     """Compare the first method with each of the others, by sign tests and by resampling the test images."""
     input:
+        images=plan.images,
         scores="results/{dataset}/{study}/scores.npz",
     output:
         significance=in_report("results/{dataset}/{study}/tables/significance.csv", "Tables", "sign tests"),

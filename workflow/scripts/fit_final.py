@@ -8,6 +8,7 @@ from jointsparse.pipeline.provenance.tables import (
     read_array,
     read_arrays,
     read_features,
+    read_groups,
     read_table,
     write_arrays,
     write_table,
@@ -28,6 +29,7 @@ if __name__ == "__main__":
             scales=scales,
             n_resamples=params.n_resamples,
             seed=params.seed,
+            groups=read_groups(given.images),
         )
         write_arrays(output.model, **final.Fit.of(fitted.model)._asdict())
         write_table(table, output.table)

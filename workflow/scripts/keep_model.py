@@ -15,6 +15,7 @@ from jointsparse.pipeline.provenance.tables import (
     read_array,
     read_arrays,
     read_features,
+    read_groups,
     read_record,
     read_table,
     write_table,
@@ -25,7 +26,7 @@ if __name__ == "__main__":
     with job(snakemake):
         given, params, steps = snakemake.input, snakemake.params, []
         images = read_table(given.images, "image", "split")
-        split = images["split"].to_numpy()
+        split, groups = images["split"].to_numpy(), read_groups(given.images)
         if params.network:
             steps = [("describe", fitted(params.features["options"], params.network["digest"]))]
         elif params.features:
@@ -53,6 +54,7 @@ if __name__ == "__main__":
             final.Chosen(fits[norm].model(), power, labels[known]),
             select(transformed, known, "features"),
             factors(basis.singular_values, [power])[power] if basis else None,
+            None if groups is None else groups[known],
         )
         X = select(features, split == "test", "features")
         model = annotator.annotator(

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
 from jointsparse.checks import require, require_count, shortened, warn_user
@@ -98,6 +99,7 @@ def compare(
     *,
     labels: str = "classes",
     n_resamples: int = 1000,
+    sample_groups: ArrayLike | None = None,
     random_state: int = 0,
 ) -> Bunch:
     """Compare how well two fitted models rank samples, in each task and on average over all tasks.
@@ -111,6 +113,9 @@ def compare(
     n_resamples : int, at least 1, default=1000
         Number of bootstrap resamples for the confidence intervals and p-values. Both models and all tasks are evaluated
         on the same resamples.
+    sample_groups : array (n_samples,) or None
+        Name of each sample's group, for example of the person or the place. Whole groups are resampled. No name may be
+        missing.
     random_state : int, default=0
         Seed of the random generator that draws the resamples.
 
@@ -154,7 +159,14 @@ def compare(
     """
     require_count(n_resamples, "n_resamples")
     tasks, truth, (f, g) = _read([model_a, model_b], X, Y, labels)
-    counts = resample(len(truth), n_resamples, np.random.default_rng(random_state))
+    groups = None
+    if sample_groups is not None:
+        groups, is_known = Labels.read(sample_groups, "sample_groups")
+        require(
+            np.shape(groups) == (len(truth),) and is_known.all(),
+            f"sample_groups must name a group for each of {len(truth)} samples, got {shortened(sample_groups)}",
+        )
+    counts = resample(len(truth), n_resamples, np.random.default_rng(random_state), groups)
     auc_a, auc_b = (resampled(scores, truth, counts)[0] for scores in (f, g))
     difference, low, high = estimates(auc_a - auc_b)
     drawn = with_mean(auc_a - auc_b)[1:]

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import get_scorer, r2_score, roc_auc_score
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -67,7 +67,15 @@ N_RESAMPLES = 25  # bootstrap resamples of the held-out samples of a single spli
 ROUGH_TOL, FAR = 0.3, 5.0
 
 
-Split = tuple[np.ndarray, np.ndarray]  # training rows, and held-out rows
+class Split(NamedTuple):
+    """Training samples and held-out samples, as rows.
+
+    groups: the number of the group of each held-out sample, if its groups are to be resampled, or None.
+    """
+
+    train: np.ndarray
+    held_out: np.ndarray
+    groups: np.ndarray | None = None
 
 
 class Scored(NamedTuple):
@@ -242,7 +250,7 @@ class Search(Trained):
         """Return the score of predictions or decision values f for targets or signs y; NaN if undefined. c: weights."""
         raise NotImplementedError
 
-    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """Return the indices of the training and the held-out samples of each fold.
 
         y: as the user passed it. split_params: further arguments of the splitter, such as `groups`.
@@ -253,7 +261,9 @@ class Search(Trained):
         """Return the metadata that `fit`, `score` and the splitter `cv` take, for scikit-learn's metadata routing."""
         to_split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
-        splitter = check_cv(self.cv if hasattr(self.cv, "split") else None)  # check_cv uses up an iterator of folds
+        # check_cv would use up an iterator of folds. Given folds take groups, as in scikit-learn, and ignore them.
+        is_given = isinstance(self.cv, Iterable) and not hasattr(self.cv, "split")
+        splitter = GroupKFold() if is_given else check_cv(self.cv if hasattr(self.cv, "split") else None)
         return router.add(splitter=splitter, method_mapping=to_split)
 
     @all_or_nothing
@@ -280,7 +290,9 @@ class Search(Trained):
         y_val : array, DataFrame or sparse matrix (n_held_out,) or (n_held_out, n_tasks), or None
             Labels or targets of the held-out samples.
         **params : Any
-            Arguments of the method `split` of `cv`. For example, GroupKFold takes `groups`, the group of each sample.
+            Arguments of the method `split` of `cv`. For example, GroupKFold takes `groups`, the group of each sample,
+            which has nothing to do with the `groups` of features of the estimator. If there is only one split, its
+            standard error is computed from resamples of whole groups.
 
         Returns
         -------
@@ -310,14 +322,19 @@ class Search(Trained):
         self._counted = self._validation_tasks(n_tasks)
         problem, centres = self._pose_samples(samples)
         if X_val is None:
-            splits = list(self._folds(Labels.read(y, numeric=self._numeric).y, samples, **split_params))
+            splits = [
+                Split(*rows) for rows in self._folds(Labels.read(y, numeric=self._numeric).y, samples, **split_params)
+            ]
+            if len(splits) == 1 and params.get("groups") is not None:
+                names = np.asarray(Labels.read(params["groups"], "groups").y)[splits[0].held_out]
+                splits = [splits[0]._replace(groups=np.unique(names, return_inverse=True)[1])]
         else:
             held_out = self._read(X_val, y_val, None, reset=False, training=False, name="y_val")
             is_sparse = sparse.issparse(samples.X)  # the held-out samples take the format of X
             X_val = held_out.X if is_sparse or not sparse.issparse(held_out.X) else held_out.X.toarray()
             X = sparse.vstack([samples.X, X_val], format="csr") if is_sparse else np.vstack([samples.X, X_val])
             samples = TaskSamples(X, *map(np.vstack, zip(samples[1:], held_out[1:], strict=True)))
-            splits = [(np.arange(n), np.arange(n, len(samples.Y)))]
+            splits = [Split(np.arange(n), np.arange(n, len(samples.Y)))]
         require(splits, "cv must give at least one fold, got none")
         require(
             self.selection in (None, *SELECTIONS),
@@ -529,13 +546,13 @@ class Search(Trained):
         errors must come from resamples.
         """
         watch = Watch(None, seconds, False)
-        problem, centres = self._pose_samples(samples.of(split[0]))
+        problem, centres = self._pose_samples(samples.of(split.train))
 
         def predicted(fit: Fit, held_out: TaskSamples) -> np.ndarray:
             return np.asarray(held_out.X @ fit.W[0]) + fit.b[0] + centres
 
         def score(fit: Fit) -> float:
-            held_out = samples.of(split[1])  # a copy that needs no memory during the fits
+            held_out = samples.of(split.held_out)  # a copy that needs no memory during the fits
             return self._score_of(predicted(fit, held_out), held_out)
 
         def train(strength: float, start: Fit | None) -> Fit:
@@ -550,10 +567,10 @@ class Search(Trained):
 
         ends = self._end_of_path(problem)
         fits = fits_along(train, strengths, penalised, start=start, ends=ends, watch=watch)
-        held_out = samples.of(split[1])
+        held_out = samples.of(split.held_out)
         predictions = [predicted(fit, held_out) for fit in fits]
         scores = [self._score_of(F, held_out) for F in predictions]
-        errors = [self._error_of(F, held_out) if is_only else np.nan for F in predictions]
+        errors = [self._error_of(F, held_out, split.groups) if is_only else np.nan for F in predictions]
         gaps = [float(fit.gap[0]) for fit in fits]
         features = [int(fit.W[0].any(axis=1).sum()) for fit in fits]
         ended = not penalised and ends(float(strengths[len(fits) - 1]), fits[-1])
@@ -564,11 +581,15 @@ class Search(Trained):
 
         return Scored(extended(scores), extended(errors), extended(gaps), extended(features), ended), fits[-1]
 
-    def _error_of(self, F: np.ndarray, held_out: TaskSamples) -> float:
-        """Return the standard error of `_score_of` over bootstrap resamples of the held-out samples."""
+    def _error_of(self, F: np.ndarray, held_out: TaskSamples, groups: np.ndarray | None) -> float:
+        """Return the standard error of `_score_of` over bootstrap resamples of the held-out samples or their groups."""
         if self.scoring is None:  # only a scorer may look at X, whose copies would take long
             held_out = held_out._replace(X=held_out.X[:, :0])
-        drawn = np.random.default_rng(0).integers(len(F), size=(N_RESAMPLES, len(F)))
+        n = len(F) if groups is None else groups.max() + 1
+        drawn: Iterable[np.ndarray] = np.random.default_rng(0).integers(n, size=(N_RESAMPLES, n))
+        if groups is not None:
+            rows_of = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
+            drawn = (np.concatenate([rows_of[group] for group in resample]) for resample in drawn)
         scores = np.array([self._score_of(F[rows], held_out.of(rows)) for rows in drawn])
         return float(scores[~np.isnan(scores)].std()) if not np.isnan(scores).all() else np.nan
 
@@ -751,7 +772,7 @@ class JointSparseClassifierCV(Labelled, Search):
 
     _chance = 0.5  # AUC
 
-    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         """Return the folds as in `Search`, but stratified by the rarest label of each sample if y is a matrix.
 
         Warn about tasks that have no score in some of the folds.
@@ -843,7 +864,7 @@ class JointSparseRegressorCV(Targets, Search):
 
     _chance = 0.0  # R^2
 
-    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[Split]:
+    def _folds(self, y: Any, samples: TaskSamples, **split_params: Any) -> Iterable[tuple[np.ndarray, np.ndarray]]:
         if isinstance(self.cv, (int, np.integer)):
             return KFold(self.cv, shuffle=True, random_state=0).split(samples.X)
         return super()._folds(y, samples, **split_params)

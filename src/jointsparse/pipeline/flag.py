@@ -31,15 +31,18 @@ class Kind(StrEnum):
     FEW_TRAINING_WITHOUT = "left out, too few training images without it"
     FEW_TEST_WITH = "left out, too few test images with it"
     FEW_TEST_WITHOUT = "left out, too few test images without it"
+    ONE_GROUP = "left out, all training images with it, or without it, in one group"
     CAPPED = "fewer images than asked for"
     CONSTANT = "features that are the same in all training images"
     EMPTY = "images without any feature"
     REPEATED = "images with the features of an image in another split"
+    TORN = "groups in several splits"
 
 
 ETA0_EDGES = {Kind.ETA0_LOWER, Kind.ETA0_UPPER}
 RADIUS_EDGES = {Kind.RADIUS_LOWER, Kind.RADIUS_UPPER}
-LEFT_OUT = {Kind.FEW_TRAINING_WITH, Kind.FEW_TRAINING_WITHOUT, Kind.FEW_TEST_WITH, Kind.FEW_TEST_WITHOUT}
+TOO_FEW = {Kind.FEW_TRAINING_WITH, Kind.FEW_TRAINING_WITHOUT, Kind.FEW_TEST_WITH, Kind.FEW_TEST_WITHOUT}
+LEFT_OUT = TOO_FEW | {Kind.ONE_GROUP}
 
 
 class Flag(NamedTuple):

@@ -95,7 +95,7 @@ def choose_words(
     Parameters
     ----------
     images : table
-        Columns `image` and `split`.
+        Columns `image`, `split` and perhaps `group`.
     captions : table
         Columns `image` and `caption`. If whole captions are labels, there may also be a column `known`, which is False
         if it is unknown whether the image has the label.
@@ -103,8 +103,8 @@ def choose_words(
         Number of words to choose. "auto" chooses all words that have enough images, but at most `MOST_WORDS`.
     smallest_size : int, optional
         Smallest number of training images that must have a word, and that must lack it. Words that do not meet this
-        requirement are left out with a warning, and so are words that every test image or no test image has. By default
-        no word is left out for these reasons.
+        requirement are left out with a warning, and so are words that every test image or no test image has, and words
+        that all training images of all groups but one have, or lack. By default no word is left out for these reasons.
     min_length : int
         Smallest number of letters of a word.
     stop_words : list of str
@@ -164,10 +164,8 @@ def choose_words(
     for key in ranked if n_words == AUTO else ranked[:most]:
         if len(kept) == most:
             break
-        label = np.zeros(len(images), np.int8)
-        label[unknown.get(key, [])] = UNKNOWN
-        label[list(rows_with[key])] = 1
-        row_of_word = _row_of_word(forms[key], label, in_split, smallest_size)
+        label = _label(len(images), rows_with[key], unknown.get(key, []))
+        row_of_word = _row_of_word(forms[key], label, in_split, smallest_size, images.get("group"))
         if kinds_in(row_of_word["warning"]) & LEFT_OUT:
             warnings.warn(f"the word {row_of_word['word']!r} is {row_of_word['warning']}", stacklevel=2)
             refused.append(row_of_word)
@@ -240,6 +238,14 @@ def _counted(
     return _Counted(rows_with, forms, unknown, in_split)
 
 
+def _label(n: int, with_it: set[int], unknown: Any) -> np.ndarray:
+    """Return 1, 0 or `UNKNOWN` for each of n images. with_it, unknown: rows of images that have a word, or may."""
+    label = np.zeros(n, np.int8)
+    label[unknown] = UNKNOWN
+    label[list(with_it)] = 1
+    return label
+
+
 def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
     """Count the words that `choose_words` would choose if `n_words` were large enough.
 
@@ -259,21 +265,33 @@ def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[s
         unknown = counted.unknown.get(key, np.empty(0, int))
         counts = {split: int(mask[list(rows)].sum()) for split, mask in counted.in_split.items()}
         totals = {split: images_in[split] - int(mask[unknown].sum()) for split, mask in counted.in_split.items()}
-        learnable += _too_few(counts, totals, options["smallest_size"]) is None
+        too_few = _too_few(counts, totals, options["smallest_size"])
+        if "group" in images:
+            too_few = too_few or _of_one_group(_label(len(images), rows, unknown), counted.in_split, images["group"])
+        learnable += too_few is None
     return learnable
 
 
 def _row_of_word(
-    forms: Counter[str], label: np.ndarray, in_split: Mapping[str, np.ndarray], smallest_size: int | None
+    forms: Counter[str],
+    label: np.ndarray,
+    in_split: Mapping[str, np.ndarray],
+    smallest_size: int | None,
+    groups: pd.Series | None,
 ) -> dict[str, Any]:
-    """Return a word's row in the table of words. label: 1, 0 or `UNKNOWN` per image. in_split: a mask per split."""
+    """Return a word's row in the table of words.
+
+    label: 1, 0 or `UNKNOWN` per image. in_split: a mask per split. groups: the group of each image, or None.
+    """
     by_count = sorted(forms, key=lambda form: (-forms[form], form))
     counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
     totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
     # A word that nearly all images have has few negatives. `draw` refuses a word that all images have.
     share = counts["train"] / max(totals["train"], 1)
     flag = Flag(Kind.NEARLY_ALL, round(100 * share), "%") if share >= NEARLY_ALL else None
-    too_few = None if smallest_size is None else _too_few(counts, totals, smallest_size)
+    too_few = None
+    if smallest_size is not None:
+        too_few = _too_few(counts, totals, smallest_size) or _of_one_group(label, in_split, groups)
     row_of_word = {"word": by_count[0], "forms": " ".join(by_count), "images": int((label == 1).sum())}
     unknown = {"unknown": int((label == UNKNOWN).sum())}
     return row_of_word | counts | unknown | {"warning": write_cell([too_few or flag])}
@@ -291,6 +309,14 @@ def _too_few(counts: Mapping[str, int], totals: Mapping[str, int], smallest_size
         (Kind.FEW_TEST_WITHOUT, totals["test"] - counts["test"], 1),
     )
     return next((Flag(kind, n) for kind, n, least in numbers if n < least), None)
+
+
+def _of_one_group(label: np.ndarray, in_split: Mapping[str, np.ndarray], groups: pd.Series | None) -> Flag | None:
+    """Return a flag if training images with a word, or without it, are in fewer than two groups, otherwise None."""
+    if groups is None:
+        return None
+    sides = (groups[in_split["train"] & (label == side)] for side in (1, 0))
+    return Flag(Kind.ONE_GROUP) if min(side.nunique() for side in sides) < 2 else None
 
 
 def _require_words(
@@ -412,22 +438,36 @@ def thinned(chosen: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return chosen & ~np.isin(np.arange(len(chosen)), members[: len(members) // 10])
 
 
-def set_aside(split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator) -> np.ndarray:
+def set_aside(
+    split: np.ndarray, numbers: Mapping[str, int], *, rng: np.random.Generator, groups: np.ndarray | None = None
+) -> np.ndarray:
     """Move random images of each split to the split "unlabelled", and return the new splits (n_images,).
 
-    numbers: the number of images to move from each split. Raises ValueError if no image would remain in a split.
-    Source: Quattoni et al. 2008, sec. 5.2, where the basis is computed from images that no task uses.
+    numbers: the number of images to move from each split. groups: the group of each image (n_images,), or None. Whole
+    groups move, until the number is reached. Raises ValueError if no image would remain in a split. Source: Quattoni et
+    al. 2008, sec. 5.2, where the basis is computed from images that no task uses.
     """
     result = split.astype(object)
     for name, n in sorted(numbers.items()):
         members = np.flatnonzero(split == name)
+        members = rng.permutation(members)
+        moved = members[:n]
+        if groups is not None:
+            moved = members[np.isin(groups[members], _first_groups(groups[members], n))]
         require(
-            n == 0 or n < len(members),
+            n == 0 or len(moved) < len(members),
             f"the number of {name} images to set aside must be less than {len(members)}, the number of such images, "
-            f"got {n}",
+            f"got {n}{' in whole groups' * (groups is not None)}",
         )
-        result[rng.permutation(members)[:n]] = "unlabelled"
+        result[moved] = "unlabelled"
     return result
+
+
+def _first_groups(groups: np.ndarray, n: int) -> np.ndarray:
+    """Return the first distinct groups that have at least n images together. groups: the group of each image."""
+    names, first, sizes = np.unique(groups, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    return np.asarray(names[order][np.cumsum(sizes[order]) - sizes[order] < n])
 
 
 class Tasks(NamedTuple):

@@ -84,16 +84,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _init(given: argparse.Namespace) -> int:
-    from jointsparse.pipeline.app import config
+    from jointsparse.pipeline.app import config, estimate
 
     file = Path("config.yaml")
     require(
-        not file.exists(),
-        "this folder already has a config.yaml, and init does not overwrite it: run init in another folder",
+        given.add or not file.exists(),
+        "this folder already has a config.yaml, and init does not overwrite it: add an entry with --add, or run init "
+        "in another folder",
     )
+    require(not given.add or file.is_file(), "this folder has no config.yaml to which --add could add: leave --add out")
     choices = {name: value for name, value in vars(given).items() if name in config.CHOICES}
-    seen = config.write(given.folder, file, WORKFLOW, choices)
-    say(*seen, "Wrote config.yaml. Check it, then start the training with: jointsparse run")
+    written = config.write(given.folder, file, WORKFLOW, choices, name=given.name, add=given.add)
+    run = f"jointsparse run{f' --dataset {written.name}' * given.add}"
+    done = f"Added the dataset {written.name} to" if given.add else "Wrote"
+    say(*written.lines, *estimate.lines(written.work, written.n_learnable))
+    say(f"{done} config.yaml. Check it, then start the training with: {run}")
     return 0
 
 
@@ -336,6 +341,7 @@ OF_COLUMNS = (  # options of `init` that choose a column, and what the column ho
     ("caption", "captions, which are sentences"),
     ("index", "the names of the samples"),
     ("split", "the splits of the samples"),
+    ("group", "the groups of samples that no split divides, such as patients"),
     ("pictures", "the names or paths of pictures"),
     ("text", "a text that the page shows"),
     ("tags", "the list of labels of each sample"),
@@ -367,8 +373,8 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
     "init": (
         _init,
         "write a config.yaml for a folder of data",
-        "Looks at the files in the folder, reports what each one was taken for, and writes config.yaml into the "
-        "current folder. Never overwrites a file.",
+        "Looks at the files in the folder, reports what each one was taken for, and how long a run will take, and "
+        "writes config.yaml into the current folder. Never overwrites a file; --add adds an entry to it.",
         {
             "folder": {
                 "type": Path,
@@ -388,7 +394,14 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--separator": {"metavar": "SIGN", "help": "the string between two tags; '' if a cell is one tag"},
             **{f"--{name}": {"action": "append", "metavar": "VALUE", "help": said} for name, said in OF_VALUES},
+            "--group-by": {
+                "choices": ["folder", "burst"],
+                "help": "which photographs no split divides: those of a folder, or those that one camera took "
+                "less than three seconds apart",
+            },
             "--layout": {"metavar": "NAME", "help": "the layout of the folder, if it could have several"},
+            "--add": {"action": "store_true", "help": "add an entry to the config.yaml of the current folder"},
+            "--name": {"metavar": "NAME", "help": "name of the entry (default: the name of the folder)"},
             "--model": {
                 "metavar": "FILE",
                 "help": "an ONNX file of a network that describes the pictures, instead of the built-in network",

@@ -1,134 +1,327 @@
-"""Write a config.yaml for a folder of data, after deciding what the files in the folder hold."""
+"""Write a config.yaml for a folder of data, or an entry of one, after deciding what the files in the folder hold."""
 
+from __future__ import annotations
+
+import math
 import re
 import warnings
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jinja2
 import pandas as pd
 import yaml
 
 from jointsparse.checks import printable, require
+from jointsparse.features.basis import MOST_AUTO_RANK
+from jointsparse.pipeline.app.estimate import Work
 from jointsparse.pipeline.app.layouts import LIBSVM, OF_FILES, Folder, Found, found_in
+from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.datasets.names import composed, files_of
 from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
-from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, Samples, options_of
+from jointsparse.pipeline.flag import read_cell
+from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, options_of
 from jointsparse.pipeline.settings.features import BUILT_IN
-from jointsparse.pipeline.tasks import FEWEST_WORDS, SMALLEST_SIZE, choose_words
+from jointsparse.pipeline.settings.inheritance import merged
+from jointsparse.pipeline.tasks import FEWEST_WORDS, MOST_WORDS, SMALLEST_SIZE, choose_words, n_learnable, normalised
 from jointsparse.registry import pick
 
+if TYPE_CHECKING:
+    from jointsparse.features.embedding import Embedding
+
 # Options by which the user chooses columns or says what values mean. Lists may be given several times.
-OF_COLUMNS = ("index", "split", "pictures", "text", "tags", "caption", "not_tags", "confidence")
+OF_COLUMNS = ("index", "split", "group", "pictures", "text", "tags", "caption", "not_tags", "confidence")
 OF_VALUES = ("columns", "positive", "negative", "none", "unknown")
 # Options by which the user chooses a layout, a file or column, says what values mean, or names what to ignore.
-CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "ignore", "model", "visual_words")
-ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags", "visual_words": "visual-words"}
+CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "group_by", "ignore", "model", "visual_words")
+ON_COMMAND_LINE = {
+    "columns": "label-columns",
+    "not_tags": "not-tags",
+    "group_by": "group-by",
+    "visual_words": "visual-words",
+}
 OF_NETWORK = (
     f"{BUILT_IN}: the built-in network, trained on ImageNet, describes the pictures. On Flickr8k its AUC is .83, and "
     "that of visual words (--visual-words) .68"
 )
-STUDIES = {"photos": "own-words"} | dict.fromkeys(("scenes", "tagged", "keywords"), "own-classes")
+MOST_LEARNT = 1000  # labels that `init` chooses to learn
+# Choice: of the words of captions, those are learnt that at least this fraction of the training pictures have. They are
+# about as many as the sets have on which annotation is compared: 260 in Corel5k, 268 in ESP Game, 291 in IAPR TC-12.
+LEAST_SHARE = 0.01
+NAME = re.compile("[A-Za-z0-9_-]{1,90}")
+N_TRIED = 40  # pictures with which the speed of this machine is measured
 
 
-def write(root: Path, file: Path, workflow: Path, choices: Mapping[str, Any] | None = None) -> list[str]:
-    """Write a config.yaml for a folder of data.
+class Written(NamedTuple):
+    """What `write` has written.
+
+    Attributes
+    ----------
+    name
+        Name of the entry.
+    lines
+        Lines for the user, which describe the data and say how each file was interpreted.
+    work
+        What a run will learn from.
+    n_learnable
+        Number of labels that have samples enough to be learnt.
+    """
+
+    name: str
+    lines: list[str]
+    work: Work
+    n_learnable: int
+
+
+def write(
+    root: Path,
+    file: Path,
+    workflow: Path,
+    choices: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    add: bool = False,
+) -> Written:
+    """Write a config.yaml for a folder of data, or add an entry for it to a config.yaml.
 
     Parameters
     ----------
     root : path
         The folder.
     file : path
-        The config.yaml to write.
+        The config.yaml.
     workflow : path
-        The folder of the workflow. The new file overrides values of its config.yaml.
+        The folder of the workflow. The file overrides values of its config.yaml.
     choices : mapping, optional
         The user's choices, keyed by the names in `CHOICES`. A value is the file or column to use, or for "ignore" a
         list of files and columns.
-
-    Returns
-    -------
-    seen : list of str
-        Lines for the user, which describe the data and say how each file was interpreted.
+    name : str, optional
+        Name of the entry. The default is made from the name of the folder.
+    add : bool
+        If True, `file` exists and an entry is added to it. Everything else in the file stays as it is.
 
     Raises
     ------
     ValueError
-        If no loader can read the folder, if too few samples are labelled, or if several files could be used for the
-        same purpose and the user has not chosen one.
+        If no loader can read the folder, if too few samples are labelled, if several files could be used for the
+        same purpose and the user has not chosen one, or if no entry of this name can be added to the file.
     """
     require(root.is_dir(), f"init expects a folder of data, got {str(root)!r}")
+    name = _name(root, file if add else None, workflow / "config.yaml", name)
     choices = {key: value for key, value in (choices or {}).items() if value or value == ""}
     pictures, reasons = list_pictures(root)
-    ignored = choices.get("ignore", [])
-    others = sorted(set(reasons) - set(ignored))
-    lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in others]
+    folder = Folder(root, pictures, sorted(set(reasons) - set(choices.get("ignore", []))), choices)
+    lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in folder.others]
     require(not lacking, f"the files named by options must be in {root}, and {''.join(lacking[:1])} is not")
-    found = found_in(Folder(root, pictures, others, choices))
-    loader, images, captions = found.loader, found.images, found.captions
+    require(not {"group", "group_by"} <= choices.keys(), "--group and --group-by exclude each other: leave one out")
+    found = found_in(folder)
     _require_choices_used(root, found, choices, reasons)
-    features: dict[str, Any] = {}
-    both = {"model", "visual_words"} <= choices.keys()
-    require(not both, "--model names a network, and --visual-words uses none: leave one of them out")
-    if issubclass(LOADERS[loader], Pictures) and not choices.get("visual_words"):
-        model = choices.get("model", BUILT_IN)
-        features = {"extractor": "onnx", "options": {"model": model}}
-        found.lines.append(OF_NETWORK if model == BUILT_IN else _network(model))
+    network = _network(folder, found)
+    learnt = _learnt(root, found)
+    said = [printable(f"Found {found.said}."), printable(learnt.said)]
+    text = _rendered(
+        workflow, name, root, found, network=network and str(network.model), said=said, n_words=learnt.n_words
+    )
+    file.write_bytes(_with_entry(file, name, text) if add else text.encode())
+    lines = [*found.lines, *([_reading(network)] if network else []), *_idle(folder, found, reasons)]
+    said += [printable(line) for line in learnt.others]
+    return Written(name, [*said, *(f"  {line}" for line in lines)], _work(root, found, learnt.n, network), learnt.total)
+
+
+def _name(root: Path, file: Path | None, shipped: Path, name: str | None) -> str:
+    """Return the name of the entry. file: a config.yaml to which it is added, or None. shipped: the package's."""
+    own = name or re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:87] or "mine"
+    require(NAME.fullmatch(own), f"--name must be at most 90 letters, digits, _ and -, got {own!r}")
+    if _has(shipped, own) and not name and not (file and file.samefile(shipped)):
+        own = f"my-{own}"
+    taken = next(filter(None, (path for path in (file, shipped) if path and _has(path, own))), None)
+    require(not taken, f"{taken} already has a dataset {own}: choose another name with --name NAME")
+    return own
+
+
+def _has(file: Path, name: str) -> bool:
+    """Return True if a config.yaml has a dataset of this name, in upper or lower case."""
+    check_file(file)
+    config = yaml.safe_load(file.read_text(encoding="utf-8-sig"))
+    block = config.get("datasets") if isinstance(config, dict) else None
+    return name.lower() in (str(other).lower() for other in block or ())
+
+
+class _Learnt(NamedTuple):
+    """The labels that a run will learn.
+
+    n_words: the value of the option with which it learns them. n: their number. total: the number of all labels
+    that have samples enough. said: a sentence for the user. others: lines about the labels that are not learnt.
+    """
+
+    n_words: int
+    n: int
+    total: int
+    said: str
+    others: list[str]
+
+
+def _learnt(root: Path, found: Found) -> _Learnt:
+    """Decide which labels a run will learn: all that have samples enough, at most `MOST_LEARNT`.
+
+    Of the words of captions, only those are learnt that `LEAST_SHARE` of the training pictures have, but at least as
+    many as the paper has.
+    """
+    of_captions, of_pictures = found.loader == "photos", issubclass(LOADERS[found.loader], Pictures)
+    what: dict[str, Any] = {
+        "smallest_size": SMALLEST_SIZE,
+        "split_captions": of_captions,
+        "join_inflections": of_captions,
+    }
     with (
         warnings.catch_warnings(action="ignore"),  # warnings about words that are left out
-        _in_words_of_samples(root, captions) if issubclass(LOADERS[loader], Samples) else nullcontext(),
+        nullcontext() if of_pictures else _in_words_of_samples(root, found.captions),
     ):
-        words, has = choose_words(
-            images,
-            captions,
-            n_words="auto",
-            smallest_size=SMALLEST_SIZE,
-            split_captions=loader == "photos",
-            join_inflections=loader == "photos",
-        )
-    words, labels = words[: has.shape[1]], pick("datasets", loader).LABELS
-    fewest, most = words["train"].min(), words["train"].max()
-    some = ", ".join(words["word"][:3]) + ", …" * (len(words) > 3)
-    n_samples = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
-    learnt = f"The model will learn {len(words)} {labels} ({some}), each with {n_samples} positive training samples."
-    said = [printable(f"Found {found.said}."), printable(learnt)]
-    name = re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:90] or "mine"
-    is_taken = name in yaml.safe_load((workflow / "config.yaml").read_text(encoding="utf-8"))["datasets"]
+        words, has = choose_words(found.images, found.captions, n_words=MOST_LEARNT, **what)
+    learnable, refused = words[: has.shape[1]], words[has.shape[1] :]
+    least = math.ceil(LEAST_SHARE * (found.images["split"] == "train").sum()) if of_captions else 0
+    n = max((learnable["train"] >= least).sum(), min(len(learnable), MOST_WORDS))
+    learnt = learnable[learnable["train"] >= learnable["train"].iloc[n - 1]]
+    total = n_learnable(found.images, found.captions, what)
+    labels, samples = pick("datasets", found.loader).LABELS, "images" if of_pictures else "samples"
+    fewest, most = learnt["train"].min(), learnt["train"].max()
+    numbers = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
+    some = ", ".join(learnt["word"][:3]) + ", …" * (len(learnt) > 3)
+    said = f"The model will learn {len(learnt):,} {labels} ({some}), each with {numbers} positive training {samples}."
+    return _Learnt(
+        int((words["train"] >= learnt["train"].iloc[-1]).sum()),
+        len(learnt),
+        total,
+        said,
+        [*_too_many(len(learnt), total, labels), *_too_rare(found.captions, refused, total, labels, samples)],
+    )
+
+
+def _too_many(n: int, n_learnable: int, labels: str) -> list[str]:
+    """Return a line about labels that could be learnt but are not, or no line if there are none."""
+    rarer = f"Not learnt, because they are rarer: {n_learnable - n:,} {labels}"
+    return [f"{rarer}. To learn more, raise n_words in config.yaml."] if n < n_learnable else []
+
+
+def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, labels: str, samples: str) -> list[str]:
+    """Return a line about labels that cannot be learnt, and the reasons; or no line if there are none.
+
+    refused: rows of these labels in the table of `choose_words`, which lacks labels without a training sample.
+    """
+    if labels == "words":
+        return []  # nobody expects to learn every word
+    n = captions["caption"].map(normalised).nunique()
+    kinds = Counter(flag.kind.removeprefix("left out, ") for cell in refused["warning"] for flag in read_cell(cell))
+    kinds += Counter({f"no training {samples} with it": n - n_learnable - len(refused)})
+    reasons = ", ".join(f"{kind.replace('images', samples)}: {number:,}" for kind, number in kinds.most_common())
+    return [f"Not learnt: {n - n_learnable:,} of {n:,} {labels} ({reasons})."] if reasons else []
+
+
+def _work(root: Path, found: Found, n_labels: int, network: Embedding | None) -> Work:
+    """Return what a run will learn from."""
+    n = len(found.images)
+    if not issubclass(LOADERS[found.loader], Pictures):
+        return Work(n, n_labels, found.n_features, found.n_values)
+    rank = min(MOST_AUTO_RANK, int((found.images["split"] == "train").sum()) // 2)  # as in the study
+    n_features = network.n_features_ if network else rank
+    file, options = pick("datasets", found.loader).file, {"root": root} | found.options
+    tried = [file(image, **options) for image in found.images["image"][:: max(1, n // N_TRIED)]]
+    return Work(n, n_labels, n_features, n * n_features, tried, network)
+
+
+def _rendered(
+    workflow: Path, name: str, root: Path, found: Found, *, network: str | None, said: Sequence[str], n_words: int
+) -> str:
+    """Return the text of a config.yaml with one dataset."""
     template = (files("jointsparse.pipeline.app") / "config.yaml.jinja").read_text(encoding="utf-8")
-    environment = jinja2.Environment(trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
-    schema = (workflow / "config" / "schema.json").absolute().as_uri()  # editors read a path only up to a space
-    text = environment.from_string(template).render(
-        schema=schema,
+    environment = jinja2.Environment(
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined
+    )
+    return environment.from_string(
+        template
+    ).render(
+        schema=(workflow / "config" / "schema.json").absolute().as_uri(),  # a path ends at its first space
         said=said,
-        name=f"my-{name}" if is_taken else name,
-        loader=loader,
+        name=name,
+        loader=found.loader,
         options={"root": str(root)} | found.options,
-        features=features,
-        labels=labels,
-        study=STUDIES.get(loader, "own-labels"),
+        features={"extractor": "onnx", "options": {"model": network}} if network else {},
+        n_words=n_words,
+        labels=pick("datasets", found.loader).LABELS,
+        study=LOADERS[found.loader].OWN_STUDY,
         yaml=lambda value: yaml.safe_dump([value], default_flow_style=True, allow_unicode=True, width=10**6)[1:-2],
     )
-    file.write_text(text, encoding="utf-8")
+
+
+def _with_entry(file: Path, name: str, text: str) -> bytes:
+    """Return the content of a config.yaml with one more entry under `datasets`. All other bytes stay the same.
+
+    text: a config.yaml with this entry alone. Raises ValueError if no lines can be added to the block `datasets`.
+    """
+    old = file.read_bytes().decode("utf-8")
+    lines, root, config = old.splitlines(keepends=True), yaml.compose(old, yaml.SafeLoader), yaml.safe_load(old) or {}
+    blocks = {key.value: value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}
+    place, indent = _end_of(blocks["datasets"], lines) if "datasets" in blocks else (len(lines), 2)
+    entry = re.sub("^  ", " " * indent, text.partition("\ndatasets:\n")[2], flags=re.MULTILINE).rstrip("\n") + "\n"
+    before, after = "".join(lines[:place]), "".join(lines[place:])
+    added = "\n" * (before[-1:] not in "\r\n") + "\n" + "datasets:\n" * ("datasets" not in blocks) + entry
+    new = before + added.replace("\n", "\r\n" if "\r\n" in old else "\n") + after
+    is_added = False
+    with suppress(yaml.YAMLError):
+        entries = {"datasets": {name: yaml.safe_load(text)["datasets"][name]}}
+        is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, entries)
+    require(
+        is_added,
+        f"{file} must have the entries of `datasets:` on lines of their own below it, to which init can add lines: "
+        "write them so, or run init in another folder and copy the entry",
+    )
+    return new.encode()
+
+
+def _end_of(block: yaml.Node, lines: Sequence[str]) -> tuple[int, int]:
+    """Return the number of lines up to the end of a block, with its last comments, and the indent of its keys."""
+    end = min(len(lines), block.end_mark.line + (block.end_mark.column > 0))
+    indent = block.value[0][0].start_mark.column if block.value else 2
+    while not (line := lines[end - 1].strip()) or (line[0] == "#" and lines[end - 1].index("#") < indent):
+        end -= 1
+    return end, indent
+
+
+def _idle(folder: Folder, found: Found, reasons: Mapping[str, str]) -> list[str]:
+    """Return lines about files that are not used. reasons: why each file is not a picture."""
     endings = (*records.SUFFIXES, *KINDS)
     idle = [
-        name for name in others if (name.lower().endswith(endings) or LIBSVM.search(name)) and name not in found.used
+        name
+        for name in folder.others
+        if (name.lower().endswith(endings) or LIBSVM.search(name)) and name not in found.used
     ]
-    last = [f"not used: {', '.join(idle[:10])}{', …' * (len(idle) > 10)}"] if idle else []
-    last += [f"not used: {name}, {why}" for name, why in reasons.items() if why.startswith("a link to ")]
-    return [*said, *(f"  {line}" for line in [*found.lines, *last])]
+    lines = [f"not used: {', '.join(idle[:10])}{', …' * (len(idle) > 10)}"] if idle else []
+    return lines + [f"not used: {name}, {why}" for name, why in reasons.items() if why.startswith("a link to ")]
 
 
-def _network(model: str) -> str:
-    """Return a line about how a network reads pictures. Raises ValueError if the network cannot be used."""
+def _network(folder: Folder, found: Found) -> Embedding | None:
+    """Return the network that describes the pictures, or None. Raises ValueError if it cannot be used."""
+    both = {"model", "visual_words"} <= folder.choices.keys()
+    require(not both, "--model names a network, and --visual-words uses none: leave one of them out")
+    if "visual_words" in folder.choices or not issubclass(LOADERS[found.loader], Pictures):
+        return None
     from jointsparse.features.embedding import Embedding  # imports scikit-learn, which takes a second
+
+    return Embedding(folder.choices.get("model", BUILT_IN)).fit(None)
+
+
+def _reading(embedding: Embedding) -> str:
+    """Return a line about how a network reads pictures."""
+    if embedding.model == BUILT_IN:
+        return OF_NETWORK
     from jointsparse.features.network_files import PREPROCESSOR
 
-    embedding = Embedding(model).fit(None)
     network, (rows, columns) = embedding.network(), embedding.grid_
     reading, blank = network.reading, network.blank
     colours = f"{reading.dtype}, {reading.channels}"
@@ -141,14 +334,14 @@ def _network(model: str) -> str:
         used += f" and without the first {blank.n_left_out} of {blank.n_tokens} tokens"
     prepared = f", as {PREPROCESSOR} says" if reading.prepared else ""
     return (
-        f"{model}: pictures of {reading.height} x {reading.width} pixels ({reading.layout}, {colours}{prepared}), "
-        f"{embedding.n_features_:,} features of output {reading.output}, {used}"
+        f"{embedding.model}: pictures of {reading.height} x {reading.width} pixels ({reading.layout}, "
+        f"{colours}{prepared}), {embedding.n_features_:,} features of output {reading.output}, {used}"
     )
 
 
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
     """Raise ValueError if one of the user's choices would have no effect. others: the files that are not pictures."""
-    takes = {"ignore", "layout", *options_of(found.loader)}
+    takes = {"ignore", "layout", *options_of(found.loader)} - ({*OF_COLUMNS} - found.options.keys())
     takes |= {"model", "visual_words"} if issubclass(LOADERS[found.loader], Pictures) else set()
     takes |= {"captions"} if found.loader == "tagged" else set()
     options = ("features", "labels", "captions")

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
+from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, roles_of, roles_of_table
+from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, group_in, roles_of, roles_of_table
 from jointsparse.pipeline.datasets import records
+from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.folder import SUFFIXES
-from jointsparse.pipeline.datasets.keywords import tags_of
 from jointsparse.pipeline.datasets.names import Files, files_of, finder
 from jointsparse.pipeline.datasets.records import Columns
 from jointsparse.pipeline.datasets.rows import OF_TEXT, rows_of
@@ -94,6 +95,8 @@ class Found(NamedTuple):
         Lines for the user, which say how each file was interpreted.
     used
         The files that the loader reads.
+    n_features, n_values
+        Number of features, and number of their entries that are stored; 0 for pictures.
     """
 
     loader: str
@@ -103,6 +106,8 @@ class Found(NamedTuple):
     said: str
     lines: list[str]
     used: set[str]
+    n_features: int = 0
+    n_values: int = 0
 
 
 class Layout(NamedTuple):
@@ -314,45 +319,56 @@ def _idx(folder: Folder) -> Found | None:
 
 def _features(folder: Folder) -> Found | None:
     """Return features in files of their own or, if there is no other table, in the table of labels."""
-    choices, tables = (
-        folder.choices,
-        [name for name in folder.others if name.lower().endswith(OF_TABLES)],
-    )
-    stems = {name: _place(PurePosixPath(name).name).stem for name in tables if name != "splits.csv"}
-    labels = [choices["labels"]] if "labels" in choices else [name for name in stems if OF_LABELS.search(stems[name])]
-    named = [name for name in stems if FEATURES.search(stems[name]) and name not in labels]
-    features = named or [
-        name for name in stems if name not in labels and name.lower().endswith((".npy", ".npz", ".parquet"))
-    ]
-    features = [choices["features"]] if "features" in choices else features
-    labels = labels or [name for name in stems if name not in features and not folder.pictures]
-    if not (features and labels) and not folder.pictures:
-        both = [name for name in features or labels if name.lower().endswith(TABLES)]
-        features = labels = both
-        for name in both[:1]:
-            _require_no_pictures_in(folder.root / name)
+    features, labels = _files_of_features(folder)
     if not (features and labels):
         return None
     of_features = _chosen(features, "features")
     of_labels = of_features if features == labels else _chosen(labels, "labels")
-    options, lines = roles_of(folder.root, of_features, of_labels, choices)
+    options, lines = roles_of(folder.root, of_features, of_labels, folder.choices)
     options = {"features": of_features, "labels": of_labels} | options
     if names := [name for name in folder.others if NAMES.fullmatch(PurePosixPath(name).name)]:
         options["names"] = _chosen(names, "names of features")
         lines.append(f"{options['names']}: names of the features")
     used = {file for key in ("features", "labels", "names") for _, file in files_of(options.get(key, []))}
-    found = _read(folder, "arrays", options, list(dict.fromkeys(lines)), used)
+    return _without_copies(folder, options, list(dict.fromkeys(lines)), used)
+
+
+def _files_of_features(folder: Folder) -> tuple[list[str], list[str]]:
+    """Return the files that could hold features, and those that could hold labels. Both may be the same."""
+    choices = folder.choices
+    tables = [name for name in folder.others if name.lower().endswith(OF_TABLES) and name != "splits.csv"]
+    stems = {name: _place(PurePosixPath(name).name).stem for name in tables}
+    labels = [choices["labels"]] if "labels" in choices else [name for name in tables if OF_LABELS.search(stems[name])]
+    rest = [name for name in tables if name not in labels]
+    features = [name for name in rest if FEATURES.search(stems[name])]
+    features = features or [name for name in rest if name.lower().endswith((".npy", ".npz", ".parquet"))]
+    features = [choices["features"]] if "features" in choices else features
+    labels = labels or [name for name in tables if name not in features and not folder.pictures]
+    if (features and labels) or folder.pictures:
+        return features, labels
+    both = [name for name in features or labels if name.lower().endswith(TABLES)]
+    for name in both[:1]:
+        _require_no_pictures_in(folder.root / name)
+    return both, both
+
+
+def _without_copies(folder: Folder, options: dict[str, Any], lines: list[str], used: set[str]) -> Found | None:
+    """Read samples with features, without columns of features that copy labels."""
     read = pick("datasets", "arrays").read(folder.root, **options)
-    if copies := copies_of_labels(read.X, read.images, read.captions):
-        first = files_of(options["features"])[0][1]
-        every = pick("datasets", "arrays").feature_names(folder.root, **options)
-        copied = [every[i] if every else f"column {i + 1}" for i in copies]
-        if set(copied) <= set(columns_of(folder.root / first)) and "names" not in options:
-            again = _features(folder._replace(choices={**choices, "ignore": [*choices.get("ignore", []), *copied]}))
-            line = f"{first}: {', '.join(copied)}: left out, because they copy labels"
-            return again and again._replace(lines=[*again.lines, line])
-        found.lines.append(f"{first}: {', '.join(copied)}: seem to copy labels; if they do, remove them from the file")
-    return found
+    found = _found_samples("arrays", options, read, lines, used)
+    copies = copies_of_labels(read.X, read.images, read.captions)
+    if not copies:
+        return found
+    first = files_of(options["features"])[0][1]
+    every = pick("datasets", "arrays").feature_names(folder.root, **options)
+    copied = [every[i] if every else f"column {i + 1}" for i in copies]
+    if set(copied) <= set(columns_of(folder.root / first)) and "names" not in options:
+        choices = {**folder.choices, "ignore": [*folder.choices.get("ignore", []), *copied]}
+        again = _features(folder._replace(choices=choices))
+        line = f"{first}: {', '.join(copied)}: left out, because they copy labels"
+        return again and again._replace(lines=[*again.lines, line])
+    line = f"{first}: {', '.join(copied)}: seem to copy labels; if they do, remove them from the file"
+    return found._replace(lines=[*found.lines, line])
 
 
 def _require_no_pictures_in(path: Path) -> None:
@@ -367,10 +383,14 @@ def _require_no_pictures_in(path: Path) -> None:
 
 def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str], used: set[str]) -> Found:
     """Read samples with features."""
-    read = pick("datasets", loader).read(folder.root, **options)
+    return _found_samples(loader, options, pick("datasets", loader).read(folder.root, **options), lines, used)
+
+
+def _found_samples(loader: str, options: dict[str, Any], read: Any, lines: list[str], used: set[str]) -> Found:
     n, d = read.X.shape
+    n_values = read.X.nnz if sparse.issparse(read.X) else n * d
     said = f"{n:,} samples with {d:,} feature{'s' * (d != 1)}"
-    return Found(loader, options, read.images, read.captions, said, lines, used)
+    return Found(loader, options, read.images, read.captions, said, lines, used, d, n_values)
 
 
 # Photographs
@@ -378,50 +398,70 @@ def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str]
 
 def _table(folder: Folder) -> Found | None:
     """Return photographs whose captions or tags are in files that name them."""
-    if not folder.pictures:
-        return None
-    tables = _tables_of_pictures(folder)
+    tables = _of_one_kind(_tables_of_pictures(folder)) if folder.pictures else {}
     if not tables:
         return None
-    first, kinds = next(iter(tables)), {file: "caption" in table.options for file, table in tables.items()}
-    if len({*kinds.values()}) > 1:
-        of_captions = [file for file in tables if "caption" in file.lower() and kinds[file]]
-        require(
-            of_captions,
-            f"{' and '.join(tables)} hold captions and tags: choose one with --captions FILE or --labels FILE",
-        )
-        tables, first = {file: tables[file] for file in of_captions}, of_captions[0]
-    top: list[str] = []
+    options = next(iter(tables.values())).options
+    loader, option, held = ("photos", "captions", "captions") if "caption" in options else ("tagged", "labels", "tags")
+    top = _different(tables, option)
+    files = _in_splits([*top]) if "split" not in options else None
+    files = files or (next(iter(top)) if len(top) == 1 else [*top])
+    images = _common([table.images for table in top.values()])
+    prefix = "" if images == "." else f"{images}/"
+    return _pictures(
+        folder,
+        loader,
+        {"images": images, option: files} | options,
+        f"with {held} in {' and '.join(file for _, file in files_of(files))}",
+        {*top, "splits.csv"},
+        {file: table.notes for file, table in top.items()},
+        {file: {str(name).removeprefix(prefix) for name in table.labels.index} for file, table in top.items()},
+    )
+
+
+def _of_one_kind(tables: Mapping[str, "_Table"]) -> dict[str, "_Table"]:
+    """Return the tables; or, if some hold captions and others tags, those of captions that are called so."""
+    of_captions = {file: table for file, table in tables.items() if "caption" in table.options}
+    if len(of_captions) in (0, len(tables)):
+        return dict(tables)
+    called = {file: table for file, table in of_captions.items() if "caption" in file.lower()}
+    said = f"{' and '.join(tables)} hold captions and tags: choose one with --captions FILE or --labels FILE"
+    require(called, said)
+    return called
+
+
+def _different(tables: Mapping[str, "_Table"], option: str) -> dict[str, "_Table"]:
+    """Return the tables without those whose rows another table has, too.
+
+    Raises ValueError if tables have other columns, or contradict each other.
+    """
+    first, top = next(iter(tables)), dict[str, _Table]()
     for file, table in tables.items():
         for other in top:
             image = _contradiction(tables[other].labels, table.labels)
             require(
                 not image,
                 f"{other} and {file} give different captions for {image!r}: choose one of the two files with "
-                f"--{'captions' if kinds[file] else 'labels'} FILE, or leave one out with --ignore FILE",
+                f"--{option} FILE, or leave one out with --ignore FILE",
             )
-        if not any(table.rows <= tables[other].rows for other in top):
-            top.append(file)
+        if not any(table.rows <= other.rows for other in top.values()):
+            top[file] = table
         require(
             table.options == tables[first].options,
             f"{first} and {file} must have the same columns of labels, got {tables[first].options} and "
             f"{table.options}: leave one of the files out with --ignore FILE",
         )
-    images = _common([tables[file].images for file in top])
-    options = tables[first].options
-    places = {file: _place(file) for file in top}
+    return top
+
+
+def _in_splits(files: Sequence[str]) -> Files | None:
+    """Return files by the splits in their names, or None if they are not one file per split."""
+    places = {file: _place(file) for file in files}
     splits = {place.split for place in places.values()}
-    by_split = len({place.stem for place in places.values()}) == 1 and None not in splits and "train" in splits
-    files: Files = top[0] if len(top) == 1 else top
-    if by_split and "split" not in options and len(splits) == len(top) > 1:
-        files = _with_test({split: file for split in SPLIT_NAMES for file in top if places[file].split == split})
-    loader, option = ("photos", "captions") if kinds[first] else ("tagged", "labels")
-    said = f"with {'captions' if loader == 'photos' else 'tags'} in {' and '.join(f for _, f in files_of(files))}"
-    notes = {file: tables[file].notes for file in top}
-    prefix = "" if images == "." else f"{images}/"
-    rows = {file: {str(name).removeprefix(prefix) for name in tables[file].labels.index} for file in top}
-    own = {"images": images, option: files} | options
-    return _pictures(folder, loader, own, said, {*top, "splits.csv"}, notes, rows)
+    of_one_table = len({place.stem for place in places.values()}) == 1 and None not in splits and "train" in splits
+    if not of_one_table or not len(splits) == len(files) > 1:
+        return None
+    return _with_test({split: file for split in SPLIT_NAMES for file in files if places[file].split == split})
 
 
 class _Table(NamedTuple):
@@ -436,46 +476,63 @@ class _Table(NamedTuple):
 
 def _tables_of_pictures(folder: Folder) -> dict[str, _Table]:
     """Return the tables that name pictures, of those in the folder that is nearest to the top."""
-    root, choices, pictures = folder.root, folder.choices, {*folder.pictures}
-    own = [choices[key] for key in ("captions", "labels") if key in choices]
-    stems = {name.rpartition(".")[0] for name in folder.pictures}  # of text files beside pictures, which are no tables
-    kinds = tuple(suffix for suffix in records.SUFFIXES if suffix != ".npy")
-    names = [name for name in folder.others if name.lower().endswith(kinds) and name.rpartition(".")[0] not in stems]
-    names = own or [name for name in names if name != "splits.csv"]
+    tables = _naming_pictures(folder)
+    depth = min((file.count("/") for file in tables), default=0)
+    tables = {file: table for file, table in tables.items() if file.count("/") == depth}
+    found, empty, choices = dict[str, _Table](), list[NoLabels](), {**folder.choices, **_group(folder, tables)}
+    for file, table in tables.items():
+        try:
+            found[file] = _table_of_pictures(folder._replace(choices=choices), file, table)
+        except NoLabels as error:
+            empty.append(error)
+    if empty and not found:
+        raise empty[0]
+    return found
+
+
+def _naming_pictures(folder: Folder) -> dict[str, Columns]:
+    """Return the tables that name pictures. Raises ValueError if none does, and one should."""
+    root, pictures = folder.root, {*folder.pictures}
+    own = [folder.choices[key] for key in ("captions", "labels") if key in folder.choices]
     tables, faults, misses = dict[str, Columns](), dict[str, str](), dict[str, str]()
-    for file in names:
+    for file in own or _may_name_pictures(folder):
         try:
             table = records.read(root / file)
         except ValueError as error:
             faults[file] = str(error)
             continue
         find = finder(folder.pictures, os.path.dirname(file))
-        texts = {
-            name: [text_of(cell) for cell in cells if not isinstance(cell, list | dict)]
-            for name, cells in table.items()
-        }
-        if any(find(text) in pictures for cells in texts.values() for text in cells):
+        texts = {text_of(cell) for cells in table.values() for cell in cells if not isinstance(cell, list | dict)}
+        if any(find(text) in pictures for text in texts):
             tables[file] = table
-        elif named := [text for cells in texts.values() for text in cells if text.lower().endswith(SUFFIXES)]:
+        elif named := [text for text in texts if text.lower().endswith(SUFFIXES)]:
             misses[file] = min(named)
         elif own:
             faults[file] = f"{root / file} must have a column that names the pictures, got {', '.join(table)[:200]}"
     for file, fault in faults.items():
-        if not tables and (own or "caption" in file.lower()):
-            raise ValueError(fault)
+        require(tables or not (own or "caption" in file.lower()), fault)
     for file, name in misses.items():
         require(tables, f"{root / file} must name pictures in {root}, such as {folder.pictures[0]!r}, got {name!r}")
-    depth = min((file.count("/") for file in tables), default=0)
-    found, empty = dict[str, _Table](), list[NoLabels]()
-    for file, table in tables.items():
-        if file.count("/") == depth:
-            try:
-                found[file] = _table_of_pictures(folder, file, table)
-            except NoLabels as error:
-                empty.append(error)
-    if empty and not found:
-        raise empty[0]
-    return found
+    return tables
+
+
+def _may_name_pictures(folder: Folder) -> list[str]:
+    """Return the tables of a folder. Text files beside pictures are none."""
+    stems = {name.rpartition(".")[0] for name in folder.pictures}
+    kinds = tuple(suffix for suffix in records.SUFFIXES if suffix != ".npy")
+    names = [name for name in folder.others if name.lower().endswith(kinds) and name != "splits.csv"]
+    return [name for name in names if name.rpartition(".")[0] not in stems]
+
+
+def _group(folder: Folder, tables: Mapping[str, Columns]) -> dict[str, Any]:
+    """Return the column of groups that all tables have, as a choice. A group may have rows in several tables."""
+    choices = folder.choices
+    taken = {*map(str, choices.values()), *choices.get("ignore", [])}
+    common = set.intersection(*map(set, tables.values())) - taken if tables else set()
+    if choices.keys() & {"group", "group_by"}:
+        return {}
+    cells = {name: [cell for table in tables.values() for cell in table[name]] for name in sorted(common)}
+    return group_in(" and ".join(tables), [Column(name, of_name) for name, of_name in cells.items()])
 
 
 def _table_of_pictures(folder: Folder, file: str, table: Columns) -> _Table:
@@ -547,8 +604,9 @@ def _meant(choices: Mapping[str, Any]) -> dict[str, Any]:
 def _keywords(folder: Folder) -> Found | None:
     """Return photographs of which at least half carry tags."""
     looked_at = folder.pictures[:: max(1, len(folder.pictures) // LOOKED_AT)]
-    tagged = [name for name in looked_at if tags_of(folder.root / name)]
-    if not tagged or 2 * len(tagged) < len(looked_at):
+    _, tags = ask(folder.root, looked_at, "tags", "all")
+    n_tagged = sum(map(bool, tags.values()))
+    if not n_tagged or 2 * n_tagged < len(looked_at):
         return None
     sidecars = {name for name in folder.others if name.lower().endswith(".xmp")}
     images = _common(os.path.dirname(name) for name in folder.pictures)
@@ -627,7 +685,8 @@ def _pictures(
     ]
     stems = [name.rpartition(".")[0] for name in names]
     again = len(stems) - len({*stems})
-    options = options | ({"one_per_stem": True} if again else {})
+    options = options | ({"one_per_stem": True} if again else {}) | {"near_duplicates": True}
+    options |= {"group_by": folder.choices["group_by"]} if "group_by" in folder.choices else {}
     files = options.get("captions", options.get("labels", ""))
     of_table = bool(options.keys() & {"split", "split_folders"}) or isinstance(files, Mapping)
     given = of_table or "splits.csv" in folder.others
@@ -640,15 +699,7 @@ def _pictures(
     read = pick("datasets", loader).read(root, smallest_side=None, **options)
     reasons = Counter(re.sub(r"(no|in no split of) .*", r"\1", reason) for reason in read.left_out["reason"])
     n_classes = read.captions["caption"].nunique()
-    said = f"{len(names):,} pictures {said or f'in {n_classes:,} folders, one per class'}"
-    n, lines = len(names) - reasons["no"], list[str]()
-    for file, about in notes.items():
-        n_here = len(rows[file] & {*names}) if len(notes) > 1 else n
-        what = "captions" if loader == "photos" else "tags"
-        lines.append("; ".join([f"{file}: {what} of {n_here:,} of {len(names):,} pictures", *about]))
-    if loader == "keywords":
-        rest = "; the others, perhaps not yet tagged, are left out" if n < len(names) else ""
-        lines.append(f"tags of {n:,} of {len(names):,} pictures{rest}")
+    lines = _of_files(names, len(names) - reasons["no"], loader, notes, rows)
     if given:
         of_files = " and ".join(file for _, file in files_of(files)) or "folders"
         source = "splits.csv" if "splits.csv" in folder.others else of_files
@@ -658,7 +709,23 @@ def _pictures(
     if again:
         lines.append(f"{again:,} pictures are named as another, but for the suffix: each pair counts as one photograph")
     lines += _in_two_classes(root / images, names) if loader == "scenes" else []
-    return Found(loader, options, read.images[["image", "split"]], read.captions, said, lines, used)
+    said = f"{len(names):,} pictures {said or f'in {n_classes:,} folders, one per class'}"
+    return Found(loader, options, read.images, read.captions, said, lines, used)
+
+
+def _of_files(
+    names: Sequence[str], n: int, loader: str, notes: Mapping[str, Sequence[str]], rows: Mapping[str, set[str]]
+) -> list[str]:
+    """Return a line about each file with captions or tags. n: the number of pictures that have any."""
+    lines = list[str]()
+    for file, about in notes.items():
+        n_here = len(rows[file] & {*names}) if len(notes) > 1 else n
+        what = "captions" if loader == "photos" else "tags"
+        lines.append("; ".join([f"{file}: {what} of {n_here:,} of {len(names):,} pictures", *about]))
+    if loader == "keywords":
+        rest = "; the others, perhaps not yet tagged, are left out" if n < len(names) else ""
+        lines.append(f"tags of {n:,} of {len(names):,} pictures{rest}")
+    return lines
 
 
 def _split_in(folder: str) -> str | None:

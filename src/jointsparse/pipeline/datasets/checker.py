@@ -1,4 +1,4 @@
-"""Check pictures in a separate process, because a picture may crash it or take too much time or memory."""
+"""Open pictures in separate processes, because a picture may crash its process or take too much time or memory."""
 
 import json
 import logging
@@ -8,12 +8,17 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, closing
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 from jointsparse.pipeline.datasets import picture_check
 from jointsparse.pipeline.datasets.picture_check import NO_PICTURE, MachineError
 
+PICTURES_PER_PROCESS = 200  # for so few pictures, starting a second process takes longer than it saves
+Progress = Callable[[int, int], None]
 LOG = logging.getLogger(__name__)  # jobs write it to their log file; elsewhere it has no handler
 # Choice: a limit on CPU time instead of elapsed time, so that no picture is left out because the machine is busy. The
 # slowest valid pictures, with MOST_PIXELS pixels, take a third of this limit.
@@ -27,10 +32,49 @@ SETTINGS = {
 }
 
 
-def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Generator[tuple[str, str], None, None]:
-    """Yield two strings for each picture: the reason why it cannot be used, or "", and a checksum of its file.
+def ask(
+    folder: Path, names: Sequence[str], task: str, *arguments: Any, progress: Progress | None = None
+) -> tuple[dict[str, str], dict[str, Any]]:
+    """Run a task of `picture_check` on each picture, in two processes if there are many pictures.
 
-    A second process decodes the pictures. If a picture ends that process, a new one continues with the next picture.
+    Parameters
+    ----------
+    folder : path
+        Folder of the pictures.
+    names : list of str
+        Names of the pictures, relative to the folder.
+    task : str
+        One of `picture_check.TASKS`.
+    *arguments : any
+        Arguments of the task.
+    progress : function or None
+        Called as `progress(done, total)` after each picture.
+
+    Returns
+    -------
+    reasons : dict
+        For each picture that cannot be used, the reason.
+    values : dict
+        For each picture, the result of the task, or None.
+    """
+    reasons, values = dict[str, str](), dict[str, Any]()
+    paths = [folder / name for name in names]
+    n = 2 if len(paths) > PICTURES_PER_PROCESS else 1
+    with ExitStack() as stack:
+        parts = [stack.enter_context(closing(verdicts(paths[i::n], task, *arguments))) for i in range(n)]
+        for done, (name, part) in enumerate(zip(names, cycle(parts), strict=False), start=1):
+            reason, values[name] = next(part)
+            if reason:
+                reasons[name] = reason
+            if progress:
+                progress(done, len(names))
+    return reasons, values
+
+
+def verdicts(paths: Sequence[Path], task: str, *arguments: Any) -> Generator[tuple[str, Any], None, None]:
+    """Yield for each picture the reason why it cannot be used, or "", and the result of a task.
+
+    A second process opens the pictures. If a picture ends that process, a new one continues with the next picture.
     The process is stopped when the caller closes this generator. If the caller is killed, the process stops after the
     current picture.
 
@@ -38,8 +82,8 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
     ----------
     paths : list of path
         The pictures.
-    smallest_side, longest_side : int
-        As in `check_picture`.
+    task, *arguments : as in `ask`
+        See there.
 
     Raises
     ------
@@ -48,7 +92,7 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
     """
     # Start a new interpreter, because a fork could hang if this process has threads. -P: do not import modules from the
     # user's folder.
-    command = [sys.executable, "-P", picture_check.__file__, str(smallest_side), str(longest_side), str(MOST_SECONDS)]
+    command = [sys.executable, "-P", picture_check.__file__, task, json.dumps(arguments), str(MOST_SECONDS)]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)} | SETTINGS
     done = 0
     while done < len(paths):
@@ -60,20 +104,20 @@ def verdicts(paths: Sequence[Path], smallest_side: int, longest_side: int) -> Ge
         with process:
             try:
                 for line in process.stdout or ():
-                    reason, digest, n_bytes, failure, words = json.loads(line)
+                    reason, value, n_bytes, failure, words = json.loads(line)
                     for word in words.splitlines():
                         LOG.info("%s: %s", paths[done], word)
                     if n_bytes and not _has_room(n_bytes):
                         failure = f"decoding it may take {1 + (n_bytes >> 20):,} MiB, more memory than is free"
                     if failure:
                         raise MachineError(paths[done], failure)
-                    yield reason, digest
+                    yield reason, value
                     done += 1
                 status = process.wait()
             finally:
                 process.kill()
         if done < len(paths):
-            yield _reason_of_end(status, paths[done]), ""
+            yield _reason_of_end(status, paths[done]), None
             done += 1
 
 

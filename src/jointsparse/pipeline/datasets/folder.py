@@ -2,18 +2,21 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
-from itertools import cycle, product
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from jointsparse.checks import relative_path, require
 from jointsparse.pictures import open_colour, open_grey
-from jointsparse.pipeline.datasets.checker import verdicts
+from jointsparse.pipeline.datasets.checker import Progress, ask
+from jointsparse.pipeline.datasets.groups import joined, numbered, of_files
 from jointsparse.pipeline.datasets.names import finder
+from jointsparse.pipeline.datasets.near_duplicates import clusters, stacked
 from jointsparse.pipeline.datasets.picture_check import MachineError
 from jointsparse.pipeline.datasets.samples import Photographs, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
@@ -21,9 +24,6 @@ from jointsparse.pipeline.datasets.text import read_csv
 from jointsparse.pipeline.provenance.folders import walk
 
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-PICTURES_PER_PROCESS = 200  # for so few pictures, starting a second process takes longer than it saves
-
-Progress = Callable[[int, int], None]
 
 
 class Annotations(NamedTuple):
@@ -43,6 +43,10 @@ class Annotations(NamedTuple):
         The reason why an image that is not listed is left out.
     beside
         The suffixes of files beside the pictures that have been read.
+    groups
+        The name of the group of each image, or None.
+    unreadable
+        The reason for each image that is left out because it could not be read.
     """
 
     captions: pd.DataFrame
@@ -51,6 +55,8 @@ class Annotations(NamedTuple):
     files: Sequence[str] = ()
     lacking: str = "no caption"
     beside: Sequence[str] = ()
+    groups: Mapping[str, str] | None = None
+    unreadable: Mapping[str, str] = MappingProxyType({})
 
 
 Annotated = Callable[[Sequence[str]], Annotations]  # a function of the names of the pictures
@@ -64,6 +70,8 @@ def read_folder(
     longest_side: int = 320,
     images: str = "images",
     one_per_stem: bool = False,
+    group_by: Literal["folder", "burst"] | None = None,
+    near_duplicates: bool = False,
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -92,6 +100,12 @@ def read_folder(
         Folder of the pictures in `root`; "." for `root` itself. The names of pictures in tables are relative to it.
     one_per_stem : bool
         If True, files in the same folder whose names differ only in their suffix are one photograph.
+    group_by : "folder", "burst" or None
+        Which photographs belong together, if no table gives groups: those in the same folder, or those of a burst, see
+        `groups.of_files`. Splits that are drawn divide no group.
+    near_duplicates : bool
+        If True, find photographs that differ only in scale, compression or a narrow strip cut off at a side. They are
+        in the same group.
     split_names : mapping
         For each split, its name in the table that gives the splits.
     fractions : mapping
@@ -127,19 +141,38 @@ def read_folder(
         left_out.pop(f"{name}{suffix}", None)
         left_out.pop(f"{name.rpartition('.')[0]}{suffix}", None)
     placed, source = _splits_in(folder, names, found)
-    splits, unplaced = assign_splits(
+    unreadable, group_of = of_files(folder / images, names, group_by) if group_by else ({}, found.groups)
+    groups = None if group_of is None else numbered(group_of.get(name, "") for name in names)
+    assigned = partial(
+        assign_splits,
         names,
         placed,
+        captions=found.captions,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,
         seed=seed,
         source=source,
     )
-    reasons, digests = dict[str, str](), dict(zip(names, names, strict=True))
+    splits, unplaced = assigned(groups=groups)  # now, because a name of a split may be wrong, and checks take minutes
+    reasons, digests, descriptors = dict[str, str](), dict(zip(names, names, strict=True)), None
     if smallest_side is not None:
-        reasons, digests = check_pictures(folder / images, names, smallest_side, longest_side, progress)
-    left_out = _without_use(splits, found) | left_out | unplaced | reasons
+        sides = smallest_side, longest_side
+        reasons, digests, descriptors = check_pictures(folder / images, names, *sides, near_duplicates, progress)
+    if descriptors is not None:
+        copies = _copies(splits, digests, one_per_stem=one_per_stem)
+        descriptors[[name in copies for name in names]] = 0  # these are left out below
+        near = clusters(descriptors)
+        most = int(np.bincount(near).max())
+        require(
+            2 * most <= max(len(names), 2),
+            f"near_duplicates must be false for {folder / images}, because {most:,} of its {len(names):,} pictures are "
+            "alike, each one with another: set it in the entry of the dataset",
+        )
+        if most > 1:
+            groups = joined(near, groups)
+            splits, unplaced = assigned(groups=groups)
+    left_out = _without_use(splits, found) | left_out | unplaced | dict(found.unreadable) | unreadable | reasons
     usable = {name: split for name, split in splits.items() if name not in left_out}
     first_of = _copies(usable, digests, one_per_stem=one_per_stem)
     captions = _joined(found.captions, first_of)
@@ -152,6 +185,8 @@ def read_folder(
     gathered = gather(usable, [[]] * len(usable), dict(sorted(left_out.items())))
     captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
     images_of = gathered.images.assign(digest=[digests[name] for name in usable])
+    if groups is not None:
+        images_of = images_of.assign(group=pd.Series(groups, names)[[*usable]].to_numpy())
     return gathered._replace(images=images_of, captions=captions)
 
 
@@ -255,8 +290,13 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
 
 
 def check_pictures(
-    folder: Path, names: list[str], smallest_side: int, longest_side: int, progress: Progress | None = None
-) -> tuple[dict[str, str], dict[str, str]]:
+    folder: Path,
+    names: Sequence[str],
+    smallest_side: int,
+    longest_side: int,
+    near_duplicates: bool = False,
+    progress: Progress | None = None,
+) -> tuple[dict[str, str], dict[str, str], np.ndarray | None]:
     """Check each picture by decoding it completely, so that a truncated file is found now and not an hour later.
 
     Parameters
@@ -269,6 +309,8 @@ def check_pictures(
         Pictures whose shorter side is below this length after shrinking cannot be used.
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
+    near_duplicates : bool
+        If True, describe the pictures.
     progress : function or None
         Called as `progress(done, total)` after each picture.
 
@@ -278,19 +320,14 @@ def check_pictures(
         For each picture that cannot be used, the reason.
     digests : dict
         For each picture, a checksum of its file, or "" if the picture cannot be decoded.
+    descriptors : array, shape (n_pictures, n_entries), int8, or None
+        With `near_duplicates`, the descriptors of the pictures, see `near_duplicates.clusters`.
     """
-    reasons, digests = {}, {}
-    paths = [folder / name for name in names]
-    n = 2 if len(paths) > PICTURES_PER_PROCESS else 1
-    with ExitStack() as stack:
-        parts = [stack.enter_context(closing(verdicts(paths[i::n], smallest_side, longest_side))) for i in range(n)]
-        for done, (name, part) in enumerate(zip(names, cycle(parts), strict=False), start=1):
-            reason, digests[name] = next(part)
-            if reason:
-                reasons[name] = reason
-            if progress:
-                progress(done, len(names))
-    return reasons, digests
+    arguments = smallest_side, longest_side, near_duplicates
+    reasons, values = ask(folder, names, "check", *arguments, progress=progress)
+    checked = [values[name] or ("", "") for name in names]
+    descriptors = stacked([descriptor for _, descriptor in checked]) if near_duplicates else None
+    return reasons, dict(zip(names, (digest for digest, _ in checked), strict=True)), descriptors
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:

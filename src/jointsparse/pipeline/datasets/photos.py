@@ -33,6 +33,7 @@ def read(
     pictures: str = "image",
     caption: str = "caption",
     split: str | None = None,
+    group: str | None = None,
     **options: Any,
 ) -> Photographs:
     """Read and check a folder of captioned photographs.
@@ -45,9 +46,9 @@ def read(
         File of captions in `root`, see `records.read`; or several files; or a mapping from splits to files, which also
         gives the split of each image. ``"*.txt"`` stands for a file beside each picture, with the picture's name and
         this suffix.
-    pictures, caption, split : str or None
-        Columns of these files, which hold the names of the images, the captions and the splits. An image may have
-        several rows. Without `split`, the files give no splits.
+    pictures, caption, split, group : str or None
+        Columns of these files, which hold the names of the images, the captions, the splits and the groups. An image
+        may have several rows. Without `split` or `group`, the files give no splits or groups.
     **options : any
         The other options of `folder.read_folder`.
 
@@ -58,10 +59,12 @@ def read(
     """
 
     def annotated(names: Sequence[str]) -> Annotations:
-        read = rows_of(Path(root), images, captions, names, pictures=pictures, columns=[caption], split=split)
+        read = rows_of(
+            Path(root), images, captions, names, pictures=pictures, columns=[caption], split=split, group=group
+        )
         texts = [composed(text_of(cell)).strip() for cell in read.table[composed(caption)]]
         has = pd.DataFrame({"image": read.images, "caption": texts}, dtype=str)
         has = has[~has["caption"].str.lower().isin(MISSING)].reset_index(drop=True)
-        return Annotations(has, set(has["image"]), read.placed, read.files, beside=read.beside)
+        return Annotations(has, set(has["image"]), read.placed, read.files, beside=read.beside, groups=read.groups)
 
     return read_folder(root, annotated, images=images, **options)

@@ -1,6 +1,7 @@
-"""The program that checks pictures. The module `checker` runs it in a separate process.
+"""The program that opens pictures. The module `checker` runs it in a separate process.
 
-From jointsparse it imports only `pictures`, so that a process starts in a fifth of a second.
+From jointsparse it imports only `pictures`, and modules that a task needs, so that a process starts in a fifth of a
+second.
 """
 
 import errno
@@ -12,9 +13,11 @@ import signal
 import stat
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from jointsparse.pictures import FORMATS, open_grey
@@ -41,7 +44,26 @@ def of_machine(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno not in OF_FILES)
 
 
-def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[str, str, int]:
+class Outcome(NamedTuple):
+    """What a task says about a picture.
+
+    Attributes
+    ----------
+    reason
+        The reason why the picture cannot be used, or "" if it can.
+    value
+        The result of the task, which can be written as JSON.
+    n_bytes
+        Usually 0. If decoding failed for a reason that may be a lack of memory, the memory in bytes that decoding may
+        need; the picture is then to blame only if the system would grant this much additional memory.
+    """
+
+    reason: str = ""
+    value: Any = None
+    n_bytes: int = 0
+
+
+def check_picture(path: Path, smallest_side: int, longest_side: int, near_duplicates: bool = False) -> Outcome:
     """Check that a picture can be decoded and is large enough.
 
     Parameters
@@ -52,16 +74,14 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
         Smallest allowed length of the shorter side, after the picture has been shrunk to `longest_side`.
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
+    near_duplicates : bool
+        If True, describe the picture, see `near_duplicates.descriptor`.
 
     Returns
     -------
-    reason : str
-        The reason why the picture cannot be used, or "" if it can.
-    digest : str
-        Checksum of the file, or "" if the picture cannot be decoded.
-    n_bytes : int
-        Usually 0. If decoding failed for a reason that may be a lack of memory, the memory in bytes that decoding may
-        need; the picture is then to blame only if the system would grant this much additional memory.
+    outcome : Outcome
+        If the picture can be decoded, its value is a pair of strings: a checksum of the file, and the descriptor in
+        hexadecimal digits, or "".
 
     Raises
     ------
@@ -72,34 +92,65 @@ def check_picture(path: Path, smallest_side: int, longest_side: int) -> tuple[st
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # opening a pipe would block
-            return "not a regular file", "", 0
+            return Outcome("not a regular file")
         if not 0 < status.st_size <= MOST_BYTES:
-            return f"a picture file must hold 1 to {MOST_BYTES:,} bytes, got {status.st_size:,}", "", 0
+            return Outcome(f"a picture file must hold 1 to {MOST_BYTES:,} bytes, got {status.st_size:,}")
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         with Image.open(path, formats=FORMATS) as picture:
             n_pixels = picture.width * picture.height
             picture.verify()  # checks the checksums of PNG, which decoding ignores
-        height, width = open_grey(path, longest_side).shape
+        greys = open_grey(path, longest_side)
     except UnidentifiedImageError:
         lacking = path.suffix.lower() in (".heic", ".heif") and "HEIF" not in FORMATS
         hint = "; HEIC needs the package pi-heif" if lacking else ""
-        return f"{NO_PICTURE}none of {', '.join(FORMATS)}{hint}", "", 0
+        return Outcome(f"{NO_PICTURE}none of {', '.join(FORMATS)}{hint}")
     except MemoryError:
-        return f"{NO_PICTURE}decoding takes more than {MOST_MEMORY >> 20:,} MiB of memory", "", MOST_MEMORY
+        reason = f"{NO_PICTURE}decoding takes more than {MOST_MEMORY >> 20:,} MiB of memory"
+        return Outcome(reason, n_bytes=MOST_MEMORY)
     except Exception as error:  # on damaged files Pillow's decoders may raise any error
         message = getattr(error, "strerror", None) or str(error) or type(error).__name__
         if of_machine(error):
             raise MachineError(path, message) from error
         # The reason does not name the path, which differs between copies of a dataset. Decoders in C report a lack of
         # memory as damage, hence `n_bytes`.
-        return f"{NO_PICTURE}{' '.join(message.split())[:200]}", "", n_pixels * BYTES_PER_PIXEL
+        reason = f"{NO_PICTURE}{' '.join(message.split())[:200]}"
+        return Outcome(reason, n_bytes=n_pixels * BYTES_PER_PIXEL)
+    height, width = greys.shape
     too_small = f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
-    return "" if min(width, height) >= smallest_side else too_small, digest, 0
+    described = _descriptor(greys) if near_duplicates else ""
+    return Outcome("" if min(width, height) >= smallest_side else too_small, (digest, described))
 
 
-def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
-    """Read paths of pictures from standard input, check these pictures, and print one line of results for each."""
+def _descriptor(greys: np.ndarray) -> str:
+    from jointsparse.pipeline.datasets.near_duplicates import descriptor
+
+    return descriptor(greys).tobytes().hex()
+
+
+def tags_of_picture(path: Path, levels: Literal["all", "last"]) -> Outcome:
+    """Return the tags that a picture carries, see `metadata.tags_of`."""
+    from jointsparse.pipeline.datasets.metadata import tags_of
+
+    return Outcome(value=tags_of(path, levels))
+
+
+def time_of_picture(path: Path) -> Outcome:
+    """Return the camera and the time at which a picture was taken, see `metadata.taken`."""
+    from jointsparse.pipeline.datasets.metadata import taken
+
+    return Outcome(value=taken(path))
+
+
+TASKS: dict[str, Callable[..., Outcome]] = {
+    "check": check_picture,
+    "tags": tags_of_picture,
+    "time": time_of_picture,
+}
+
+
+def main(task: str, arguments: Sequence[Any], most_seconds: float) -> None:
+    """Read paths of pictures from standard input, run a task on each picture, and print one line of results for it."""
     if sys.platform == "linux":  # macOS does not enforce a limit on memory, and Windows has none
         import resource
 
@@ -116,14 +167,13 @@ def main(smallest_side: int, longest_side: int, most_seconds: float) -> None:
         path = Path(json.loads(line))
         with warnings.catch_warnings(record=True, action="always") as warned:
             try:
-                reason, digest, n_bytes = check_picture(path, smallest_side, longest_side)
-                failure = ""
+                outcome, failure = TASKS[task](path, *arguments), ""
             except MachineError as error:
-                reason, digest, n_bytes, failure = "", "", 0, error.why
+                outcome, failure = Outcome(), error.why
         words = words_of_decoder()
-        reason = _with_words(reason, words)
+        reason = _with_words(outcome.reason, words)
         words += "".join(f"{text}\n" for text in dict.fromkeys(str(warning.message) for warning in warned))
-        print(json.dumps((reason, digest, n_bytes, failure, words)), flush=True)
+        print(json.dumps((reason, outcome.value, outcome.n_bytes, failure, words)), flush=True)
 
 
 def _catch_words() -> Callable[[], str]:
@@ -163,4 +213,4 @@ def _with_words(reason: str, words: str) -> str:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    main(sys.argv[1], json.loads(sys.argv[2]), float(sys.argv[3]))

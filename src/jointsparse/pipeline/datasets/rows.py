@@ -8,6 +8,7 @@ import pandas as pd
 
 from jointsparse.checks import relative_path, require
 from jointsparse.pipeline.datasets import records
+from jointsparse.pipeline.datasets.groups import of_rows
 from jointsparse.pipeline.datasets.labels import require_columns
 from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
 from jointsparse.pipeline.datasets.records import Columns
@@ -30,6 +31,8 @@ class Rows(NamedTuple):
         The columns of all files, joined.
     placed
         Table with the columns `image` and `split`, or None if the files give no splits.
+    groups
+        The name of the group of each picture, or None if the files give no groups.
     files
         The files.
     beside
@@ -39,6 +42,7 @@ class Rows(NamedTuple):
     images: list[str]
     table: Columns
     placed: pd.DataFrame | None
+    groups: dict[str, str] | None
     files: list[str]
     beside: Sequence[str] = ()
 
@@ -52,6 +56,7 @@ def rows_of(
     pictures: str,
     columns: Sequence[str] | None = None,
     split: str | None = None,
+    group: str | None = None,
 ) -> Rows:
     """Read tables of photographs, or text files beside them, which form the column `columns[0]` of a table.
 
@@ -59,7 +64,7 @@ def rows_of(
     ----------
     root, images : as in `folder.read_folder`
         See there.
-    files, pictures, split : as in `photos.read`
+    files, pictures, split, group : as in `photos.read`
         There, `files` is called `captions`.
     names : list of str
         The names of the pictures.
@@ -67,13 +72,16 @@ def rows_of(
         Columns that the tables must have.
     """
     if isinstance(files, str) and files.startswith(BESIDE):
+        require(not (split or group), f"split and group are columns of tables, and the files {files} have no columns")
         texts = _beside(root / images, files.removeprefix("*"), names)
-        return Rows(list(texts), {(columns or [OF_TEXT])[0]: list(texts.values())}, None, [], [files[1:]])
+        return Rows(list(texts), {(columns or [OF_TEXT])[0]: list(texts.values())}, None, None, [], [files[1:]])
     found, placed, parts = list[str](), list[pd.DataFrame](), list[Columns]()
     for of_split, name in files_of(files):
         path = root / name
         table = records.read(path)
-        require_columns(path, table, [composed(column) for column in (pictures, *(columns or ()), split) if column])
+        require_columns(
+            path, table, [composed(column) for column in (pictures, *(columns or ()), split, group) if column]
+        )
         find = finder(names, relative_path(path.parent, root / images))
         cells = table[composed(pictures)]
         own = [find(cell.strip() if isinstance(cell, str) else text_of(cell)) for cell in cells]  # "1." is a name
@@ -89,7 +97,10 @@ def rows_of(
         key: [cell for part in parts for cell in part.get(key, [None] * len(next(iter(part.values()))))]
         for key in dict.fromkeys(key for part in parts for key in part)
     }
-    return Rows(found, joined, None if every.empty else every, [name for _, name in files_of(files)])
+    names_of = [name for _, name in files_of(files)]
+    cells = [text_of(cell) for cell in joined[composed(group)]] if group else []
+    groups = of_rows(found, cells, " and ".join(names_of)) if group else None
+    return Rows(found, joined, None if every.empty else every, groups, names_of)
 
 
 def _beside(folder: Path, suffix: str, names: Sequence[str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Types for the tables that every loader returns, with a feature matrix if the dataset comes with features."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +20,8 @@ class Photographs(NamedTuple):
     ----------
     images
         Table with a row for each image, sorted by name, and the columns `image` (the name) and `split` (one of
-        `names.SPLITS`). If images are files, a third column, `digest`, holds a checksum of the content of each file.
+        `names.SPLITS`). If images are files, a third column, `digest`, holds a checksum of the content of each file. If
+        the dataset has groups, a column `group` holds the number of the group of each image, see `datasets.groups`.
     captions
         Table with a row for each caption of these images, and the columns `image` and `caption`.
     left_out
@@ -42,7 +44,7 @@ class Samples(NamedTuple):
     images
         Table with a row for each sample, and the columns `image` (the name of the sample) and `split` (one of
         `names.SPLITS`). If the results page shows pictures or text, there are also the columns `picture` (a file, or
-        empty) and `text`.
+        empty) and `text`. If the dataset has groups, there is a column `group`, as in `Photographs`.
     captions
         Table with a row for each label of each sample, and the columns `image` and `caption`. A sample without labels
         is a negative example in every task. If some labels are unknown, a column `known` is False for these labels.
@@ -90,7 +92,9 @@ Tables = TypeVar("Tables", Photographs, Samples)
 def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
     """Draw a random subset of at most n images or samples, in which each split keeps its proportion.
 
-    Images that are not drawn do not appear in `left_out`, because nothing is wrong with them.
+    The images of a group that are in the same split are drawn together. If the first group that is drawn for a split is
+    larger than the split's proportion, it is drawn nevertheless. Images that are not drawn do not appear in `left_out`,
+    because nothing is wrong with them.
 
     Parameters
     ----------
@@ -105,10 +109,21 @@ def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
     if n is None or len(every) <= n:
         return tables
     by_split = every.sample(frac=1, random_state=seed).sort_values("split", kind="stable")
-    images = by_split.iloc[np.arange(n) * len(every) // n].sort_index()
+    drawn = by_split.iloc[np.arange(n) * len(every) // n]
+    images = (_whole_groups(by_split, Counter(drawn["split"])) if "group" in every else drawn).sort_index()
     own: dict[str, Any] = {"X": tables.X[images.index]} if isinstance(tables, Samples) else {}
     own["captions"] = captions[captions["image"].isin(images["image"])].reset_index(drop=True)
     return tables._replace(images=images.reset_index(drop=True), **own)
+
+
+def _whole_groups(images: pd.DataFrame, numbers: Mapping[Any, int]) -> pd.DataFrame:
+    """Take groups in the order of the images, as long as each split has at most the given number of images."""
+    taken, drawn = Counter[Any](), list[pd.DataFrame]()
+    for (split, _), group in images.groupby(["split", "group"], sort=False):
+        if split in numbers and (taken[split] + len(group) <= numbers[split] or not taken[split]):
+            taken[split] += len(group)
+            drawn.append(group)
+    return pd.concat(drawn)
 
 
 def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_out: Mapping[str, str]) -> Photographs:

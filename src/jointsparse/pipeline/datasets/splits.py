@@ -1,6 +1,6 @@
 """Divide images or samples into the splits "train", "validation", "test" and "unlabelled"."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,15 @@ ALIASES = {  # other common names of the splits, which are accepted unless the o
     "none": "unlabelled",
     "unlabeled": "unlabelled",
 }
+MOST_FOLDS = 20  # Choice: groups are divided into at most this many folds, which are then handed out to the splits
 
 
 def assign_splits(
     names: list[str],
     table: pd.DataFrame | None,
     *,
+    groups: np.ndarray | None = None,
+    captions: pd.DataFrame | None = None,
     split_names: Mapping[str, str],
     fractions: Mapping[str, float],
     validation_fraction: float,
@@ -39,6 +42,11 @@ def assign_splits(
     table : DataFrame or None
         The splits that were published with the dataset, in the columns `image` and `split`. If None, the splits are
         drawn at random.
+    groups : int array, (n_images,), or None
+        The group of each image. Splits that are drawn keep the images of a group together.
+    captions : DataFrame or None
+        The labels of the images, in the columns `image`, `caption` and perhaps `known`. If there are groups, splits are
+        stratified by the rarest label of each image.
     split_names : mapping
         For each split, its name in the table.
     fractions : mapping
@@ -60,7 +68,7 @@ def assign_splits(
     """
     rng = np.random.default_rng(seed)
     if table is None:
-        return draw_splits(names, fractions, rng), {}
+        return draw_splits(names, fractions, rng, groups, captions), {}
     ours = {theirs: split for split, theirs in split_names.items()}
     require(
         set(split_names) <= set(SPLITS) and len(ours) == len(split_names),
@@ -84,34 +92,131 @@ def assign_splits(
         unplaced[f"{name} (repeated split)"] = f"{source} lists it again, with the same split"
     splits = {name: split_of[name] for name in names if name in split_of}
     if "validation" not in splits.values():
-        splits = set_validation_aside(splits, validation_fraction, rng)
+        own = None if groups is None else groups[[name in splits for name in names]]
+        splits = set_validation_aside(splits, validation_fraction, rng, own, captions)
     return splits, unplaced
 
 
 def set_validation_aside(
-    splits: Mapping[str, str], validation_fraction: float, rng: np.random.Generator
+    splits: Mapping[str, str],
+    validation_fraction: float,
+    rng: np.random.Generator,
+    groups: np.ndarray | None = None,
+    captions: pd.DataFrame | None = None,
 ) -> dict[str, str]:
-    """Move a random fraction of the training samples to the validation split. All other samples keep their split."""
+    """Move a random fraction of the training samples to the validation split. All other samples keep their split.
+
+    Parameters
+    ----------
+    splits : mapping
+        The split of each sample, by name.
+    validation_fraction : float, from 0 to below 1
+        The fraction of the training samples that is moved. Samples of a group move together.
+    rng : Generator
+        Random generator that draws the samples.
+    groups, captions : as in `assign_splits`
+        See there.
+    """
     require(
         0 <= validation_fraction < 1, f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}"
     )
     of_train = [name for name, split in splits.items() if split == "train"]
+    if groups is not None:
+        groups = groups[[split == "train" for split in splits.values()]]
     parts = {"train": 1 - validation_fraction, "validation": validation_fraction}
-    return dict(splits) | draw_splits(of_train, parts, rng)
+    return dict(splits) | draw_splits(of_train, parts, rng, groups, captions)
 
 
-def draw_splits(names: list[str], fractions: Mapping[str, float], rng: np.random.Generator) -> dict[str, str]:
+def draw_splits(
+    names: list[str],
+    fractions: Mapping[str, float],
+    rng: np.random.Generator,
+    groups: np.ndarray | None = None,
+    captions: pd.DataFrame | None = None,
+) -> dict[str, str]:
     """Draw a split for each name at random. Every split gets its fraction of the names, up to rounding.
 
-    Raises ValueError if a fraction is negative or belongs to an unknown split, or if the fractions do not add up to 1.
+    Parameters
+    ----------
+    names : list of str
+        The names.
+    fractions : mapping
+        The fraction of the names that each split gets. With groups, a split gets about its fraction.
+    rng : Generator
+        Random generator that draws the splits.
+    groups, captions : as in `assign_splits`
+        See there.
+
+    Raises
+    ------
+    ValueError
+        If a fraction is negative or belongs to an unknown split, or if the fractions do not add up to 1.
     """
     require(set(fractions) <= set(SPLITS), f"fractions must be given for {', '.join(SPLITS)}, got {dict(fractions)}")
     require(
         abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0,
         f"fractions must be at least 0 and add up to 1, got {dict(fractions)}",
     )
+    if groups is not None:
+        return _draw_groups(names, fractions, rng, groups, captions)
     ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)
     which = np.searchsorted(ends, np.arange(len(names)), side="right")
     order = rng.permutation(len(names))
     drawn = dict(zip((names[i] for i in order), (list(fractions)[j] for j in which), strict=True))
     return {name: drawn[name] for name in names}
+
+
+def _draw_groups(
+    names: Sequence[str],
+    fractions: Mapping[str, float],
+    rng: np.random.Generator,
+    groups: np.ndarray,
+    captions: pd.DataFrame | None,
+) -> dict[str, str]:
+    """Draw a split for each group: divide the groups into folds, and give each fold to the split that lacks most."""
+    wanted = {split: fraction for split, fraction in fractions.items() if fraction > 0}
+    whole = [n for n in range(2, MOST_FOLDS) if all(abs(n * f - round(n * f)) < 1e-9 for f in wanted.values())]
+    folds = folds_of(_rarest(names, captions), groups, min([*whole, MOST_FOLDS]), int(rng.integers(2**31)))
+    split_of, n_given = np.empty(len(names), dtype=object), dict.fromkeys(wanted, 0)
+    for fold in sorted(folds, key=len, reverse=True):
+        split = min(wanted, key=lambda split: n_given[split] / wanted[split])
+        split_of[fold] = split
+        n_given[split] += len(fold)
+    return dict(zip(names, split_of, strict=True))
+
+
+def folds_of(strata: np.ndarray, groups: np.ndarray, n_folds: int, seed: int) -> list[np.ndarray]:
+    """Divide samples into folds of whole groups, and return the rows of each fold.
+
+    There are fewer folds if there are fewer groups. Strata of fewer than `n_folds` samples are merged into the largest.
+
+    Parameters
+    ----------
+    strata : array, (n_samples,)
+        The stratum of each sample. Every fold gets about the same fraction of each stratum.
+    groups : int array, (n_samples,)
+        The group of each sample.
+    n_folds : int, at least 2
+        Number of folds.
+    seed : int
+        Seed of the random generator that shuffles the groups.
+    """
+    from sklearn.model_selection import StratifiedGroupKFold  # imported here, because the import takes a second
+
+    n_folds = min(n_folds, len(np.unique(groups)))
+    if n_folds < 2:
+        return [np.arange(len(groups))] if len(groups) else []
+    _, of_sample, n_samples = np.unique(strata, return_inverse=True, return_counts=True)
+    of_sample = np.where(n_samples[of_sample] < n_folds, n_samples.argmax(), of_sample)
+    folds = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed).split(of_sample, of_sample, groups)
+    return [held_out for _, held_out in folds]
+
+
+def _rarest(names: Sequence[str], captions: pd.DataFrame | None) -> np.ndarray:
+    """Return the number of the rarest label of each sample."""
+    if captions is None:
+        return np.zeros(len(names), dtype=int)
+    known = captions[captions["known"].astype(bool)] if "known" in captions else captions
+    table = known.assign(n=known["caption"].map(known["caption"].value_counts())).sort_values(["n", "caption"])
+    of_name = table.drop_duplicates("image").set_index("image")["caption"]
+    return np.asarray(pd.factorize(of_name.reindex(list(names)), use_na_sentinel=False)[0])

@@ -11,7 +11,7 @@ import pandas as pd
 
 from jointsparse.metrics import FIRST
 from jointsparse.pipeline.figures.style import label
-from jointsparse.pipeline.flag import LEFT_OUT, Kind
+from jointsparse.pipeline.flag import TOO_FEW, Kind
 from jointsparse.pipeline.scores.flags import GAP
 
 if TYPE_CHECKING:
@@ -58,7 +58,18 @@ MEANINGS = (
         {Kind.NOT_CONVERGED},
     ),
     Meaning(WRONG, "Some {things} occur in more than one split, so the test results are too good.", {Kind.REPEATED}),
-    Meaning(NOTE, "Some {labels} occur on too few {things} to be learnt and tested, and are left out.", LEFT_OUT),
+    Meaning(
+        WRONG,
+        "Some groups or near duplicates of {things} are in more than one split, as the data give the splits, so the "
+        "results may be too good.",
+        {Kind.TORN},
+    ),
+    Meaning(NOTE, "Some {labels} occur on too few {things} to be learnt and tested, and are left out.", TOO_FEW),
+    Meaning(
+        NOTE,
+        "Some {labels} occur in one group of training {things} only, so they cannot be validated, and are left out.",
+        {Kind.ONE_GROUP},
+    ),
     Meaning(
         NOTE,
         "Some {labels} have the same score on all test {things}: nothing was learnt about them.",

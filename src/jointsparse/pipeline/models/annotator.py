@@ -258,12 +258,12 @@ def annotate(
     )
     describe, names = model[0], [str(path) for path in paths]
     tell = progress or (lambda done, total: None)
-    reasons, _ = check_pictures(
+    reasons, _, _ = check_pictures(
         Path(),
         names,
         describe.smallest_side(),
         describe.longest_side,
-        lambda done, total: tell(done, 2 * total),
+        progress=lambda done, total: tell(done, 2 * total),
     )
     usable, alike = [path for path in paths if str(path) not in reasons], dict[str, list[str]]()
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from jointsparse.checks import require, require_extra, select
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
@@ -129,6 +129,7 @@ def fit(
     norm: str,
     scales: Mapping[float, Any],
     validation: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> Chosen:
     """Choose the radius on held-out images, and train on all known images.
 
@@ -151,6 +152,8 @@ def fit(
         first one. If the mapping is empty, the features are not scaled.
     validation : bool array, shape (n_known,), or None
         Which images are validation images.
+    groups : int array, shape (n_known,), or None
+        The group of each image. Images of a group are held out together.
 
     Returns
     -------
@@ -166,36 +169,53 @@ def fit(
         not rare,
         f"of the {len(labels)} known images at least two must have each word and at least two must lack it, got {rare}",
     )
-    Y, cv = _targets(labels, words), splits(labels, validation)
+    Y, cv = _targets(labels, words), splits(labels, validation, groups)
+    together = {} if groups is None else {"groups": groups}
     fits = {
-        power: JointSparseClassifierCV(norm, loss=LOSS, cv=cv).fit(_scaled(X, factors), Y)
+        power: JointSparseClassifierCV(norm, loss=LOSS, cv=cv).fit(_scaled(X, factors), Y, **together)
         for power, factors in (scales or {1.0: None}).items()
     }
     power = list(fits)[first_of_best(np.array([fit.best_score_ for fit in fits.values()]))]
     return Chosen(fits[power], power, labels)
 
 
-def splits(labels: np.ndarray, validation: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]] | int:
-    """Return the number of folds on which the radius is chosen or, for many images, a single split.
+def splits(
+    labels: np.ndarray, validation: np.ndarray | None, groups: np.ndarray | None = None
+) -> list[tuple[np.ndarray, np.ndarray]] | int:
+    """Return the folds on which the radius is chosen, or their number, or, for many images, a single split.
 
-    The split holds out the validation images or, if they are too few or too many, a stratified fifth of all images.
+    The split holds out the validation images or, if they are too few or too many, or if some of their groups are among
+    the training images, a stratified fifth of all images.
 
     Parameters
     ----------
-    labels, validation : as in `fit`
+    labels, validation, groups : as in `fit`
         See there.
     """
     if len(labels) < ENOUGH:
-        return N_FOLDS
+        return N_FOLDS if groups is None else _folds(labels, groups)
     if validation is not None and HELD_OUT[0] <= validation.mean() <= HELD_OUT[1]:
-        return [(np.flatnonzero(~validation), np.flatnonzero(validation))]
-    return _folds(labels)[:1]
+        taught, held_out = np.flatnonzero(~validation), np.flatnonzero(validation)
+        if groups is None or not np.isin(groups[held_out], groups[taught]).any():
+            return [(taught, held_out)]
+    return _folds(labels, groups)[:1]
 
 
-def _folds(labels: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the training and the held-out images of N_FOLDS folds, which are stratified by the rarest words."""
+def _folds(labels: np.ndarray, groups: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return the training and the held-out images of N_FOLDS folds, which are stratified by the rarest words.
+
+    No fold divides a group. There are fewer folds if there are fewer groups. Raises ValueError if there is only one.
+    """
     by = strata(np.where(labels == 1, 1, -1), N_FOLDS)
-    return list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by))
+    if groups is None:
+        return list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(by, by))
+    n_groups = len(np.unique(groups))
+    require(
+        n_groups > 1,
+        f"the {len(labels)} known images must be from at least two groups, got {n_groups}: leave out the option group "
+        "or group_by, or give other groups",
+    )
+    return list(StratifiedGroupKFold(min(N_FOLDS, n_groups), shuffle=True, random_state=0).split(by, by, groups))
 
 
 def _targets(labels: np.ndarray, words: Iterable[Any]) -> pd.DataFrame:
@@ -203,7 +223,7 @@ def _targets(labels: np.ndarray, words: Iterable[Any]) -> pd.DataFrame:
     return pd.DataFrame((labels == 1).astype(int), columns=list(words)).where(labels >= 0)
 
 
-def calibrated(chosen: Chosen, X: Any, factors: np.ndarray | None = None) -> Final:
+def calibrated(chosen: Chosen, X: Any, factors: np.ndarray | None = None, groups: np.ndarray | None = None) -> Final:
     """Fit the calibration of a model to held-out scores of the known images, from fits to the other folds.
 
     Parameters
@@ -214,6 +234,8 @@ def calibrated(chosen: Chosen, X: Any, factors: np.ndarray | None = None) -> Fin
         Features of the known images.
     factors : array, shape (n_features,), or None
         Factors by which the features are scaled for the power of the fit.
+    groups : int array, shape (n_known,), or None
+        The group of each known image. Images of a group are held out together.
 
     Returns
     -------
@@ -221,8 +243,9 @@ def calibrated(chosen: Chosen, X: Any, factors: np.ndarray | None = None) -> Fin
     """
     model, _, labels = chosen
     features, Y, scores = _scaled(X, factors), _targets(labels, model.classes_), np.empty(labels.shape)
-    for number, (taught, held_out) in enumerate(_folds(labels), start=1):
-        LOG.info("%s, radius %.4g, fold %d of %d for probabilities", model.norm, model.radius_, number, N_FOLDS)
+    folds = _folds(labels, groups)
+    for number, (taught, held_out) in enumerate(folds, start=1):
+        LOG.info("%s, radius %.4g, fold %d of %d for probabilities", model.norm, model.radius_, number, len(folds))
         fold = JointSparseClassifier(model.norm, model.radius_, loss=LOSS, tol=FOLD_TOL)
         with _quiet():
             scores[held_out] = fold.fit(features[taught], Y.iloc[taught]).decision_function(features[held_out])
@@ -248,6 +271,7 @@ def fit_and_test(
     scales: Mapping[float, Any],
     n_resamples: int,
     seed: int,
+    groups: np.ndarray | None = None,
 ) -> tuple[Chosen, pd.DataFrame]:
     """Fit a model on the training and validation images together, then evaluate it on the test images.
 
@@ -263,6 +287,8 @@ def fit_and_test(
         See there.
     n_resamples, seed : int
         See `tested`.
+    groups : int array, shape (n_images,), or None
+        The group of each image. Folds and resamples divide no group.
 
     Returns
     -------
@@ -273,12 +299,13 @@ def fit_and_test(
     known, on_test = np.isin(split, KNOWN), split == "test"
     known_features, test_features = select(X, known), select(X, on_test)
     del X  # frees the memory of the features, unless the caller keeps them
-    validation = split[known] == "validation"
+    of_known, of_test = (None if groups is None else groups[mask] for mask in (known, on_test))
+    given = {"norm": norm, "scales": scales, "validation": split[known] == "validation", "groups": of_known}
     with _quiet():
-        chosen = fit(known_features, labels[known], words, norm=norm, scales=scales, validation=validation)
+        chosen = fit(known_features, labels[known], words, **given)
     scaled = _scaled(test_features, scales[chosen.power] if scales else None)
     scores = np.asarray(chosen.model.decision_function(scaled))
-    numbers = tested(scores, labels[on_test], n_resamples=n_resamples, seed=seed)
+    numbers = tested(scores, labels[on_test], n_resamples=n_resamples, seed=seed, groups=of_test)
     return chosen, table(chosen, numbers, labels[on_test] == 1, norm)
 
 
@@ -287,7 +314,9 @@ def _scaled(X: Any, factors: np.ndarray | None) -> Any:
     return X if factors is None else (X * factors).astype(X.dtype)
 
 
-def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int) -> dict[str, np.ndarray]:
+def tested(
+    scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: int, groups: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
     """Return AUC, average precision, and precision among the top `metrics.FIRST` images of each word, with intervals.
 
     Parameters
@@ -298,6 +327,8 @@ def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: in
         Number of bootstrap resamples of the images for the intervals.
     seed : int
         Seed of the random generator that draws the resamples.
+    groups : int array, shape (n_images,), or None
+        The group of each test image. Whole groups are resampled.
 
     Returns
     -------
@@ -306,7 +337,7 @@ def tested(scores: np.ndarray, labels: np.ndarray, *, n_resamples: int, seed: in
         last column is the mean over the words. The columns of words that all test images have or lack are NaN and are
         left out of the mean.
     """
-    counts = resample(len(labels), n_resamples, np.random.default_rng(seed))
+    counts = resample(len(labels), n_resamples, np.random.default_rng(seed), groups)
     resamples = {"auc": resampled(scores, labels, counts)[0]}
     resamples["precision_of_first"], resamples["average_precision"] = by_rank(scores, labels, counts)
     # A resample in which all images have the word, or none, does not count.

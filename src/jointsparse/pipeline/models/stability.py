@@ -18,7 +18,14 @@ COLUMNS = ("feature", "name", "used", "halves", "of", "threshold", "bound")
 
 
 def stability(
-    model: Pipeline, X: Any, labels: np.ndarray, *, singular_values: np.ndarray | None, n_pairs: int, seed: int
+    model: Pipeline,
+    X: Any,
+    labels: np.ndarray,
+    *,
+    singular_values: np.ndarray | None,
+    n_pairs: int,
+    seed: int,
+    groups: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """Count the random halves of the known images on which a fit with the norm and radius of a model uses each feature.
 
@@ -36,6 +43,8 @@ def stability(
         Number of pairs of halves.
     seed : int
         Seed of the random generator that draws the halves.
+    groups : int array, shape (n_known,), or None
+        The group of each known image. No half divides a group.
 
     Returns
     -------
@@ -63,6 +72,7 @@ def stability(
         X,
         pd.DataFrame(np.where(labels >= 0, labels == 1, np.nan), columns=list(classifier.classes_)),
         n_pairs=n_pairs,
+        sample_groups=groups,
         random_state=seed,
     )
     halves = np.rint(2 * n_pairs * selection.frequencies).astype(int)

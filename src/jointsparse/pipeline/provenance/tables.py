@@ -104,6 +104,12 @@ def read_table(path: str | Path, *columns: str) -> pd.DataFrame:
     return table
 
 
+def read_groups(path: str | Path) -> np.ndarray | None:
+    """Return the group of each image in a table of images, (n_images,), or None if the dataset has no groups."""
+    table = read_table(path)
+    return table["group"].to_numpy() if "group" in table else None
+
+
 def _in_texts(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
     """Return a copy of a table in which `change` has been applied to every string."""
     texts = table.select_dtypes(["object", "string"])

@@ -79,7 +79,7 @@ def significance(scores: ScoredFits, *, n_pairings: int, seed: int) -> pd.DataFr
     )
 
 
-def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFrame:
+def differences(scores: ScoredFits, *, n_resamples: int, seed: int, groups: np.ndarray | None = None) -> pd.DataFrame:
     """Return the differences in AUC and EER between the first method and each other method, with 95 % intervals.
 
     The interval combines two parts in quadrature. The first part is a bootstrap percentile interval over test images.
@@ -95,6 +95,8 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
         Number of bootstrap resamples.
     seed : int
         Seed of the random generator that draws the resamples.
+    groups : int array, (n_test,), or None
+        The group of each test image. Whole groups are resampled.
 
     Returns
     -------
@@ -120,7 +122,7 @@ def differences(scores: ScoredFits, *, n_resamples: int, seed: int) -> pd.DataFr
     runs = pd.unique(scores.run)
     rng = np.random.default_rng(seed)
     # With fewer runs there is no interval, and nothing needs to be resampled.
-    images = resample(len(scores.labels), n_resamples if len(runs) >= FEWEST_RUNS else 0, rng)
+    images = resample(len(scores.labels), n_resamples if len(runs) >= FEWEST_RUNS else 0, rng, groups)
     n_words = scores.labels.shape[1]
     # Row 0 of `images` and `drawn` counts each image and word once, so that it gives the difference itself.
     ones, drawn = np.ones((len(images), n_words)), resample(n_words, len(images) - 1, rng)

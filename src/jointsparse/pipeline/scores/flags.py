@@ -49,15 +49,16 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     given : iterable of blocks
         The features to compare between images, such as the histograms from which X was computed, or X itself.
     images : table
-        Columns `image` and `split`.
+        Columns `image`, `split` and perhaps `group`.
 
     Returns
     -------
     table
-        Three rows, for constant features, empty images and repeated images, with the columns
+        Rows for constant features, empty images, repeated images and, if there are groups, groups that are in more than
+        one of the splits for training, validation and tests. The columns are
 
         - `what`: a name for what is counted;
-        - `count`, `of`: the number of such features or images, and the number of all features or images;
+        - `count`, `of`: the number of such features, images or groups, and the number of all of them;
         - `warning`: a flag if the count is not 0.
     repeated : table
         Columns `image`, `split`, `same_as` and `split_of_that`, with a row for each image whose given features are
@@ -80,6 +81,9 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
         ("empty images", sum(digest is None for digest in digests), len(images), Kind.EMPTY),
         ("repeated images", len(repeated), len(images), Kind.REPEATED),
     ]
+    if "group" in images:
+        n_splits = images[images["split"] != "unlabelled"].groupby("group")["split"].nunique()
+        rows.append(("torn groups", int((n_splits > 1).sum()), images["group"].nunique(), Kind.TORN))
     table = [(what, n, of, Flag(kind, n).write() if n else "") for what, n, of, kind in rows]
     return pd.DataFrame(table, columns=["what", "count", "of", "warning"]), repeated
 

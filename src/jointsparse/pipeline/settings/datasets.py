@@ -141,10 +141,16 @@ class FolderOptions(NamedSplits):
     """Folder of the pictures in root, or . for root itself."""
     one_per_stem: bool = False
     """True if files that differ only in their suffix are one photograph."""
+    group_by: Literal["folder", "burst"] | None = None
+    """Which photographs no split divides: those of a folder, or of a burst."""
+    near_duplicates: bool = False
+    """True if no split divides photographs that are the same but for scale, compression or a cropped margin."""
 
 
 class PhotosOptions(FolderOptions):
     """Options of the loader `photos`."""
+
+    ONLY_WITHOUT: ClassVar[dict[str, str]] = {"group_by": "group"}
 
     captions: Files = "captions.csv"
     """File of captions in root, or several files; *.txt: a file beside each picture."""
@@ -154,6 +160,8 @@ class PhotosOptions(FolderOptions):
     """Column of captions."""
     split: Text | None = None
     """Column of captions with the splits of the pictures."""
+    group: Text | None = None
+    """Column of captions with the groups of pictures that no split divides."""
 
 
 class ScenesOptions(FolderOptions):
@@ -176,7 +184,7 @@ class MeaningOptions(Options):
     ONLY_WITH = dict.fromkeys(("separator", "none", "not_tags", "confidence"), "tags")
     ONLY_WITHOUT = dict.fromkeys(("columns", "positive", "negative"), "tags")
 
-    columns: Texts = []
+    columns: Texts = ["*"]
     """Label columns, by name or pattern."""
     tags: Text | None = None
     """Column with the tags of each sample, instead of label columns."""
@@ -201,12 +209,16 @@ class MeaningOptions(Options):
 class TaggedOptions(FolderOptions, MeaningOptions):
     """Options of the loader `tagged`."""
 
+    ONLY_WITHOUT = MeaningOptions.ONLY_WITHOUT | {"group_by": "group"}
+
     labels: Files
     """File in root with the labels, or several files; *.txt: a file beside each picture."""
     pictures: Text = "image"
     """Column of labels with the names of the pictures."""
     split: Text | None = None
     """Column of labels with the splits of the pictures."""
+    group: Text | None = None
+    """Column of labels with the groups of pictures that no split divides."""
 
 
 class FilesOptions(Options):
@@ -234,12 +246,12 @@ class ArraysOptions(FilesOptions, NamedSplits, MeaningOptions):
     """Column of labels that names the samples."""
     split: Text | None = None
     """Column of labels with the splits of the samples."""
+    group: Text | None = None
+    """Column of labels, or of features, with the groups of samples that no split divides."""
     pictures: Text | None = None
     """Column of labels with the paths of pictures, relative to root."""
     text: Text | None = None
     """Column of labels with a text for each sample."""
-    columns: Texts = ["*"]
-    """Label columns, by name or pattern."""
     ignore: Annotated[list[Text], Distinct] = []
     """Columns in the files of features or labels that are neither features nor labels."""
     compression_ratio: Number = 200.0
