@@ -4,8 +4,8 @@
 
 Each set is made in a folder of its own, read by `jointsparse init`, and run by `jointsparse run` with all cores. The
 machine must be idle otherwise. A set is one of `SETS`, or a folder of data. Memory is the largest sum over all
-processes that run at the same time. The kernels are compiled before the first set. A ratio is the measured value divided by the
-estimate. Exits with 1 if an estimate is wrong by more than a factor of two.
+processes that run at the same time. The kernels are compiled before the first set. A ratio is the measured value
+divided by the estimate. Exits with 1 if an estimate is wrong by more than a factor of two.
 """
 
 import argparse

@@ -514,7 +514,7 @@ ROWS = {
         groups=OF_PATIENTS,
     ),
     "sessions of patients": Row(
-        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, session_id=SESSIONS, patient=PATIENTS)},
+        PICTURES | {"t.csv": of_pictures("species", ["cat", "dog"] * 20, session_id=SESSIONS, patient=PATIENTS)},
         {"cat": 20, "dog": 20},
         options={"group": "patient"},
         line="session_id: left out",
@@ -586,6 +586,11 @@ ROWS = {
         for files, choices, stops in (
             (F | {"labels.csv": Y}, {"group_by": "folder"}, "--group-by folder has no effect there"),
             (CARRIED["XMP"], {"group": "patient"}, "--group patient has no effect there"),
+            (
+                PICTURES | {f"{n[:2]}.txt": t for n, t in TEXTS.items()},
+                {"group": "patient"},
+                "--group patient has no effect there",
+            ),
             (PICTURES, {"group": "a", "group_by": "burst"}, "--group and --group-by exclude each other"),
         )
     },
@@ -977,6 +982,7 @@ ROWS = {
         | {"splits.csv": csv([(n, ("train", "test")[i % 3 == 0]) for n, i in PICTURES.items()], "image,split")},
         {"0": 20, "1": 20},
         test=14,
+        options={"splits": "splits.csv"},
         line="splits.csv: splits of 40 of 40 pictures",
     ),
     **{
@@ -993,6 +999,14 @@ ROWS = {
             for part, own in (("train", slice(28)), ("val", slice(27, 40)))
         },
         stops=r"^captions_train\.csv and captions_val\.csv must give .* two for '27\.png'",
+    ),
+    "splits.csv that is left out": Row(
+        {f"{i % 2}/{n}": i for n, i in PICTURES.items()} | {"splits.csv": "image,split\n0/00.png,train\n"},
+        {"0": 20, "1": 20},
+        test=8,
+        options={"splits": None},
+        choices={"ignore": ["splits.csv"]},
+        left_out=1,
     ),
     "pictures outside the folder": Row(
         {f"a/{n}": i for n, i in PICTURES.items()}
@@ -1059,7 +1073,6 @@ ROWS = {
         )
         for choice, said in (
             ({"ignore": ["nope.csv"]}, "--ignore nope.csv"),
-            ({"ignore": ["splits.csv"]}, "--ignore splits.csv"),
             ({"text": "a"}, "--text a"),
         )
     },
@@ -1103,7 +1116,9 @@ def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, check
         options = entry["options"] | {"image": read.images["image"][0]}
         assert plug_in.picture(**options).shape == (40, 40) and plug_in.file(**options).is_file()
         assert plug_in.thumbnail(longest_side=20, **options).shape == (20, 20, 3)
-    elif read.X.shape == X.shape:
+    elif plug_in.SHOWS == "names":
+        assert len(plug_in.feature_names(**entry["options"])) in (0, read.X.shape[1])
+    if getattr(read, "X", X[:0]).shape == X.shape:
         np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
 
 

@@ -41,7 +41,7 @@ DESCRIBED = f"{PHOTOS} DenseSift.* VisualWords.longest_side features"
 BASIS = "WordStudy.basis Basis.power WordStudy.vocabulary"
 PARAMS = {  # rules whose jobs get other params
     "read_images": f"{PHOTOS} DenseSift.* Onnx.* *.longest_side Learnable.most_samples quick seed? features?",
-    "read_samples": f"{SAMPLES} -MeaningOptions.columns Learnable.most_samples seed?",
+    "read_samples": f"{SAMPLES} Learnable.most_samples seed?",
     "describe": DESCRIBED,
     "grow_vocabularies": f"{DESCRIBED} VisualWords.keep Sample.* Vocabulary.[!n]* WordStudy.vocabulary seed",
     "encode": f"{DESCRIBED} Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary",

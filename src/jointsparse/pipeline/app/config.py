@@ -347,7 +347,7 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
     options = ("features", "labels", "captions")
     tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
     columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
-    ignorable = {*others, *columns, INDEX} - ({"splits.csv"} if found.loader != "arrays" else set())
+    ignorable = {*others, *columns, INDEX}
     idle = [
         f"--{ON_COMMAND_LINE.get(key, key)} {'' if value is True else value}".strip()
         for key, value in choices.items()

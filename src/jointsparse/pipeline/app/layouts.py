@@ -689,7 +689,9 @@ def _pictures(
     options |= {"group_by": folder.choices["group_by"]} if "group_by" in folder.choices else {}
     files = options.get("captions", options.get("labels", ""))
     of_table = bool(options.keys() & {"split", "split_folders"}) or isinstance(files, Mapping)
-    given = of_table or "splits.csv" in folder.others
+    if "splits.csv" in folder.others:
+        options = {key: value for key, value in options.items() if key != "split"} | {"splits": "splits.csv"}
+    given = of_table or "splits" in options
     of_splits = [] if given else _named_after_splits(names)
     require(
         not of_splits,
@@ -702,7 +704,7 @@ def _pictures(
     lines = _of_files(names, len(names) - reasons["no"], loader, notes, rows)
     if given:
         of_files = " and ".join(file for _, file in files_of(files)) or "folders"
-        source = "splits.csv" if "splits.csv" in folder.others else of_files
+        source = options.get("splits", of_files)
         lines.append(f"{source}: splits of {len(names) - reasons['in no split of']:,} of {len(names):,} pictures")
     if outside := sorted(set(folder.pictures) - {name if images == "." else f"{images}/{name}" for name in names}):
         lines.append(f"not used: {len(outside):,} pictures outside {images}, such as {outside[0]}")
