@@ -704,3 +704,37 @@ def test_targets_far_from_zero_are_learnt_as_well(offset, dtype):
     model = JointSparseRegressor(radius=5.0).fit(X, y)
     assert model.score(X, y) > 0.99
     assert abs(model.intercept_ - offset) < 0.2
+
+
+# Classifiers with given weights
+
+
+def test_a_classifier_with_given_weights_predicts_like_the_one_that_learnt_them(X, Y):
+    pd = pytest.importorskip("pandas")
+    names, parameters = ["cat", "dog", "owl"][: Y.shape[1]], {"radius": 2.0, "norm": "l12", "loss": "hinge"}
+    frame = pd.DataFrame((Y > 0).astype(int), columns=names)
+    fitted = JointSparseClassifier(**parameters).fit(X, frame).calibrate(X, frame)
+    given = {"calibration": fitted.calibration_, "gap": fitted.duality_gap_}
+    model = JointSparseClassifier.from_coef(fitted.coef_, fitted.intercept_, names, **given, **parameters)
+    for predict in ("predict", "predict_proba", "decision_function"):
+        pd.testing.assert_frame_equal(getattr(model, predict)(X), getattr(fitted, predict)(X))
+    for name in ("classes_", "selected_features_", "radius_", "penalty_", "duality_gap_", "n_features_in_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(fitted, name))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"coef": np.ones(2)}, r"coef must be float64 or float32 of shape \(2, any\), got float64 of shape \(2,\)"),
+        ({"coef": np.full((2, 3), np.inf)}, "coef must hold finite numbers, got others"),
+        ({"intercept": np.zeros(3)}, r"intercept must be float64 or float32 of shape \(2\)"),
+        ({"calibration": np.ones((2, 1))}, r"calibration must be float64 or float32 of shape \(2, 2\)"),
+        ({"radius": "auto"}, "radius must be a number"),
+        ({"norm": "l3"}, "norm must be one of"),
+        ({"loss": "l3"}, "loss must be one of"),
+    ],
+)
+def test_given_weights_must_be_finite_and_fit_the_tasks(changes, message):
+    given = {"coef": np.ones((2, 3)), "intercept": np.zeros(2), "classes": ["cat", "dog"], "radius": 1.0} | changes
+    with pytest.raises(ValueError, match=message):
+        JointSparseClassifier.from_coef(**given)

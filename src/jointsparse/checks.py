@@ -222,7 +222,7 @@ def require_array(
     require(fits, f"{name} must be {kinds} of shape ({wanted}), got {array.dtype} of shape {array.shape}")
     ends = [float(array.min()), float(array.max())] if array.size else []
     within = np.isfinite(ends).all() and all(least <= end <= most for end in ends)
-    bounds = f" from {least:g} to {most:g}" if max(-least, most) < np.inf or least > -np.inf else ""
+    bounds = f" from {least:g} to {most:g}" if least > -np.inf or most < np.inf else ""
     require(within, f"{name} must hold finite numbers{bounds}, got others")
 
 

@@ -392,6 +392,13 @@ def test_words_of_a_file_reach_the_terminal_as_text_and_a_table_as_they_are(path
     assert set(read_table("table.csv")["word"]) == set(words)
 
 
+@pytest.mark.parametrize("statistics", [{}, {HOSTILE: [1, 2, 3], "auc": [None] * 3}, {"word": [1, 2, 3]}])
+def test_statistics_that_show_does_not_know_are_left_out(path, capsys, statistics):
+    write_model(path, fitted("rows"), ("card.statistics", statistics))
+    out, err = said_of(["show", str(path)], capsys, 0)
+    assert not err and "(all words)" in out and ("auc" in out) == ("auc" in statistics)
+
+
 def test_names_of_files_and_errors_reach_the_terminal_as_text(path, capsys):
     save(fitted("pictures"), path)
     strange = path.with_name("in") / "\x1b[2J\u202e.png"

@@ -296,7 +296,7 @@ def _show(given: argparse.Namespace) -> int:
     card = load(given.model).card_
     origin = card.model_dump(mode="json", exclude={"thresholds", "statistics"})
     say(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in origin.items()))
-    say(*_lines_of(card.table()[SHOWN]))
+    say(*_lines_of(card.table().filter(SHOWN)))  # a file may have other statistics
     return 0
 
 

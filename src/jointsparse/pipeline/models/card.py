@@ -124,7 +124,7 @@ class Card(Block):
 
         from jointsparse.pipeline.models.final import ALL_WORDS
 
-        return pd.DataFrame({"word": [*self.words, ALL_WORDS], **self.statistics})
+        return pd.DataFrame(self.statistics | {"word": [*self.words, ALL_WORDS]})
 
 
 class Stated(Block):

@@ -65,7 +65,7 @@ def described(steps: list[tuple[str, Any]]) -> Features:
             size=first.size_,
             grid=first.grid_,
             n_features=first.n_features_,
-            options=json.loads(json.dumps(options)),
+            options=json.loads(json.dumps(options)),  # tuples become lists
         )
     (extractor,) = (name for name, kind in EXTRACTORS.items() if type(first) is kind)
     options, words = first.options | {"longest_side": first.longest_side}, steps[1][1]
