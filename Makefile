@@ -52,7 +52,7 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	touch $@
 
 .venv/dev.stamp: .venv/run.stamp
-	$(PIP) --editable .[embeddings,arrays] --group dev
+	$(PIP) --editable .[pipeline,arrays] --group dev
 	touch $@
 
 clean: ## remove .venv and Snakemake's metadata; results/ stay, and only missing files are made again

@@ -430,7 +430,7 @@ def test_a_network_that_is_harmless_on_a_black_picture_is_stopped_on_others(
 def test_without_the_extra_one_sentence_names_it(files, picture, monkeypatch):
     find_spec = importlib.util.find_spec
     monkeypatch.setattr("jointsparse.checks.find_spec", lambda name: None if name == "onnxruntime" else find_spec(name))
-    with pytest.raises(ImportError, match=r"needs onnxruntime: pip install 'jointsparse\[embeddings\]'"):
+    with pytest.raises(ImportError, match=r"needs onnxruntime: pip install 'jointsparse\[pipeline\]'"):
         tried(files["maps_of_uint8"])
 
 

@@ -16,7 +16,7 @@ from jointsparse.pipeline.provenance.manifest import deleted
 from jointsparse.pipeline.provenance.records import read_json
 from jointsparse.pipeline.settings import Config, SettingError
 from jointsparse.pipeline.settings.datasets import Dataset, Final, Learnable, Pictures, Samples
-from jointsparse.pipeline.settings.features import Network, VisualWords, Vocabulary
+from jointsparse.pipeline.settings.features import BUILT_IN, Network, VisualWords, Vocabulary
 from jointsparse.pipeline.settings.studies import EXPERIMENTS, NORMS, SVM, Method, Repeated, Study, Svm, WordStudy
 from jointsparse.pipeline.settings.values import AUTO, one_of
 from jointsparse.pipeline.tasks import AUTO_SIZES
@@ -251,13 +251,14 @@ class Plan:
     def network(self, w: OfDataset) -> Block | None:
         """Return the file of the network that describes a dataset's pictures, and the digest of all its files.
 
-        Returns None if there is no network.
+        Returns None if there is no network. The path of the built-in network is None.
         """
         dataset = self.datasets[w.dataset]
         if not (isinstance(dataset, Pictures) and isinstance(dataset.features, Network)):
             return None
         file = dataset.features.options.model
-        return {"path": file, "digest": self._found.network(file, f"results/{w.dataset}/records/network.json")}
+        path = None if file == BUILT_IN else file
+        return {"path": path, "digest": self._found.network(file, f"results/{w.dataset}/records/network.json")}
 
     def vocabularies(self, w: OfDataset, *keys: str) -> dict[str, Block]:
         """Return the vocabularies that the studies of a dataset use, each reduced to the given keys."""

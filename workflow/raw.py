@@ -119,7 +119,7 @@ class Found:
         def find() -> str:
             from jointsparse.features import network_files  # imported here because it loads Numba
 
-            return network_files.combined(Path(file), records.checksums(network_files.files_of(file), cache))
+            return network_files.combined(records.checksums(network_files.files_of(file), cache))
 
         return self._value(f"network {file}", find)
 

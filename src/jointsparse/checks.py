@@ -482,10 +482,10 @@ class Versioned:
         super().__setstate__(state)  # type: ignore[misc]
 
 
-def require_extra(module: str, *packages: str, extra: str = "pipeline") -> None:
-    """Raise ImportError if one of these packages is missing. The message names the extra that installs them."""
+def require_extra(module: str, *packages: str) -> None:
+    """Raise ImportError if one of these packages is missing, which the extra `pipeline` installs."""
     if missing := [package for package in packages if find_spec(package) is None]:
-        raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[{extra}]'")
+        raise ImportError(f"{module} needs {', '.join(missing)}: pip install 'jointsparse[pipeline]'")
 
 
 # State shared by all calls of `one_thread`, because the number of BLAS threads is a setting of the whole process.

@@ -253,7 +253,7 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
         ("pipeline/models/annotator", {"keep_model"}),
         ("pipeline/models/stability estimators/stability", {"count_selections"}),
-        ("features/transformers features/embedding features/onnx", LOADING),
+        ("features/transformers features/embedding features/efficientnet features/onnx", LOADING),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pictures", {"read_images", *DESCRIBING, *LOADING}),
         ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model"}),

@@ -19,6 +19,7 @@ from jointsparse.pipeline.app import command_line, disk
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.settings import read
+from jointsparse.pipeline.settings.datasets import Pictures
 from jointsparse.pipeline.settings.inheritance import merged
 
 NAMES = [f"{i:02}.jpg" for i in range(40)]
@@ -88,6 +89,10 @@ TABLE = {
     "x/y.csv": "cat,dog\n" + "".join(f"{i % 2},{1 - i % 2}\n" for i in range(40)),
 }
 LEARN_BOTH = {"final": {"words": {"n_words": 2}}}
+BY_NETWORK = {
+    "features": {"extractor": "onnx", "options": {"model": "efficientnet-lite0"}},
+    "final": {"basis": None, "words": {"n_words": 2}},
+}
 
 
 def lay(root, files):
@@ -109,7 +114,8 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, file
     dataset = read(config).datasets[name]
     assert len(lines) <= 40 and max(map(len, lines)) <= 120 and raw_files(name, dataset)
     assert (config["dataset"], dataset.loader, dataset.options.given()) == (name, loader, {"root": root} | options)
-    assert config["datasets"][name] == {"loader": loader, "options": {"root": root} | options} | LEARN_BOTH
+    learnt = BY_NETWORK if isinstance(dataset, Pictures) else LEARN_BOTH
+    assert config["datasets"][name] == {"loader": loader, "options": {"root": root} | options} | learnt
     (line,) = [line for line in lines if "    final:" in line]
     assert line.split(" in the")[0].split()[-1] == dataset.final.study
     final = yaml.safe_load("\n".join(re.sub("^( *)# ", r"\1", line) for line in lines[lines.index(line) :]))

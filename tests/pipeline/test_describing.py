@@ -4,6 +4,7 @@ import hashlib
 import shutil
 
 import describing
+import networks
 import numpy as np
 import pandas as pd
 import pytest
@@ -71,7 +72,6 @@ def test_only_new_and_changed_images_are_described(make):
 
 
 def test_features_of_a_network_are_in_the_order_of_the_images(run_script, tmp_path, monkeypatch):
-    networks = pytest.importorskip("networks")  # needs ONNX
     monkeypatch.setattr(onnx, "open_network", networks.opened_here)
     images, root = tmp_path / "images.parquet", make_album(tmp_path / "mine", 4)
     made, model = tmp_path / "embeddings.npz", str(networks.maps_of_uint8(tmp_path / "network.onnx"))

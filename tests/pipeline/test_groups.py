@@ -46,7 +46,8 @@ def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_group
     options = {"root": tmp_path, "features": "a.csv", "labels": "a.csv", "columns": ["cat", "dog"]}
     options |= {"group": "patient"} if grouped else {"ignore": ["patient"]}
     names = ("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv")
-    made = {name.partition(".")[0]: str(tmp_path / name) for name in (*names, "l1.npz", "model.jointsparse", "norms.csv")}
+    names += ("l1.npz", "model.jointsparse", "norms.csv")
+    made = {name.partition(".")[0]: str(tmp_path / name) for name in names}
     samples = {key: made[key] for key in ("images", "captions", "left_out", "features")}
     learnt = {key: made[key] for key in ("images", "features", "words", "labels")}
     of_data = {"loader": "arrays", "options": options, "vocabulary": None, "seed": 0}

@@ -2,27 +2,24 @@
 
 import json
 
+import networks
 import numpy as np
 import pytest
+from albums import verdicts_here
+from common import run_python
+from miniature import run_script_with
+from model_files import write_model
+from PIL import Image
+from plan import Place
+from runs import plan_of
 
-for package in ("onnxruntime", "onnx"):
-    pytest.importorskip(package)
-import networks  # noqa: E402
-from albums import verdicts_here  # noqa: E402
-from common import run_python  # noqa: E402
-from miniature import run_script_with  # noqa: E402
-from model_files import write_model  # noqa: E402
-from PIL import Image  # noqa: E402
-from plan import Place  # noqa: E402
-from runs import plan_of  # noqa: E402
-
-from jointsparse.features import network_files, onnx  # noqa: E402
-from jointsparse.features.explain import Explainer  # noqa: E402
-from jointsparse.pipeline import load  # noqa: E402
-from jointsparse.pipeline.app.command_line import main  # noqa: E402
-from jointsparse.pipeline.datasets import checker  # noqa: E402
-from jointsparse.pipeline.provenance import records  # noqa: E402
-from jointsparse.pipeline.settings import SettingError  # noqa: E402
+from jointsparse.features import network_files, onnx
+from jointsparse.features.explain import Explainer
+from jointsparse.pipeline import load
+from jointsparse.pipeline.app.command_line import main
+from jointsparse.pipeline.datasets import checker
+from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.settings import SettingError
 
 # The jobs until the model is saved, as the workflow plans them: the name of each rule, and what its script is given.
 RULES = ("read_images", "choose_words", "embed", "fit_final", "keep_model")
@@ -47,17 +44,14 @@ def draw_pictures(folder, n=24):
             Image.fromarray(picture).save(folder / name / f"{i:02}.png")
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """The folder of a run whose jobs are finished until the model is saved."""
-    folder = tmp_path_factory.mktemp("network")
-    draw_pictures(folder / "photos")
-    network = networks.maps_of_uint8(folder / "network.onnx")
+def run_in(folder, *arguments, n=24):
+    """Draw n pictures per colour, and finish the jobs of a run until the model is saved. arguments: of `init`."""
+    draw_pictures(folder / "photos", n)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr(onnx, "open_network", networks.opened_here)  # tests/test_embedding.py tries networks
         patch.setattr(checker, "verdicts", verdicts_here)
-        assert main(["init", "photos", "--model", network.name]) == 0
+        assert main(["init", "photos", *arguments]) == 0
         text = (folder / "config.yaml").read_text(encoding="utf-8")
         (folder / "config.yaml").write_text(
             text.replace("basis: null", "basis: null\n      norm: l1inf"), encoding="utf-8"
@@ -65,6 +59,38 @@ def finished(tmp_path_factory):
         for rule, given in json.loads(run_python("-c", PLAN_JOBS, *RULES, cwd=folder)):
             run_script_with(patch, rule, **given)
     return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a run with a small network."""
+    folder = tmp_path_factory.mktemp("network")
+    return run_in(folder, "--model", networks.maps_of_uint8(folder / "network.onnx").name)
+
+
+@pytest.mark.usefixtures("checked_here")
+def test_photographs_are_described_by_the_built_in_network_which_a_model_finds_by_digest(tmp_path, monkeypatch, capsys):
+    folder = run_in(tmp_path / "run", n=16)
+    assert "efficientnet-lite0: the built-in network" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "efficientnet-lite0").write_text("no network")
+    (tmp_path / "network.onnx").write_text("no network")
+    model = load(folder / "results/photos/model.jointsparse")
+    assert (model.card_.features.file, model.card_.features.grid) == ("efficientnet-lite0", (7, 7))
+    write_model(tmp_path / "model.jointsparse", model, ("card.features.file", "network.onnx"))
+    assert main(["annotate", "model.jointsparse", str(folder / "photos" / "blue" / "15.png"), "--words", "1"]) == 0
+    assert "blue" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("checked_here")
+def test_init_takes_visual_words_if_the_user_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    draw_pictures(tmp_path / "photos")
+    assert main(["init", "photos", "--visual-words", "--model", "network.onnx"]) == 2
+    assert "leave one of them out" in capsys.readouterr().err
+    assert main(["init", "photos", "--visual-words"]) == 0
+    assert "features:" not in (tmp_path / "config.yaml").read_text(encoding="utf-8")
+    assert "network" not in capsys.readouterr().out
 
 
 def test_init_writes_the_network_into_the_config(finished):
@@ -109,6 +135,8 @@ def test_the_digest_of_a_run_is_that_of_the_kept_model_and_covers_all_files(albu
     assert first == network_files.digest(path)
     (tmp_path / "weights").write_bytes((2 * networks.WEIGHTS).tobytes())
     assert plan_with(album, path).network(place)["digest"] == network_files.digest(path) != first
+    built_in = plan_with(album, "efficientnet-lite0").network(place)
+    assert built_in == {"path": None, "digest": network_files.digest("efficientnet-lite0")}
 
 
 def test_a_network_without_all_its_files_is_an_error_of_one_line(album, tmp_path):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from jointsparse.checks import require, require_count, require_extra
-from jointsparse.features import network_files, onnx
+from jointsparse.features import efficientnet, network_files, onnx
 from jointsparse.features.transformers import PerPicture, map_items
 
 MAP_SIDE_PIXELS = 320  # longest side of a map
@@ -17,12 +17,13 @@ BYTES_OF_PICTURE = 50_000_000  # measured with a network of 13 MB whose input ha
 
 
 class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
-    """Describe pictures by a pretrained network in an ONNX file, which ONNX Runtime runs on the CPU.
+    """Describe pictures by a pretrained network, which ONNX Runtime runs on the CPU.
 
     Parameters
     ----------
-    model : path
-        The ONNX file. Files of weights that it names must be in its folder. One of its inputs holds pictures, uint8 or
+    model : path or "efficientnet-lite0", default="efficientnet-lite0"
+        EfficientNet-Lite0, trained on ImageNet, which comes with the extra `pipeline`, or an ONNX file. Files of
+        weights that an ONNX file names must be in its folder. One of its inputs holds pictures, uint8 or
         floating-point, (n, height, width, 3) or (n, 3, height, width). An output that depends on this input alone holds
         one feature vector per picture, (n, d), per place, (n, d, height, width), or per token, (n, tokens, d). The mean
         over the places or tokens is taken.
@@ -53,7 +54,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
     ----------
     digest_ : str
         SHA-256 of the file or, if it has more files, of the SHA-256 of all of them, computed by `fit` or for the first
-        picture. Files with another digest are rejected.
+        picture. The file of "efficientnet-lite0" holds its weights. Files with another digest are rejected.
     size_ : (int, int), pixels
         Height and width to which each picture is resized.
     grid_ : (int, int)
@@ -68,25 +69,25 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, PerPicture):
 
     Notes
     -----
-    This class needs `pip install 'jointsparse[embeddings]'`. Nothing is learnt, so calling `fit` is not necessary.
+    This class needs `pip install 'jointsparse[pipeline]'`. Nothing is learnt, so calling `fit` is not necessary.
     Pictures are processed one after the other in a single thread, so that the same picture always has the same features
     on one type of processor. On another type of processor the last digits may differ.
 
     If there is a file preprocessor_config.json in the folder of the ONNX file, as Hugging Face's libraries write it, it
     replaces the defaults of `mean`, `std`, `scale` and `channels`, and the size of 224 pixels.
 
-    A model file may come from anyone. Before the network describes the first picture, a separate process therefore
+    An ONNX file may come from anyone. Before its network describes the first picture, a separate process therefore
     tries it, within 60 seconds and 4 GiB of memory. Each later picture has the same limits.
 
     Examples
     --------
-    >>> chain = make_pipeline(Embedding("network.onnx"), StandardScaler(), JointSparseClassifierCV())  # doctest: +SKIP
+    >>> chain = make_pipeline(Embedding(), StandardScaler(), JointSparseClassifierCV())  # doctest: +SKIP
     >>> chain.fit(paths, Y)  # doctest: +SKIP
     """
 
     def __init__(
         self,
-        model: str | os.PathLike[str],
+        model: str | os.PathLike[str] = efficientnet.NAME,
         *,
         size: int | Sequence[int] | None = None,
         mean: Sequence[float] | None = None,

@@ -1,5 +1,7 @@
 """The files of a pretrained network: an ONNX file, files of weights that it names, and preprocessor_config.json.
 
+The built-in network `efficientnet.NAME` is given by its name instead of a path. Its only file has its weights.
+
 A model file may come from anyone. It is therefore searched for names of files without building its messages in memory,
 and its size is checked before its content is read.
 """
@@ -14,6 +16,7 @@ from pathlib import Path, PureWindowsPath
 from typing import Any
 
 from jointsparse.checks import require, require_extra
+from jointsparse.features import efficientnet
 
 MOST_BYTES = 2**31  # largest size of a network, all its files together
 MOST_FIELDS = 4 * 10**6  # largest number of fields in an ONNX file that are read to find the names of other files
@@ -34,12 +37,24 @@ FIELDS = {
 VARINT, EIGHT_BYTES, WITH_LENGTH, FOUR_BYTES = 0, 1, 2, 5  # codings of a field
 
 
+def is_built_in(path: str | os.PathLike[str]) -> bool:
+    """Return True for the name of the built-in network, which is not a path."""
+    return str(path) == efficientnet.NAME
+
+
+def with_digest(digest: str) -> str | None:
+    """Return the name of the built-in network if it has this digest, otherwise None."""
+    return efficientnet.NAME if digest == efficientnet.DIGEST else None
+
+
 def files_of(path: str | os.PathLike[str]) -> list[Path]:
-    """Return the files that determine the features of a network: the ONNX file itself first.
+    """Return the files that determine the features of a network: the ONNX file first, or the weights if it is built in.
 
     Raises ValueError if a file is missing, is not beside the ONNX file or in a folder beside it, or if the files are
     too large.
     """
+    if is_built_in(path):
+        return [efficientnet.weights()]
     path = Path(path)
     require(path.is_file(), f"a network must be an ONNX file, got {str(path)[:300]!r}, which is not there")
     _require_size(path, [path])
@@ -132,26 +147,25 @@ def _sha256(path: Path, size: int, modified_ns: int) -> str:
 
 
 def digest(path: Path) -> str:
-    """Return the digest of a network: the SHA-256 of its ONNX file or, if it has more files, of all their SHA-256."""
+    """Return the digest of a network: the SHA-256 of its file or, if it has more files, of all their SHA-256."""
     files = [(file, file.stat()) for file in files_of(path)]
-    return combined(path, {str(file): _sha256(file, status.st_size, status.st_mtime_ns) for file, status in files})
+    return combined({str(file): _sha256(file, status.st_size, status.st_mtime_ns) for file, status in files})
 
 
-def combined(path: Path, checksums: Mapping[str, str | None]) -> str:
+def combined(checksums: Mapping[str, str | None]) -> str:
     """Return the digest of a network, as `digest`, from the SHA-256 of each of its files.
 
     Parameters
     ----------
-    path : Path
-        The ONNX file.
     checksums : mapping
-        The SHA-256 of each file that `files_of` returns, by path.
+        The SHA-256 of each file that `files_of` returns, by path, in this order.
     """
-    others = {
-        Path(file).relative_to(path.parent).as_posix(): checksums[file] for file in checksums if file != str(path)
-    }
-    own = checksums[str(path)]
-    require(None not in (own, *others.values()), f"all files of {path} must be readable, got one that is not")
+    first, *rest = checksums
+    own, others = (
+        checksums[first],
+        {Path(file).relative_to(Path(first).parent).as_posix(): checksums[file] for file in rest},
+    )
+    require(None not in (own, *others.values()), f"all files of {first} must be readable, got one that is not")
     if not others:
         return str(own)
     return hashlib.sha256(json.dumps([own, others], sort_keys=True).encode()).hexdigest()
@@ -160,7 +174,7 @@ def combined(path: Path, checksums: Mapping[str, str | None]) -> str:
 def preprocessor(path: Path) -> dict[str, Any]:
     """Return the content of the file `PREPROCESSOR` beside an ONNX file; empty if there is none."""
     file = path.parent / PREPROCESSOR
-    if not file.is_file():
+    if is_built_in(path) or not file.is_file():
         return {}
     content = file.read_bytes() if file.stat().st_size <= MOST_BYTES_OF_PREPROCESSOR else b""
     try:
@@ -188,7 +202,7 @@ def branch(path: Path, name: str) -> tuple[bytes, list[str]]:
     outputs : list of str
         The names of its outputs; empty if all outputs depend on other inputs.
     """
-    require_extra("Embedding", "onnx", extra="embeddings")
+    require_extra("Embedding", "onnx")
     import onnx
 
     model = onnx.load(path, load_external_data=False)

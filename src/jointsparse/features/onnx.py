@@ -1,6 +1,6 @@
-"""Features of pictures from a pretrained network in an ONNX file.
+"""Features of pictures from a pretrained network in an ONNX file, or from the built-in network.
 
-A model file may come from anyone, so `open_network` first runs it in a process of its own, whose time and memory are
+An ONNX file may come from anyone, so `open_network` first runs it in a process of its own, whose time and memory are
 limited. Later pictures have the same limits. ONNX Runtime computes the features of a picture in one thread, so that the
 same picture always gives the same bytes on one type of processor. On another type of processor the last digits may
 differ.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jointsparse.checks import require, require_extra
-from jointsparse.features import network_files
+from jointsparse.features import efficientnet, network_files
 
 MOST_MEMORY_BYTES, MOST_SECONDS = 2**32, 60  # limits for describing a picture
 MOST_FEATURES = 2**20
@@ -297,12 +297,12 @@ def _output_layout(shape: Sequence[int], reading: Reading) -> str:
 
 @lru_cache(maxsize=4)
 def open_network(path: Path, digest: str, options: Options) -> Network:
-    """Open a network, after a separate process has tried it on a black picture and on noise.
+    """Open a network. Unless it is built in, a separate process first tries it on a black picture and on noise.
 
     Parameters
     ----------
     path : Path
-        The ONNX file.
+        The ONNX file, or the name of the built-in network.
     digest : str
         Digest of the network. It is part of the cache's key, so that a changed file is opened again.
     options : Options
@@ -314,6 +314,12 @@ def open_network(path: Path, digest: str, options: Options) -> Network:
         If `Network` raises it, if the trial takes more than MOST_SECONDS or MOST_MEMORY_BYTES, or if the same picture
         has other features the second time.
     """
+    if not network_files.is_built_in(path):
+        _try_apart(path, options)
+    return Network(path, options)
+
+
+def _try_apart(path: Path, options: Options) -> None:
     command = [sys.executable, "-m", __name__, json.dumps([str(path.absolute()), options._asdict()])]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     try:
@@ -329,7 +335,6 @@ def open_network(path: Path, digest: str, options: Options) -> Network:
             f"process that tried it (status {trial.returncode})"
         )
     require(said == ["done"], said[0])
-    return Network(path, options)
 
 
 @lru_cache(maxsize=1)
@@ -346,14 +351,16 @@ def _limit_memory() -> None:
 
 
 def _session(path: Path, content: bytes | None = None) -> Any:
-    """Open a file in ONNX Runtime. Raise ValueError if ONNX Runtime cannot open it.
+    """Open a network in ONNX Runtime. Raise ValueError if ONNX Runtime cannot open it.
 
     content: a part of the network in the file, which is opened instead.
     """
-    require_extra("Embedding", "onnxruntime", extra="embeddings")
+    require_extra("Embedding", "onnxruntime")
     import onnxruntime
 
     network_files.files_of(path)  # checks sizes, and places of other files
+    if network_files.is_built_in(path):
+        content = efficientnet.model()
     _limit_memory()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

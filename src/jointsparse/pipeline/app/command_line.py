@@ -257,10 +257,11 @@ def _annotate(given: argparse.Namespace) -> int:
 def _require_network(describe: Any, model: str) -> None:
     """Raise ValueError if the model describes pictures by a network whose file is not there."""
     from jointsparse.features.embedding import Embedding
+    from jointsparse.features.network_files import is_built_in
 
-    file = Path(describe.model) if isinstance(describe, Embedding) else None
-    said = f"{model} needs its network, an ONNX file, got {str(file)!r}, which is not there: name it with --network"
-    require(file is None or file.is_file(), said)
+    file = describe.model if isinstance(describe, Embedding) else None
+    said = f"{model} needs its network, an ONNX file, got {file!r}, which is not there: name it with --network"
+    require(file is None or is_built_in(file) or Path(file).is_file(), said)
 
 
 def _require_outside(given: argparse.Namespace) -> None:
@@ -393,7 +394,14 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--layout": {"metavar": "NAME", "help": "the layout of the folder, if it could have several"},
             "--add": {"action": "store_true", "help": "add an entry to the config.yaml of the current folder"},
             "--name": {"metavar": "NAME", "help": "name of the entry (default: the name of the folder)"},
-            "--model": {"metavar": "FILE", "help": "an ONNX file of a network that describes the pictures"},
+            "--model": {
+                "metavar": "FILE",
+                "help": "an ONNX file of a network that describes the pictures, instead of the built-in network",
+            },
+            "--visual-words": {
+                "action": "store_true",
+                "help": "describe the pictures by visual words, without a network",
+            },
             "--ignore": {
                 "action": "append",
                 "metavar": "NAME",
@@ -464,7 +472,7 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--network": {
                 "metavar": "FILE",
-                "help": "the ONNX file of the network that describes the model's pictures, if not beside it",
+                "help": "the ONNX file of the network that describes the pictures, if not built in or beside the model",
             },
             "--known": {
                 "metavar": "FOLDER",

@@ -27,6 +27,7 @@ from jointsparse.pipeline.datasets.names import composed, files_of
 from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
 from jointsparse.pipeline.flag import read_cell
 from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, options_of
+from jointsparse.pipeline.settings.features import BUILT_IN
 from jointsparse.pipeline.settings.inheritance import merged
 from jointsparse.pipeline.tasks import FEWEST_WORDS, MOST_WORDS, SMALLEST_SIZE, choose_words, n_learnable, normalised
 from jointsparse.registry import pick
@@ -38,8 +39,17 @@ if TYPE_CHECKING:
 OF_COLUMNS = ("index", "split", "group", "pictures", "text", "tags", "caption", "not_tags", "confidence")
 OF_VALUES = ("columns", "positive", "negative", "none", "unknown")
 # Options by which the user chooses a layout, a file or column, says what values mean, or names what to ignore.
-CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "group_by", "ignore", "model")
-ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags", "group_by": "group-by"}
+CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "group_by", "ignore", "model", "visual_words")
+ON_COMMAND_LINE = {
+    "columns": "label-columns",
+    "not_tags": "not-tags",
+    "group_by": "group-by",
+    "visual_words": "visual-words",
+}
+OF_NETWORK = (
+    f"{BUILT_IN}: the built-in network, trained on ImageNet, describes the pictures. On Flickr8k its AUC is .83, and "
+    "that of visual words (--visual-words) .68"
+)
 MOST_LEARNT = 1000  # labels that `init` chooses to learn
 # Choice: of the words of captions, those are learnt that at least this fraction of the training pictures have. They are
 # about as many as the sets have on which annotation is compared: 260 in Corel5k, 268 in ESP Game, 291 in IAPR TC-12.
@@ -111,11 +121,13 @@ def write(
     require(not lacking, f"the files named by options must be in {root}, and {''.join(lacking[:1])} is not")
     require(not {"group", "group_by"} <= choices.keys(), "--group and --group-by exclude each other: leave one out")
     found = found_in(folder)
-    network = _network(folder, found)
     _require_choices_used(root, found, choices, reasons)
+    network = _network(folder, found)
     learnt = _learnt(root, found)
     said = [printable(f"Found {found.said}."), printable(learnt.said)]
-    text = _rendered(workflow, name, root, found, network=choices.get("model"), said=said, n_words=learnt.n_words)
+    text = _rendered(
+        workflow, name, root, found, network=network and str(network.model), said=said, n_words=learnt.n_words
+    )
     file.write_bytes(_with_entry(file, name, text) if add else text.encode())
     lines = [*found.lines, *([_reading(network)] if network else []), *_idle(folder, found, reasons)]
     said += [printable(line) for line in learnt.others]
@@ -294,20 +306,20 @@ def _idle(folder: Folder, found: Found, reasons: Mapping[str, str]) -> list[str]
 
 
 def _network(folder: Folder, found: Found) -> Embedding | None:
-    """Return the network that the user has chosen, or None. Raises ValueError if it cannot be used."""
-    model = folder.choices.get("model")
-    of_pictures = issubclass(LOADERS[found.loader], Pictures)
-    said = f"--model describes pictures, and {folder.root} holds samples with features: leave it out"
-    require(of_pictures or not model, said)
-    if not model:
+    """Return the network that describes the pictures, or None. Raises ValueError if it cannot be used."""
+    both = {"model", "visual_words"} <= folder.choices.keys()
+    require(not both, "--model names a network, and --visual-words uses none: leave one of them out")
+    if "visual_words" in folder.choices or not issubclass(LOADERS[found.loader], Pictures):
         return None
     from jointsparse.features.embedding import Embedding  # imports scikit-learn, which takes a second
 
-    return Embedding(str(model)).fit(None)
+    return Embedding(folder.choices.get("model", BUILT_IN)).fit(None)
 
 
 def _reading(embedding: Embedding) -> str:
     """Return a line about how a network reads pictures."""
+    if embedding.model == BUILT_IN:
+        return OF_NETWORK
     from jointsparse.features.network_files import PREPROCESSOR
 
     network, (rows, columns) = embedding.network(), embedding.grid_
@@ -330,13 +342,17 @@ def _reading(embedding: Embedding) -> str:
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
     """Raise ValueError if one of the user's choices would have no effect. others: the files that are not pictures."""
     takes = {"ignore", "layout", *options_of(found.loader)} - ({*OF_COLUMNS} - found.options.keys())
-    takes |= {"model"} if issubclass(LOADERS[found.loader], Pictures) else set()
+    takes |= {"model", "visual_words"} if issubclass(LOADERS[found.loader], Pictures) else set()
     takes |= {"captions"} if found.loader == "tagged" else set()
     options = ("features", "labels", "captions")
     tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
     columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
     ignorable = {*others, *columns, INDEX}
-    idle = [f"--{ON_COMMAND_LINE.get(key, key)} {choices[key]}" for key in choices if key not in takes]
+    idle = [
+        f"--{ON_COMMAND_LINE.get(key, key)} {'' if value is True else value}".strip()
+        for key, value in choices.items()
+        if key not in takes
+    ]
     idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
     known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""
     require(

@@ -43,13 +43,13 @@ class VisualWords(Block):
 
 
 class Network(Block):
-    """Features of pictures from a network in an ONNX file, which is not part of the model file."""
+    """Features of pictures from a network, which is not part of the model file."""
 
     kind: Literal["network"] = "network"
     file: str
-    """Name of the ONNX file, without its folder."""
+    """Name of the ONNX file, without its folder, or of the built-in network."""
     digest: str
-    """SHA-256 of the network's files."""
+    """SHA-256 of the network's files, by which the built-in network is recognised."""
     size: Pair
     """Height and width in pixels to which pictures are resized."""
     grid: Pair

@@ -26,6 +26,7 @@ from jointsparse.checks import printable, require, require_array, require_sound,
 from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.features.basis import Basis
 from jointsparse.features.embedding import Embedding
+from jointsparse.features.network_files import with_digest
 from jointsparse.features.transformers import DenseSift, SVDBasis, VocabularyTree
 from jointsparse.features.vocabulary_tree import Tree
 from jointsparse.pipeline.models.card import Card, Features, Given, Names, Network, Stated, Versions, VisualWords
@@ -223,8 +224,8 @@ def load(path: str | Path, *, network: str | Path | None = None) -> Pipeline:
     path : path
         File to read, such as results/mine/model.jointsparse.
     network : path or None
-        ONNX file of the network that describes the model's pictures. If None, it is expected in the folder of the
-        model, under its name.
+        ONNX file of the network that describes the model's pictures. If None, the built-in network is recognised by its
+        digest, and another network is expected in the folder of the model, under its name.
 
     Returns
     -------
@@ -390,7 +391,7 @@ def _steps(
     if isinstance(features, Network):
         file = PureWindowsPath(features.file).name  # a model may come from Windows, and must not name any other folder
         embedding = Embedding.from_digest(
-            str(network or folder / file),
+            str(network or with_digest(features.digest) or folder / file),
             digest=features.digest,
             shape=features.size,
             grid=features.grid,

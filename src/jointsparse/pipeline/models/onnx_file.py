@@ -37,7 +37,7 @@ def export(model: Pipeline, path: str | Path) -> None:
     ValueError
         If the model takes pictures, was not saved by a run, or has more weights than an ONNX file can hold.
     """
-    require_extra("jointsparse export", "onnx", extra="embeddings")
+    require_extra("jointsparse export", "onnx")
     from onnx import TensorProto, helper, numpy_helper
 
     require(not is_of_pictures(model), "model must be a model of tables to be exported, got a model of pictures")

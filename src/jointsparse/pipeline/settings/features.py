@@ -22,6 +22,8 @@ from jointsparse.pipeline.settings.values import (
     tags_of,
 )
 
+BUILT_IN = "efficientnet-lite0"  # the network that comes with the pipeline
+
 
 class DenseSift(Block):
     """Options of the extractor `dense_sift`."""
@@ -41,8 +43,8 @@ class DenseSift(Block):
 class Onnx(Block):
     """Options of the extractor `onnx`. What is not given is read from the network's files."""
 
-    model: File
-    """File of the network."""
+    model: File = BUILT_IN
+    """The network: an ONNX file, or efficientnet-lite0, which is built in."""
     size: Pixels | Annotated[list[Pixels], Field(min_length=2, max_length=2)] | None = None
     """Side, or height and width, to which pictures are resized, in pixels."""
     mean: Colour | None = None
@@ -108,8 +110,8 @@ class Network(Block):
     """Features from a pretrained network."""
 
     extractor: Literal["onnx"]
-    """The plug-in that describes pictures by a network in an ONNX file."""
-    options: Onnx
+    """The plug-in that describes pictures by a network."""
+    options: Onnx = Onnx()
     """Options of the extractor."""
     longest_side: Pixels = 320
     """Pictures are shrunk to this many pixels on their longer side when they are checked."""
