@@ -135,6 +135,13 @@ def tags_of_picture(path: Path, levels: Literal["all", "last"]) -> Outcome:
     return Outcome(value=tags_of(path, levels))
 
 
+def levels_of_picture(path: Path) -> Outcome:
+    """Return the tags that a picture carries, with all levels of hierarchical tags, and with the last levels alone."""
+    from jointsparse.pipeline.datasets.metadata import tags_of
+
+    return Outcome(value=(tags_of(path, "all"), tags_of(path, "last")))
+
+
 def time_of_picture(path: Path) -> Outcome:
     """Return the camera and the time at which a picture was taken, see `metadata.taken`."""
     from jointsparse.pipeline.datasets.metadata import taken
@@ -145,6 +152,7 @@ def time_of_picture(path: Path) -> Outcome:
 TASKS: dict[str, Callable[..., Outcome]] = {
     "check": check_picture,
     "tags": tags_of_picture,
+    "levels": levels_of_picture,
     "time": time_of_picture,
 }
 
