@@ -103,6 +103,18 @@ def test_labels_that_do_not_fit_the_model_raise(call, model, truth, said):
         call(model, X, truth)
 
 
+def test_a_comparison_resamples_groups_of_samples():
+    poor = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), OURS).fit(X[:60], Y[:60])
+    people = np.repeat(np.arange(len(X)), 3)
+    expected, options = compare(FITTED, poor, X, Y, n_resamples=20), {"n_resamples": 20, "sample_groups": people}
+    found = compare(FITTED, poor, X[people], Y[people], **options)
+    for name in ("low", "high", "p", "p_reverse"):
+        np.testing.assert_allclose(found[name], expected[name])
+    for groups in (people[:3], [None, *people[1:]]):
+        with pytest.raises(ValueError, match=f"sample_groups must name a group for each of {len(people)} samples, got"):
+            compare(FITTED, poor, X[people], Y[people], **options | {"sample_groups": groups})
+
+
 def test_a_comparison_detects_a_difference_between_two_models():
     poor = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), OURS).fit(X[:60], Y[:60])
     with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):

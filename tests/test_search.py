@@ -10,7 +10,7 @@ from common import masked, problem, regression
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score, f1_score, mean_absolute_error
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupShuffleSplit, KFold
 
 from jointsparse import (
     JointSparseClassifier,
@@ -248,6 +248,21 @@ def test_the_standard_error_of_a_single_split_is_that_of_resampled_held_out_samp
         scores = np.asarray(fit.decision_function(X[200:]))
         expected = resampled(scores, Y[200:], resample(100, 2000, np.random.default_rng(1)))[0].mean(axis=1).std()
         assert 0.6 * expected < error < 1.5 * expected  # 25 resamples give the error to about 14 %
+
+
+def test_the_standard_error_of_a_single_split_is_that_of_as_many_groups():
+    model, X, Y = single_split(radii=[0.3, 3.0])
+    groups = np.append(np.arange(200), np.repeat(np.arange(200, 300), 5))
+    names, splitter = np.char.add("person ", groups.astype(str)), GroupShuffleSplit(1, random_state=0)
+    folds = [(np.arange(200), np.arange(200, 700))], splitter, list(splitter.split(names, groups=names))
+    repeated, *by_splitter = (
+        JointSparseClassifierCV(loss="logistic", cv=cv, radii=[0.3, 3.0])
+        .fit(X[groups], Y[groups], groups=names)
+        .results_by_norm_["l1inf"]["errors"]
+        for cv in folds
+    )
+    np.testing.assert_allclose(repeated, model.results_by_norm_["l1inf"]["errors"])
+    np.testing.assert_array_equal(*by_splitter)
 
 
 def test_one_standard_error_chooses_a_smaller_radius_also_on_a_single_split():

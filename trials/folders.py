@@ -44,14 +44,15 @@ class Case:
     """A folder under construction, and the data that should be read from it.
 
     labels: the known labels of each image or row. unknown: the unknown labels of each image or row. X: the rows of
-    features. splits: the split of each image or row, if the folder assigns one. done: the oddities in the folder, for
-    the report.
+    features. splits: the split of each image or row, if the folder assigns one. groups: the group of each row, if there
+    are groups. done: the oddities in the folder, for the report.
     """
 
     def __init__(self, root: Path, rng: np.random.Generator) -> None:
         self.root, self.rng, self.done = root, rng, list[str]()
         self.labels, self.unknown = dict[str, set[str]](), dict[str, set[str]]()
         self.splits: dict[str, str] = {}
+        self.groups: dict[str, str] = {}
         self.X: np.ndarray | None = None
 
     def chance(self, p: float, said: str = "") -> bool:
@@ -259,6 +260,10 @@ def tables(case: Case) -> None:
         for table in (case.labels, case.unknown):
             for row in table:
                 table[row] = {"file" if word == "cat" else word for word in table[row]}
+    group = case.one_of("patient", "Patient ID", "subjectNumber", "session_id", "burst")
+    if case.chance(0.2, "groups"):
+        more[group] = [case.one_of("p{}", "{}").format(i) for i in range(n // 3)] * 3
+        case.groups = dict(zip(more.get("id", rows), more[group], strict=True))
     frame = frame.assign(**more)
     parts = [("", slice(0, n))]
     of_split = not case.splits and case.chance(0.25, "by split")
@@ -272,7 +277,7 @@ def tables(case: Case) -> None:
         if case.chance(0.2, "a part is missing"):
             parts.pop(case.rng.integers(3))
     before = case.one_of(True, False)
-    if form in ("tags", "classes") and not more and case.chance(0.3, "one table"):
+    if form in ("tags", "classes") and more.keys() <= {group} and case.chance(0.3, "one table"):
         both = pd.DataFrame(X, columns=[f"f{j}" for j in range(d)]).join(frame)
         for part, own in parts:
             both[own].to_csv(case.root / f"{part or 'table'}.csv", index=False)
@@ -395,6 +400,14 @@ def differences(case: Case, entry: dict[str, Any]) -> Iterator[str]:
         if X.shape != case.X.shape or not np.allclose(X, case.X, atol=1e-6):
             yield f"features {X.shape}"
     split = dict(zip(names, read.images["split"], strict=True))
+    if ("group" in read.images) != bool(case.groups):
+        yield f"groups in {list(read.images)}"
+    elif case.groups:
+        of_rows = (read.images["group"], [case.groups[name] for name in names])
+        codes = [pd.factorize(pd.Series(list(of_row), dtype=object))[0] for of_row in of_rows]
+        n_torn = read.images.groupby("group")["split"].nunique().gt(1).sum()
+        if not np.array_equal(*codes) or (n_torn and not case.splits):
+            yield f"other groups, or {n_torn} groups in several splits"
     wrong = [name for name, own in case.splits.items() if split.get(name) != own]
     if wrong:
         yield f"{len(wrong)} splits, {wrong[0]}: {split.get(wrong[0])}, not {case.splits[wrong[0]]}"

@@ -222,7 +222,7 @@ def table_case(mutable: str, place: Path, rng: np.random.Generator) -> Case:
     (place / "images").symlink_to(ALBUM)
     return Case(
         files[mutable],
-        lambda: photos.read(place, smallest_side=SMALLEST_SIDE, longest_side=LONGEST_SIDE),
+        lambda: photos.read(place, splits="splits.csv", smallest_side=SMALLEST_SIDE, longest_side=LONGEST_SIDE),
         lambda: second_album(files["captions.csv"], files["splits.csv"]),
         compare_albums,
     )

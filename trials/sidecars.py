@@ -96,7 +96,7 @@ def main() -> int:
     rng = np.random.default_rng(given.seed)
     sidecars.ask = lambda folder, names, task: (  # in this process, which takes less time
         {},
-        {name: picture_check.levels_of_picture(folder / name).value for name in names},
+        {name: picture_check.TASKS[task](folder / name).value for name in names},
     )
     faults, refused = list[str](), 0
     with tempfile.TemporaryDirectory() as place:

@@ -39,7 +39,7 @@ def raw_files(name: str, dataset: Dataset) -> list[str]:
     if isinstance(options, FolderOptions):
         captions = [file for _, file in files_of(_captions(options)) if not file.startswith("*.")]
         pictures = root / options.images
-        files = [options.images, *captions, "splits.csv"]
+        files = [options.images, *captions, *filter(None, [options.splits])]
         required = {f"a folder {options.images!r}": os.path.isdir(pictures)}
         said = f"results must not be written into the folder of the pictures, {pictures}: run in another folder"
         _require(not Path.cwd().is_relative_to(os.path.realpath(pictures)), said, where)

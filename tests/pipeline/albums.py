@@ -27,6 +27,8 @@ def make_album(root: Path, n_images: int) -> Path:
 
 
 def read_album(root: Path, **options: Any) -> Photographs:
+    if os.path.lexists(root / "splits.csv"):
+        options = {"splits": "splits.csv"} | options
     return photos.read(root, smallest_side=32, longest_side=320, **options)
 
 

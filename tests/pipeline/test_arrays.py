@@ -21,7 +21,7 @@ from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.estimators.search import JointSparseClassifierCV
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.app.columns import roles_of
-from jointsparse.pipeline.datasets import arrays, packed
+from jointsparse.pipeline.datasets import arrays, packed, records, tabular
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.explorer import words
 from jointsparse.pipeline.models import annotator, final
@@ -87,7 +87,7 @@ def test_every_format_gives_the_same_samples(tmp_path, features, labels):
     samples = read(tmp_path, features, labels)
     kept_X = kept_features(samples, tmp_path)
     np.testing.assert_array_equal(kept_X.toarray() if sparse.issparse(kept_X) else kept_X, X, strict=True)
-    assert arrays.feature_names(tmp_path, features=features) == (
+    assert arrays.feature_names(tmp_path, features=features, labels=labels) == (
         list(NAMED) if features in ("x.parquet", "x.csv") else []
     )
     names = {"label 1": "cat", "label 2": "dog"}
@@ -237,7 +237,11 @@ def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
     assert samples.images["picture"].tolist() == ["a.png", "", "", ""] * 2
     assert set(samples.images["text"].map(len)) == {1}
     assert dict(samples.left_out.to_numpy()).keys() == {"rare (label)", "../b.png (picture)", "c.png (picture)"}
-    assert arrays.feature_names(tmp_path, features="x.npy", names="names.txt") == ["one", "two", "three"]
+    assert arrays.feature_names(tmp_path, features="x.npy", labels="y.csv", names="names.txt") == [
+        "one",
+        "two",
+        "three",
+    ]
     assert arrays.thumbnail("a.png", tmp_path, 5).shape == (5, 5, 3)
 
 
@@ -468,3 +472,39 @@ def test_a_saved_model_annotates_the_rows_of_a_table(kept, tmp_path):
     for name, said in (("few.parquet", r"lacks the columns \['b', 'd'\]"), ("many.npy", "must have 4 .*, got 5")):
         with pytest.raises(ValueError, match=said):
             annotator.annotate_rows(model, [tmp_path / name])
+
+
+def test_tables_that_are_read_in_several_blocks_give_the_same_samples(tmp_path, monkeypatch, rng):
+    monkeypatch.setattr(tabular, "ENTRIES_AT_ONCE", 8)
+    monkeypatch.setattr(tabular, "COLUMNS_AT_ONCE", 2)
+    n = 60_000  # the table of text is larger than a block of Arrow, 1 MiB
+    expected = rng.normal(size=(n, 5)).round(3).astype(np.float32)
+    expected[:50_000, 4] = 1  # integers in the first block
+    named = pd.DataFrame(expected, columns=list("abcde"))
+    named.to_csv(tmp_path / "x.csv", index=False, float_format="%g")
+    named[:100].to_parquet(tmp_path / "x.parquet", row_group_size=30)
+    pd.DataFrame({"e": expected.tolist(), "f": expected[:, 0]})[:100].to_parquet(tmp_path / "lists.parquet")
+    for name in ("x.csv", "x.parquet"):
+        got, _ = tabular.read_features(tmp_path / name)
+        np.testing.assert_array_equal(got, expected[: len(got)])
+    got, _ = tabular.read_features(tmp_path / "lists.parquet")
+    np.testing.assert_array_equal(got, np.column_stack([expected, expected[:, 0]])[:100])
+
+
+def test_a_list_of_another_length_in_a_later_block_is_named_with_its_row(tmp_path, monkeypatch):
+    monkeypatch.setattr(tabular, "ENTRIES_AT_ONCE", 8)
+    lists = [[0.0, 1.0]] * 98 + [[0.0], [0.0, 1.0]]
+    pd.DataFrame({"e": lists}).to_parquet(tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match=r"a list of 2 numbers in each row of the column 'e', got \[0\.0\] in row 99"):
+        tabular.read_features(tmp_path / "x.parquet")
+
+
+def test_of_a_table_with_features_and_labels_only_the_labels_become_texts(tmp_path, monkeypatch):
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(cat=1, dog=[0, 1] * (len(X) // 2)).to_parquet(
+        tmp_path / "t.parquet"
+    )
+    kept = records.read
+    seen = []
+    monkeypatch.setattr(records, "read", lambda *given: seen.append(kept(*given)) or seen[-1])
+    samples = arrays.read(tmp_path, features="t.parquet", labels="t.parquet", columns=["cat", "dog"])
+    assert samples.X.shape == X.shape and [set(columns) for columns in seen] == [{"cat", "dog"}]

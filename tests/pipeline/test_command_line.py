@@ -32,12 +32,13 @@ def pictures(folder=""):
     return dict.fromkeys((f"{folder}{name}" for name in NAMES), "")
 
 
+NEAR = {"near_duplicates": True}
 # by kind: files of a folder, the loader, its options except root, and the beginning of the output
 KINDS = {
     "captions beside pictures": (
         pictures() | {"captions.csv": CAPTIONS, "notes.txt": "No table."},
         "photos",
-        {"images": ".", "captions": "captions.csv", "pictures": "image", "caption": "caption"},
+        {"images": ".", "captions": "captions.csv", "pictures": "image", "caption": "caption"} | NEAR,
         "Found 40 pictures with captions in captions.csv.\nThe model will learn 2 words (cat, dog), each with ",
     ),
     "COCO": (
@@ -52,13 +53,13 @@ KINDS = {
             "more/instances_val.json": "{}",
         },
         "photos",
-        {"images": "val", "captions": "more/captions_val.json", "pictures": "image", "caption": "caption"},
+        {"images": "val", "captions": "more/captions_val.json", "pictures": "image", "caption": "caption"} | NEAR,
         "Found 40 pictures with captions in more/captions_val.json.\nThe model will learn 2 words",
     ),
     "classes": (
         CLASSES | {"splits.csv": "image,split\n" + "".join(f"{name[7:]},{split}\n" for name, split in CLASSES.items())},
         "scenes",
-        {"images": "images"},
+        {"images": "images", "splits": "splits.csv"} | NEAR,
         "Found 40 pictures in 2 folders, one per class.\nThe model will learn 2 scenes (cat, dog), each with 10 pos",
     ),
     "features and labels": (

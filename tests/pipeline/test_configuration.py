@@ -20,6 +20,7 @@ from jointsparse.pipeline import svm, sweep, tasks
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.datasets import synthetic
 from jointsparse.pipeline.datasets.folder import read_folder
+from jointsparse.pipeline.datasets.labels import Meaning
 from jointsparse.pipeline.papers.duchi.forms import train_forms
 from jointsparse.pipeline.papers.duchi.race import solve_by_each
 from jointsparse.pipeline.papers.quattoni import recovery
@@ -520,6 +521,7 @@ def of_loader(name):
     return [LOADERS[name].model_fields["options"].annotation], [
         *read_by,
         *[read_folder] * (name in ("photos", "scenes", "tagged", "keywords")),
+        *[Meaning] * (name in ("arrays", "tagged")),
     ]
 
 

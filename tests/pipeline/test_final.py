@@ -179,10 +179,12 @@ def test_selections_are_counted_with_the_settings_of_the_saved_model(rng, with_b
     basis, values = SimpleNamespace(columns_=np.array([0, 3, 4]), power=0), np.array([9.0, 5.0, 3.0, 2.0, 1.0])
     model = saved(basis=basis, columns="xy") if with_basis else saved(columns="abc")
     values = values if with_basis else None
-    table = stability(model, X, labels, singular_values=values, n_pairs=3, seed=7)
+    groups = None if with_basis else np.arange(60) // 2
+    table = stability(model, X, labels, singular_values=values, n_pairs=3, seed=7, groups=groups)
     scaled = X * factors(values, [0])[0] if with_basis else X
     estimator = JointSparseClassifier("l1", 2.0)
-    expected = stability_selection(estimator, scaled, np.where(labels < 0, np.nan, labels), n_pairs=3, random_state=7)
+    options = {"n_pairs": 3, "sample_groups": groups, "random_state": 7}
+    expected = stability_selection(estimator, scaled, np.where(labels < 0, np.nan, labels), **options)
     assert 0 < expected.frequencies.min() < expected.frequencies.max()
     assert table["halves"].tolist() == sorted(np.rint(6 * expected.frequencies), reverse=True)
     by_feature = table.sort_values("feature")

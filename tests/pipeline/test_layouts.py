@@ -69,6 +69,7 @@ class Row(NamedTuple):
     choices: Any = None
     stops: str = ""  # the sentence with which `init` stops
     left_out: int = 0  # the number of items that are left out
+    groups: Any = None  # the name of the group of each sample, if there are groups
 
 
 X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
@@ -122,6 +123,7 @@ INSTANCES = {
     "categories": [{"id": 7, "name": "polar bear"}, {"id": 9, "name": "cat"}],
     "annotations": [{"image_id": i, "category_id": 7 + 2 * (i % 2), "bbox": [0, 0, 1, 1]} for i in range(30)],
 }
+HEADER = "image,caption,patient"
 CONFIDENCE = [(n, w, int((i + k) % 2)) for i, n in enumerate(PICTURES) for k, w in enumerate(("cat", "dog"))]
 HUGGING_FACE = pa.table({"label": CODES}).replace_schema_metadata(
     {
@@ -153,11 +155,11 @@ def iptc(tags):
     return b"\xff\xed" + (len(body) + 2).to_bytes(2, "big") + body
 
 
-def carrying(packet=None, segment=b"", kind="JPEG", seed=0):
+def carrying(packet=None, segment=b"", kind="JPEG", seed=0, **more):
     """A picture that carries XMP, or another segment of a JPEG."""
-    more = {"xmp": packet} if packet else {}
+    more |= {"xmp": packet} if packet else {}
     if kind == "PNG":
-        more = {"pnginfo": PngImagePlugin.PngInfo()}
+        more |= {"pnginfo": PngImagePlugin.PngInfo()}
         more["pnginfo"].add_itxt("XML:com.adobe.xmp", packet.decode())
     elif kind == "TIFF":
         more = {"tiffinfo": {700: packet}}
@@ -166,6 +168,23 @@ def carrying(packet=None, segment=b"", kind="JPEG", seed=0):
     picture.save(buffer, kind, **more)
     data = buffer.getvalue()
     return data[:2] + segment + data[2:] if segment else data
+
+
+def taken(i):
+    """A photograph with tags. Two cameras take bursts of three, three seconds apart, and the last four have no time."""
+    burst, place = divmod(i // 2, 3)
+    hundredths, exif = 895 * burst + 295 * place, Image.Exif()
+    if i < 36:
+        exif[271], exif[272] = "Maker", f"Model {i % 2}"
+        time = f"2024:01:01 10:{hundredths // 6000:02}:{hundredths // 100 % 60:02}"
+        exif.get_ifd(0x8769).update({36867: time, 37521: f"{hundredths % 100:02}", 42033: "17"})
+    return carrying(xmp(own(i)), kind=("JPEG", "PNG", "WEBP")[i // 2 % 3], exif=exif, seed=i)
+
+
+PATIENTS = [f"p{i // 4}" if i < 36 else "" for i in range(40)]
+OF_PATIENTS = [p or str(i) for i, p in enumerate(PATIENTS)]  # an empty cell is a group of its own
+SESSIONS = [f"s{i // 2}" for i in range(40)]
+OF_TEN = [i // 6 for i in range(60)]
 
 
 def idx(kind, seed):
@@ -460,6 +479,119 @@ ROWS = {
         options={"loader": "scenes"},
         left_out=1,
     ),
+    # Groups
+    "patients": Row(
+        PICTURES
+        | {
+            "Data_Entry.csv": of_pictures(
+                "Finding Labels", ["Mass|Nodule", "Nodule|Mass", "Mass", "Nodule"] * 10, **{"Patient ID": PATIENTS}
+            )
+        },
+        {"Mass": 30, "Nodule": 30},
+        options={"loader": "tagged", "group": "Patient ID"},
+        line="Patient ID: groups (13), which no split divides (--ignore Patient ID declines)",
+        groups=OF_PATIENTS,
+    ),
+    "captions of sessions, and an empty cell for missing ones": Row(
+        PICTURES | {"captions.csv": of_pictures("caption", TEXTS.values(), Session=[i // 5 for i in range(40)])},
+        EVEN,
+        options={"loader": "photos", "group": "Session"},
+        groups=[i // 5 for i in range(40)],
+    ),
+    "groups that the user declines": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, patient=PATIENTS)},
+        {"cat": 20, "dog": 20},
+        options={"group": None},
+        choices={"ignore": ["patient"]},
+    ),
+    "groups of another name": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, site=PATIENTS, patient=SESSIONS)},
+        {"cat": 20, "dog": 20},
+        choices={"group": "site"},
+        line="t.csv: tags of 40 of 40 pictures; site: groups (13)",
+        groups=OF_PATIENTS,
+    ),
+    "sessions of patients": Row(
+        PICTURES | {"t.csv": of_pictures("species", ["cat", "dog"] * 20, session_id=SESSIONS, patient=PATIENTS)},
+        {"cat": 20, "dog": 20},
+        options={"group": "patient"},
+        line="session_id: left out",
+        groups=OF_PATIENTS,
+    ),
+    "sessions across patients": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, patient=PATIENTS, session=[*range(1, 5)] * 10)},
+        stops="columns patient, session: choose one with --group patient or --group session, or .* --ignore",
+    ),
+    "patients in several tables": Row(
+        PICTURES
+        | {
+            f"{part}.csv": of_pictures("tags", ["cat", "dog"] * 20, subjectNumber=PATIENTS)[rows]
+            for part, rows in (("train", slice(27)), ("test", slice(35, 40)))
+        },
+        {"cat": 16, "dog": 16},
+        test=5,
+        options={"group": "subjectNumber"},
+        left_out=8,
+        groups=[name for i, name in enumerate(OF_PATIENTS) if not 27 <= i < 35],
+    ),
+    "subjects that are tags": Row(*listed(CITIES, ";", "Subject"), options={"tags": "Subject", "group": None}),
+    "groups without a number are no groups": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, group=["control", "old", "new", "old"] * 10)},
+        {"cat": 20, "dog": 20},
+        line="group: left out",
+    ),
+    "patients that do not repeat": Row(
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, patient=range(40))}, {"cat": 20, "dog": 20}
+    ),
+    "an image of two patients": Row(
+        PICTURES | {"t.csv": csv([(n, "a cat", i // 2) for i, n in enumerate([*PICTURES, "00.png"])], HEADER)},
+        stops=r"t\.csv must give each image one group, got '0' and '20' for '00\.png'",
+    ),
+    "patients of labels": Row(
+        F | {"labels.csv": Y.assign(patients=OF_TEN)}, OF_Y, options={"group": "patients"}, groups=OF_TEN
+    ),
+    **{
+        f"patients of features in {name}": Row(
+            {name: NAMED.assign(patient_id=OF_TEN, session=[i // 3 for i in range(60)]), "labels.csv": Y},
+            OF_Y,
+            options={"group": "patient_id", "ignore": ["session"]},
+            groups=OF_TEN,
+        )
+        for name in ("features.csv", "features.parquet")
+    },
+    "patients in one table with features": Row(
+        {"a.csv": NAMED.assign(y=CLASSES, burst=OF_TEN, group=[i // 3 for i in range(60)])},
+        OF_CLASSES,
+        options={"group": "burst", "ignore": ["group"]},
+        groups=OF_TEN,
+    ),
+    "folders as groups": Row(
+        {f"{i // 4}/{n}": i for n, i in PICTURES.items()} | {"captions.csv": csv(TEXTS.items())},
+        EVEN,
+        options={"group_by": "folder"},
+        choices={"group_by": "folder"},
+        groups=sorted(str(i // 4) for i in range(40)),
+    ),
+    "bursts": Row(
+        {f"{i:02}.jpg": taken(i) for i in range(40)},
+        OWN,
+        options={"loader": "keywords", "group_by": "burst"},
+        choices={"group_by": "burst"},
+        groups=[(i // 6, i % 2) if i < 36 else i for i in range(40)],
+    ),
+    **{
+        f"the idle choice {choices} of groups": Row(files, choices=choices, stops=stops)
+        for files, choices, stops in (
+            (F | {"labels.csv": Y}, {"group_by": "folder"}, "--group-by folder has no effect there"),
+            (CARRIED["XMP"], {"group": "patient"}, "--group patient has no effect there"),
+            (
+                PICTURES | {f"{n[:2]}.txt": t for n, t in TEXTS.items()},
+                {"group": "patient"},
+                "--group patient has no effect there",
+            ),
+            (PICTURES, {"group": "a", "group_by": "burst"}, "--group and --group-by exclude each other"),
+        )
+    },
     # Text files beside the pictures
     "tags in text files": Row(
         PICTURES | {f"{n[:2]}.txt": lists(CITIES, ", ")[0][i] for n, i in PICTURES.items()},
@@ -848,6 +980,7 @@ ROWS = {
         | {"splits.csv": csv([(n, ("train", "test")[i % 3 == 0]) for n, i in PICTURES.items()], "image,split")},
         {"0": 20, "1": 20},
         test=14,
+        options={"splits": "splits.csv"},
         line="splits.csv: splits of 40 of 40 pictures",
     ),
     **{
@@ -864,6 +997,14 @@ ROWS = {
             for part, own in (("train", slice(28)), ("val", slice(27, 40)))
         },
         stops=r"^captions_train\.csv and captions_val\.csv must give .* two for '27\.png'",
+    ),
+    "splits.csv that is left out": Row(
+        {f"{i % 2}/{n}": i for n, i in PICTURES.items()} | {"splits.csv": "image,split\n0/00.png,train\n"},
+        {"0": 20, "1": 20},
+        test=8,
+        options={"splits": None},
+        choices={"ignore": ["splits.csv"]},
+        left_out=1,
     ),
     "pictures outside the folder": Row(
         {f"a/{n}": i for n, i in PICTURES.items()}
@@ -930,7 +1071,6 @@ ROWS = {
         )
         for choice, said in (
             ({"ignore": ["nope.csv"]}, "--ignore nope.csv"),
-            ({"ignore": ["splits.csv"]}, "--ignore splits.csv"),
             ({"text": "a"}, "--text a"),
         )
     },
@@ -965,11 +1105,18 @@ def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, check
     options = {"loader": entry["loader"]} | entry["options"]
     assert {key: options.get(key) for key in row.options or {}} == (row.options or {})
     assert row.line in "\n".join(said) and len(read.left_out) == row.left_out
+    assert ("group" in read.images) == (row.groups is not None)
+    if row.groups is not None:
+        codes = [pd.factorize(pd.Series(list(names), dtype=object))[0] for names in (read.images["group"], row.groups)]
+        np.testing.assert_array_equal(*codes)
+        assert row.test or read.images.groupby("group")["split"].nunique().max() == 1
     if hasattr(plug_in := pick("datasets", entry["loader"]), "picture"):  # the page opens pictures with these options
         options = entry["options"] | {"image": read.images["image"][0]}
         assert plug_in.picture(**options).shape == (40, 40) and plug_in.file(**options).is_file()
         assert plug_in.thumbnail(longest_side=20, **options).shape == (20, 20, 3)
-    elif read.X.shape == X.shape:
+    elif plug_in.SHOWS == "names":
+        assert len(plug_in.feature_names(**entry["options"])) in (0, read.X.shape[1])
+    if getattr(read, "X", X[:0]).shape == X.shape:
         np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
 
 
@@ -1034,8 +1181,9 @@ def test_the_choice_of_the_user_decides_what_a_column_is(tmp_path, monkeypatch):
 def test_an_embedding_has_as_many_numbers_in_each_row(tmp_path, monkeypatch):
     for kind in ("csv", "parquet"):
         table = pd.DataFrame({"e": X.astype(float).tolist()})
-        lay(tmp_path / "data", {f"features.{kind}": table})
-        assert pick("datasets", "arrays").feature_names(tmp_path / "data", features=f"features.{kind}")[3] == "e 4"
+        files = {"features": f"features.{kind}", "labels": "labels.csv"}
+        lay(tmp_path / "data", {files["features"]: table, "labels.csv": Y})
+        assert pick("datasets", "arrays").feature_names(tmp_path / "data", **files)[3] == "e 4"
         table.loc[7, "e"] = table.loc[7, "e"][:3] if kind == "parquet" else "[1.0]"
         with pytest.raises(ValueError, match=r"a list of 4 numbers in each row of the column 'e', got .* in row 8"):
             init(tmp_path, monkeypatch, {f"features.{kind}": table, "labels.csv": Y})

@@ -56,7 +56,7 @@ def test_names_match_in_either_form_of_unicode(tmp_path, checked_here, of_file, 
     name = CAFE[of_table]
     (tmp_path / "captions.csv").write_text(f"image,caption\n{name},A cup.\ntea.png,A pot.\n", encoding="utf-8")
     (tmp_path / "splits.csv").write_text(f"image,split\n{name},train\ntea.png,test\n", encoding="utf-8")
-    read = photos.read(tmp_path, smallest_side=8)
+    read = photos.read(tmp_path, splits="splits.csv", smallest_side=8)
     assert dict(read.images[["image", "split"]].to_numpy()) == {CAFE[of_file]: "train", "tea.png": "test"}
     assert read.left_out.empty and dict(read.captions.to_numpy())[CAFE[of_file]] == "A cup."
 
@@ -89,7 +89,7 @@ def test_of_equal_pictures_the_captioned_picture_is_kept(tmp_path, checked_here)
     lay(tmp_path, {"images/a.png": 0, "images/b.png": 0, "images/c.png": 1})
     (tmp_path / "captions.csv").write_text("image,caption\nb.png,A cat.\nc.png,A dog.\n")
     (tmp_path / "splits.csv").write_text("image,split\na.png,unlabelled\nb.png,train\nc.png,train\n")
-    read = photos.read(tmp_path, smallest_side=8, validation_fraction=0.0)
+    read = photos.read(tmp_path, splits="splits.csv", smallest_side=8, validation_fraction=0.0)
     assert read.images["image"].tolist() == ["b.png", "c.png"]
 
 

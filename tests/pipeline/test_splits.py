@@ -162,7 +162,7 @@ OF_ROWS = pd.DataFrame({"image": ROWS, "caption": [("rare", *9 * ["frequent"])[p
 
 
 def torn(split_of, groups=PATIENTS):
-    return (pd.Series(split_of).groupby(groups).nunique() > 1).sum()
+    return pd.Series(split_of).groupby(groups).nunique().gt(1).sum()
 
 
 def test_drawn_splits_keep_groups_together_and_their_fractions_and_the_labels_in_proportion():

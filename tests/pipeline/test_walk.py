@@ -41,7 +41,7 @@ DESCRIBED = f"{PHOTOS} DenseSift.* VisualWords.longest_side features"
 BASIS = "WordStudy.basis Basis.power WordStudy.vocabulary"
 PARAMS = {  # rules whose jobs get other params
     "read_images": f"{PHOTOS} DenseSift.* Onnx.* *.longest_side Learnable.most_samples quick seed? features?",
-    "read_samples": f"{SAMPLES} -MeaningOptions.columns Learnable.most_samples seed?",
+    "read_samples": f"{SAMPLES} Learnable.most_samples seed?",
     "describe": DESCRIBED,
     "grow_vocabularies": f"{DESCRIBED} VisualWords.keep Sample.* Vocabulary.[!n]* WordStudy.vocabulary seed",
     "encode": f"{DESCRIBED} Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary",
@@ -91,7 +91,7 @@ FILES = {  # rules that get more or fewer jobs, or whose jobs get other files
     "train_svm": "WordStudy.basis WordStudy.similarities Basis.power WordStudy.runs WordStudy.methods compare",
     "evaluate": "WordStudy.set_aside? WordStudy.basis WordStudy.similarities WordStudy.runs WordStudy.methods "
     "Method.radius? compare",
-    "compare_methods": "WordStudy.methods?",
+    "compare_methods": "WordStudy.set_aside? WordStudy.methods?",
     "fit_final": "WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm Learnable.final",
     "keep_model": "Pictures.shards WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm "
     "Learnable.final",

@@ -256,7 +256,7 @@ class Labelled(ClassifierMixin, Linear):
         Parameters
         ----------
         X : array, DataFrame or sparse matrix (n_samples, n_features)
-            Features of held-out samples.
+            Features of held-out samples. If samples form groups, such as patients, hold out whole groups.
         y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
             Labels of these samples, coded like the labels passed to `fit`.
         sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
@@ -361,7 +361,8 @@ class JointSparseClassifier(Labelled, OneStrength):
         for l2.
     groups : array (n_features,) or None, default=None
         Name of each feature's group. All features of a group are selected or dropped together, for example the one-hot
-        columns of a variable. Available for l1inf and l12.
+        columns of a variable. Available for l1inf and l12. Groups of samples are another thing: see `cv` of
+        JointSparseClassifierCV.
     positive : bool, default=False
         Whether weights must be non-negative. Use it for features that can only be evidence for a label, not against it.
     l2 : float, at least 0, default=0.0

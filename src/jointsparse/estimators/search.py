@@ -729,7 +729,8 @@ class JointSparseClassifierCV(Labelled, Search):
         Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer is the number of
         stratified folds. If y is a vector, the strata are the classes. If y is a matrix, the samples are first
         shuffled with a fixed seed, and the stratum of a sample is its rarest label. To keep groups of samples
-        together, use `cv=GroupKFold(5)` and pass `groups` to `fit`.
+        together, such as those of a patient, use `cv=GroupKFold(5)` and pass `groups` to `fit`. These are not the
+        `groups` of features above.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer. None means the AUC, averaged over the tasks, or over the classes (each against the
         rest). If y is a vector of classes, a scorer is called once per fold with the classes of `validation_tasks`, if
@@ -855,7 +856,8 @@ class JointSparseRegressorCV(Targets, Search):
         See JointSparseClassifierCV.
     cv : int, splitter or iterable of (train, test), default=5
         Folds, as in scikit-learn. They are not used if `X_val` is passed to `fit`. An integer is the number of folds,
-        over which the samples are distributed at random with a fixed seed.
+        over which the samples are distributed at random with a fixed seed. To keep groups of samples together, use
+        `cv=GroupKFold(5)` and pass `groups` to `fit`.
     scoring : str, scorer, callable or None, default=None
         Any scikit-learn scorer, which is called for each target; the scores are averaged. None means R^2.
 

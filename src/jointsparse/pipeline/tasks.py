@@ -443,9 +443,25 @@ def set_aside(
 ) -> np.ndarray:
     """Move random images of each split to the split "unlabelled", and return the new splits (n_images,).
 
-    numbers: the number of images to move from each split. groups: the group of each image (n_images,), or None. Whole
-    groups move, until the number is reached. Raises ValueError if no image would remain in a split. Source: Quattoni et
-    al. 2008, sec. 5.2, where the basis is computed from images that no task uses.
+    Parameters
+    ----------
+    split : text array, (n_images,)
+        The split of each image.
+    numbers : mapping
+        The number of images to move from each split.
+    rng : Generator
+        Random generator that draws the images.
+    groups : int array, (n_images,), or None
+        The group of each image. Whole groups move, until the number is reached.
+
+    Raises
+    ------
+    ValueError
+        If no image would remain in a split.
+
+    References
+    ----------
+    Quattoni et al. 2008, sec. 5.2, where the basis is computed from images that no task uses.
     """
     result = split.astype(object)
     for name, n in sorted(numbers.items()):

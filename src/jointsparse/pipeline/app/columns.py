@@ -20,6 +20,7 @@ from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.arrays import require_same_rows, texts_in
 from jointsparse.pipeline.datasets.folder import SUFFIXES
+from jointsparse.pipeline.datasets.groups import numbered
 from jointsparse.pipeline.datasets.labels import NEGATIVE, POSITIVE, TEXT_OF_LIST, Meaning, chosen, tags_of
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
 from jointsparse.pipeline.datasets.records import Columns
@@ -57,12 +58,20 @@ CALLED = {
 SAID = {
     "index": "names",
     "split": "splits",
+    "group": "groups",
     "pictures": "pictures",
     "text": "text",
     "tags": "labels",
     "not_tags": "labels that are known not to be there",
     "confidence": "1 for labels that are there, 0 for others",
 }
+# Names of columns of groups, without spaces, underscores and hyphens. A name without the part `code` could also be that
+# of labels, so that all cells must have digits.
+GROUP = re.compile(
+    r"(?:(?P<code>patients?|bursts?|(?:patient|subject|session|burst|group)s?(?:id|number|no|nr)s?)|subjects?|sessions?|groups?)",
+    re.IGNORECASE,
+)
+FEWEST_GROUPS = 3  # one for each of the splits train, validation and test
 # Names of columns that number the rows. Before matching, _ is inserted in front of capital letters.
 ROW = re.compile(r"(.*[_ -])?(id|idx|index|row|rowid|key|uid|name|sample|no|nr|number)|unnamed: \d+", re.IGNORECASE)
 DIGITS = re.compile(r"[+-]?[\d.,'\s%]*\d[\d.,'\s%]*")  # numbers, also with a decimal comma or other separators
@@ -115,6 +124,10 @@ def _is_called(name: str, option: str) -> bool:
     return re.sub(r"\s+", "", name).lower() in CALLED[option]
 
 
+def _group_called(name: str) -> re.Match[str] | None:
+    return GROUP.fullmatch(re.sub(r"[\s_-]+", "", name))
+
+
 # Tables of labels
 
 
@@ -147,6 +160,12 @@ class Column:
     def names_rows(self) -> bool:
         """Return True if every cell holds another text, and the column is no label."""
         return not self.lists and not self.pair() and len({*self.texts}) == len(self.known) == len(self.texts)
+
+    def names_groups(self) -> bool:
+        """Return True if the column is called like groups of rows, and its cells repeat."""
+        groups, fits = {*self.known}, _group_called(self.name)
+        is_code = fits and (fits["code"] or all(any(map(str.isdigit, text)) for text in groups))
+        return bool(is_code) and not self.lists and FEWEST_GROUPS <= len(groups) < len(self.known)
 
     def is_text(self) -> bool:
         return self.lists or bool(self.known and not self.pair())
@@ -244,6 +263,8 @@ def roles_of_table(
     if find:
         options = _image(rest(), find, pictures) | options
     options = _split(where, rest("split")) | options
+    if "group" not in options and "group_by" not in choices:
+        options |= group_in(where, rest())
     if not with_features:
         doubted = [column for column in rest("confidence") if column.words - {"1"}]
         options = _first("confidence", doubted) | options
@@ -252,10 +273,11 @@ def roles_of_table(
         options = _first("index", [column for column in rest("index") if column.names_rows()]) | options
         options = _first("pictures", [column for column in rest() if _are_files(column)]) | options
     given = [column for column in columns if column.name == options.get("tags")]
+    free = [column for column in rest() if "columns" in choices or not column.names_groups()]
     labels = (
         _of_tags(where, given[0], choices)
         if given
-        else _labels(where, rest(), options, choices, with_features=with_features, of_pictures=bool(find))
+        else _labels(where, free, options, choices, with_features=with_features, of_pictures=bool(find))
     )
     options |= labels.options
     if not find:
@@ -266,12 +288,39 @@ def roles_of_table(
     taken = {*labels.columns, *(value for value in options.values() if isinstance(value, str))}
     n = len(labels.columns)
     notes = [f"{n} label{'s' * (n > 1)} ({some(labels.columns)})"] if n else []
+    if group := [column for column in columns if column.name == options.get("group")]:
+        n_groups = numbered(group[0].texts).max() + 1
+        labels.said["group"] = f" ({n_groups:,}), which no split divides (--ignore {group[0].name} declines)"
     notes += [f"{options[key]}: {said}{labels.said.get(key, '')}" for key, said in SAID.items() if key in options]
     notes += labels.notes
     if options.keys() & {"confidence", "not_tags"}:
         options["unmentioned"] = "unknown"
         notes.append("labels that it does not mention are unknown")
     return Roles(options, labels.columns, notes, [name for name in table if name not in taken])
+
+
+def group_in(where: object, columns: Sequence[Column]) -> dict[str, Any]:
+    """Return the column of groups, as the option `group`. Of several columns, the coarsest is taken if all others nest.
+
+    Raises ValueError if they do not nest.
+    """
+    called = [column for column in columns if column.names_groups()]
+    for column in called:
+        if all(_nests(other, column) for other in called):
+            return {"group": column.name}
+    require(
+        not called,
+        f"{where} could have its groups in the columns {some([column.name for column in called])}: choose one with "
+        f"{' or '.join(f'--group {column.name}' for column in called)}, or leave all but one out with --ignore COLUMN",
+    )
+    return {}
+
+
+def _nests(fine: Column, coarse: Column) -> bool:
+    """Return True if all rows of a group of one column are in the same group of the other. Missing cells nest."""
+    group_of = dict[str, str]()
+    pairs = [(a, b) for a, b in zip(fine.texts, coarse.texts, strict=True) if not {a, b} & NOTHING]
+    return all(group_of.setdefault(a, b) == b for a, b in pairs)
 
 
 def _first(option: str, columns: Sequence[Column]) -> dict[str, Any]:
@@ -470,19 +519,22 @@ def roles_of(
     tables = [records.read(path) for path in of_labels]
     same = of_labels == of_features
     joined = {name: [cell for table in tables for cell in table.get(name, [])] for name in tables[0]}
+    groups: Columns = {}
     if not same:
         require_same_rows(of_features, of_labels, joined, ignored)
-    roles = roles_of_table(of_labels[0], joined, choices, with_features=same)
+        only = [name for name in columns_of(of_features[0]) if name not in joined and name not in ignored]
+        called = [name for name in only if _group_called(name) or name == choices.get("group")]
+        groups = {name: texts_in(of_features, name) for name in called}
+    roles = roles_of_table(of_labels[0], joined | groups, choices, with_features=same)
     lines, idle = list[str](), ignored & {INDEX, *joined}
     for path in of_labels:
-        notes = roles.notes + [f"{some(roles.unused)}: left out (--text COLUMN shows a column on the page)"] * bool(
-            roles.unused and not same
-        )
+        unused = [name for name in roles.unused if name in joined and not same]
+        notes = roles.notes + [f"{some(unused)}: left out (--text COLUMN shows a column on the page)"] * bool(unused)
         lines += [f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}"]
     named = {*roles.columns, *(value for value in roles.options.values() if isinstance(value, str))}
     for path in of_features:
         columns = columns_of(path)
-        own = [name for name in columns if name not in (named if same else joined)]
+        own = [name for name in columns if name not in (named if same else {*joined, roles.options.get("group")})]
         unused = _no_features(path, [name for name in own if name not in ignored])
         if path == of_features[0] and not same:  # only once, because the check reads the columns of all files
             others = [name for name in joined if name not in {*roles.columns, *ignored}]
@@ -577,7 +629,12 @@ def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
         name
         for name in columns
         if name not in lists
-        and (name.lower() in OF_LABEL or not is_number(table[name]) or _numbers_rows(name, floats_of(table[name])))
+        and (
+            name.lower() in OF_LABEL
+            or not is_number(table[name])
+            or _numbers_rows(name, floats_of(table[name]))
+            or Column(name, texts_of(table[name]) if _group_called(name) else []).names_groups()
+        )
     ]
     for name in unused:
         texts = [text for text in texts_of(table[name]) if text not in NOTHING]

@@ -375,6 +375,7 @@ OF_COLUMNS = (  # options of `init` that choose a column, and what the column ho
     ("caption", "captions, which are sentences"),
     ("index", "the names of the samples"),
     ("split", "the splits of the samples"),
+    ("group", "the groups of samples that no split divides, such as patients"),
     ("pictures", "the names or paths of pictures"),
     ("text", "a text that the page shows"),
     ("tags", "the list of labels of each sample"),
@@ -427,6 +428,11 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--separator": {"metavar": "SIGN", "help": "the string between two tags; '' if a cell is one tag"},
             **{f"--{name}": {"action": "append", "metavar": "VALUE", "help": said} for name, said in OF_VALUES},
+            "--group-by": {
+                "choices": ["folder", "burst"],
+                "help": "which photographs no split divides: those of a folder, or those that one camera took "
+                "less than three seconds apart",
+            },
             "--layout": {"metavar": "NAME", "help": "the layout of the folder, if it could have several"},
             "--model": {"metavar": "FILE", "help": "an ONNX file of a network that describes the pictures"},
             "--ignore": {
@@ -493,8 +499,8 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--xmp": {
                 "action": "store_true",
-                "help": "write the listed words that reach their thresholds as tags into an .xmp sidecar of each picture, "
-                "in place of words predicted before that nobody has confirmed",
+                "help": "write the listed words that reach their thresholds into .xmp files beside the pictures, in place "
+                "of words that an earlier annotation wrote and nobody has confirmed",
             },
             "--dry-run": {
                 "action": "store_true",

@@ -23,11 +23,11 @@ from jointsparse.pipeline.tasks import FEWEST_WORDS, SMALLEST_SIZE, choose_words
 from jointsparse.registry import pick
 
 # Options by which the user chooses columns or says what values mean. Lists may be given several times.
-OF_COLUMNS = ("index", "split", "pictures", "text", "tags", "caption", "not_tags", "confidence")
+OF_COLUMNS = ("index", "split", "group", "pictures", "text", "tags", "caption", "not_tags", "confidence")
 OF_VALUES = ("columns", "positive", "negative", "none", "unknown")
 # Options by which the user chooses a layout, a file or column, says what values mean, or names what to ignore.
-CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "ignore", "model")
-ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags"}
+CHOICES = (*OF_FILES, *OF_COLUMNS, *OF_VALUES, "separator", "layout", "group_by", "ignore", "model")
+ON_COMMAND_LINE = {"columns": "label-columns", "not_tags": "not-tags", "group_by": "group-by"}
 STUDIES = {"photos": "own-words"} | dict.fromkeys(("scenes", "tagged", "keywords"), "own-classes")
 
 
@@ -64,6 +64,7 @@ def write(root: Path, file: Path, workflow: Path, choices: Mapping[str, Any] | N
     others = sorted(set(reasons) - set(ignored))
     lacking = [choices[key] for key in OF_FILES if key in choices and choices[key] not in others]
     require(not lacking, f"the files named by options must be in {root}, and {''.join(lacking[:1])} is not")
+    require(not {"group", "group_by"} <= choices.keys(), "--group and --group-by exclude each other: leave one out")
     found = found_in(Folder(root, pictures, others, choices))
     features: dict[str, Any] = {}
     if model := choices.get("model"):
@@ -142,13 +143,13 @@ def _network(model: str) -> str:
 
 def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
     """Raise ValueError if one of the user's choices would have no effect. others: the files that are not pictures."""
-    takes = {"ignore", "layout", *options_of(found.loader)}
+    takes = {"ignore", "layout", *options_of(found.loader)} - ({*OF_COLUMNS} - found.options.keys())
     takes |= {"model"} if issubclass(LOADERS[found.loader], Pictures) else set()
     takes |= {"captions"} if found.loader == "tagged" else set()
     options = ("features", "labels", "captions")
     tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
     columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
-    ignorable = {*others, *columns, INDEX} - ({"splits.csv"} if found.loader != "arrays" else set())
+    ignorable = {*others, *columns, INDEX}
     idle = [f"--{ON_COMMAND_LINE.get(key, key)} {choices[key]}" for key in choices if key not in takes]
     idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
     known = f" (the columns are {', '.join(columns)[:200]})" if columns else ""

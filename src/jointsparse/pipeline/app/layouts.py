@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from jointsparse.checks import require
-from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, roles_of, roles_of_table
+from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, group_in, roles_of, roles_of_table
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.folder import SUFFIXES
@@ -466,16 +466,27 @@ def _tables_of_pictures(folder: Folder) -> dict[str, _Table]:
     for file, name in misses.items():
         require(tables, f"{root / file} must name pictures in {root}, such as {folder.pictures[0]!r}, got {name!r}")
     depth = min((file.count("/") for file in tables), default=0)
-    found, empty = dict[str, _Table](), list[NoLabels]()
+    tables = {file: table for file, table in tables.items() if file.count("/") == depth}
+    found, empty, choices = dict[str, _Table](), list[NoLabels](), {**folder.choices, **_group(folder, tables)}
     for file, table in tables.items():
-        if file.count("/") == depth:
-            try:
-                found[file] = _table_of_pictures(folder, file, table)
-            except NoLabels as error:
-                empty.append(error)
+        try:
+            found[file] = _table_of_pictures(folder._replace(choices=choices), file, table)
+        except NoLabels as error:
+            empty.append(error)
     if empty and not found:
         raise empty[0]
     return found
+
+
+def _group(folder: Folder, tables: Mapping[str, Columns]) -> dict[str, Any]:
+    """Return the column of groups that all tables have, as a choice. A group may have rows in several tables."""
+    choices = folder.choices
+    taken = {*map(str, choices.values()), *choices.get("ignore", [])}
+    common = set.intersection(*map(set, tables.values())) - taken if tables else set()
+    if choices.keys() & {"group", "group_by"}:
+        return {}
+    cells = {name: [cell for table in tables.values() for cell in table[name]] for name in sorted(common)}
+    return group_in(" and ".join(tables), [Column(name, of_name) for name, of_name in cells.items()])
 
 
 def _table_of_pictures(folder: Folder, file: str, table: Columns) -> _Table:
@@ -629,9 +640,12 @@ def _pictures(
     stems = [name.rpartition(".")[0] for name in names]
     again = len(stems) - len({*stems})
     options = options | ({"one_per_stem": True} if again else {}) | {"near_duplicates": True}
+    options |= {"group_by": folder.choices["group_by"]} if "group_by" in folder.choices else {}
     files = options.get("captions", options.get("labels", ""))
     of_table = bool(options.keys() & {"split", "split_folders"}) or isinstance(files, Mapping)
-    given = of_table or "splits.csv" in folder.others
+    if "splits.csv" in folder.others:
+        options = {key: value for key, value in options.items() if key != "split"} | {"splits": "splits.csv"}
+    given = of_table or "splits" in options
     of_splits = [] if given else _named_after_splits(names)
     require(
         not of_splits,
@@ -652,7 +666,7 @@ def _pictures(
         lines.append(f"tags of {n:,} of {len(names):,} pictures{rest}")
     if given:
         of_files = " and ".join(file for _, file in files_of(files)) or "folders"
-        source = "splits.csv" if "splits.csv" in folder.others else of_files
+        source = options.get("splits", of_files)
         lines.append(f"{source}: splits of {len(names) - reasons['in no split of']:,} of {len(names):,} pictures")
     if outside := sorted(set(folder.pictures) - {name if images == "." else f"{images}/{name}" for name in names}):
         lines.append(f"not used: {len(outside):,} pictures outside {images}, such as {outside[0]}")

@@ -17,7 +17,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from jointsparse.pipeline.datasets import labels as of_labels
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import check_pictures
 from jointsparse.pipeline.datasets.groups import numbered
-from jointsparse.pipeline.datasets.labels import NEGATIVE, POSITIVE, Meaning
+from jointsparse.pipeline.datasets.labels import Meaning
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
 from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
 from jointsparse.pipeline.datasets.records import Columns
@@ -67,22 +67,13 @@ def read(
     group: str | None = None,
     pictures: str | None = None,
     text: str | None = None,
-    columns: Sequence[str] = ("*",),
-    tags: str | None = None,
-    separator: str = ";",
-    positive: Sequence[str] = POSITIVE,
-    negative: Sequence[str] = NEGATIVE,
-    none: Sequence[str] = (),
-    unknown: Sequence[str] = (),
-    not_tags: str | None = None,
-    confidence: str | None = None,
-    unmentioned: Literal["negative", "unknown"] = "negative",
     ignore: Sequence[str] = (),
     compression_ratio: float = COMPRESSION_RATIO,
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
     seed: int = 0,
+    **meaning: Any,
 ) -> Samples:
     """Read and check the features and labels of samples.
 
@@ -107,19 +98,17 @@ def read(
         columns.
     index, split, group, pictures, text : str or None
         Columns of `labels` that hold the names of the samples, their splits, their groups, the paths of their pictures
-        relative to `root`, and text that the results page shows. Splits that are drawn divide no group. The column
-        `index` may also exist in the file of features.
-    columns, tags, separator, positive, negative : as in `labels.Meaning`
-        Where the labels are, and what their values mean. By default, every column of
-        `labels` that no other option names is a label.
-    none, unknown, not_tags, confidence, unmentioned : as in `labels.Meaning`
-        See there.
+        relative to `root`, and text that the results page shows. Splits that are drawn divide no group. The columns
+        `index` and `group` may also exist in the file of features; `group` may exist only there.
     ignore : list of str
         Columns that are neither features nor labels.
     compression_ratio : float above 0
         Largest allowed ratio of a file's unpacked size to its size on disk. A file may always unpack to 64 MiB.
     split_names, fractions, validation_fraction, seed : as in `folder.read_folder`
         See there. Here the splits are given by the column `split`, or by mappings from splits to files.
+    **meaning : any
+        Where the labels are, and what their values mean: see `labels.Meaning`. By default, every column of `labels`
+        that no other option names is a label.
 
     Returns
     -------
@@ -132,52 +121,32 @@ def read(
         If a file is damaged or holds Python objects, if the rows of features and labels do not match, if a feature is
         missing, is text, or is not finite in float32, or if a label is not one of the values that options allow.
     """
-    folder = Path(root)
-    feature_files, label_files = (
-        [(part, find(folder, option, name)) for part, name in files_of(files)]
-        for option, files in (("features", features), ("labels", labels))
-    )
-    parts = {part for part, _ in feature_files}
-    require(
-        {part for part, _ in label_files} == parts,
-        f"features and labels must have files for the same splits, got {shortened(features)} and {shortened(labels)}",
-    )
-    require(not split or parts == {None}, f"split must be None if the files are given by split, got {split!r}")
-    meaning = Meaning(columns, tags, separator, positive, negative, none, unknown, not_tags, confidence, unmentioned)
+    folder, files = Path(root), _files(Path(root), features, labels)
+    require(not (split and files.by_split), f"split must be None if the files are given by split, got {split!r}")
     of_text = {"index": index, "split": split, "group": group, "pictures": pictures, "text": text}
-    named = {option: composed(column) for option, column in of_text.items() if column}
-    tables = [records.read(path, compression_ratio) for _, path in label_files]
-    table, where = _joined(tables, [path for _, path in label_files]), label_files[0][1]
-    of_labels.require_columns(where, table, list(named.values()))
-    known = of_labels.read(where, table, meaning, {*named.values(), *map(composed, ignore)})
-    without = {*map(composed, ignore)}
-    without |= {*known.names, *meaning.named(), *named.values()} if feature_files == label_files else {*table}
-    blocks = [read_features(path, without=without, compression_ratio=compression_ratio) for _, path in feature_files]
-    n_rows = [len(next(iter(table.values()))) for table in tables]
-    _require_rows(feature_files, label_files, [X.shape[0] for X, _ in blocks], n_rows)
-    X = _stacked(blocks, [path for _, path in feature_files])
+    columns = {option: composed(column) for option, column in of_text.items() if column}
+    stating, ignored, where = Meaning(**meaning), {*map(composed, ignore)}, files.labels[0]
+    only = _not_features(files, stating, list(columns.values()), ignored)
+    tables = [records.read(path, compression_ratio, only) for path in files.labels]
+    table, n_rows = _joined(tables, files.labels), [len(next(iter(table.values()))) for table in tables]
+    if group and columns["group"] not in table and all(columns["group"] in columns_of(path) for path in files.features):
+        table[columns["group"]] = texts_in(files.features, columns["group"], compression_ratio)
+    of_labels.require_columns(where, table, list(columns.values()))
+    known = of_labels.read(where, table, stating, {*columns.values(), *ignored})
+    X = _features(files, ignored | {*table}, n_rows, compression_ratio)
     lines = _lines(find(folder, "names", names)) if names else []
     require(
         len(lines) in (0, X.shape[1]),
         f"{names} must name the {X.shape[1]} features, one per line, got {len(lines)} names: if the file names "
         "something else, leave it out (option names, or --ignore of init)",
     )
-    texts = pd.DataFrame({option: [text_of(cell) for cell in table[name]] for option, name in named.items()})
-    if not index:
-        texts = texts.reindex(range(X.shape[0])).assign(index=[f"row {i + 1}" for i in range(X.shape[0])])
-    for twice in texts["index"][texts["index"].duplicated()][:1]:
-        raise ValueError(f"{where} must have distinct names in the column {index!r}, got {twice!r} twice")
-    if feature_files != label_files:
-        of_features, of_label_files = ([path for _, path in files] for files in (feature_files, label_files))
-        require_same_rows(of_features, of_label_files, table, ignore, compression_ratio)
-    placed = None
-    if split:
-        placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1)
-    elif parts != {None}:
-        placed = pd.DataFrame({"image": texts["index"], "split": np.repeat([part for part, _ in label_files], n_rows)})
-    samples = texts["index"].to_numpy()
-    stated = known.stated.assign(row=samples[known.stated["row"].to_numpy(int)])
-    captions = of_labels.settled(stated, {samples[row] for row in known.silent}, list(samples), meaning)
+    if files.features != files.labels:
+        require_same_rows(files.features, files.labels, table, ignore, compression_ratio)
+    texts = _texts(where, table, columns, X.shape[0])
+    captions = of_labels.settled(known, texts["index"].to_numpy(), texts["index"].tolist(), stating)
+    placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1) if split else None
+    if files.by_split:
+        placed = pd.DataFrame({"image": texts["index"], "split": np.repeat(np.array(files.splits), n_rows)})
     groups = numbered(texts["group"]) if group else None
     splits, _ = assign_splits(
         texts["index"].tolist(),
@@ -190,20 +159,111 @@ def read(
         seed=seed,
         source=f"the column {split!r} of {where}" if split else "features and labels",
     )
-    if pictures:
-        texts["pictures"] = [_spelt(folder, path) for path in texts["pictures"]]
-    unusable = _unusable(folder, texts["pictures"]) if pictures else {}
+    shown, reasons = _shown(folder, texts)
+    images, _, left_out = gather(splits, [[]] * len(texts), _without_use(files, known.names, captions) | reasons)
+    shown |= {} if groups is None else {"group": groups}
+    return Samples(images.assign(**shown), captions, left_out, X)
+
+
+class _Files(NamedTuple):
+    """Files of features and of labels, in the order in which their rows are joined.
+
+    splits: the split of each file of labels. feature_splits: of each file of features. They are None if the files are
+    not given by split.
+    """
+
+    features: list[Path]
+    labels: list[Path]
+    feature_splits: list[str | None]
+    splits: list[str | None]
+
+    @property
+    def by_split(self) -> bool:
+        return self.splits[0] is not None
+
+
+def _files(folder: Path, features: Files, labels: Files) -> _Files:
+    """Find the files. Raises ValueError if one does not exist, or if they are for different splits."""
+    of_features, of_labels = files_of(features), files_of(labels)
+    require(
+        {split for split, _ in of_features} == {split for split, _ in of_labels},
+        f"features and labels must have files for the same splits, got {shortened(features)} and {shortened(labels)}",
+    )
+    return _Files(
+        [find(folder, "features", name) for _, name in of_features],
+        [find(folder, "labels", name) for _, name in of_labels],
+        [split for split, _ in of_features],
+        [split for split, _ in of_labels],
+    )
+
+
+def _not_features(files: _Files, meaning: Meaning, named: list[str], ignored: set[str]) -> list[str] | None:
+    """Return the columns that are not features, if features and labels are in the same files. Otherwise return None."""
+    if files.features != files.labels:
+        return None
+    where, own = files.labels[0], [*named, *meaning.named()]
+    header = columns_of(where)
+    of_labels.require_columns(where, header, own)
+    rest = [name for name in header if name not in {*own, *ignored}]
+    return own if meaning.tags else [*own, *of_labels.chosen(where, rest, meaning.columns)]
+
+
+def _features(files: _Files, without: set[str], n_rows: Sequence[int], compression_ratio: float) -> Any:
+    """Read the features, and check that they have as many rows as the labels. without: columns that are not features.
+
+    n_rows: the number of rows of each file of labels.
+    """
+    blocks = [read_features(path, without=without, compression_ratio=compression_ratio) for path in files.features]
+    sides = (
+        (files.features, files.feature_splits, [X.shape[0] for X, _ in blocks]),
+        (files.labels, files.splits, n_rows),
+    )
+    for split in dict.fromkeys(files.splits):
+        (first, n_first), (second, n_second) = (
+            (
+                ", ".join(str(path) for path, own in zip(paths, splits, strict=True) if own == split),
+                sum(n for n, own in zip(numbers, splits, strict=True) if own == split),
+            )
+            for paths, splits, numbers in sides
+        )
+        require(
+            n_first == n_second,
+            f"{second} must have {n_first:,} rows, one for each row of {first}, got {n_second:,} rows",
+        )
+    return _stacked(blocks, files.features)
+
+
+def _texts(where: Path, table: Columns, columns: Mapping[str, str], n_rows: int) -> pd.DataFrame:
+    """Return the columns of texts by option. Without the option index, the samples are named "row 1", "row 2", …"""
+    texts = pd.DataFrame({option: [text_of(cell) for cell in table[name]] for option, name in columns.items()})
+    if "index" not in columns:
+        texts = texts.reindex(range(n_rows)).assign(index=[f"row {i + 1}" for i in range(n_rows)])
+    for twice in texts["index"][texts["index"].duplicated()][:1]:
+        raise ValueError(f"{where} must have distinct names in the column {columns['index']!r}, got {twice!r} twice")
+    return texts
+
+
+def _shown(folder: Path, texts: pd.DataFrame) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the columns of what pages show of each sample, and the reasons why pictures cannot be shown."""
+    shown, reasons = dict[str, Any](), dict[str, str]()
+    if "pictures" in texts:
+        paths = texts["pictures"].map(lambda path: _spelt(folder, path))
+        unusable = _unusable(folder, paths)
+        shown["picture"] = paths.where(~paths.isin(unusable), "")
+        reasons = {f"{picture} (picture)": reason for picture, reason in unusable.items()}
+    if "text" in texts:
+        shown["text"] = texts["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))
+    return shown, reasons
+
+
+def _without_use(files: _Files, names: Sequence[str], captions: pd.DataFrame) -> dict[str, str]:
+    """Return labels that no sample has, and features named as labels, each with the reason."""
     has = set(captions.loc[captions.get("known", pd.Series(True, captions.index)), "caption"])
-    reasons = {f"{name} (label)": "no sample is known to have it" for name in known.names if name not in has}
-    reasons |= {f"{picture} (picture)": reason for picture, reason in unusable.items()}
-    in_both = [name for _, path in feature_files for name in columns_of(path) if name in known.names]
-    if label_files != feature_files:
-        reasons |= {f"{name} (feature)": "a label of the same name" for name in in_both}
-    images, _, left_out = gather(splits, [[]] * len(texts), reasons)
-    shown = {"picture": texts["pictures"].where(~texts["pictures"].isin(unusable), "")} if pictures else {}
-    shown |= {"text": texts["text"].map(lambda text: shorten(text, LONGEST_TEXT, placeholder=" …"))} if text else {}
-    images = images.assign(**shown) if groups is None else images.assign(**shown, group=groups)
-    return Samples(images, captions, left_out, X)
+    reasons = {f"{name} (label)": "no sample is known to have it" for name in names if name not in has}
+    if files.features == files.labels:
+        return reasons
+    in_both = [name for path in files.features for name in columns_of(path) if name in names]
+    return reasons | {f"{name} (feature)": "a label of the same name" for name in in_both}
 
 
 def _joined(tables: Sequence[Columns], paths: Sequence[Path]) -> Columns:
@@ -214,22 +274,6 @@ def _joined(tables: Sequence[Columns], paths: Sequence[Path]) -> Columns:
             f"{path} must have the same columns as {paths[0]}, {shortened([*tables[0]])}, got {shortened([*table])}",
         )
     return {name: [cell for table in tables for cell in table[name]] for name in tables[0]}
-
-
-def _require_rows(
-    features: Sequence[tuple[str | None, Path]], labels: Sequence[tuple[str | None, Path]], *n_rows: Sequence[int]
-) -> None:
-    """Raise ValueError unless features and labels have the same number of rows in each split.
-
-    `n_rows` are two lists: the number of rows of each file of features, and of each file of labels.
-    """
-    for part in dict.fromkeys(part for part, _ in features):
-        n, paths = [], []
-        for files, numbers in zip((features, labels), n_rows, strict=True):
-            in_part = [(path, number) for (split, path), number in zip(files, numbers, strict=True) if split == part]
-            n.append(sum(number for _, number in in_part))
-            paths.append(", ".join(str(path) for path, _ in in_part))
-        require(n[0] == n[1], f"{paths[1]} must have {n[0]:,} rows, one for each row of {paths[0]}, got {n[1]:,} rows")
 
 
 def require_same_rows(
@@ -296,7 +340,7 @@ def feature_names(
     root: str | Path,
     *,
     features: Files,
-    labels: Files = (),
+    labels: Files,
     names: str | None = None,
     ignore: Sequence[str] = (),
     compression_ratio: float = COMPRESSION_RATIO,
@@ -316,19 +360,14 @@ def feature_names(
     names : list of str
         Empty if the features are in an array and there is no file `names`.
     """
-    folder = Path(root)
     if names:
-        return _lines(find(folder, "names", names))
-    of_features, of_label_files = ([folder / name for _, name in files_of(file)] for file in (features, labels))
-    table = {name for path in of_label_files for name in records.read(path)}
-    if of_features == of_label_files:
-        meaning = Meaning(**{key: value for key, value in options.items() if key in Meaning._fields})
-        named = {*meaning.named(), *(composed(options[option]) for option in OF_TEXT if options.get(option))}
-        rest = [name for name in table if name not in {*named, *map(composed, ignore)}]
-        table = (
-            {*named} if meaning.tags else {*named, *of_labels.chosen(of_label_files[0], rest, meaning.columns or "*")}
-        )
-    return [name for name, _ in expanded(of_features[0], table | {*map(composed, ignore)}, compression_ratio)]
+        return _lines(find(Path(root), "names", names))
+    files, ignored = _files(Path(root), features, labels), {*map(composed, ignore)}
+    named = [composed(options[option]) for option in OF_TEXT if options.get(option)]
+    only = _not_features(files, Meaning.among(options), named, ignored)
+    without = {name for path in files.labels for name in records.read(path)} if only is None else {*only}
+    without |= {composed(options["group"])} if options.get("group") else set()
+    return [name for name, _ in expanded(files.features[0], without | ignored, compression_ratio)]
 
 
 def _lines(path: Path) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class Annotations(NamedTuple):
     lacking: str = "no caption"
     beside: Sequence[str] = ()
     groups: Mapping[str, str] | None = None
-    unreadable: dict[str, str] = {}
+    unreadable: Mapping[str, str] = MappingProxyType({})
 
 
 Annotated = Callable[[Sequence[str]], Annotations]  # a function of the names of the pictures
@@ -68,6 +69,7 @@ def read_folder(
     smallest_side: int | None,
     longest_side: int = 320,
     images: str = "images",
+    splits: str | None = None,
     one_per_stem: bool = False,
     group_by: Literal["folder", "burst"] | None = None,
     near_duplicates: bool = False,
@@ -87,8 +89,7 @@ def read_folder(
     Parameters
     ----------
     root : path
-        Folder that holds the folder of the pictures, and optionally a table `splits.csv` with the columns image and
-        split.
+        Folder that holds the folder of the pictures.
     annotated : function
         Returns the labels of the pictures with the given names.
     smallest_side : int or None, pixels
@@ -97,6 +98,8 @@ def read_folder(
         Pictures whose longer side exceeds this length are shrunk to it.
     images : str
         Folder of the pictures in `root`; "." for `root` itself. The names of pictures in tables are relative to it.
+    splits : str or None
+        Table in `root` with the columns image and split. It has precedence over splits that the labels come with.
     one_per_stem : bool
         If True, files in the same folder whose names differ only in their suffix are one photograph.
     group_by : "folder", "burst" or None
@@ -134,12 +137,14 @@ def read_folder(
         "link to it, or set root in the entry of the dataset",
     )
     found = annotated(names)
-    for name in ("splits.csv", *found.files):  # these tables may lie next to the pictures
+    for name in filter(None, (splits, *found.files)):  # these tables may lie next to the pictures
         left_out.pop(relative_path(folder / name, folder / images), None)
     for name, suffix in product(names, found.beside):
         left_out.pop(f"{name}{suffix}", None)
         left_out.pop(f"{name.rpartition('.')[0]}{suffix}", None)
-    placed, source = _splits_in(folder, names, found)
+    placed, source = found.placed, " and ".join(found.files)
+    if splits:
+        placed, source = _splits_in(folder / splits, names), splits
     unreadable, group_of = of_files(folder / images, names, group_by) if group_by else ({}, found.groups)
     groups = None if group_of is None else numbered(group_of.get(name, "") for name in names)
     assigned = partial(
@@ -153,21 +158,26 @@ def read_folder(
         seed=seed,
         source=source,
     )
-    splits, unplaced = assigned(groups=groups)  # now, because a name of a split may be wrong, and checks take minutes
-    reasons, digests, near = dict[str, str](), dict(zip(names, names, strict=True)), None
+    split_of, unplaced = assigned(groups=groups)  # now, because a name of a split may be wrong, and checks take minutes
+    reasons, digests, descriptors = dict[str, str](), dict(zip(names, names, strict=True)), None
     if smallest_side is not None:
         sides = smallest_side, longest_side
-        reasons, digests, near = check_pictures(folder / images, names, *sides, near_duplicates, progress)
-    if near is not None and (most := int(np.bincount(near).max())) > 1:
+        reasons, digests, descriptors = check_pictures(folder / images, names, *sides, near_duplicates, progress)
+    if descriptors is not None:
+        copies = _copies(split_of, digests, one_per_stem=one_per_stem)
+        descriptors[[name in copies for name in names]] = 0  # these are left out below
+        near = clusters(descriptors)
+        most = int(np.bincount(near).max())
         require(
-            2 * most <= len(names),
+            2 * most <= max(len(names), 2),
             f"near_duplicates must be false for {folder / images}, because {most:,} of its {len(names):,} pictures are "
             "alike, each one with another: set it in the entry of the dataset",
         )
-        groups = joined(near, groups)
-        splits, unplaced = assigned(groups=groups)
-    left_out = _without_use(splits, found) | left_out | unplaced | found.unreadable | unreadable | reasons
-    usable = {name: split for name, split in splits.items() if name not in left_out}
+        if most > 1:
+            groups = joined(near, groups)
+            split_of, unplaced = assigned(groups=groups)
+    left_out = _without_use(split_of, found) | left_out | unplaced | dict(found.unreadable) | unreadable | reasons
+    usable = {name: split for name, split in split_of.items() if name not in left_out}
     first_of = _copies(usable, digests, one_per_stem=one_per_stem)
     captions = _joined(found.captions, first_of)
     has = found.captions.groupby("image")["caption"].agg(set).to_dict()
@@ -175,7 +185,7 @@ def read_folder(
         more = has.get(name, set()) - has.get(first, set())
         how = "same bytes as" if digests[name] == digests[first] else "same name, but for the suffix, as"
         left_out[name] = f"{how} {first}{', which gets its captions, too' if more else ''}"
-    usable = {name: splits[name] for name in sorted(set(splits) - set(left_out))}
+    usable = {name: split_of[name] for name in sorted(set(split_of) - set(left_out))}
     gathered = gather(usable, [[]] * len(usable), dict(sorted(left_out.items())))
     captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
     images_of = gathered.images.assign(digest=[digests[name] for name in usable])
@@ -184,17 +194,15 @@ def read_folder(
     return gathered._replace(images=images_of, captions=captions)
 
 
-def _splits_in(root: Path, names: Sequence[str], found: Annotations) -> tuple[pd.DataFrame | None, str]:
-    """Return the table of splits, and the file that gives them: splits.csv if it exists, otherwise the annotations."""
-    if not os.path.lexists(file := root / "splits.csv"):
-        return found.placed, " and ".join(found.files)
+def _splits_in(file: Path, names: Sequence[str]) -> pd.DataFrame:
+    """Return the table of splits."""
     table = {name.lower(): cells for name, cells in read_csv(file).items()}
     require(
         {"image", "split"} <= set(table),
         f"{file} must begin with a header line that names the columns image,split, got {','.join(table)[:80]!r}",
     )
     images = [*map(finder(names), table["image"])]
-    return pd.DataFrame({"image": images, "split": table["split"]}, dtype=str), "splits.csv"
+    return pd.DataFrame({"image": images, "split": table["split"]}, dtype=str)
 
 
 def _copies(splits: Mapping[str, str], digests: Mapping[str, str], *, one_per_stem: bool) -> dict[str, str]:
@@ -304,7 +312,7 @@ def check_pictures(
     longest_side : int, pixels
         Pictures whose longer side exceeds this length are shrunk to it.
     near_duplicates : bool
-        If True, find near duplicates.
+        If True, describe the pictures.
     progress : function or None
         Called as `progress(done, total)` after each picture.
 
@@ -314,14 +322,14 @@ def check_pictures(
         For each picture that cannot be used, the reason.
     digests : dict
         For each picture, a checksum of its file, or "" if the picture cannot be decoded.
-    near : array, shape (n_pictures,), int, or None
-        For each picture, the number of its cluster of near duplicates.
+    descriptors : array, shape (n_pictures, n_entries), int8, or None
+        With `near_duplicates`, the descriptors of the pictures, see `near_duplicates.clusters`.
     """
     arguments = smallest_side, longest_side, near_duplicates
     reasons, values = ask(folder, names, "check", *arguments, progress=progress)
     checked = [values[name] or ("", "") for name in names]
-    near = clusters(stacked([descriptor for _, descriptor in checked])) if near_duplicates else None
-    return reasons, dict(zip(names, (digest for digest, _ in checked), strict=True)), near
+    descriptors = stacked([descriptor for _, descriptor in checked]) if near_duplicates else None
+    return reasons, dict(zip(names, (digest for digest, _ in checked), strict=True)), descriptors
 
 
 def list_pictures(folder: Path) -> tuple[list[str], dict[str, str]]:

@@ -7,10 +7,10 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,7 @@ class Meaning(NamedTuple):
     Attributes
     ----------
     columns
-        Label columns, one label each: names, or patterns such as "Class*". Without `tags`, the default is all columns.
+        Label columns, one label each: names, or patterns such as "Class*". They have no effect beside `tags`.
     tags
         Column that lists the labels that each sample has. An empty cell means that it has none.
     separator
@@ -61,7 +61,7 @@ class Meaning(NamedTuple):
         What it means if a table does not mention a label of a sample: "negative" or "unknown".
     """
 
-    columns: Sequence[str] = ()
+    columns: Sequence[str] = ("*",)
     tags: str | None = None
     separator: str = ";"  # Choice: commas stand within tags ("black, white") and between fields of a table
     positive: Sequence[str] = POSITIVE
@@ -71,6 +71,11 @@ class Meaning(NamedTuple):
     not_tags: str | None = None
     confidence: str | None = None
     unmentioned: Literal["negative", "unknown"] = "negative"
+
+    @classmethod
+    def among(cls, options: Mapping[str, Any]) -> Self:
+        """Return the meaning that some of a loader's options give."""
+        return cls(**{name: options[name] for name in cls._fields if name in options})
 
     def named(self) -> list[str]:
         """Return the columns that are named one by one, not by a pattern."""
@@ -122,7 +127,7 @@ def read(where: object, table: Columns, meaning: Meaning, others: Collection[str
     require_columns(where, table, meaning.named())
     if meaning.tags:
         return _of_tags(where, table, meaning)
-    names = chosen(where, [name for name in table if name not in {*others, *meaning.named()}], meaning.columns or "*")
+    names = chosen(where, [name for name in table if name not in {*others, *meaning.named()}], meaning.columns)
     require(names, f"{where} must have a column for each label, or a column of tags, got neither")
     Y = np.column_stack([_states(where, name, table[name], meaning) for name in names])
     rows, columns = np.nonzero(Y)
@@ -150,17 +155,17 @@ def chosen(where: object, columns: Sequence[str], patterns: Sequence[str]) -> li
     return list(found)
 
 
-def settled(stated: pd.DataFrame, silent: set[Any], names: Sequence[Any], meaning: Meaning) -> pd.DataFrame:
+def settled(labels: Labels, name_of: np.ndarray, names: Sequence[str], meaning: Meaning) -> pd.DataFrame:
     """Combine what rows state about the same sample.
 
     A label is there if a row says so and no row denies it; it is unknown if rows contradict each other.
 
     Parameters
     ----------
-    stated : DataFrame
-        As in `Labels`, but the column `row` holds names of samples.
-    silent : set
-        Samples of which it is unknown which labels they have.
+    labels : Labels
+        What the rows state.
+    name_of : array of str, (n_rows,)
+        The sample that each row belongs to.
     names : list of str
         The samples.
     meaning : Meaning
@@ -172,8 +177,11 @@ def settled(stated: pd.DataFrame, silent: set[Any], names: Sequence[Any], meanin
         Columns `image`, `caption` and, if some labels are unknown, `known`. Labels that are known not to be there have
         no row.
     """
+    stated, silent = labels.stated, {name_of[row] for row in labels.silent}
     state = stated["state"].to_numpy()
-    flags = pd.DataFrame({"image": stated["row"], "caption": stated["label"], "yes": state == 1, "no": state == 0})
+    flags = pd.DataFrame(
+        {"image": name_of[stated["row"].to_numpy(int)], "caption": stated["label"], "yes": state == 1, "no": state == 0}
+    )
     by = flags.groupby(["image", "caption"], sort=False).max() if len(flags) else flags.set_index(["image", "caption"])
     captions = by[by["yes"] | ~by["no"]].reset_index()
     captions = captions.assign(known=captions["yes"] & ~captions["no"])[["image", "caption", "known"]]

@@ -9,8 +9,6 @@ The program `trials/near_duplicates.py` measures how many planted near duplicate
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 N_FREQUENCIES = 12  # in each direction
 # Choice: in Flickr8k and Scene15, a photograph and its scaled, compressed and cropped copy correlate by more than 0.83
@@ -71,6 +69,9 @@ def clusters(descriptors: np.ndarray) -> np.ndarray:
     cluster : array, shape (n_photographs,), int
         Clusters are numbered in the order of their first photographs.
     """
+    from scipy import sparse  # imported here, because `picture_check` does without SciPy
+    from scipy.sparse.csgraph import connected_components
+
     n = len(descriptors)
     cluster = np.arange(n)
     starts = range(0, n, PHOTOGRAPHS_AT_ONCE)

@@ -1,7 +1,6 @@
 """The program that opens pictures. The module `checker` runs it in a separate process.
 
-From jointsparse it imports only `pictures`, and modules that a task needs, so that a process starts in a fifth of a
-second.
+It imports only modules that load neither pandas nor SciPy, so that a process starts in a fifth of a second.
 """
 
 import errno
@@ -15,12 +14,13 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from jointsparse.pictures import FORMATS, open_grey
+from jointsparse.pipeline.datasets.metadata import tags_of, taken
+from jointsparse.pipeline.datasets.near_duplicates import descriptor
 
 MOST_BYTES = 2**30  # size limit of a picture file; MOST_PIXELS in 16-bit colour take half of it
 MOST_MEMORY = 3 * 2**30  # memory limit of this process in bytes; a picture of MOST_PIXELS needs up to two thirds of it
@@ -118,42 +118,15 @@ def check_picture(path: Path, smallest_side: int, longest_side: int, near_duplic
         return Outcome(reason, n_bytes=n_pixels * BYTES_PER_PIXEL)
     height, width = greys.shape
     too_small = f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
-    described = _descriptor(greys) if near_duplicates else ""
+    described = descriptor(greys).tobytes().hex() if near_duplicates else ""
     return Outcome("" if min(width, height) >= smallest_side else too_small, (digest, described))
-
-
-def _descriptor(greys: np.ndarray) -> str:
-    from jointsparse.pipeline.datasets.near_duplicates import descriptor
-
-    return descriptor(greys).tobytes().hex()
-
-
-def tags_of_picture(path: Path, levels: Literal["all", "last"]) -> Outcome:
-    """Return the tags that a picture carries, see `metadata.tags_of`."""
-    from jointsparse.pipeline.datasets.metadata import tags_of
-
-    return Outcome(value=tags_of(path, levels))
-
-
-def levels_of_picture(path: Path) -> Outcome:
-    """Return the tags that a picture carries, with all levels of hierarchical tags, and with the last levels alone."""
-    from jointsparse.pipeline.datasets.metadata import tags_of
-
-    return Outcome(value=(tags_of(path, "all"), tags_of(path, "last")))
-
-
-def time_of_picture(path: Path) -> Outcome:
-    """Return the camera and the time at which a picture was taken, see `metadata.taken`."""
-    from jointsparse.pipeline.datasets.metadata import taken
-
-    return Outcome(value=taken(path))
 
 
 TASKS: dict[str, Callable[..., Outcome]] = {
     "check": check_picture,
-    "tags": tags_of_picture,
-    "levels": levels_of_picture,
-    "time": time_of_picture,
+    "tags": lambda path, levels: Outcome(value=tags_of(path, levels)),
+    "levels": lambda path: Outcome(value=(tags_of(path, "all"), tags_of(path, "last"))),
+    "time": lambda path: Outcome(value=taken(path)),
 }
 
 

@@ -21,7 +21,7 @@ from pyarrow import parquet
 from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
-from jointsparse.pipeline.datasets.tabular import opened, read_columns, read_npy, require_header
+from jointsparse.pipeline.datasets.tabular import columns_of, opened, read_columns, read_npy, require_header
 from jointsparse.pipeline.datasets.text import open_text, read_csv
 
 Columns = dict[str, list[Any]]  # the cells of each column; all columns have the same length
@@ -30,8 +30,8 @@ TOKEN = re.compile(r"([^\t]+)#\d+\t(.*)")  # a line of a token file
 KINDS = {str: "text", list: "a list", int: "a whole number"}
 
 
-def read(path: Path, compression_ratio: float = COMPRESSION_RATIO) -> Columns:
-    """Read a file of captions or labels as named columns.
+def read(path: Path, compression_ratio: float = COMPRESSION_RATIO, only: Sequence[str] | None = None) -> Columns:
+    """Read a file of captions or labels as named columns. only: the columns of a table to read; by default all.
 
     The suffix .json, .jsonl, .npy or .parquet gives the format. A file with another suffix is a table of text, or a
     token file. The columns of an array are called "label 1", "label 2", …; those of a token file, of COCO's JSON and of
@@ -42,7 +42,7 @@ def read(path: Path, compression_ratio: float = COMPRESSION_RATIO) -> Columns:
     if read_suffix:
         columns = read_suffix(path)
     elif path.suffix.lower() == ".parquet":
-        columns = _of_parquet(path, compression_ratio)
+        columns = _of_parquet(path, compression_ratio, only)
     else:
         require(
             path.suffix.lower() in SUFFIXES,
@@ -50,8 +50,9 @@ def read(path: Path, compression_ratio: float = COMPRESSION_RATIO) -> Columns:
         )
         with open_text(path) as file:
             is_token = TOKEN.fullmatch(file.readline().rstrip("\r\n"))
-        columns = _columns(["image", "caption"], _of_token(path)) if is_token else dict(read_csv(path))
-        require_header(path, list(columns), of_text=True)
+        columns = _columns(["image", "caption"], _of_token(path)) if is_token else read_csv(path, only)
+        if only is None:
+            require_header(path, list(columns), of_text=True)
     require(any(columns.values()), f"{path} must hold at least one row, got only the columns {', '.join(columns)[:80]}")
     for name, cells in columns.items():
         require(
@@ -74,9 +75,11 @@ def _of_array(path: Path) -> Columns:
     return {f"label {k + 1}": cells for k, cells in enumerate(Y.T.tolist())}
 
 
-def _of_parquet(path: Path, compression_ratio: float) -> Columns:
+def _of_parquet(path: Path, compression_ratio: float, only: Sequence[str] | None) -> Columns:
     """Read a .parquet file, and replace codes by the names of classes that Hugging Face keeps in its metadata."""
-    columns = read_columns(path, compression_ratio).to_pydict()
+    columns = read_columns(
+        path, compression_ratio, only and [name for name in only if name in columns_of(path)]
+    ).to_pydict()
     with opened(path):
         metadata = parquet.read_schema(path).metadata or {}
         features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})

@@ -1,6 +1,6 @@
-"""Load photographs that are stored in one folder per class, as `images/<class>/…`, with an optional `splits.csv`.
+"""Load photographs that are stored in one folder per class, as `images/<class>/…`, with an optional table of splits.
 
-`splits.csv` has the columns image and split. Each image has a single label, the name of its class. An example of such a
+Each image has a single label, the name of its class. An example of such a
 dataset is Fifteen Scene Categories (Lazebnik et al., CVPR 2006).
 """
 

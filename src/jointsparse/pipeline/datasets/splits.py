@@ -106,7 +106,16 @@ def set_validation_aside(
 ) -> dict[str, str]:
     """Move a random fraction of the training samples to the validation split. All other samples keep their split.
 
-    groups, captions: as in `assign_splits`. Samples of a group move together.
+    Parameters
+    ----------
+    splits : mapping
+        The split of each sample, by name.
+    validation_fraction : float, from 0 to below 1
+        The fraction of the training samples that is moved. Samples of a group move together.
+    rng : Generator
+        Random generator that draws the samples.
+    groups, captions : as in `assign_splits`
+        See there.
     """
     require(
         0 <= validation_fraction < 1, f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}"
@@ -127,9 +136,21 @@ def draw_splits(
 ) -> dict[str, str]:
     """Draw a split for each name at random. Every split gets its fraction of the names, up to rounding.
 
-    With groups, every split gets about its fraction. groups, captions: as in `assign_splits`.
+    Parameters
+    ----------
+    names : list of str
+        The names.
+    fractions : mapping
+        The fraction of the names that each split gets. With groups, a split gets about its fraction.
+    rng : Generator
+        Random generator that draws the splits.
+    groups, captions : as in `assign_splits`
+        See there.
 
-    Raises ValueError if a fraction is negative or belongs to an unknown split, or if the fractions do not add up to 1.
+    Raises
+    ------
+    ValueError
+        If a fraction is negative or belongs to an unknown split, or if the fractions do not add up to 1.
     """
     require(set(fractions) <= set(SPLITS), f"fractions must be given for {', '.join(SPLITS)}, got {dict(fractions)}")
     require(

@@ -29,6 +29,9 @@ NOTHING = {  # strings that pandas reads as a missing value
 }
 INDEX = "__index_level_0__"  # column in which pandas stores the index of a table, unless it only numbers the rows
 ROWS_AT_ONCE = 1024  # rows of a .parquet file
+ENTRIES_AT_ONCE = 2**19  # numbers of a .parquet file
+COLUMNS_AT_ONCE = 32
+BYTES_AT_ONCE = 2**16  # of a column of a .parquet file, instead of the whole column
 DECIMAL = re.compile(r"[+-]?\d*\.\d*(e[+-]?\d+)?", re.IGNORECASE)  # in a first row this is data, not a column name
 WHOLE = re.compile(r"([+-]?\d+)\.0*")  # an integer written as a float
 
@@ -160,7 +163,7 @@ def read_columns(
 def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) -> parquet.ParquetFile:
     """Open a .parquet file. Raises ValueError if these columns unpack to more than `compression_ratio` allows."""
     with opened(path):
-        file = parquet.ParquetFile(path)
+        file = parquet.ParquetFile(path, buffer_size=BYTES_AT_ONCE, pre_buffer=False)
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
         leaves = [(i, file.schema.column(i)) for i in range(len(file.schema))]
         leaves = [(i, leaf) for i, leaf in leaves if any(f"{leaf.path}.".startswith(f"{name}.") for name in names)]
@@ -265,7 +268,7 @@ def widths_of(path: Path, columns: Sequence[str], compression_ratio: float = COM
         blocks = file.iter_batches(ROWS_AT_ONCE, columns=[in_file[name] for name in lists])
     with opened(path):
         block = next(iter(blocks))
-    cells = {name: (cell for cell in block.column(in_file[name]).to_pylist() if text_of(cell)) for name in lists}
+    cells = {name: (cell.as_py() for cell in block.column(in_file[name]) if text_of(cell.as_py())) for name in lists}
     widths = {name: len(numbers_of(next(of_column, None)) or ()) for name, of_column in cells.items()}
     return {name: width for name, width in widths.items() if width}
 
@@ -310,7 +313,53 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
     ValueError
         If a cell does not hold a number, or a list of the given length. The message names the column.
     """
-    table = read_columns(path, compression_ratio, list(widths))
+    n_columns = sum(max(width, 1) for width in widths.values())
+    if path.suffix.lower() == ".csv":
+        data, n_rows = bytearray(), 0  # grows without being copied, unlike an array
+        for table in _blocks_of_csv(path, widths):
+            data += _numbers_in(path, table, widths, n_rows).tobytes()
+            n_rows += len(table)
+        return np.frombuffer(data, np.float32).reshape(n_rows, n_columns)
+    in_file = {composed(name): name for name in _columns(path)}
+    names = list(widths)
+    file = _open_parquet(path, [in_file[name] for name in names], compression_ratio)
+    X = np.empty((file.metadata.num_rows, n_columns), np.float32)
+    end = 0
+    # Arrow holds a page of each column that is read, so not all columns are read at the same time.
+    for first in range(0, len(names), COLUMNS_AT_ONCE):
+        some = {name: widths[name] for name in names[first : first + COLUMNS_AT_ONCE]}
+        start, end, n_rows = end, end + sum(max(width, 1) for width in some.values()), 0
+        for table in _blocks_of_parquet(path, file, {name: in_file[name] for name in some}, end - start):
+            X[n_rows : n_rows + len(table), start:end] = _numbers_in(path, table, some, n_rows)
+            n_rows += len(table)
+    return X
+
+
+def _blocks_of_parquet(
+    path: Path, file: parquet.ParquetFile, in_file: Mapping[str, str], width: int
+) -> Iterator[pa.Table]:
+    """Read columns of a .parquet file, some rows at a time. in_file: how the columns are spelt there."""
+    with opened(path):
+        for batch in file.iter_batches(1 + ENTRIES_AT_ONCE // width, columns=list(in_file.values())):
+            yield pa.Table.from_batches([batch]).select(list(in_file.values())).rename_columns(list(in_file))
+
+
+def _blocks_of_csv(path: Path, widths: Mapping[str, int]) -> Iterator[pa.Table]:
+    """Read columns of a .csv file, some rows at a time. widths: as in `read_numbers`."""
+    in_file = {composed(name): name for name in _columns(path)}
+    parsing = _parsing(path)
+    with opened(path):
+        inferred = csv.open_csv(path, parse_options=parsing).schema  # from the first rows
+        kinds = {name: inferred.field(in_file[name]).type for name in widths}
+        kinds = {name: kind for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)}
+        types = {in_file[name]: pa.string() if widths[name] else pa.float64() for name in kinds}
+        convert = csv.ConvertOptions(include_columns=[in_file[name] for name in widths], column_types=types)
+        for batch in csv.open_csv(path, parse_options=parsing, convert_options=convert):
+            yield pa.Table.from_batches([batch]).rename_columns([*widths])
+
+
+def _numbers_in(path: Path, table: pa.Table, widths: Mapping[str, int], n_before: int) -> np.ndarray:
+    """Return rows of a table as an array. widths: as in `read_numbers`. n_before: the number of rows before these."""
     X = np.empty((len(table), sum(max(width, 1) for width in widths.values())), np.float32)
     start = 0
     for name, width in widths.items():
@@ -321,29 +370,25 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
             "column in the option ignore or index",
         )
         with np.errstate(over="ignore"):
-            X[:, start : start + max(width, 1)] = _lists(path, name, column, width) if width else _as_column(column)
-        start += max(width, 1)
+            numbers = _lists(path, name, column, width, n_before) if width else floats_of(column)[:, np.newaxis]
+            X[:, start : start + numbers.shape[1]] = numbers
+        start += numbers.shape[1]
     return X
 
 
-def _as_column(column: pa.ChunkedArray) -> np.ndarray:
-    return floats_of(column)[:, np.newaxis]
-
-
-def _lists(path: Path, name: str, column: pa.ChunkedArray, width: int) -> np.ndarray:
-    """Return a column of lists of numbers as an array (n_rows, width)."""
+def _lists(path: Path, name: str, column: pa.ChunkedArray, width: int, n_before: int) -> np.ndarray:
+    """Return a column of lists of numbers as an array (n_rows, width). n_before: the number of rows before these."""
     if _is_list(column.type) and is_number(column.type.value_type):
         lengths = np.nan_to_num(pc.list_value_length(column).to_numpy().astype(float), nan=-1)
-        kept = [chunk.flatten().cast(pa.float32(), safe=False) for chunk in column.chunks]
-        flat: Any = np.concatenate([numbers.to_numpy(zero_copy_only=False) for numbers in kept])
+        flat: Any = floats_of(pc.list_flatten(column))
     else:
-        lists = [numbers_of(cell) for cell in column.to_pylist()]
+        lists = [numbers_of(cell) for cell in column.cast(_as_text(column.type)).to_pylist()]
         lengths = np.array([-1 if cell is None else len(cell) for cell in lists])
         flat = np.array([number for cell in lists for number in cell or ()], dtype=np.float64)
     for row in np.flatnonzero(lengths != width)[:1].tolist():
         raise ValueError(
             f"{path} must hold a list of {width} numbers in each row of the column {name!r}, got "
-            f"{shortened(column[row].as_py())} in row {row + 1:,}"
+            f"{shortened(column[row].as_py())} in row {n_before + row + 1:,}"
         )
     return flat.reshape(-1, width)
 

@@ -7,13 +7,13 @@ are known not to be there, and which are unknown.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from jointsparse.pipeline.datasets import labels as of_labels
 from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
-from jointsparse.pipeline.datasets.labels import NEGATIVE, POSITIVE, Meaning
+from jointsparse.pipeline.datasets.labels import Meaning
 from jointsparse.pipeline.datasets.names import Files, composed
 from jointsparse.pipeline.datasets.rows import rows_of
 from jointsparse.pipeline.datasets.samples import Photographs
@@ -32,16 +32,6 @@ def read(
     pictures: str = "image",
     split: str | None = None,
     group: str | None = None,
-    columns: Sequence[str] = (),
-    tags: str | None = None,
-    separator: str = ";",
-    positive: Sequence[str] = POSITIVE,
-    negative: Sequence[str] = NEGATIVE,
-    none: Sequence[str] = (),
-    unknown: Sequence[str] = (),
-    not_tags: str | None = None,
-    confidence: str | None = None,
-    unmentioned: Literal["negative", "unknown"] = "negative",
     **options: Any,
 ) -> Photographs:
     """Read and check a folder of photographs with tags.
@@ -57,32 +47,27 @@ def read(
     pictures, split, group : str or None
         Columns of these files, which hold the names of the images, the splits and the groups. An image may have several
         rows. Without `split` or `group`, the files give no splits or groups.
-    columns, tags, separator, positive, negative : as in `labels.Meaning`
-        Where the labels are, and what their values mean.
-    none, unknown, not_tags, confidence, unmentioned : as in `labels.Meaning`
-        See there.
     **options : any
-        The other options of `folder.read_folder`.
+        Where the labels are, and what their values mean: see `labels.Meaning`. And the other options of
+        `folder.read_folder`.
 
     Raises
     ------
     ValueError
         As in `folder.read_folder`, or if a file lacks a column, or has a value that options do not explain.
     """
-    meaning = Meaning(columns, tags, separator, positive, negative, none, unknown, not_tags, confidence, unmentioned)
+    meaning = Meaning.among(options)
 
     def annotated(names: Sequence[str]) -> Annotations:
-        needed = [composed(tags)] if tags else None
+        needed = [composed(meaning.tags)] if meaning.tags else None
         rows = rows_of(Path(root), images, labels, names, pictures=pictures, columns=needed, split=split, group=group)
         where = " and ".join(rows.files) or f"the files {labels}"
-        stated, silent, _ = of_labels.read(
-            where, rows.table, meaning, [composed(name) for name in (pictures, split, group) if name]
-        )
-        of_row = pd.Series(rows.images, dtype=str).to_numpy()
-        stated = stated.assign(row=of_row[stated["row"].to_numpy(int)])
+        others = [composed(name) for name in (pictures, split, group) if name]
+        stated = of_labels.read(where, rows.table, meaning, others)
         listed = list(dict.fromkeys(rows.images))
-        captions = of_labels.settled(stated, {of_row[row] for row in silent}, listed, meaning)
+        captions = of_labels.settled(stated, np.array(rows.images, object), listed, meaning)
         lacking = f"no row in {where}" if rows.files else f"no file {labels} beside it"
         return Annotations(captions, set(listed), rows.placed, rows.files, lacking, rows.beside, rows.groups)
 
-    return read_folder(root, annotated, images=images, **options)
+    of_folder = {name: value for name, value in options.items() if name not in Meaning._fields}
+    return read_folder(root, annotated, images=images, **of_folder)

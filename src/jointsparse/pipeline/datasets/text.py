@@ -1,7 +1,7 @@
 """Read UTF-8 text files, and tables whose cells are text."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -43,8 +43,10 @@ def sign_of(path: Path) -> str:
     return max(SIGNS, key=header.count) if any(sign in header for sign in SIGNS) else ONE_COLUMN
 
 
-def read_csv(path: Path) -> dict[str, list[str]]:
+def read_csv(path: Path, columns: Collection[str] | None = None) -> dict[str, list[str]]:
     """Read a table with a header line as the texts of each column. A column without a name is called "Unnamed: 0".
+
+    columns: the columns to return; by default all.
 
     Spaces between a separator and the next field, which may be quoted, are ignored. If the table is not valid,
     ValueError is raised with the name of the file and the line.
@@ -59,7 +61,8 @@ def read_csv(path: Path) -> dict[str, list[str]]:
                 header and len(set(header)) == len(header),
                 f"{path} must begin with a header line that names each column once, got {','.join(header)[:80]!r}",
             )
-            table: list[list[str]] = []
+            kept = {name: i for i, name in enumerate(header) if columns is None or name in columns}
+            table: dict[str, list[str]] = {name: [] for name in kept}
             for row in rows if len(header) > 1 else (row or [""] for row in rows):
                 if not row:
                     continue
@@ -68,7 +71,8 @@ def read_csv(path: Path) -> dict[str, list[str]]:
                         f"{path} line {rows.line_num}: expected {len(header)} fields of text (put a text that contains "
                         f"a {SIGNS.get(sign, 'separator')} in double quotes), got {sign.join(row)[:80]!r}"
                     )
-                table.append(row)
+                for name, i in kept.items():
+                    table[name].append(row[i])
         except csv.Error as error:
             raise ValueError(f"{path} line {rows.line_num}: {error}") from None
-    return {name: [row[i] for row in table] for i, name in enumerate(header)}
+    return table

@@ -129,7 +129,7 @@ class NamedSplits(DrawnSplits):
         "test": "test",
         "unlabelled": "unlabelled",
     }
-    """For each split, its name in splits.csv or in the column of splits."""
+    """For each split, its name in the table of splits or in the column of splits."""
 
 
 class FolderOptions(NamedSplits):
@@ -139,6 +139,8 @@ class FolderOptions(NamedSplits):
     """The folder of the dataset's files."""
     images: File = "images"
     """Folder of the pictures in root, or . for root itself."""
+    splits: File | None = None
+    """Table in root with the columns image and split."""
     one_per_stem: bool = False
     """True if files that differ only in their suffix are one photograph."""
     group_by: Literal["folder", "burst"] | None = None
@@ -150,7 +152,7 @@ class FolderOptions(NamedSplits):
 class PhotosOptions(FolderOptions):
     """Options of the loader `photos`."""
 
-    ONLY_WITHOUT: ClassVar[dict[str, str]] = {"group_by": "group"}
+    ONLY_WITHOUT: ClassVar[dict[str, str]] = {"group_by": "group", "split": "splits"}
 
     captions: Files = "captions.csv"
     """File of captions in root, or several files; *.txt: a file beside each picture."""
@@ -184,7 +186,7 @@ class MeaningOptions(Options):
     ONLY_WITH = dict.fromkeys(("separator", "none", "not_tags", "confidence"), "tags")
     ONLY_WITHOUT = dict.fromkeys(("columns", "positive", "negative"), "tags")
 
-    columns: Texts = []
+    columns: Texts = ["*"]
     """Label columns, by name or pattern."""
     tags: Text | None = None
     """Column with the tags of each sample, instead of label columns."""
@@ -209,7 +211,7 @@ class MeaningOptions(Options):
 class TaggedOptions(FolderOptions, MeaningOptions):
     """Options of the loader `tagged`."""
 
-    ONLY_WITHOUT = MeaningOptions.ONLY_WITHOUT | {"group_by": "group"}
+    ONLY_WITHOUT = MeaningOptions.ONLY_WITHOUT | {"group_by": "group", "split": "splits"}
 
     labels: Files
     """File in root with the labels, or several files; *.txt: a file beside each picture."""
@@ -247,13 +249,11 @@ class ArraysOptions(FilesOptions, NamedSplits, MeaningOptions):
     split: Text | None = None
     """Column of labels with the splits of the samples."""
     group: Text | None = None
-    """Column of labels with the groups of samples that no split divides."""
+    """Column of labels, or of features, with the groups of samples that no split divides."""
     pictures: Text | None = None
     """Column of labels with the paths of pictures, relative to root."""
     text: Text | None = None
     """Column of labels with a text for each sample."""
-    columns: Texts = ["*"]
-    """Label columns, by name or pattern."""
     ignore: Annotated[list[Text], Distinct] = []
     """Columns in the files of features or labels that are neither features nor labels."""
     compression_ratio: Number = 200.0
