@@ -499,8 +499,8 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--xmp": {
                 "action": "store_true",
-                "help": "write the listed words that reach their thresholds into .xmp files beside the pictures, in place "
-                "of words that an earlier annotation wrote and nobody has confirmed",
+                "help": "write the listed words that reach their thresholds into .xmp files beside the pictures, in "
+                "place of words that an earlier annotation wrote and nobody has confirmed",
             },
             "--dry-run": {
                 "action": "store_true",

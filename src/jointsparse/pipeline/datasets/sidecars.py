@@ -234,9 +234,11 @@ def _changes(path: Path, rule: Rule, given: tuple[str, ...], present: set[str], 
 def _files(path: Path) -> list[Path]:
     """Return the sidecars of a photograph that are there, the one that gets new tags first, or a new one."""
     of_stem, of_name = sidecars_of(path)
-    others = [path.with_suffix(suffix) for lower in SUFFIXES for suffix in (lower, lower.upper())]
-    alone = not any(other.exists() and not other.samefile(path) for other in others)
-    return [file for file in (of_name, *[of_stem] * alone) if os.path.lexists(file)] or [of_name]
+    files = [file for file in (of_name, of_stem) if os.path.lexists(file)]
+    others = (path.with_suffix(suffix) for lower in SUFFIXES for suffix in (lower, lower.upper()))
+    if of_stem in files and any(other.exists() and not other.samefile(path) for other in others):
+        files.remove(of_stem)
+    return files or [of_name]
 
 
 def _read(file: Path) -> tuple[str, str]:
