@@ -272,6 +272,7 @@ UNUSABLE = {
     "Latin-1": (LIGHTROOM.replace("grey", "gr\xe9y"), "it is neither UTF-8 nor UTF-16"),
     "too large": (LIGHTROOM + " " * metadata.MOST_BYTES, "it is larger than 16,777,216 bytes"),
     "nearly too large": (LIGHTROOM + " " * (metadata.MOST_BYTES - len(LIGHTROOM)), "would be larger than"),
+    "too many elements": (of("<a/>" * sidecars.MOST_MARKUP), "it has more than 200,000 tags and attributes"),
     "a structure": (
         of("<dc:subject><rdf:Description><rdf:li>1</rdf:li></rdf:Description></dc:subject>"),
         "are not a list of texts",

@@ -42,6 +42,7 @@ from jointsparse.pipeline.datasets.metadata import (
 from jointsparse.pipeline.datasets.picture_check import of_machine
 from jointsparse.written import written
 
+MOST_MARKUP = 200_000  # tags and attributes of a sidecar; more would take a minute and gigabytes of memory
 REJECTED = PREDICTED.replace("predicted", "rejected")
 NAMES = {SUBJECT: "dc:subject", PREDICTED: "jointsparse:predicted", REJECTED: "jointsparse:rejected"}
 NEW = """<?xml version="1.0" encoding="UTF-8"?>
@@ -122,8 +123,8 @@ def predict(tags: Mapping[Path, Iterable[str]], folders: Sequence[Path], *, dry_
     Returns
     -------
     update : Update
-        A sidecar is left out if it is damaged, larger than 16 MiB, read-only, a link, neither UTF-8 nor UTF-16, or has
-        entities or a document type.
+        A sidecar is left out if it is damaged, too large, read-only, a link, neither UTF-8 nor UTF-16, or has entities
+        or a document type.
     """
 
     def rule(before: list[Tags], predicted: tuple[str, ...], present: set[str]) -> list[Tags]:
@@ -251,6 +252,9 @@ def _read(file: Path) -> tuple[str, str]:
         require(status.st_size <= MOST_BYTES, f"it is larger than {MOST_BYTES:,} bytes")
         require(status.st_mode & 0o222 and os.access(file, os.W_OK), "it is read-only")
         text, encoding = decoded(file.read_bytes())
+        require(
+            text.count("<") + text.count("=") <= MOST_MARKUP, f"it has more than {MOST_MARKUP:,} tags and attributes"
+        )
         require(next(parsed(text).iter(f"{RDF}RDF"), None) is not None, "it has no element rdf:RDF")
     except ValueError as error:
         raise ValueError(f"{file.name} cannot be changed: {error}") from None
