@@ -1,6 +1,9 @@
 """The pipeline from a picture to its words, built from a final fit, and the command that annotates pictures with it."""
 
 import json
+import re
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +19,7 @@ from jointsparse.features import basis as svd
 from jointsparse.features.explain import Explainer, explain
 from jointsparse.features.transformers import DenseSift, VocabularyTree
 from jointsparse.pipeline.app.command_line import main
+from jointsparse.pipeline.datasets.metadata import PREDICTED, SUBJECT, parsed, tags_of, values
 from jointsparse.pipeline.models import annotator, final
 from jointsparse.pipeline.models.model_file import save
 from jointsparse.pipeline.page.kept import kept_model
@@ -290,6 +294,32 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
             assert picture.mode == mode
 
 
+def test_words_above_their_thresholds_are_written_into_sidecars(files, tmp_path, capsys):
+    shutil.copytree(files / "in", tmp_path / "in")
+    table, folder, model = tmp_path / "table.csv", tmp_path / "in", str(files / "model.jointsparse")
+    main(["annotate", model, str(folder), "--csv", str(table), "--words", str(len(WORDS))])
+    rows = read_table(table)
+    expected = rows[rows["above"]].groupby("image")["word"].agg(set).to_dict()
+    before = sorted(tmp_path.rglob("*"))
+    capsys.readouterr()
+    assert main(["annotate", model, str(folder), "--xmp", "--dry-run"]) == 1  # a picture is broken
+    said = capsys.readouterr()
+    for picture, words in expected.items():
+        line = next(line for line in said.out.splitlines() if line.startswith(f"{picture}.xmp: adds "))
+        assert {*re.split(r" adds \d \(|, |\)", line)[1:-1]} == words
+    assert f"{len(expected)} sidecars of 8 pictures would change." in said.out and "5.png: does not open" in said.err
+    assert sorted(tmp_path.rglob("*")) == before
+    (folder / "0.png.xmp").write_text("damaged")
+    assert main(["annotate", model, str(folder), "--xmp"]) == 1
+    said = capsys.readouterr()
+    assert "0.png.xmp cannot be changed: it is not well-formed XML" in said.err and "probability" not in said.out
+    (folder / "0.png.xmp").unlink()
+    main(["annotate", model, str(folder), "--xmp"])
+    for picture, words in expected.items():
+        root = parsed(Path(f"{picture}.xmp").read_text("utf-8"))
+        assert {*values(root, SUBJECT)} == {*values(root, PREDICTED)} == words and tags_of(Path(picture)) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -300,6 +330,7 @@ def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
             ["model.jointsparse", "in", "--csv", "table.xlsx"],
             "--csv must name a file that ends in .csv and is not one of the inputs, got 'table.xlsx'",
         ),
+        (["model.jointsparse", "in", "--dry-run"], "--dry-run works only with --xmp"),
         (
             ["model.jointsparse", "in", "--html", "in/page"],
             "--html must name a folder outside the pictures, got 'in/page'",

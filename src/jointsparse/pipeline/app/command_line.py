@@ -226,12 +226,15 @@ def _annotate(given: argparse.Namespace) -> int:
 
     model = model_file.load(given.model, network=given.network)
     _require_outside(given)
-    limits = {"n_words": given.words, "precision": given.precision}
+    usual = len(model.card_.words) if given.xmp else LISTED
+    limits = {"n_words": usual if given.words is None else given.words, "precision": given.precision}
     of_pictures = is_of_pictures(model)
-    require(
-        of_pictures or not given.html,
-        f"--html works only with models of pictures, and {given.model} is a model of tables: leave --html out",
-    )
+    for option in ("html", "xmp"):
+        require(
+            of_pictures or not getattr(given, option),
+            f"--{option} works only with models of pictures, and {given.model} is a model of tables: leave it out",
+        )
+    require(given.xmp or not given.dry_run, "--dry-run works only with --xmp: add --xmp, or leave --dry-run out")
     if of_pictures:
         _require_network(model[0], given.model)
         paths, other = annotator.pictures_below(given.pictures)
@@ -242,8 +245,11 @@ def _annotate(given: argparse.Namespace) -> int:
         table, left_out = annotator.annotate_rows(model, given.pictures, **limits), {}
     if given.csv:
         write_table(table, given.csv)
-    else:
+    elif not given.xmp:
         say(*(_lines_of(table) if len(table) else ["No words were assigned."]))
+    not_written = (
+        _write_sidecars(given, [path for path in paths if str(path) not in left_out], table) if given.xmp else 0
+    )
     if given.html:
         from jointsparse.pipeline.page.annotated import write
 
@@ -251,7 +257,31 @@ def _annotate(given: argparse.Namespace) -> int:
         say(*(f"not shown: {name}: {reason}" for name, reason in not_shown.items()), to=sys.stderr)
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}", to=sys.stderr)
-    return 1 if left_out else 0
+    return 1 if left_out or not_written else 0
+
+
+def _write_sidecars(given: argparse.Namespace, pictures: Sequence[Path], table: Any) -> int:
+    """Write the words that reach their thresholds into sidecars, and return the number of sidecars left out."""
+    from jointsparse.pipeline.datasets.sidecars import predict
+
+    words = dict[Path, list[str]]((path, []) for path in pictures)
+    for row in table[table["above"]].itertuples():
+        words[Path(row.image)].append(row.word)
+    folders = [path if path.is_dir() else path.parent for path in map(Path, given.pictures)]
+    update = predict(words, folders, dry_run=given.dry_run)
+    for change in update.changes if given.dry_run else ():
+        parts = (("adds", change.added), ("removes", change.removed), ("no longer predicts", change.rejected))
+        say(f"{change.file}: {', '.join(f'{verb} {_counted(tags)}' for verb, tags in parts if tags)}")
+    verb = "would change" if given.dry_run else "changed"
+    say(f"{len(update.changes):,} sidecars of {len(pictures):,} pictures {verb}.")
+    say(*(f"not written: {name}: {reason}" for name, reason in update.left_out.items()), to=sys.stderr)
+    return len(update.left_out)
+
+
+def _counted(tags: Sequence[str]) -> str:
+    """Return the number of tags and the first few of them."""
+    shown = ", ".join(tags[:LISTED]) + ", …" * (len(tags) > LISTED)
+    return f"{len(tags)} ({shown})"
 
 
 def _require_network(describe: Any, model: str) -> None:
@@ -328,6 +358,7 @@ def _schema(given: argparse.Namespace) -> int:
     return 0
 
 
+LISTED = 5  # number of words that annotate lists for a picture, and of tags for a sidecar
 OF_FILES = ("features", "labels", "captions")  # options of `init` that choose a file
 OF_COLUMNS = (  # options of `init` that choose a column, and what the column holds
     ("caption", "captions, which are sentences"),
@@ -455,9 +486,8 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "pictures": {"nargs": "+", "help": "picture files, folders of pictures, or tables of features"},
             "--words": {
                 "type": int,
-                "default": 5,
                 "metavar": "N",
-                "help": "list the N most probable words of each picture (default: 5)",
+                "help": f"list the N most probable words of each picture (default: {LISTED}; with --xmp all words)",
             },
             "--precision": {
                 "type": float,
@@ -469,6 +499,15 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--html": {
                 "metavar": "FOLDER",
                 "help": "write a page into this folder that shows the pictures and where the evidence for each word is",
+            },
+            "--xmp": {
+                "action": "store_true",
+                "help": "write the listed words that reach their thresholds into .xmp files beside the pictures, in "
+                "place of words that an earlier annotation wrote and nobody has confirmed",
+            },
+            "--dry-run": {
+                "action": "store_true",
+                "help": "with --xmp, say what would change in each sidecar, and write nothing",
             },
             "--network": {
                 "metavar": "FILE",
