@@ -1039,7 +1039,7 @@ ROWS = {
     ),
     "captions that name no picture": Row(
         PICTURES | {"c.csv": csv([("no.jpg", "A cat.")])},
-        stops=r"c\.csv must name pictures in .* such as '00\.png', got 'no\.jpg'",
+        stops=r"c\.csv must have a column that names the pictures in .* such as '00\.png', got 'no\.jpg'",
     ),
     "captions without rows": Row(
         PICTURES | {"captions.csv": "image,caption\n"}, stops=r"captions\.csv must hold at least one row"
@@ -1055,7 +1055,7 @@ ROWS = {
             {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)}
             | {name: pd.DataFrame({"a": ["b"]}) if name.endswith(("csv", "parquet")) else '{"a": "b"}\n'},
             choices={"captions": name},
-            stops=rf"{name} must have a column that names the pictures, got a",
+            stops=rf"{name} must have a column that names the pictures in .*, got a",
         )
         for name in ("captions.csv", "notes.csv", "captions.jsonl", "captions.parquet")
     },

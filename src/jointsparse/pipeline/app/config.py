@@ -6,8 +6,8 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -112,8 +112,8 @@ def write(
     require(not lacking, f"the files named by options must be in {root}, and {''.join(lacking[:1])} is not")
     require(not {"group", "group_by"} <= choices.keys(), "--group and --group-by exclude each other: leave one out")
     found = found_in(folder)
-    network = _network(folder, found)
     _require_choices_used(root, found, choices, reasons)
+    network = _network(choices.get("model"))
     learnt = _learnt(root, found)
     said = [printable(f"Found {found.said}."), printable(learnt.said)]
     text = _rendered(workflow, name, root, found, network=choices.get("model"), said=said, n_words=learnt.n_words)
@@ -168,34 +168,36 @@ def _learnt(root: Path, found: Found) -> _Learnt:
         "split_captions": of_captions,
         "join_inflections": of_captions,
     }
-    with (
-        warnings.catch_warnings(action="ignore"),  # warnings about words that are left out
-        nullcontext() if of_pictures else _in_words_of_samples(root, found.captions),
-    ):
-        words, has = choose_words(found.images, found.captions, n_words=MOST_LEARNT, **what)
+    labels, samples = pick("datasets", found.loader).LABELS, "images" if of_pictures else "samples"
+    try:
+        with warnings.catch_warnings(action="ignore"):  # warnings about words that are left out
+            words, has = choose_words(found.images, found.captions, n_words=MOST_LEARNT, **what)
+    except ValueError as error:
+        raise error if of_pictures else _too_few(root, found.captions) from None
     learnable, refused = words[: has.shape[1]], words[has.shape[1] :]
     least = math.ceil(LEAST_SHARE * (found.images["split"] == "train").sum()) if of_captions else 0
     n = max((learnable["train"] >= least).sum(), min(len(learnable), MOST_WORDS))
     learnt = learnable[learnable["train"] >= learnable["train"].iloc[n - 1]]
     total = n_learnable(found.images, found.captions, what)
-    labels, samples = pick("datasets", found.loader).LABELS, "images" if of_pictures else "samples"
-    fewest, most = learnt["train"].min(), learnt["train"].max()
-    numbers = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
-    some = ", ".join(learnt["word"][:3]) + ", …" * (len(learnt) > 3)
-    said = f"The model will learn {len(learnt):,} {labels} ({some}), each with {numbers} positive training {samples}."
-    return _Learnt(
-        int((words["train"] >= learnt["train"].iloc[-1]).sum()),
-        len(learnt),
-        total,
-        said,
-        [*_too_many(len(learnt), total, labels), *_too_rare(found.captions, refused, total, labels, samples)],
+    numbers = " to ".join(dict.fromkeys(f"{count:,}" for count in (learnt["train"].min(), learnt["train"].max())))
+    names = ", ".join(learnt["word"][:3]) + ", …" * (len(learnt) > 3)
+    said = f"The model will learn {len(learnt):,} {labels} ({names}), each with {numbers} positive training {samples}."
+    rarer = f"Not learnt, because they are rarer: {total - len(learnt):,} {labels}"
+    others = [f"{rarer}. To learn more, raise n_words in config.yaml."] * (len(learnt) < total)
+    if not of_captions:  # nobody expects to learn every word
+        others += _too_rare(found.captions, refused, total, labels, samples)
+    return _Learnt(int((words["train"] >= learnt["train"].iloc[-1]).sum()), len(learnt), total, said, others)
+
+
+def _too_few(root: Path, captions: pd.DataFrame) -> ValueError:
+    """Return the error about tables with too few labels."""
+    known = captions[captions["known"].astype(bool)] if "known" in captions else captions
+    got = ", ".join(f"{name!r} with {n:,} samples" for name, n in known["caption"].value_counts().head(3).items())
+    return ValueError(
+        f"the tables in {root} must hold at least {FEWEST_WORDS} labels, each with at least {SMALLEST_SIZE} training "
+        f"samples and one test sample that have the label, and as many that do not have it, got {got or 'none'}: add "
+        "samples or labels (write a single yes/no label as two classes in a column of text)"
     )
-
-
-def _too_many(n: int, n_learnable: int, labels: str) -> list[str]:
-    """Return a line about labels that could be learnt but are not, or no line if there are none."""
-    rarer = f"Not learnt, because they are rarer: {n_learnable - n:,} {labels}"
-    return [f"{rarer}. To learn more, raise n_words in config.yaml."] if n < n_learnable else []
 
 
 def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, labels: str, samples: str) -> list[str]:
@@ -203,8 +205,6 @@ def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, l
 
     refused: rows of these labels in the table of `choose_words`, which lacks labels without a training sample.
     """
-    if labels == "words":
-        return []  # nobody expects to learn every word
     n = captions["caption"].map(normalised).nunique()
     kinds = Counter(flag.kind.removeprefix("left out, ") for cell in refused["warning"] for flag in read_cell(cell))
     kinds += Counter({f"no training {samples} with it": n - n_learnable - len(refused)})
@@ -295,12 +295,8 @@ def _idle(folder: Folder, found: Found, reasons: Mapping[str, str]) -> list[str]
     return lines + [f"not used: {name}, {why}" for name, why in reasons.items() if why.startswith("a link to ")]
 
 
-def _network(folder: Folder, found: Found) -> Embedding | None:
+def _network(model: str | None) -> Embedding | None:
     """Return the network that the user has chosen, or None. Raises ValueError if it cannot be used."""
-    model = folder.choices.get("model")
-    of_pictures = issubclass(LOADERS[found.loader], Pictures)
-    said = f"--model describes pictures, and {folder.root} holds samples with features: leave it out"
-    require(of_pictures or not model, said)
     if not model:
         return None
     from jointsparse.features.embedding import Embedding  # imports scikit-learn, which takes a second
@@ -334,9 +330,9 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
     takes = {"ignore", "layout", *options_of(found.loader)} - ({*OF_COLUMNS} - found.options.keys())
     takes |= {"model"} if issubclass(LOADERS[found.loader], Pictures) else set()
     takes |= {"captions"} if found.loader == "tagged" else set()
-    options = ("features", "labels", "captions")
-    tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
-    columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
+    paths = [root / file for key in OF_FILES for _, file in files_of(found.options.get(key, [])) if file in others]
+    names = [columns_of(path) if path.suffix.lower() in KINDS else [*records.read(path)] for path in paths]
+    columns = list(dict.fromkeys(name for own in names for name in own))
     ignorable = {*others, *columns, INDEX}
     idle = [f"--{ON_COMMAND_LINE.get(key, key)} {choices[key]}" for key in choices if key not in takes]
     idle += [f"--ignore {name}" for name in choices.get("ignore", []) if not {name, composed(name)} & ignorable]
@@ -345,23 +341,3 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
         not idle,
         f"{root} is read as {found.said}, and {', '.join(idle)} has no effect there: leave it out{known}",
     )
-
-
-def _names_in(path: Path) -> list[str]:
-    """Return the names of the columns in a file of features or labels."""
-    return columns_of(path) if path.suffix.lower() in KINDS else [*records.read(path)]
-
-
-@contextmanager
-def _in_words_of_samples(root: Path, captions: pd.DataFrame) -> Iterator[None]:
-    """Reword errors about too few words in terms of labels and samples, because the data are tables."""
-    try:
-        yield
-    except ValueError:
-        known = captions[captions["known"].astype(bool)] if "known" in captions else captions
-        got = ", ".join(f"{name!r} with {n:,} samples" for name, n in known["caption"].value_counts().head(3).items())
-        raise ValueError(
-            f"the tables in {root} must hold at least {FEWEST_WORDS} labels, each with at least {SMALLEST_SIZE} "
-            "training samples and one test sample that have the label, and as many that do not have it, got "
-            f"{got or 'none'}: add samples or labels (write a single yes/no label as two classes in a column of text)"
-        ) from None

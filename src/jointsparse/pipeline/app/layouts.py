@@ -34,15 +34,16 @@ FEATURES, OF_LABELS, LIBSVM, IDX = (
         r"(?:^|/)[^/]*(train|test|t10k)[^/]*(image|label)s?[^/]*idx[13][^/]*$",
     )
 )
-# Words for splits in the names of files and folders, with no letters next to them. Only files have the short words.
+# Words for splits, with no letters next to them. The short words occur only in names of files.
 LONG = {word: split for word, split in {**SPLIT_NAMES, **ALIASES}.items() if split != "unlabelled"}
-SHORT = {"trn": "train", "tr": "train", "tst": "test", "te": "test"}
-OF_FOLDER, OF_FILE = (re.compile(rf"(?<![a-z])({'|'.join(words)})(?![a-z])", re.I) for words in (LONG, LONG | SHORT))
+SPLIT_OF = LONG | {"trn": "train", "tr": "train", "tst": "test", "te": "test", "t": "test"}
+OF_FOLDER, OF_FILE = (
+    re.compile(rf"(.*)(?<![a-z])({'|'.join(words)})(?![a-z])(.*)", re.IGNORECASE) for words in (LONG, SPLIT_OF)
+)
 # A word for a split that is joined to a word for the content, as in Xtrain or testlabels.
-HELD, WORD = "x|y|features?|labels?|embeddings?|targets?|tags?", "|".join(LONG | SHORT)
+HELD, WORD = "x|y|features?|labels?|embeddings?|targets?|tags?", "|".join(SPLIT_OF)
 JOINED = re.compile(rf"(?<![a-z])(?:({HELD})({WORD})|({WORD})({HELD}))(?![a-z])", re.IGNORECASE)
 NAMES = re.compile(r"((features?|columns?|x)[-_. ]?)?names\.txt", re.IGNORECASE)  # a file with the feature names
-OF_SVM_SPLIT = re.compile(r"[_.-](t)(?=$|\.)", re.IGNORECASE)  # the test set in the file names of LIBSVM's collection
 # The number of a part at the end of a file name, and perhaps the number of parts, as in features-00000-of-00003.
 PART = re.compile(r"(?:[-_. ]?part)?[-_. ]?(?<=[-_. t])(\d+)(?:[-_. ]?of[-_. ]?(\d+))?$", re.IGNORECASE)
 OF_LIBSVM = {  # what a file holds, by the option of the loader `libsvm`
@@ -135,24 +136,19 @@ def found_in(folder: Folder) -> Found:
     Of the layouts in `LAYOUTS`, tables come first; of the others, only one may fit. Raises ValueError if the folder has
     no layout, or if it has several of these.
     """
-    _require_readable(folder)
-    chosen = folder.choices.get("layout")
-    require(
-        chosen in (None, *(layout.name for layout in LAYOUTS)),
-        f"--layout must be one of {', '.join(layout.name for layout in LAYOUTS)}, got {chosen!r}",
-    )
-    faults = list[ValueError]()
-    fits = dict[str, Found]()
+    _require_fetched(folder)
+    names, chosen = [layout.name for layout in LAYOUTS], folder.choices.get("layout")
+    require(chosen in (None, *names), f"--layout must be one of {', '.join(names)}, got {chosen!r}")
+    faults, fits = list[ValueError](), dict[str, Found]()
     for layout in LAYOUTS:
-        if chosen in (None, layout.name):
-            try:
-                found = layout.found(folder)
-            except NoLabels as error:
-                faults.append(error)
-                continue
+        try:
+            found = layout.found(folder) if chosen in (None, layout.name) else None
+        except NoLabels as error:
+            faults.append(error)
+        else:
             fits |= {layout.name: found} if found else {}
-            if found and layout.name not in WITHOUT_TABLE:
-                break
+        if fits and layout.name not in WITHOUT_TABLE:
+            break
     if not fits:
         _require_forms(folder)
         raise faults[0] if faults else ValueError(_nothing_fits(folder))
@@ -170,16 +166,12 @@ def _nothing_fits(folder: Folder) -> str:
     )
 
 
-def _require_readable(folder: Folder) -> None:
-    """Raise ValueError if files are only pointers to their content, or have a format that has to be converted."""
-    root = folder.root
-    for name in [*folder.pictures[:9], *folder.others]:
-        with suppress(OSError):
-            path = root / name
-            if path.is_file() and path.stat().st_size < 1024:
-                with path.open("rb") as file:
-                    is_pointer = file.read(len(POINTER)) == POINTER
-                require(not is_pointer, f"{path} is only a pointer of Git LFS: fetch the files with git lfs pull")
+def _require_fetched(folder: Folder) -> None:
+    """Raise ValueError if files are only pointers of Git LFS to their content."""
+    paths = [folder.root / name for name in (*folder.pictures[:9], *folder.others)]
+    small = [path for path in paths if path.is_file() and path.stat().st_size < 1024]
+    pointers = [str(path) for path in small if path.read_bytes().startswith(POINTER)]
+    require(not pointers, f"{''.join(pointers[:1])} is only a pointer of Git LFS: fetch the files with git lfs pull")
 
 
 def _require_forms(folder: Folder) -> None:
@@ -218,12 +210,9 @@ def _place(file: str) -> _Place:
     if not svm and (number := PART.search(PurePosixPath(stem).name)):
         stem = stem.removesuffix(number[0])
         numbers = [int(text) if text else None for text in number.groups()]
-    stem = JOINED.sub(r"\1\4 \2\3", stem)
-    if words := list(OF_FILE.finditer(stem)) or (list(OF_SVM_SPLIT.finditer(stem)) if svm else []):
-        first, last = words[-1].span()
-        split = (LONG | SHORT).get(words[-1][1].lower(), "test")
-        return _Place(re.sub("[ _.-]+", " ", f"{stem[:first]} {stem[last:]}").strip(), split, *numbers)
-    return _Place(re.sub("[ _.-]+", " ", stem).strip(), None, *numbers)
+    match = OF_FILE.fullmatch(JOINED.sub(r"\1\4 \2\3", stem))
+    before, word, after = match.groups() if match else (stem, "", "")
+    return _Place(re.sub("[ _.-]+", " ", f"{before} {after}").strip(), SPLIT_OF.get(word.lower()), *numbers)
 
 
 def _joined(files: Sequence[str], unnamed: str | None = None) -> Files | None:
@@ -293,18 +282,10 @@ def _libsvm(folder: Folder) -> Found | None:
 
 
 def _idx(folder: Folder) -> Found | None:
-    options = dict[str, Any]()
-    for name in folder.others:
-        if (match := IDX.search(name)) and match[2]:
-            split = "train" if match[1].lower() == "train" else "test"
-            options.setdefault(f"{split}_{match[2].lower()}s", name)
-    if len(options) < 4:
-        return None
-    lines = [
-        f"{file}: {option.replace('_', 'ing ', option.startswith('train')).replace('_', ' ')}"
-        for option, file in options.items()
-    ]
-    return _read(folder, "idx", options, lines, set(options.values()))
+    found = {name: match for name in folder.others if (match := IDX.search(name))}
+    options = {f"{SPLIT_OF.get(held[1].lower(), 'test')}_{held[2].lower()}s": name for name, held in found.items()}
+    lines = [f"{file}: {option.replace('_', ' ')}" for option, file in options.items()]
+    return _read(folder, "idx", options, lines, set(options.values())) if len(options) == 4 else None
 
 
 def _features(folder: Folder) -> Found | None:
@@ -337,8 +318,10 @@ def _files_of_features(folder: Folder) -> tuple[list[str], list[str]]:
     if (features and labels) or folder.pictures:
         return features, labels
     both = [name for name in features or labels if name.lower().endswith(TABLES)]
-    for name in both[:1]:
-        _require_no_pictures_in(folder.root / name)
+    for path in [folder.root / name for name in both[:1] if name.lower().endswith(".parquet")]:
+        with suppress(pa.ArrowException):  # a file that cannot be read is reported where it is read
+            holds = "struct<bytes: binary" in str(parquet.read_schema(path).remove_metadata())
+            require(not holds, f"{path} holds pictures, which must be files: convert it with Python: {OF_PICTURES}")
     return both, both
 
 
@@ -360,16 +343,6 @@ def _without_copies(folder: Folder, options: dict[str, Any], lines: list[str], u
     return found._replace(lines=[*lines, f"{first}: {', '.join(copied)}: {advice}"])
 
 
-def _require_no_pictures_in(path: Path) -> None:
-    """Raise ValueError if a table holds pictures as bytes, as Hugging Face stores them."""
-    holds = False
-    if path.suffix.lower() == ".parquet":
-        with suppress(Exception):  # a file that cannot be read is reported where it is read
-            kinds = [field.type for field in parquet.read_schema(path) if pa.types.is_struct(field.type)]
-            holds = any("bytes" in [kind.field(i).name for i in range(kind.num_fields)] for kind in kinds)
-    require(not holds, f"{path} holds pictures, which must be files: convert it with Python: {OF_PICTURES}")
-
-
 def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str], used: set[str]) -> Found:
     """Read samples with features."""
     read = pick("datasets", loader).read(folder.root, **options)
@@ -379,6 +352,10 @@ def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str]
 
 
 # Photographs
+
+
+# The loader of pictures with captions or tags, its option for the files, and what the files hold.
+CAPTIONS, TAGS = ("photos", "captions", "captions"), ("tagged", "labels", "tags")
 
 
 class _Table(NamedTuple):
@@ -405,9 +382,7 @@ def _table(folder: Folder) -> Found | None:
     if not tables:
         return None
     first, *others = tables.values()
-    loader, option, held = (
-        ("photos", "captions", "captions") if "caption" in first.named else ("tagged", "labels", "tags")
-    )
+    loader, option, held = CAPTIONS if "caption" in first.named else TAGS
     _require_different(tables, option)
     roles = _roles_of_all(folder, tables) if others else first.roles
     files = _joined([*tables]) if "split" not in roles.options else None
@@ -459,49 +434,40 @@ def _roles_of_all(folder: Folder, tables: Mapping[str, _Table]) -> Roles:
 
 
 def _tables_of_pictures(folder: Folder) -> dict[str, _Table]:
-    """Return the tables that name pictures and have labels, of those in the folder that is nearest to the top."""
-    named = _naming_pictures(folder)
-    depth = min((file.count("/") for file in named), default=0)
-    found, empty = dict[str, _Table](), list[NoLabels]()
-    for file, table in named.items():
-        if file.count("/") == depth:
-            try:
-                found[file] = _table_of_pictures(folder, file, table)
-            except NoLabels as error:
-                empty.append(error)
-    if empty and not found:
-        raise empty[0]
-    return found
+    """Return the tables that name pictures and have labels, of those in the folder that is nearest to the top.
 
-
-def _naming_pictures(folder: Folder) -> dict[str, Columns]:
-    """Return the tables that name pictures. Raises ValueError if none does, and one should."""
+    Raises ValueError if there is none, and one should be there.
+    """
     own = [folder.choices[key] for key in ("captions", "labels") if key in folder.choices]
-    tables, faults = dict[str, Columns](), list[str]()
-    for file in own or _may_name_pictures(folder):
-        path = folder.root / file
+    pictures, tables, faults = {*folder.pictures}, dict[str, _Table](), list[ValueError]()
+    for file in sorted(own or _may_name_pictures(folder), key=_depth):
+        if tables and _depth(file) > min(map(_depth, tables)):
+            break
+        path, find = folder.root / file, finder(pictures, os.path.dirname(file))
+        expected = bool(own) or "caption" in file.lower()
         try:
-            table = records.read(path)
+            columns = records.read(path)
         except ValueError as error:
-            faults += [str(error)] if own or "caption" in file.lower() else []
+            faults += [error] * expected
             continue
-        texts = {text_of(cell) for cells in table.values() for cell in cells if not isinstance(cell, list | dict)}
-        if any(map(_is_picture(folder, file), texts)):
-            tables[file] = table
-        elif named := [text for text in texts if text.lower().endswith(SUFFIXES)]:
-            faults.append(
-                f"{path} must name pictures in {folder.root}, such as {folder.pictures[0]!r}, got {min(named)!r}"
-            )
-        elif own:
-            faults.append(f"{path} must have a column that names the pictures, got {', '.join(table)[:200]}")
-    require(tables or not faults, "".join(faults[:1]))
+        texts = {text_of(cell) for cells in columns.values() for cell in cells if not isinstance(cell, list | dict)}
+        named = [text for text in texts if text.lower().endswith(SUFFIXES)]
+        if any(find(text) in pictures for text in texts):
+            try:
+                tables[file] = _table_of_pictures(folder, path, columns, find)
+            except NoLabels as error:
+                faults.append(error)
+        elif named or expected:
+            got = repr(min(named)) if named else ", ".join(columns)[:200]
+            place = f"{folder.root}, such as {folder.pictures[0]!r}"
+            faults.append(ValueError(f"{path} must have a column that names the pictures in {place}, got {got}"))
+    if faults and not tables:
+        raise faults[0]
     return tables
 
 
-def _is_picture(folder: Folder, file: str) -> Callable[[str], bool]:
-    """Return a function that returns True if a text in a table names a picture."""
-    pictures, find = {*folder.pictures}, finder(folder.pictures, os.path.dirname(file))
-    return lambda text: find(text) in pictures
+def _depth(file: str) -> int:
+    return file.count("/")
 
 
 def _may_name_pictures(folder: Folder) -> list[str]:
@@ -512,17 +478,17 @@ def _may_name_pictures(folder: Folder) -> list[str]:
     return [name for name in names if name.rpartition(".")[0] not in stems]
 
 
-def _table_of_pictures(folder: Folder, file: str, table: Columns) -> _Table:
-    roles = roles_of_table(folder.root / file, table, folder.choices, is_picture=_is_picture(folder, file))
-    pictures, find = {*folder.pictures}, finder(folder.pictures, os.path.dirname(file))
-    written = [text_of(cell) for cell in table[roles.options["pictures"]]]
+def _table_of_pictures(folder: Folder, path: Path, columns: Columns, find: Callable[[str], str]) -> _Table:
+    pictures = {*folder.pictures}
+    roles = roles_of_table(path, columns, folder.choices, is_picture=lambda text: find(text) in pictures)
+    written = [text_of(cell) for cell in columns[roles.options["pictures"]]]
     images = [find(name) for name in written]
     folders = {
         "/".join(image.split("/")[: -1 - name.count("/")])
         for image, name in zip(images, written, strict=True)
         if image in pictures
     }
-    return _Table(table, roles, images, _common(folders))
+    return _Table(columns, roles, images, _common(folders))
 
 
 def _common(folders: Iterable[str]) -> str:
@@ -540,20 +506,18 @@ def _beside(folder: Folder) -> Found | None:
             column = Column(OF_TEXT, rows.table[OF_TEXT])
             if all(re.fullmatch(r"[\d.\s-]*", text) for text in column.known):
                 return None  # boxes of objects
-            images, used = (
-                _common(map(os.path.dirname, folder.pictures)),
+            has_tags, options = bool(column.separators or column.is_classes()), dict[str, Any]()
+            notes = list[str]()
+            if has_tags:
+                meant = {key: folder.choices[key] for key in ("separator", "none", "unknown") if key in folder.choices}
+                options, _, notes, _ = roles_of_table(files, rows.table, {"tags": OF_TEXT, **meant})
+            loader, option, held = TAGS if has_tags else CAPTIONS
+            options = {"images": _common(map(os.path.dirname, folder.pictures)), option: files, **options}
+            said, used = (
+                f"with {held} in a {suffix} file beside each",
                 {f"{name.rpartition('.')[0]}{suffix}" for name in rows.images},
             )
-            if not (column.separators or column.is_classes()):
-                options, said = {"images": images, "captions": files}, f"with captions in a {suffix} file beside each"
-                return _pictures(folder, "photos", options, said, used, source=files)
-            meant = {key: folder.choices[key] for key in ("separator", "none", "unknown") if key in folder.choices}
-            roles = roles_of_table(files, rows.table, {"tags": OF_TEXT, **meant})
-            options, said = (
-                {"images": images, "labels": files, **roles.options},
-                f"with tags in a {suffix} file beside each",
-            )
-            return _pictures(folder, "tagged", options, said, used, source=files, notes=roles.notes)
+            return _pictures(folder, loader, options, said, used, source=files, notes=notes)
     return None
 
 
@@ -657,8 +621,8 @@ def _pictures(
 
 def _split_in(folder: str) -> str | None:
     """Return the split that a folder is named after, or None. Names such as TrainingSet and testdata are recognised."""
-    word = OF_FOLDER.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
-    return LONG[word[1].lower()] if word else None
+    match = OF_FOLDER.fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
+    return LONG[match[2].lower()] if match else None
 
 
 def _named_after_splits(names: Iterable[str]) -> list[str]:
