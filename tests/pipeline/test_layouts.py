@@ -759,6 +759,12 @@ ROWS = {
         line="3 labels (cat, dog, sea); id: names; SPLIT: splits; File: pictures; title: text; smiles, age, image: l",
         left_out=60,
     ),
+    "columns that the user chooses": Row(
+        F | {"labels.csv": Y.assign(address="1 Sea Road", note="x")},
+        {name: OF_Y[name] for name in ("cat", "dog")},
+        options={"text": "address", "columns": ["cat", "dog"]},
+        choices={"text": "address", "ignore": ["note", "sea"]},
+    ),
     "two columns of classes": Row(
         F | {"labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})},
         stops="several columns could list them, got genus, family: choose one with --tags genus or --tags family",
@@ -865,7 +871,7 @@ ROWS = {
     "labels and row numbers among the features": Row(
         {"features.csv": NAMED.assign(cat=Y["cat"], id=range(60), name="x"), "labels.csv": Y},
         OF_Y,
-        line="features.csv: 4 columns of features; id, name: left out; cat: left out, because also in labels.csv",
+        line="features.csv: 4 columns of features; id, name: left out; cat: left out, because the labels have",
         left_out=1,
     ),
     "copies of labels": Row(
@@ -998,7 +1004,7 @@ ROWS = {
             f"captions_{part}.csv": csv([*TEXTS.items()][own])
             for part, own in (("train", slice(28)), ("val", slice(27, 40)))
         },
-        stops=r"captions_train\.csv and captions_val\.csv must name different pictures, got '27\.png' in several: choose",
+        stops=r"captions_train\.csv and captions_val\.csv must name different pictures, got '27\.png' in several",
     ),
     "splits.csv that is left out": Row(
         {f"{i % 2}/{n}": i for n, i in PICTURES.items()} | {"splits.csv": "image,split\n0/00.png,train\n"},
@@ -1029,7 +1035,7 @@ ROWS = {
                 "captions.csv": csv(TEXTS.items()),
                 "captions old.csv": csv([(f"{below}{n}", "A draft.") for n in TEXTS]),
             },
-            stops=rf"captions old\.csv and captions\.csv must name different pictures, got '{below}00\.png' in several: cho",
+            stops=rf"captions old\.csv and captions\.csv must name different pictures, got '{below}00\.png' in several",
         )
         for below in ("", "images/")
     },
@@ -1217,25 +1223,6 @@ def test_in_doubt_init_stops_and_the_user_can_ignore_the_column(tmp_path, monkey
     _, _, read = init(tmp_path, monkeypatch, {}, ignore=[ignored])
     np.testing.assert_array_equal(read.X, X)
     assert read.captions["caption"].nunique() == 3
-
-
-def test_the_choice_of_the_user_decides_what_a_column_is(tmp_path, monkeypatch):
-    files = F | {"labels.csv": Y.assign(address="1 Sea Road", note="x")}
-    _, entry, read = init(tmp_path, monkeypatch, files, text="address", ignore=["note", "sea"])
-    assert (entry["options"]["text"], entry["options"]["columns"]) == ("address", ["cat", "dog"])
-    assert set(read.images["text"]) == {"1 Sea Road"} and set(read.captions["caption"]) == {"cat", "dog"}
-
-
-def test_an_embedding_has_as_many_numbers_in_each_row(tmp_path, monkeypatch):
-    for kind in ("csv", "parquet"):
-        table = pd.DataFrame({"e": X.astype(float).tolist()})
-        files = {"features": f"features.{kind}", "labels": "labels.csv"}
-        lay(tmp_path / "data", {files["features"]: table, "labels.csv": Y})
-        assert pick("datasets", "arrays").feature_names(tmp_path / "data", **files)[3] == "e 4"
-        table.loc[7, "e"] = table.loc[7, "e"][:3] if kind == "parquet" else "[1.0]"
-        with pytest.raises(ValueError, match=r"a list of 4 numbers in each row of the column 'e', got .* in row 8"):
-            init(tmp_path, monkeypatch, {f"features.{kind}": table, "labels.csv": Y})
-        (tmp_path / "data" / f"features.{kind}").unlink()
 
 
 def test_a_list_of_vectors_in_parquet_never_becomes_objects_of_python(tmp_path, monkeypatch):

@@ -95,8 +95,8 @@ DEFAULT = Meaning._field_defaults["separator"]
 SEPARATORS = (DEFAULT, "|", ",", "\n", "\t")
 LONGEST_TAG = 5  # words
 MOST_ODD = 0.1  # fraction of the tags of a list that may be longer, or look like a part of a sentence
-# Words with which a part of a sentence begins, but no tag.
-OF_SENTENCES = {*("a", "an", "the", "and", "or", "with", "of", "on", "in", "is", "are", "at", "to", "who", "while")}
+# How parts of a sentence begin, but no tags.
+OF_SENTENCE = re.compile(r"(a|an|the|and|or|with|of|on|in|is|are|at|to|who|while) ", re.IGNORECASE)
 SENTENCE_WORDS = 3  # mean number of words from which texts are sentences
 # Choice: with at least this many rows with a label, and without it, a feature equal to the label is no coincidence.
 FEWEST_ROWS = 5
@@ -211,10 +211,8 @@ def _are_lists(cells: Collection[str], sign: str) -> bool:
     if len(several) < 1 + any(not alone.issuperset(tags) for tags in several):
         return False
     every = Counter(tag for tags in lists for tag in tags)
-    sentence = {tag for tag in every if " " in tag and tag.split()[0].lower() in OF_SENTENCES} | {
-        tag for tag in every if len(tag.split()) > LONGEST_TAG or tag[-1] in ".!?"
-    }
-    if sum(every[tag] for tag in sentence) > MOST_ODD * every.total():
+    odd = {tag for tag in every if len(tag.split()) > LONGEST_TAG or tag[-1] in ".!?" or OF_SENTENCE.match(tag)}
+    if sum(every[tag] for tag in odd) > MOST_ODD * every.total():
         return False
     later = {tag for tags in lists for tag in tags[1:]}
     n_again = sum(n for n in every.values() if n > 1)
@@ -291,14 +289,13 @@ def roles_of_table(
 
 def _notes_of_roles(options: Mapping[str, Any], labels: Roles, columns: Sequence[Column]) -> list[str]:
     """Return notes for the user about the columns of a table of labels."""
-    n, more = len(labels.columns), dict[str, str]()
+    n, held = len(labels.columns), dict(SAID)
     for column in columns:
         if column.name == options.get("group"):
             n_groups = numbered(column.texts).max() + 1
-            more["group"] = f" ({n_groups:,}), which no split divides (--ignore {column.name} declines)"
+            held["group"] = f"groups ({n_groups:,}), which no split divides (--ignore {column.name} declines)"
     notes = [f"{n} label{'s' * (n > 1)} ({some(labels.columns)})"] if n else []
-    used = [key for key in SAID if key in options and key not in labels.options]
-    notes += [f"{options[key]}: {SAID[key]}{more.get(key, '')}" for key in used]
+    notes += [f"{options[key]}: {held[key]}" for key in SAID if key in options and key not in labels.options]
     return [*notes, *labels.notes, *["labels that it does not mention are unknown"] * ("unmentioned" in options)]
 
 
@@ -331,9 +328,8 @@ def _group_in(where: object, columns: Sequence[Column]) -> dict[str, Any]:
 
 def _nests(fine: Column, coarse: Column) -> bool:
     """Return True if all rows of a group of one column are in the same group of the other. Missing cells nest."""
-    group_of = dict[str, str]()
-    pairs = [(a, b) for a, b in zip(fine.texts, coarse.texts, strict=True) if not {a, b} & NOTHING]
-    return all(group_of.setdefault(a, b) == b for a, b in pairs)
+    pairs = {(a, b) for a, b in zip(fine.texts, coarse.texts, strict=True) if not {a, b} & NOTHING}
+    return len({a for a, _ in pairs}) == len(pairs)
 
 
 def _labels(
@@ -475,24 +471,28 @@ def roles_of(
     if not same:
         others = [name for name in table if name not in {*roles.columns, *ignored}]
         _require_order(of_features, of_labels, table, unused, others)
-    called = [name for name in unused if name.lower() in OF_LABEL]
-    left_out = {
-        "": [name for name in own if name in {*unused, *ignored} - {*called}],
-        ", because labels have such names": called,
-        f", because also in {of_labels[0].name}": [name for name in columns if name in table and not same],
-    }
     idle = {*unused, *(ignored & {INDEX, *table, *own})}
-    n = len(own) - len(idle & {*own})
-    notes = [f"{n} column{'s' * (n != 1)} of features" if columns else "features"]
-    notes += [f"{some(names)}: left out{reason}" for reason, names in left_out.items() if names]
     spare = [name for name in roles.unused if name in table and not same]
     about = roles.notes + [f"{some(spare)}: left out (--text COLUMN shows a column on the page)"] * bool(spare)
-    said = {some([path.relative_to(root).as_posix() for path in of_labels]): about}
-    said[some([path.relative_to(root).as_posix() for path in of_features])] = (
-        said.get(next(iter(said)), []) * same + notes
-    )
-    lines = [f"{files}: {'; '.join(held)}" for files, held in said.items()]
+    both = [name for name in columns if name in table and not same]
+    notes = _notes_of_features(own, idle, both) if columns else ["features"]
+    lines = [
+        f"{some([path.relative_to(root).as_posix() for path in files])}: {'; '.join(held)}"
+        for files, held in ((of_labels, about), (of_features, notes))
+    ]
     return roles.options | ({"ignore": sorted(idle)} if idle else {}), lines
+
+
+def _notes_of_features(own: Sequence[str], idle: Collection[str], both: Sequence[str]) -> list[str]:
+    """Return notes about the columns of features. own: those that are in no other file. idle: those left out."""
+    n = sum(name not in idle for name in own)
+    left_out = {
+        "": [name for name in own if name in idle and name.lower() not in OF_LABEL],
+        ", because labels have such names": [name for name in own if name in idle and name.lower() in OF_LABEL],
+        ", because the labels have columns of the same name": both,
+    }
+    reasons = [f"{some(names)}: left out{reason}" for reason, names in left_out.items() if names]
+    return [f"{n} column{'s' * (n != 1)} of features", *reasons]
 
 
 def _require_order(

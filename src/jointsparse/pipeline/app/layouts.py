@@ -354,6 +354,7 @@ def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str]
 # Photographs
 
 
+NAMED = ("pictures", "caption", "tags", "columns")  # options for columns that all tables must have
 # The loader of pictures with captions or tags, its option for the files, and what the files hold.
 CAPTIONS, TAGS = ("photos", "captions", "captions"), ("tagged", "labels", "tags")
 
@@ -366,15 +367,6 @@ class _Table(NamedTuple):
     images: list[str]
     folder: str
 
-    @property
-    def named(self) -> dict[str, Any]:
-        """The columns that must be the same in all tables."""
-        return {
-            key: self.roles.options[key]
-            for key in ("pictures", "caption", "tags", "columns")
-            if key in self.roles.options
-        }
-
 
 def _table(folder: Folder) -> Found | None:
     """Return photographs whose captions or tags are in files that name them."""
@@ -382,9 +374,9 @@ def _table(folder: Folder) -> Found | None:
     if not tables:
         return None
     first, *others = tables.values()
-    loader, option, held = CAPTIONS if "caption" in first.named else TAGS
+    loader, option, held = CAPTIONS if "caption" in first.roles.options else TAGS
     _require_different(tables, option)
-    roles = _roles_of_all(folder, tables) if others else first.roles
+    roles = _roles_of_all(folder, tables, first.roles) if others else first.roles
     files = _joined([*tables]) if "split" not in roles.options else None
     files = files if isinstance(files, dict | str) else [*tables] if others else next(iter(tables))
     notes = [*roles.notes, *[f"{some(roles.unused)}: left out"] * bool(roles.unused)]
@@ -395,7 +387,7 @@ def _table(folder: Folder) -> Found | None:
 
 def _of_one_kind(tables: Mapping[str, _Table]) -> dict[str, _Table]:
     """Return the tables; or, if some hold captions and others tags, those of captions that are called so."""
-    captions = {file: table for file, table in tables.items() if "caption" in table.named}
+    captions = {file: table for file, table in tables.items() if "caption" in table.roles.options}
     if len(captions) in (0, len(tables)):
         return dict(tables)
     called = {file: table for file, table in captions.items() if "caption" in file.lower()}
@@ -405,8 +397,8 @@ def _of_one_kind(tables: Mapping[str, _Table]) -> dict[str, _Table]:
 
 
 def _require_different(tables: Mapping[str, _Table], option: str) -> None:
-    """Raise ValueError if two tables name the same picture, as a draft or a copy does, or have different columns."""
-    first, file_of = next(iter(tables)), dict[str, str]()
+    """Raise ValueError if two tables name the same picture, as a draft or a copy does."""
+    file_of = dict[str, str]()
     for file, table in tables.items():
         twice = sorted(image for image in {*table.images} if file_of.setdefault(image, file) != file)
         require(
@@ -414,22 +406,14 @@ def _require_different(tables: Mapping[str, _Table], option: str) -> None:
             f"{' and '.join(tables)} must name different pictures, got {''.join(twice[:1])!r} in several: choose one "
             f"with --{option} FILE, or leave files out with --ignore FILE",
         )
-        require(
-            table.named == tables[first].named,
-            f"{first} and {file} must have the same columns of labels, got {tables[first].named} and {table.named}: "
-            "leave one of the files out with --ignore FILE",
-        )
 
 
-def _roles_of_all(folder: Folder, tables: Mapping[str, _Table]) -> Roles:
-    """Decide what the columns of several tables hold, from all of their rows. A group may be in several tables."""
-    parts = [table.columns for table in tables.values()]
-    joined = {
-        name: [cell for part in parts for cell in part[name]]
-        for name in parts[0]
-        if all(name in part for part in parts)
-    }
-    choices = {**folder.choices, **next(iter(tables.values())).named}
+def _roles_of_all(folder: Folder, tables: Mapping[str, _Table], roles: Roles) -> Roles:
+    """Decide what the columns of several tables hold, from all of their rows. roles: what those of the first hold."""
+    n_rows = [(table.columns, len(table.images)) for table in tables.values()]
+    names = dict.fromkeys(name for columns, _ in n_rows for name in columns)
+    joined = {name: [cell for columns, n in n_rows for cell in columns.get(name, [None] * n)] for name in names}
+    choices = {**folder.choices, **{key: roles.options[key] for key in NAMED if key in roles.options}}
     return roles_of_table(" and ".join(tables), joined, choices, is_picture=bool)
 
 
