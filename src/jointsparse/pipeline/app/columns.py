@@ -76,26 +76,27 @@ FEWEST_GROUPS = 3  # one for each of the splits train, validation and test
 ROW = re.compile(r"(.*[_ -])?(id|idx|index|row|rowid|key|uid|name|sample|no|nr|number)|unnamed: \d+", re.IGNORECASE)
 DIGITS = re.compile(r"[+-]?[\d.,'\s%]*\d[\d.,'\s%]*")  # numbers, also with a decimal comma or other separators
 OF_LABEL = {"tag", "tags", "label", "labels", "class", "classes", "target"}  # names that no feature has
-# Pairs of values, in lower case, of columns that say whether samples have a label.
-PAIRS = (
-    ("1", "0"),
-    ("true", "false"),
-    ("yes", "no"),
-    ("y", "n"),
-    ("t", "f"),
-    ("present", "absent"),
-    ("positive", "negative"),
-    ("+", "-"),
-    ("1", "-1"),
-)
+# Values, in lower case, that mean that a sample has a label, and those that then mean that it does not have the label.
+PAIRS = {
+    "1": "0",
+    "true": "false",
+    "yes": "no",
+    "y": "n",
+    "t": "f",
+    "present": "absent",
+    "positive": "negative",
+    "+": "-",
+}
 DOUBT = {"?", "unknown", "uncertain", "unsure", "u"}  # values that mean that a label is unknown
+BINARY = ({"1", "0", "-1"}, *map(set, PAIRS.items()))  # -1 may mean no or unknown
 NO_TAG = re.compile(r"(no|none|nothing|without)([ _-].*)?", re.IGNORECASE)  # such as "No Finding"
+OF_VALUES = ("positive", "negative", "unknown")  # options for the values of label columns
 DEFAULT = Meaning._field_defaults["separator"]
 SEPARATORS = (DEFAULT, "|", ",", "\n", "\t")
 LONGEST_TAG = 5  # words
 MOST_ODD = 0.1  # fraction of the tags of a list that may be longer, or look like a part of a sentence
-# Words with which a part of a sentence begins, but no tag.
-OF_SENTENCES = {*("a", "an", "the", "and", "or", "with", "of", "on", "in", "is", "are", "at", "to", "who", "while")}
+# How parts of a sentence begin, but no tags.
+OF_SENTENCE = re.compile(r"(a|an|the|and|or|with|of|on|in|is|are|at|to|who|while) ", re.IGNORECASE)
 SENTENCE_WORDS = 3  # mean number of words from which texts are sentences
 # Choice: with at least this many rows with a label, and without it, a feature equal to the label is no coincidence.
 FEWEST_ROWS = 5
@@ -112,16 +113,12 @@ class Roles(NamedTuple):
     options: dict[str, Any]
     columns: list[str]
     notes: list[str]
-    unused: list[str]
+    unused: Sequence[str] = ()
 
 
 def some(names: Sequence[str]) -> str:
     """Return the first few names as text."""
     return ", ".join(names[:MOST_SHOWN]) + ", …" * (len(names) > MOST_SHOWN)
-
-
-def _is_called(name: str, option: str) -> bool:
-    return re.sub(r"\s+", "", name).lower() in CALLED[option]
 
 
 def _group_called(name: str) -> re.Match[str] | None:
@@ -136,19 +133,16 @@ class Column:
 
     def __init__(self, name: str, cells: Sequence[Any]) -> None:
         self.name = name
-        self.lists = any(isinstance(cell, list | dict) for cell in cells)
         self.texts = ["" if isinstance(cell, list | dict) else text_of(cell) for cell in cells]
         self.known = [text for text in self.texts if text not in NOTHING]
         self.words = {text.lower() for text in self.known}
-        self.lists = self.lists or (bool(self.known) and all(map(TEXT_OF_LIST.fullmatch, self.known)))
-        if self.lists:
-            of_numbers = [numbers_of(cell) for cell in cells if cell is not None and cell == cell]
-            self.vectors = bool(of_numbers) and all(numbers is not None for numbers in of_numbers)
-        else:
-            self.vectors = False
+        of_text = bool(self.known) and all(map(TEXT_OF_LIST.fullmatch, self.known))
+        self.lists = of_text or any(isinstance(cell, list | dict) for cell in cells)
+        vectors = [numbers_of(cell) for cell in cells if cell is not None and cell == cell] if self.lists else []
+        self.vectors = bool(vectors) and None not in vectors
 
     def is_called(self, option: str) -> bool:
-        return _is_called(self.name, option)
+        return re.sub(r"\s+", "", self.name).lower() in CALLED[option]
 
     def numbers(self) -> list[float]:
         """Return the numbers in the column, or an empty list if a cell holds anything else."""
@@ -158,8 +152,13 @@ class Column:
             return []
 
     def names_rows(self) -> bool:
-        """Return True if every cell holds another text, and the column is no label."""
-        return not self.lists and not self.pair() and len({*self.texts}) == len(self.known) == len(self.texts)
+        """Return True if every cell holds another text."""
+        return not self.lists and len({*self.texts}) == len(self.known) == len(self.texts)
+
+    def names_pictures(self) -> bool:
+        """Return True if the column holds paths of pictures, not web addresses."""
+        n = sum(text.lower().endswith(SUFFIXES) and "://" not in text for text in self.texts)
+        return n > 0 and (n == len(self.known) or (self.is_called("pictures") and 2 * n >= len(self.known)))
 
     def names_groups(self) -> bool:
         """Return True if the column is called like groups of rows, and its cells repeat."""
@@ -168,15 +167,11 @@ class Column:
         return bool(is_code) and not self.lists and FEWEST_GROUPS <= len(groups) < len(self.known)
 
     def is_text(self) -> bool:
-        return self.lists or bool(self.known and not self.pair())
+        return self.lists or bool(self.known and not self.is_binary() and not self.numbers())
 
-    def pair(self) -> tuple[str, str] | None:
-        """Return the values that mean that a sample has, or does not have, the label, if the column is a label."""
-        if self.lists or not self.words:
-            return None
-        if {"-1", "0"} <= self.words <= {"-1", "0", "1"}:  # -1 can mean no or unknown
-            return PAIRS[0]
-        return next((pair for pair in PAIRS if self.words <= {*pair, *DOUBT} and self.words & {*pair}), None)
+    def is_binary(self) -> bool:
+        """Return True if the column says whether samples have a label."""
+        return not self.lists and any(self.words <= {*pair, *DOUBT} and self.words & pair for pair in BINARY)
 
     def is_classes(self) -> bool:
         """Return True if the column holds words that repeat."""
@@ -185,6 +180,12 @@ class Column:
     def is_sentences(self) -> bool:
         return not self.lists and bool(np.mean([len(text.split()) for text in self.known] or [0]) >= SENTENCE_WORDS)
 
+    def may_be_tags(self, *, with_features: bool) -> bool:
+        """Return True if the column may list tags, given its name: text, whole numbers or lists, but not yes and no."""
+        if self.is_binary():
+            return with_features and len(self.words) > 1  # two classes
+        return not self.vectors and (self.lists or bool(self.words)) and all(map(float.is_integer, self.numbers()))
+
     @cached_property
     def separators(self) -> list[str]:
         """The separators by which the cells could be lists of tags."""
@@ -192,11 +193,11 @@ class Column:
 
     def doubtful(self) -> list[str]:
         """Return the separators of cells that hold another whole cell: "oak, red" may be oak and red, or red oak."""
-        whole = {*self.known}
-        split = {
-            sign: [[part.strip() for part in text.split(sign)] for text in whole if sign in text] for sign in SEPARATORS
+        whole = set() if self.lists else {*self.known}
+        parts = {
+            sign: {part.strip() for text in whole if sign in text for part in text.split(sign)} for sign in SEPARATORS
         }
-        return [] if self.lists else [sign for sign, cells in split.items() if any(whole & {*parts} for parts in cells)]
+        return [sign for sign in SEPARATORS if whole & parts[sign]]
 
 
 def _are_lists(cells: Collection[str], sign: str) -> bool:
@@ -210,8 +211,8 @@ def _are_lists(cells: Collection[str], sign: str) -> bool:
     if len(several) < 1 + any(not alone.issuperset(tags) for tags in several):
         return False
     every = Counter(tag for tags in lists for tag in tags)
-    odd = [n for tag, n in every.items() if len(tag.split()) > LONGEST_TAG or tag[-1] in ".!?" or _begins(tag)]
-    if sum(odd) > MOST_ODD * every.total():
+    odd = {tag for tag in every if len(tag.split()) > LONGEST_TAG or tag[-1] in ".!?" or OF_SENTENCE.match(tag)}
+    if sum(every[tag] for tag in odd) > MOST_ODD * every.total():
         return False
     later = {tag for tags in lists for tag in tags[1:]}
     n_again = sum(n for n in every.values() if n > 1)
@@ -219,17 +220,12 @@ def _are_lists(cells: Collection[str], sign: str) -> bool:
     return 2 * n_again >= every.total() and 4 * n_moving >= every.total()
 
 
-def _begins(tag: str) -> bool:
-    return " " in tag and tag.split()[0].lower() in OF_SENTENCES
-
-
 def roles_of_table(
     where: object,
     table: Columns,
     choices: Mapping[str, Any],
     *,
-    find: Callable[[str], str] | None = None,
-    pictures: Collection[str] = (),
+    is_picture: Callable[[str], bool] | None = None,
     with_features: bool = False,
 ) -> Roles:
     """Decide what the columns of a table of labels hold.
@@ -242,69 +238,78 @@ def roles_of_table(
         Its columns.
     choices : mapping
         The user's choices, see `config.write`.
-    find, pictures : function, collection of str
-        For a table of photographs: the pictures, and the picture that a name in the table belongs to. The option
-        `caption` is then decided, too, and one of the columns must name the pictures.
+    is_picture : function, optional
+        For a table of photographs: returns True if a text names a picture. The option `caption` is then decided, too,
+        and the column that names most pictures becomes the option `pictures`.
     with_features : bool
         If True, the table also holds features, so that columns of numbers are labels only if the user says so.
     """
-    ignored = {composed(name) for name in choices.get("ignore", [])}
-    by_user = (*SAID, "caption") if find else SAID
+    by_user = (*SAID, "caption") if is_picture else SAID
     options: dict[str, Any] = {key: composed(choices[key]) for key in by_user if key in choices}
     for option, name in options.items():
         require(name in table, f"{where} must have the column {name!r} (--{option}), got {shortened([*table])}")
+    ignored = {composed(name) for name in choices.get("ignore", [])}
     columns = [Column(name, cells) for name, cells in table.items() if name not in ignored]
 
-    def rest(*called: str) -> list[Column]:
-        """Return the columns that no option names yet: those that are called like an option, or all."""
-        free = [column for column in columns if column.name not in options.values()]
-        return [column for column in free if not called or any(map(column.is_called, called))]
+    def free() -> list[Column]:
+        return [column for column in columns if column.name not in options.values()]
 
-    if find:
-        options = _image(rest(), find, pictures) | options
-    options = _split(where, rest("split")) | options
+    def take(option: str, fits: Callable[[Column], bool]) -> None:
+        """Let an option that the user has not chosen name the first free column that fits, if there is one."""
+        names = [column.name for column in free() if fits(column)]
+        if option not in options and names:
+            options[option] = names[0]
+
+    if is_picture and "pictures" not in options:
+        n = {column: sum(map(is_picture, column.known)) for column in free() if not column.lists}
+        most = max(n, key=lambda column: (n[column], column.is_called("pictures")), default=None)
+        take("pictures", lambda column: column is most)
+    take("split", lambda column: column.is_called("split") and bool(column.known))
+    _require_splits(where, [column for column in columns if column.name == options.get("split")])
     if "group" not in options and "group_by" not in choices:
-        options |= group_in(where, rest())
+        options |= _group_in(where, free())
     if not with_features:
-        doubted = [column for column in rest("confidence") if column.words - {"1"}]
-        options = _first("confidence", doubted) | options
-        options = _first("not_tags", rest("not_tags")) | options
-    if not find:
-        options = _first("index", [column for column in rest("index") if column.names_rows()]) | options
-        options = _first("pictures", [column for column in rest() if _are_files(column)]) | options
-    given = [column for column in columns if column.name == options.get("tags")]
-    free = [column for column in rest() if "columns" in choices or not column.names_groups()]
-    labels = (
-        _of_tags(where, given[0], choices)
-        if given
-        else _labels(where, free, options, choices, with_features=with_features, of_pictures=bool(find))
-    )
+        take("confidence", lambda column: column.is_called("confidence") and bool(column.words - {"1"}))
+        take("not_tags", lambda column: column.is_called("not_tags"))
+    if not is_picture:
+        take("index", lambda column: column.is_called("index") and column.names_rows())
+        take("pictures", Column.names_pictures)
+    labels = _labels(where, columns, options, choices, with_features=with_features, of_pictures=bool(is_picture))
     options |= labels.options
-    if not find:
-        texts = [column for column in rest("text") if column.is_text() and not column.numbers()]
-        options = _first("text", [column for column in texts if column.name not in labels.columns]) | options
+    if not is_picture:
+        take("text", lambda one: one.is_called("text") and one.is_text() and one.name not in labels.columns)
     if "tags" not in options:
         options = {key: value for key, value in options.items() if key not in ("confidence", "not_tags")}
-    taken = {*labels.columns, *(value for value in options.values() if isinstance(value, str))}
-    if options.keys() & {"confidence", "not_tags"}:
+    elif options.keys() & {"confidence", "not_tags"}:
         options["unmentioned"] = "unknown"
+    taken = {*labels.columns, *(value for value in options.values() if isinstance(value, str))}
     unused = [name for name in table if name not in taken]
     return Roles(options, labels.columns, _notes_of_roles(options, labels, columns), unused)
 
 
-def _notes_of_roles(options: Mapping[str, Any], labels: "_Labels", columns: Sequence[Column]) -> list[str]:
+def _notes_of_roles(options: Mapping[str, Any], labels: Roles, columns: Sequence[Column]) -> list[str]:
     """Return notes for the user about the columns of a table of labels."""
-    n, said = len(labels.columns), dict(labels.said)
+    n, held = len(labels.columns), dict(SAID)
+    for column in columns:
+        if column.name == options.get("group"):
+            n_groups = numbered(column.texts).max() + 1
+            held["group"] = f"groups ({n_groups:,}), which no split divides (--ignore {column.name} declines)"
     notes = [f"{n} label{'s' * (n > 1)} ({some(labels.columns)})"] if n else []
-    if group := [column for column in columns if column.name == options.get("group")]:
-        n_groups = numbered(group[0].texts).max() + 1
-        said["group"] = f" ({n_groups:,}), which no split divides (--ignore {group[0].name} declines)"
-    notes += [f"{options[key]}: {held}{said.get(key, '')}" for key, held in SAID.items() if key in options]
-    rest = ["labels that it does not mention are unknown"] * ("unmentioned" in options)
-    return [*notes, *labels.notes, *rest]
+    notes += [f"{options[key]}: {held[key]}" for key in SAID if key in options and key not in labels.options]
+    return [*notes, *labels.notes, *["labels that it does not mention are unknown"] * ("unmentioned" in options)]
 
 
-def group_in(where: object, columns: Sequence[Column]) -> dict[str, Any]:
+def _require_splits(where: object, columns: Sequence[Column]) -> None:
+    for column in columns:
+        words = sorted(column.words - {*SPLITS, *ALIASES})
+        require(
+            not words,
+            f"{where} must hold only the words train, validation, test or unlabelled in the column {column.name!r}, "
+            f"got {some(words)}: replace the other words, or leave the column out with --ignore {column.name}",
+        )
+
+
+def _group_in(where: object, columns: Sequence[Column]) -> dict[str, Any]:
     """Return the column of groups, as the option `group`. Of several columns, the coarsest is taken if all others nest.
 
     Raises ValueError if they do not nest.
@@ -323,46 +328,8 @@ def group_in(where: object, columns: Sequence[Column]) -> dict[str, Any]:
 
 def _nests(fine: Column, coarse: Column) -> bool:
     """Return True if all rows of a group of one column are in the same group of the other. Missing cells nest."""
-    group_of = dict[str, str]()
-    pairs = [(a, b) for a, b in zip(fine.texts, coarse.texts, strict=True) if not {a, b} & NOTHING]
-    return all(group_of.setdefault(a, b) == b for a, b in pairs)
-
-
-def _first(option: str, columns: Sequence[Column]) -> dict[str, Any]:
-    return {option: columns[0].name} if columns else {}
-
-
-def _image(columns: Sequence[Column], find: Callable[[str], str], pictures: Collection[str]) -> dict[str, Any]:
-    """Return the column that names most pictures, as the option `pictures`; none if no column names any."""
-    n = {column.name: sum(find(text) in pictures for text in column.known) for column in columns if not column.lists}
-    best = max(n, key=lambda name: (n[name], _is_called(name, "pictures")), default="")
-    return {"pictures": best} if n.get(best) else {}
-
-
-def _are_files(column: Column) -> bool:
-    """Return True if a column holds paths of pictures, not web addresses."""
-    n = sum(text.lower().endswith(SUFFIXES) and "://" not in text for text in column.texts)
-    return bool(n) and (n == len(column.known) or (column.is_called("pictures") and 2 * n >= len(column.known)))
-
-
-def _split(where: object, called: Sequence[Column]) -> dict[str, Any]:
-    """Return the column of splits, of those that are called like one. Raises ValueError if it holds other words."""
-    called = [column for column in called if column.known]
-    for column in called:
-        words = sorted(column.words - {*SPLITS, *ALIASES})
-        require(
-            not words,
-            f"{where} must hold only the words train, validation, test or unlabelled in the column {column.name!r}, "
-            f"got {some(words)}: replace the other words, or leave the column out with --ignore {column.name}",
-        )
-    return _first("split", called)
-
-
-class _Labels(NamedTuple):
-    options: dict[str, Any]
-    columns: list[str]
-    said: dict[str, str]  # what to add to the note about an option
-    notes: list[str]
+    pairs = {(a, b) for a, b in zip(fine.texts, coarse.texts, strict=True) if not {a, b} & NOTHING}
+    return len({a for a, _ in pairs}) == len(pairs)
 
 
 def _labels(
@@ -373,27 +340,28 @@ def _labels(
     *,
     with_features: bool,
     of_pictures: bool,
-) -> _Labels:
+) -> Roles:
     """Decide which columns hold labels: label columns, a column of tags, or captions. See `roles_of_table`."""
+    if "tags" in options:
+        return _of_tags(where, next(column for column in columns if column.name == options["tags"]), choices)
+    columns = [column for column in columns if column.name not in options.values()]
     if patterns := choices.get("columns"):
         names = chosen(where, [column.name for column in columns], patterns)
         return _of_columns(where, [column for column in columns if column.name in names], choices)
     if "caption" in options:
-        return _Labels({}, [], {}, [])
+        return Roles({}, [], [])
+    columns = [column for column in columns if not column.names_groups()]
     of_text = [column for column in columns if of_pictures and column.is_called("text") and column.is_text()]
-    captions = [column for column in of_text if not column.lists and not column.separators]
-    if "confidence" in options:  # sentences have none
-        captions = [column for column in captions if column.is_sentences()]
-    tags = [column for column in columns if column.is_called("tags") and _may_be_tags(column, with_features)]
+    captions = [column for column in of_text if not (column.lists or column.separators or "confidence" in options)]
+    tags = [one for one in columns if one.is_called("tags") and one.may_be_tags(with_features=with_features)]
     tags += [column for column in of_text if column not in captions]
-    truths = [column for column in columns if column.pair() and not (with_features and column.numbers())]
-    if not tags and not captions and truths:
-        return _of_columns(where, truths, choices)
     if not tags and not captions:
+        if binary := [column for column in columns if column.is_binary() and not (with_features and column.numbers())]:
+            return _of_columns(where, binary, choices)
         tags = [column for column in columns if column.lists and not column.vectors]
         tags = tags or [column for column in columns if column.is_classes() or column.separators]
-        alone = len(columns) == 1 and not of_pictures and _may_be_tags(columns[0], with_features=False)
-        tags = tags or (list(columns) if alone and not with_features else [])
+        if not (tags or of_pictures or with_features) and len(columns) == 1:
+            tags = [column for column in columns if column.may_be_tags(with_features=False)]
         captions = [column for column in columns if of_pictures and not tags and column.is_sentences()]
     both = [*(f"--tags {column.name}" for column in tags), *(f"--caption {column.name}" for column in captions)]
     require(
@@ -404,90 +372,56 @@ def _labels(
         f"{' or '.join(both) or '--tags COLUMN'}, or label columns with --label-columns PATTERN",
         ValueError if both else NoLabels,
     )
-    if tags:
-        return _of_tags(where, tags[0], choices)
-    require(
-        "confidence" not in options,
-        f"{where} must have tags beside the column {options.get('confidence')!r}, got the sentences of "
-        f"{captions[0].name!r}: leave the column out with --ignore {options.get('confidence')}",
-    )
-    return _Labels({"caption": captions[0].name}, [], {}, [])
+    return _of_tags(where, tags[0], choices) if tags else Roles({"caption": captions[0].name}, [], [])
 
 
-def _may_be_tags(column: Column, with_features: bool) -> bool:
-    """Return True if a column that is called like tags may hold them: text, whole numbers or lists, not 0 and 1."""
-    if column.vectors or not (column.lists or column.words) or (len(column.words) == 1 and column.pair()):
-        return False
-    if column.pair() and not column.separators:
-        return with_features  # as two classes
-    return all(np.isfinite(number) and number == np.rint(number) for number in column.numbers())
-
-
-def _of_tags(where: object, column: Column, choices: Mapping[str, Any]) -> _Labels:
+def _of_tags(where: object, column: Column, choices: Mapping[str, Any]) -> Roles:
     """Decide how a column lists tags."""
-    options: dict[str, Any] = {"tags": column.name}
     signs = [choices["separator"]] if "separator" in choices else column.separators or [*column.doubtful(), ""]
     require(
-        len(signs) <= 1,
+        len(signs) == 1,
         f"{where} could list tags with several separators in the column {column.name!r}, or with none (''): choose one "
         f"with {' or '.join(f'--separator {sign!r}' for sign in signs)}",
     )
-    signs = [*filter(None, signs)] if "separator" not in choices else signs
-    signs = signs or [DEFAULT] * any(DEFAULT in text for text in column.texts)  # the loaders' default, said aloud
-    said = f", separated by {signs[0]!r}" if any(signs) else ""
-    options |= {"separator": signs[0]} if signs else {}
-    texts = set() if column.lists else {*column.texts}
+    sign = signs[0] if "separator" in choices else signs[0] or DEFAULT
+    options, texts = {"tags": column.name}, set() if column.lists else {*column.texts}
+    note = f"{column.name}: labels"
+    if any(sign in text for text in texts):
+        options["separator"] = sign
+        note += f", separated by {sign!r}"
     if nothing := sorted((texts & NOTHING) - {""}):
-        said += f" ({' or '.join(nothing)} counts as no label)"
-    lists = [tags_of(where, text, signs[0] if signs else "") for text in texts]
-    alone = {tags[0] for tags in lists if len(tags) == 1} - {tag for tags in lists if len(tags) > 1 for tag in tags}
-    if signs and "none" not in choices and (none := sorted(filter(NO_TAG.fullmatch, alone))):
-        options["none"] = none
-        said += f" ({' or '.join(none)} means none of them)"
-    options |= {option: list(choices[option]) for option in ("none", "unknown") if option in choices}
-    return _Labels(options, [], {"tags": said}, [])
+        note += f" ({' or '.join(nothing)} counts as no label)"
+    lists = [tags_of(where, text, sign) for text in texts]
+    in_lists = {tag for tags in lists if len(tags) > 1 for tag in tags}
+    none = {tag for tags in lists for tag in tags if NO_TAG.fullmatch(tag)} - in_lists if in_lists else set()
+    values = {option: list(choices[option]) for option in ("none", "unknown") if option in choices}
+    if none and "none" not in values:
+        values["none"] = sorted(none)
+        note += f" ({' or '.join(values['none'])} means none of them)"
+    return Roles(options | values, [], [note])
 
 
-def _of_columns(where: object, columns: Sequence[Column], choices: Mapping[str, Any]) -> _Labels:
+def _of_columns(where: object, columns: Sequence[Column], choices: Mapping[str, Any]) -> Roles:
     """Decide what the values of label columns mean."""
-    given = {
-        key: [str(value) for value in choices[key]] for key in ("positive", "negative", "unknown") if key in choices
-    }
-    values = {value for column in columns for value in column.words}
-    said = {key: {value.lower() for value in listed} for key, listed in given.items()}
-    rest = values - {value for listed in said.values() for value in listed}
-    pairs = [pair for pair in PAIRS if rest & {*pair}]
-    options = dict[str, Any](given)
-    if {"1", "0", "-1"} <= values and "-1" in rest:
-        raise ValueError(
-            f"{where} must say what -1 means in its label columns ({some([column.name for column in columns])}), which "
-            "also hold 0 and 1: choose one with --unknown=-1 or --negative=-1 --unknown=0"
-        )
-    if "-1" in rest and "0" not in values:
-        pairs = [pair for pair in pairs if pair != ("1", "0")]
-    elif ("1", "0") in pairs:
-        pairs = [pair for pair in pairs if pair != ("1", "-1")]
-    for key, default, place in (("positive", POSITIVE, 0), ("negative", NEGATIVE, 1)):
-        own = list(dict.fromkeys(pair[place] for pair in pairs))
-        if key not in given and not {*own} <= {*default}:
-            options[key] = own
-    if "unknown" not in given and (doubt := sorted(rest & DOUBT)):
-        options["unknown"] = doubt
-    notes = []
-    no = {value.lower() for value in options.get("negative", NEGATIVE)}
-    if not values & no and "negative" not in given:
-        options["negative"] = [*options.get("negative", NEGATIVE), ""]
+    names, values = [column.name for column in columns], {value for column in columns for value in column.words}
+    options: dict[str, Any] = {key: [str(value) for value in choices[key]] for key in OF_VALUES if key in choices}
+    rest = values - {value.lower() for listed in options.values() for value in listed}
+    require(
+        not ("-1" in rest and "0" in values),
+        f"{where} must say what -1 means in its label columns ({some(names)}), which also hold 0: choose one with "
+        "--unknown=-1 or --negative=-1 --unknown=0",
+    )
+    pairs = PAIRS | ({"1": "-1"} if "-1" in rest else {})
+    used = {yes: no for yes, no in pairs.items() if rest & {yes, no}}
+    usual = {"positive": ([*used], POSITIVE), "negative": ([*used.values()], NEGATIVE), "unknown": (rest & DOUBT, ())}
+    notes, given = list[str](), {*options}
+    options = {key: sorted(own) for key, (own, default) in usual.items() if not {*own} <= {*default}} | options
+    negative = options.get("negative", [*NEGATIVE])
+    if "negative" not in given and not values & {*negative}:
+        options["negative"] = [*negative, ""]
         notes.append("an empty cell means no, because no cell says so")
-    names = [column.name for column in columns]
-    varied = [column.name for column in columns if len(column.words) > 1 or (len(column.known) < len(column.texts))]
-    names = varied or names
-    notes += [
-        f"{key}: {', '.join(options[key])}"
-        for key in ("positive", "negative", "unknown")
-        if key in options and "" not in options[key]
-    ]
-    patterns = choices.get("columns")
-    return _Labels({"columns": patterns or names} | options, names, {}, notes)
+    notes += [f"{key}: {', '.join(filter(None, options[key]))}" for key in OF_VALUES if key in options]
+    return Roles({"columns": choices.get("columns") or names} | options, names, notes)
 
 
 # Tables of features
@@ -521,46 +455,44 @@ def roles_of(
     """
     ignored = {composed(name) for name in choices.get("ignore", [])}
     of_labels, of_features = ([root / file for _, file in files_of(option)] for option in (labels, features))
-    tables = [records.read(path) for path in of_labels]
     same = of_labels == of_features
-    joined = {name: [cell for table in tables for cell in table.get(name, [])] for name in tables[0]}
-    groups: Columns = {}
+    tables = [records.read(path) for path in of_labels]
+    table = {name: [cell for part in tables for cell in part.get(name, [])] for name in tables[0]}
+    columns, groups = columns_of(of_features[0]), dict[str, Any]()
     if not same:
-        require_same_rows(of_features, of_labels, joined, ignored)
-        only = [name for name in columns_of(of_features[0]) if name not in joined and name not in ignored]
+        require_same_rows(of_features, of_labels, table, ignored)
+        only = [name for name in columns if name not in {*table, *ignored}]
         called = [name for name in only if _group_called(name) or name == choices.get("group")]
         groups = {name: texts_in(of_features, name) for name in called}
-    roles = roles_of_table(of_labels[0], joined | groups, choices, with_features=same)
-    lines, idle = list[str](), ignored & {INDEX, *joined}
-    for path in of_labels:
-        unused = [name for name in roles.unused if name in joined and not same]
-        notes = roles.notes + [f"{some(unused)}: left out (--text COLUMN shows a column on the page)"] * bool(unused)
-        lines += [f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}"]
+    roles = roles_of_table(of_labels[0], table | groups, choices, with_features=same)
     named = {*roles.columns, *(value for value in roles.options.values() if isinstance(value, str))}
-    for path in of_features:
-        columns = columns_of(path)
-        own = [name for name in columns if name not in (named if same else {*joined, roles.options.get("group")})]
-        unused = _no_features(path, [name for name in own if name not in ignored])
-        if path == of_features[0] and not same:  # only once, because the check reads the columns of all files
-            others = [name for name in joined if name not in {*roles.columns, *ignored}]
-            _require_order(of_features, of_labels, joined, unused, others)
-        unused += [name for name in own if name in ignored]
-        n = len(own) - len(unused)
-        notes = [f"{n} column{'s' * (n != 1)} of features" if columns else "features"]
-        notes += _notes_of_unused(unused, ignored)
-        in_both = [name for name in columns if name in joined and not same]
-        notes += [f"{some(in_both)}: left out, because also in {of_labels[0].name}"] if in_both else []
-        lines.append(f"{path.relative_to(root).as_posix()}: {'; '.join(notes)}")
-        idle |= set(unused)
+    own = [name for name in columns if name not in (named if same else {*table, roles.options.get("group")})]
+    unused = _no_features(of_features[0], [name for name in own if name not in ignored])
+    if not same:
+        others = [name for name in table if name not in {*roles.columns, *ignored}]
+        _require_order(of_features, of_labels, table, unused, others)
+    idle = {*unused, *(ignored & {INDEX, *table, *own})}
+    spare = [name for name in roles.unused if name in table and not same]
+    about = roles.notes + [f"{some(spare)}: left out (--text COLUMN shows a column on the page)"] * bool(spare)
+    both = [name for name in columns if name in table and not same]
+    notes = _notes_of_features(own, idle, both) if columns else ["features"]
+    lines = [
+        f"{some([path.relative_to(root).as_posix() for path in files])}: {'; '.join(held)}"
+        for files, held in ((of_labels, about), (of_features, notes))
+    ]
     return roles.options | ({"ignore": sorted(idle)} if idle else {}), lines
 
 
-def _notes_of_unused(unused: Sequence[str], ignored: Collection[str]) -> list[str]:
-    """Return notes for the user about columns that are no features. ignored: columns that the user leaves out."""
-    as_labels = [name for name in unused if name.lower() in OF_LABEL and name not in ignored]
-    rest = [name for name in unused if name not in as_labels]
-    notes = [f"{some(rest)}: left out"] if rest else []
-    return notes + ([f"{some(as_labels)}: left out, because labels have such names"] if as_labels else [])
+def _notes_of_features(own: Sequence[str], idle: Collection[str], both: Sequence[str]) -> list[str]:
+    """Return notes about the columns of features. own: those that are in no other file. idle: those left out."""
+    n = sum(name not in idle for name in own)
+    left_out = {
+        "": [name for name in own if name in idle and name.lower() not in OF_LABEL],
+        ", because labels have such names": [name for name in own if name in idle and name.lower() in OF_LABEL],
+        ", because the labels have columns of the same name": both,
+    }
+    reasons = [f"{some(names)}: left out{reason}" for reason, names in left_out.items() if names]
+    return [f"{n} column{'s' * (n != 1)} of features", *reasons]
 
 
 def _require_order(
@@ -616,22 +548,17 @@ def _constant_within(X: Any, values: np.ndarray, fewest: int) -> list[int]:
     found = np.arange(X.shape[1])
     if len(groups) < 2 or min(map(len, groups)) < fewest:
         return []
-    for some in (slice(2), slice(None)):  # two rows per group already exclude nearly all columns
-        every = len(found) == X.shape[1]
-        blocks = [X[group[some]] if every else X[np.ix_(group[some], found)] for group in groups if len(found)]
+    for rows in (slice(2), slice(None)):  # two rows per group already exclude nearly all columns
+        blocks = [X[np.ix_(group[rows], found)] for group in groups]
         dense = [block.toarray() if sparse.issparse(block) else block for block in blocks]
-        if dense:
-            fits = np.all([(block == block[0]).all(axis=0) for block in dense], axis=0)
-            fits &= (np.diff(np.sort([block[0] for block in dense], axis=0), axis=0) != 0).all(axis=0)
-            found = found[fits]
+        fits = np.all([(block == block[0]).all(axis=0) for block in dense], axis=0)
+        fits &= (np.diff(np.sort([block[0] for block in dense], axis=0), axis=0) != 0).all(axis=0)
+        found = found[fits]
     return found.tolist()
 
 
 def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
-    """Return the columns that hold no numbers, number the rows or are named like labels, so that they are no features.
-
-    Raises ValueError if no feature columns remain.
-    """
+    """Return the columns that hold no numbers, number the rows, name groups or are named like labels."""
     if not columns:
         return []
     table, lists = read_columns(path, columns=columns), widths_of(path, columns)
@@ -643,21 +570,21 @@ def _no_features(path: Path, columns: Sequence[str]) -> list[str]:
             name.lower() in OF_LABEL
             or not is_number(table[name])
             or _numbers_rows(name, floats_of(table[name]))
-            or Column(name, texts_of(table[name]) if _group_called(name) else []).names_groups()
+            or (_group_called(name) and Column(name, texts_of(table[name])).names_groups())
         )
     ]
     for name in unused:
         texts = [text for text in texts_of(table[name]) if text not in NOTHING]
-        cell = texts[0] if texts else ""
+        got = f"{table[name].type} such as {shortened(min(texts, default=''))}"
         require(
             is_number(table[name]) or ROW.fullmatch(name) or not all(map(DIGITS.fullmatch, texts)),
-            f"{path} must hold numbers with a decimal point and no other separators, got {table[name].type} such as "
-            f"{cell!r} in the column {name!r}: rewrite the numbers, or leave the column out with --ignore {name}",
+            f"{path} must hold numbers with a decimal point and no other separators, got {got} in the column {name!r}: "
+            f"rewrite the numbers, or leave the column out with --ignore {name}",
         )
         require(
             len(unused) < len(columns),
             f"{path} must have a column of features: numbers, or lists of equally many numbers, but neither labels nor "
-            f"row numbers; got only columns such as {name!r} with {table[name].type} such as {shortened(cell)}",
+            f"row numbers; got only columns such as {name!r} with {got}",
         )
     return unused
 

@@ -6,8 +6,8 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jinja2
 import pandas as pd
 import yaml
+from scipy import sparse
 
 from jointsparse.checks import printable, require
 from jointsparse.features.basis import MOST_AUTO_RANK
@@ -179,34 +180,36 @@ def _learnt(root: Path, found: Found) -> _Learnt:
         "split_captions": of_captions,
         "join_inflections": of_captions,
     }
-    with (
-        warnings.catch_warnings(action="ignore"),  # warnings about words that are left out
-        nullcontext() if of_pictures else _in_words_of_samples(root, found.captions),
-    ):
-        words, has = choose_words(found.images, found.captions, n_words=MOST_LEARNT, **what)
+    labels, samples = pick("datasets", found.loader).LABELS, "images" if of_pictures else "samples"
+    try:
+        with warnings.catch_warnings(action="ignore"):  # warnings about words that are left out
+            words, has = choose_words(found.images, found.captions, n_words=MOST_LEARNT, **what)
+    except ValueError as error:
+        raise error if of_pictures else _too_few(root, found.captions) from None
     learnable, refused = words[: has.shape[1]], words[has.shape[1] :]
     least = math.ceil(LEAST_SHARE * (found.images["split"] == "train").sum()) if of_captions else 0
     n = max((learnable["train"] >= least).sum(), min(len(learnable), MOST_WORDS))
     learnt = learnable[learnable["train"] >= learnable["train"].iloc[n - 1]]
     total = n_learnable(found.images, found.captions, what)
-    labels, samples = pick("datasets", found.loader).LABELS, "images" if of_pictures else "samples"
-    fewest, most = learnt["train"].min(), learnt["train"].max()
-    numbers = f"{fewest:,} to {most:,}" if fewest < most else f"{most:,}"
-    some = ", ".join(learnt["word"][:3]) + ", …" * (len(learnt) > 3)
-    said = f"The model will learn {len(learnt):,} {labels} ({some}), each with {numbers} positive training {samples}."
-    return _Learnt(
-        int((words["train"] >= learnt["train"].iloc[-1]).sum()),
-        len(learnt),
-        total,
-        said,
-        [*_too_many(len(learnt), total, labels), *_too_rare(found.captions, refused, total, labels, samples)],
+    numbers = " to ".join(dict.fromkeys(f"{count:,}" for count in (learnt["train"].min(), learnt["train"].max())))
+    names = ", ".join(learnt["word"][:3]) + ", …" * (len(learnt) > 3)
+    said = f"The model will learn {len(learnt):,} {labels} ({names}), each with {numbers} positive training {samples}."
+    rarer = f"Not learnt, because they are rarer: {total - len(learnt):,} {labels}"
+    others = [f"{rarer}. To learn more, raise n_words in config.yaml."] * (len(learnt) < total)
+    if not of_captions:  # nobody expects to learn every word
+        others += _too_rare(found.captions, refused, total, labels, samples)
+    return _Learnt(int((words["train"] >= learnt["train"].iloc[-1]).sum()), len(learnt), total, said, others)
+
+
+def _too_few(root: Path, captions: pd.DataFrame) -> ValueError:
+    """Return the error about tables with too few labels."""
+    known = captions[captions["known"].astype(bool)] if "known" in captions else captions
+    got = ", ".join(f"{name!r} with {n:,} samples" for name, n in known["caption"].value_counts().head(3).items())
+    return ValueError(
+        f"the tables in {root} must hold at least {FEWEST_WORDS} labels, each with at least {SMALLEST_SIZE} training "
+        f"samples and one test sample that have the label, and as many that do not have it, got {got or 'none'}: add "
+        "samples or labels (write a single yes/no label as two classes in a column of text)"
     )
-
-
-def _too_many(n: int, n_learnable: int, labels: str) -> list[str]:
-    """Return a line about labels that could be learnt but are not, or no line if there are none."""
-    rarer = f"Not learnt, because they are rarer: {n_learnable - n:,} {labels}"
-    return [f"{rarer}. To learn more, raise n_words in config.yaml."] if n < n_learnable else []
 
 
 def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, labels: str, samples: str) -> list[str]:
@@ -214,8 +217,6 @@ def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, l
 
     refused: rows of these labels in the table of `choose_words`, which lacks labels without a training sample.
     """
-    if labels == "words":
-        return []  # nobody expects to learn every word
     n = captions["caption"].map(normalised).nunique()
     kinds = Counter(flag.kind.removeprefix("left out, ") for cell in refused["warning"] for flag in read_cell(cell))
     kinds += Counter({f"no training {samples} with it": n - n_learnable - len(refused)})
@@ -227,7 +228,8 @@ def _work(root: Path, found: Found, n_labels: int, network: Embedding | None) ->
     """Return what a run will learn from."""
     n = len(found.images)
     if not issubclass(LOADERS[found.loader], Pictures):
-        return Work(n, n_labels, found.n_features, found.n_values)
+        n_values = found.X.nnz if sparse.issparse(found.X) else found.X.size
+        return Work(n, n_labels, found.X.shape[1], n_values)
     rank = min(MOST_AUTO_RANK, int((found.images["split"] == "train").sum()) // 2)  # as in the study
     n_features = network.n_features_ if network else rank
     file, options = pick("datasets", found.loader).file, {"root": root} | found.options
@@ -344,9 +346,9 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
     takes = {"ignore", "layout", *options_of(found.loader)} - ({*OF_COLUMNS} - found.options.keys())
     takes |= {"model", "visual_words"} if issubclass(LOADERS[found.loader], Pictures) else set()
     takes |= {"captions"} if found.loader == "tagged" else set()
-    options = ("features", "labels", "captions")
-    tables = [file for option in options for _, file in files_of(found.options.get(option, [])) if file in others]
-    columns = list(dict.fromkeys(name for file in tables for name in _names_in(root / file)))
+    paths = [root / file for key in OF_FILES for _, file in files_of(found.options.get(key, [])) if file in others]
+    names = [columns_of(path) if path.suffix.lower() in KINDS else [*records.read(path)] for path in paths]
+    columns = list(dict.fromkeys(name for own in names for name in own))
     ignorable = {*others, *columns, INDEX}
     idle = [
         f"--{ON_COMMAND_LINE.get(key, key)} {'' if value is True else value}".strip()
@@ -359,23 +361,3 @@ def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], 
         not idle,
         f"{root} is read as {found.said}, and {', '.join(idle)} has no effect there: leave it out{known}",
     )
-
-
-def _names_in(path: Path) -> list[str]:
-    """Return the names of the columns in a file of features or labels."""
-    return columns_of(path) if path.suffix.lower() in KINDS else [*records.read(path)]
-
-
-@contextmanager
-def _in_words_of_samples(root: Path, captions: pd.DataFrame) -> Iterator[None]:
-    """Reword errors about too few words in terms of labels and samples, because the data are tables."""
-    try:
-        yield
-    except ValueError:
-        known = captions[captions["known"].astype(bool)] if "known" in captions else captions
-        got = ", ".join(f"{name!r} with {n:,} samples" for name, n in known["caption"].value_counts().head(3).items())
-        raise ValueError(
-            f"the tables in {root} must hold at least {FEWEST_WORDS} labels, each with at least {SMALLEST_SIZE} "
-            "training samples and one test sample that have the label, and as many that do not have it, got "
-            f"{got or 'none'}: add samples or labels (write a single yes/no label as two classes in a column of text)"
-        ) from None

@@ -1,6 +1,5 @@
 """The layouts of folders that `init` knows, and what it makes of each: a loader with its options."""
 
-import hashlib
 import os
 import re
 from collections import Counter
@@ -12,10 +11,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
-from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.pipeline.app.columns import Column, NoLabels, copies_of_labels, group_in, roles_of, roles_of_table
+from jointsparse.pipeline.app.columns import Column, NoLabels, Roles, copies_of_labels, roles_of, roles_of_table, some
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.folder import SUFFIXES
@@ -36,14 +34,16 @@ FEATURES, OF_LABELS, LIBSVM, IDX = (
         r"(?:^|/)[^/]*(train|test|t10k)[^/]*(image|label)s?[^/]*idx[13][^/]*$",
     )
 )
-# A word for a split in a file name, with no letters next to it.
-OF_SPLIT = re.compile(r"(?<![a-z])(training|train|validation|valid|val|dev|testing|test)(?![a-z])", re.IGNORECASE)
-# A word or abbreviation for a split that is joined to a word for the content, as in Xtrain, X_tr or testlabels.
-SHORT = {"trn": "train", "tr": "train", "tst": "test", "te": "test"}
-HELD, WORD = "x|y|features?|labels?|embeddings?|targets?|tags?", "|".join([*SPLIT_NAMES, *ALIASES, *SHORT])
-JOINED = re.compile(rf"(?<![a-z])(?:({HELD})[_.-]?({WORD})|({WORD})[_.-]?({HELD}))(?![a-z])", re.IGNORECASE)
+# Words for splits, with no letters next to them. The short words occur only in names of files.
+LONG = {word: split for word, split in {**SPLIT_NAMES, **ALIASES}.items() if split != "unlabelled"}
+SPLIT_OF = LONG | {"trn": "train", "tr": "train", "tst": "test", "te": "test", "t": "test"}
+OF_FOLDER, OF_FILE = (
+    re.compile(rf"(.*)(?<![a-z])({'|'.join(words)})(?![a-z])(.*)", re.IGNORECASE) for words in (LONG, SPLIT_OF)
+)
+# A word for a split that is joined to a word for the content, as in Xtrain or testlabels.
+HELD, WORD = "x|y|features?|labels?|embeddings?|targets?|tags?", "|".join(SPLIT_OF)
+JOINED = re.compile(rf"(?<![a-z])(?:({HELD})({WORD})|({WORD})({HELD}))(?![a-z])", re.IGNORECASE)
 NAMES = re.compile(r"((features?|columns?|x)[-_. ]?)?names\.txt", re.IGNORECASE)  # a file with the feature names
-OF_SVM_SPLIT = re.compile(r"[_.-](tr|t|te)(?=$|\.)", re.IGNORECASE)  # splits in the file names of LIBSVM's collection
 # The number of a part at the end of a file name, and perhaps the number of parts, as in features-00000-of-00003.
 PART = re.compile(r"(?:[-_. ]?part)?[-_. ]?(?<=[-_. t])(\d+)(?:[-_. ]?of[-_. ]?(\d+))?$", re.IGNORECASE)
 OF_LIBSVM = {  # what a file holds, by the option of the loader `libsvm`
@@ -95,8 +95,8 @@ class Found(NamedTuple):
         Lines for the user, which say how each file was interpreted.
     used
         The files that the loader reads.
-    n_features, n_values
-        Number of features, and number of their entries that are stored; 0 for pictures.
+    X
+        The features; None for pictures.
     """
 
     loader: str
@@ -106,8 +106,7 @@ class Found(NamedTuple):
     said: str
     lines: list[str]
     used: set[str]
-    n_features: int = 0
-    n_values: int = 0
+    X: Any = None
 
 
 class Layout(NamedTuple):
@@ -137,28 +136,22 @@ def found_in(folder: Folder) -> Found:
     Of the layouts in `LAYOUTS`, tables come first; of the others, only one may fit. Raises ValueError if the folder has
     no layout, or if it has several of these.
     """
-    _require_readable(folder)
-    chosen = folder.choices.get("layout")
-    require(
-        chosen in (None, *(layout.name for layout in LAYOUTS)),
-        f"--layout must be one of {', '.join(layout.name for layout in LAYOUTS)}, got {chosen!r}",
-    )
-    faults = list[ValueError]()
-    fits = dict[str, Found]()
+    _require_fetched(folder)
+    names, chosen = [layout.name for layout in LAYOUTS], folder.choices.get("layout")
+    require(chosen in (None, *names), f"--layout must be one of {', '.join(names)}, got {chosen!r}")
+    faults, fits = list[ValueError](), dict[str, Found]()
     for layout in LAYOUTS:
-        if chosen in (None, layout.name) and not (fits and layout.name not in WITHOUT_TABLE):
-            try:
-                found = layout.found(folder)
-            except NoLabels as error:
-                faults.append(error)
-            else:
-                fits |= {layout.name: found} if found else {}
-                if found and layout.name not in WITHOUT_TABLE:
-                    break
+        try:
+            found = layout.found(folder) if chosen in (None, layout.name) else None
+        except NoLabels as error:
+            faults.append(error)
+        else:
+            fits |= {layout.name: found} if found else {}
+        if fits and layout.name not in WITHOUT_TABLE:
+            break
     if not fits:
         _require_forms(folder)
-        require(not faults, str(faults[0]) if faults else "")
-        raise ValueError(_nothing_fits(folder))
+        raise faults[0] if faults else ValueError(_nothing_fits(folder))
     said = " or ".join(f"--layout {name}, {found.said}" for name, found in fits.items())
     require(len(fits) == 1, f"{folder.root} could be read in several ways: choose one with {said}")
     return next(iter(fits.values()))
@@ -173,16 +166,12 @@ def _nothing_fits(folder: Folder) -> str:
     )
 
 
-def _require_readable(folder: Folder) -> None:
-    """Raise ValueError if files are only pointers to their content, or have a format that has to be converted."""
-    root = folder.root
-    for name in [*folder.pictures[:9], *folder.others]:
-        with suppress(OSError):
-            path = root / name
-            if path.is_file() and path.stat().st_size < 1024:
-                with path.open("rb") as file:
-                    is_pointer = file.read(len(POINTER)) == POINTER
-                require(not is_pointer, f"{path} is only a pointer of Git LFS: fetch the files with git lfs pull")
+def _require_fetched(folder: Folder) -> None:
+    """Raise ValueError if files are only pointers of Git LFS to their content."""
+    paths = [folder.root / name for name in (*folder.pictures[:9], *folder.others)]
+    small = [path for path in paths if path.is_file() and path.stat().st_size < 1024]
+    pointers = [str(path) for path in small if path.read_bytes().startswith(POINTER)]
+    require(not pointers, f"{''.join(pointers[:1])} is only a pointer of Git LFS: fetch the files with git lfs pull")
 
 
 def _require_forms(folder: Folder) -> None:
@@ -202,85 +191,73 @@ def _require_forms(folder: Folder) -> None:
 # Files that belong together
 
 
-def _stem(file: str, *, svm: bool = False) -> str:
-    return LIBSVM.sub("", file) if svm else str(PurePosixPath(file).with_suffix(""))
-
-
 class _Place(NamedTuple):
     """The place of a file in a dataset of several files, as inferred from the file's name.
 
     stem: the name without its split and part number. split: the split, or None if the name contains none. part: the
-    part number, or None if the name contains none.
+    part number, or None. n_parts: the number of parts, or None.
     """
 
     stem: str
     split: str | None
-    part: int | None
+    part: int | None = None
+    n_parts: int | None = None
 
 
-def _place(file: str, *, svm: bool = False) -> _Place:
-    stem = _stem(file, svm=svm)
-    number = PART.search(PurePosixPath(stem).name)
-    stem = stem[: len(stem) - len(number[0])] if number else stem
-    if joined := JOINED.search(stem):
-        held, word, first, after = (text or "" for text in joined.groups())
-        word = (word or first).lower()
-        stem = f"{stem[: joined.start()]}{held or after} {SHORT.get(word, word)}{stem[joined.end() :]}"
-    named = list(OF_SPLIT.finditer(stem)) or (list(OF_SVM_SPLIT.finditer(stem)) if svm else [])
-    if not named:
-        return _Place(stem.strip(" _.-"), None, int(number[1]) if number else None)
-    word = named[-1][1].lower()
-    split = {"tr": "train", "t": "test", "te": "test"}.get(word, ALIASES.get(word, word))
-    rest = stem[: named[-1].start()] + stem[named[-1].end() :]
-    return _Place(re.sub("[ _.-]+", " ", rest).strip(), split, int(number[1]) if number else None)
+def _place(file: str) -> _Place:
+    svm, numbers = LIBSVM.search(file), list[int | None]()
+    stem = LIBSVM.sub("", file) if svm else str(PurePosixPath(file).with_suffix(""))
+    if not svm and (number := PART.search(PurePosixPath(stem).name)):
+        stem = stem.removesuffix(number[0])
+        numbers = [int(text) if text else None for text in number.groups()]
+    match = OF_FILE.fullmatch(JOINED.sub(r"\1\4 \2\3", stem))
+    before, word, after = match.groups() if match else (stem, "", "")
+    return _Place(re.sub("[ _.-]+", " ", f"{before} {after}").strip(), SPLIT_OF.get(word.lower()), *numbers)
 
 
-def _chosen(files: Sequence[str], option: str, *, svm: bool = False) -> Files:
+def _joined(files: Sequence[str], unnamed: str | None = None) -> Files | None:
+    """Return one file, the parts of a table in order, or the files by split; None if files do not belong together.
+
+    Parts must be numbered from 0 or 1 without a gap, up to the number of parts in their names. unnamed: the split of
+    files whose names contain none, if others name splits.
+    """
+    places = {file: _place(file) for file in files}
+    stems, splits = ({getattr(place, key) for place in places.values()} for key in ("stem", "split"))
+    if unnamed and unnamed not in splits and len(splits) > 1:
+        places = {file: place._replace(split=place.split or unnamed) for file, place in places.items()}
+        splits = splits - {None} | {unnamed}
+    of_one_table = len(stems) == 1 and (splits == {None} or (None not in splits and "train" in splits))
+    if len(files) > 1 and not of_one_table:
+        return None
+    by_split = dict[str | None, list[str]]()
+    for file in sorted(files, key=lambda file: places[file].part or 0):
+        by_split.setdefault(places[file].split, []).append(file)
+    for own in by_split.values():
+        total = max(places[file].n_parts or len(own) for file in own)
+        numbers = [places[file].part for file in own]
+        if total > 1 and numbers not in ([*range(total)], [*range(1, total + 1)]):
+            return None
+    whole: dict[Any, Any] = {split: own if len(own) > 1 else own[0] for split, own in by_split.items()}
+    if len(files) == 1 or splits == {None}:
+        return next(iter(whole.values()))
+    return _with_test({split: whole[split] for split in SPLIT_NAMES if split in whole})
+
+
+def _chosen(files: Sequence[str], option: str, unnamed: str | None = None) -> Files:
     """Return the file to use for an option, or several files if they are the splits or parts of one table.
 
-    Files in a subfolder are considered only if no file in a folder above it fits. Raises ValueError if several files
-    fit but are not splits or parts of one table.
+    Files in a subfolder are considered only if no file in a folder above it fits.
     """
     depth = min(file.count("/") for file in files)
     top = [file for file in files if file.count("/") == depth]
-    if len(top) == 1:
-        _require_all_parts(top, option, svm=svm)
-        return top[0]
-    places = {file: _place(file, svm=svm) for file in top}
-    stems, splits = {place.stem for place in places.values()}, {place.split for place in places.values()}
-    # In LIBSVM's collection, media.svm holds the training samples if there is a file media_t.svm.
-    if svm and None in splits and "train" not in splits and len(splits) > 1:
-        places = {file: place._replace(split=place.split or "train") for file, place in places.items()}
-        splits = {place.split for place in places.values()}
-    by_split = {split: [file for file in top if places[file].split == split] for split in sorted(splits, key=str)}
-    in_parts = any(len(parts) > 1 for parts in by_split.values())
-    numbered = all(place.part is not None for place in places.values())
-    distinct = len(set(places.values())) == len(places)
-    all_or_none_named = None not in splits or splits == {None}  # either every file names a split or none does
-    of_one_table = len(stems) == 1 and distinct and all_or_none_named and (not in_parts or (numbered and not svm))
-    choice = f"choose one with --{option} FILE, or " if option in OF_FILES else ""
-    require(
-        of_one_table,
-        f"{'samples' if svm else option} must be in one file, or in files named after splits or part numbers, but "
-        f"several files could hold them: {', '.join(top)}. To continue, {choice}leave some out with --ignore FILE",
-    )
-    by_split = {split: sorted(parts, key=lambda file: places[file].part or 0) for split, parts in by_split.items()}
-    for parts in by_split.values():
-        _require_all_parts(parts, option, svm=svm)
-    whole = {split: parts if len(parts) > 1 else parts[0] for split, parts in by_split.items()}
-    return whole[None] if None in whole else _with_test({key: whole[key] for key in SPLIT_NAMES if key in whole})
-
-
-def _require_all_parts(files: Sequence[str], option: str, *, svm: bool) -> None:
-    """Raise ValueError unless the parts are numbered from 0 or 1 without a gap, up to the total in their names."""
-    parts = [part for file in files if (part := PART.search(PurePosixPath(_stem(file, svm=svm)).name))]
-    numbers, totals = sorted(int(part[1]) for part in parts), [int(part[2]) for part in parts if part[2]]
-    total = max(totals, default=len(parts))
-    require(
-        numbers in (list(range(total)), list(range(1, total + 1))) or (len(files) == 1 and not totals),
-        f"the parts of {option} must be numbered from 0 or 1 without a gap, got {', '.join(files)}: add the missing "
-        "parts, or renumber the files",
-    )
+    joined = _joined(top, unnamed)
+    if joined is None:
+        choice = f"choose one with --{option} FILE, " if option in OF_FILES else ""
+        raise ValueError(
+            f"{option} must be in one file, in a file for each split, or in parts that are numbered from 0 or 1 "
+            f"without a gap, got {', '.join(top)}: {choice}leave files out with --ignore FILE, or add the missing ones"
+        )
+    return joined
 
 
 def _with_test(by_split: dict[Any, Any]) -> dict[Any, Any]:
@@ -296,25 +273,19 @@ def _libsvm(folder: Folder) -> Found | None:
     svm = [name for name in folder.others if LIBSVM.search(name)]
     if not svm or folder.choices.keys() & {"features", "labels"}:
         return None
-    options: dict[str, Any] = {split or "train": file for split, file in files_of(_chosen(svm, "train", svm=True))}
+    options: dict[str, Any] = {
+        split or "train": file for split, file in files_of(_chosen(svm, "samples", unnamed="train"))
+    }
     options |= {key: f"{key}.txt" for key in ("topics", "vocabulary") if f"{key}.txt" in folder.others}
     lines = [f"{file}: {OF_LIBSVM[option]}" for option, file in options.items()]
     return _read(folder, "libsvm", options, lines, set(options.values()))
 
 
 def _idx(folder: Folder) -> Found | None:
-    options = dict[str, Any]()
-    for name in folder.others:
-        if (match := IDX.search(name)) and match[2]:
-            split = "train" if match[1].lower() == "train" else "test"
-            options.setdefault(f"{split}_{match[2].lower()}s", name)
-    if len(options) < 4:
-        return None
-    lines = [
-        f"{file}: {option.replace('_', 'ing ', option.startswith('train')).replace('_', ' ')}"
-        for option, file in options.items()
-    ]
-    return _read(folder, "idx", options, lines, set(options.values()))
+    found = {name: match for name in folder.others if (match := IDX.search(name))}
+    options = {f"{SPLIT_OF.get(held[1].lower(), 'test')}_{held[2].lower()}s": name for name, held in found.items()}
+    lines = [f"{file}: {option.replace('_', ' ')}" for option, file in options.items()]
+    return _read(folder, "idx", options, lines, set(options.values())) if len(options) == 4 else None
 
 
 def _features(folder: Folder) -> Found | None:
@@ -330,7 +301,7 @@ def _features(folder: Folder) -> Found | None:
         options["names"] = _chosen(names, "names of features")
         lines.append(f"{options['names']}: names of the features")
     used = {file for key in ("features", "labels", "names") for _, file in files_of(options.get(key, []))}
-    return _without_copies(folder, options, list(dict.fromkeys(lines)), used)
+    return _without_copies(folder, options, lines, used)
 
 
 def _files_of_features(folder: Folder) -> tuple[list[str], list[str]]:
@@ -347,53 +318,54 @@ def _files_of_features(folder: Folder) -> tuple[list[str], list[str]]:
     if (features and labels) or folder.pictures:
         return features, labels
     both = [name for name in features or labels if name.lower().endswith(TABLES)]
-    for name in both[:1]:
-        _require_no_pictures_in(folder.root / name)
+    for path in [folder.root / name for name in both[:1] if name.lower().endswith(".parquet")]:
+        with suppress(pa.ArrowException):  # a file that cannot be read is reported where it is read
+            holds = "struct<bytes: binary" in str(parquet.read_schema(path).remove_metadata())
+            require(not holds, f"{path} holds pictures, which must be files: convert it with Python: {OF_PICTURES}")
     return both, both
 
 
-def _without_copies(folder: Folder, options: dict[str, Any], lines: list[str], used: set[str]) -> Found | None:
+def _without_copies(folder: Folder, options: dict[str, Any], lines: list[str], used: set[str]) -> Found:
     """Read samples with features, without columns of features that copy labels."""
-    read = pick("datasets", "arrays").read(folder.root, **options)
-    found = _found_samples("arrays", options, read, lines, used)
-    copies = copies_of_labels(read.X, read.images, read.captions)
+    arrays, found = pick("datasets", "arrays"), _read(folder, "arrays", options, lines, used)
+    copies = copies_of_labels(found.X, found.images, found.captions)
     if not copies:
         return found
     first = files_of(options["features"])[0][1]
-    every = pick("datasets", "arrays").feature_names(folder.root, **options)
+    every = arrays.feature_names(folder.root, **options)
     copied = [every[i] if every else f"column {i + 1}" for i in copies]
     if set(copied) <= set(columns_of(folder.root / first)) and "names" not in options:
-        choices = {**folder.choices, "ignore": [*folder.choices.get("ignore", []), *copied]}
-        again = _features(folder._replace(choices=choices))
-        line = f"{first}: {', '.join(copied)}: left out, because they copy labels"
-        return again and again._replace(lines=[*again.lines, line])
-    line = f"{first}: {', '.join(copied)}: seem to copy labels; if they do, remove them from the file"
-    return found._replace(lines=[*found.lines, line])
-
-
-def _require_no_pictures_in(path: Path) -> None:
-    """Raise ValueError if a table holds pictures as bytes, as Hugging Face stores them."""
-    holds = False
-    if path.suffix.lower() == ".parquet":
-        with suppress(Exception):  # a file that cannot be read is reported where it is read
-            kinds = [field.type for field in parquet.read_schema(path) if pa.types.is_struct(field.type)]
-            holds = any("bytes" in [kind.field(i).name for i in range(kind.num_fields)] for kind in kinds)
-    require(not holds, f"{path} holds pictures, which must be files: convert it with Python: {OF_PICTURES}")
+        options = options | {"ignore": sorted([*options.get("ignore", []), *copied])}
+        found = _read(folder, "arrays", options, lines, used)
+        advice = "left out, because they copy labels"
+    else:
+        advice = "seem to copy labels; if they do, remove them from the file"
+    return found._replace(lines=[*lines, f"{first}: {', '.join(copied)}: {advice}"])
 
 
 def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str], used: set[str]) -> Found:
     """Read samples with features."""
-    return _found_samples(loader, options, pick("datasets", loader).read(folder.root, **options), lines, used)
-
-
-def _found_samples(loader: str, options: dict[str, Any], read: Any, lines: list[str], used: set[str]) -> Found:
+    read = pick("datasets", loader).read(folder.root, **options)
     n, d = read.X.shape
-    n_values = read.X.nnz if sparse.issparse(read.X) else n * d
     said = f"{n:,} samples with {d:,} feature{'s' * (d != 1)}"
-    return Found(loader, options, read.images, read.captions, said, lines, used, d, n_values)
+    return Found(loader, options, read.images, read.captions, said, lines, used, read.X)
 
 
 # Photographs
+
+
+NAMED = ("pictures", "caption", "tags", "columns")  # options for columns that all tables must have
+# The loader of pictures with captions or tags, its option for the files, and what the files hold.
+CAPTIONS, TAGS = ("photos", "captions", "captions"), ("tagged", "labels", "tags")
+
+
+class _Table(NamedTuple):
+    """A table of photographs, what its columns hold, the image of each row, and the folder that names begin in."""
+
+    columns: Columns
+    roles: Roles
+    images: list[str]
+    folder: str
 
 
 def _table(folder: Folder) -> Found | None:
@@ -401,119 +373,85 @@ def _table(folder: Folder) -> Found | None:
     tables = _of_one_kind(_tables_of_pictures(folder)) if folder.pictures else {}
     if not tables:
         return None
-    options = next(iter(tables.values())).options
-    loader, option, held = ("photos", "captions", "captions") if "caption" in options else ("tagged", "labels", "tags")
-    top = _different(tables, option)
-    files = _in_splits([*top]) if "split" not in options else None
-    files = files or (next(iter(top)) if len(top) == 1 else [*top])
-    images = _common([table.images for table in top.values()])
-    prefix = "" if images == "." else f"{images}/"
-    return _pictures(
-        folder,
-        loader,
-        {"images": images, option: files} | options,
-        f"with {held} in {' and '.join(file for _, file in files_of(files))}",
-        {*top, "splits.csv"},
-        {file: table.notes for file, table in top.items()},
-        {file: {str(name).removeprefix(prefix) for name in table.labels.index} for file, table in top.items()},
-    )
+    first, *others = tables.values()
+    loader, option, held = CAPTIONS if "caption" in first.roles.options else TAGS
+    _require_different(tables, option)
+    roles = _roles_of_all(folder, tables, first.roles) if others else first.roles
+    files = _joined([*tables]) if "split" not in roles.options else None
+    files = files if isinstance(files, dict | str) else [*tables] if others else next(iter(tables))
+    notes = [*roles.notes, *[f"{some(roles.unused)}: left out"] * bool(roles.unused)]
+    options = {"images": _common(table.folder for table in tables.values()), option: files} | roles.options
+    said, used = f"with {held} in {' and '.join(tables)}", {*tables, "splits.csv"}
+    return _pictures(folder, loader, options, said, used, source=" and ".join(tables), notes=notes)
 
 
-def _of_one_kind(tables: Mapping[str, "_Table"]) -> dict[str, "_Table"]:
+def _of_one_kind(tables: Mapping[str, _Table]) -> dict[str, _Table]:
     """Return the tables; or, if some hold captions and others tags, those of captions that are called so."""
-    of_captions = {file: table for file, table in tables.items() if "caption" in table.options}
-    if len(of_captions) in (0, len(tables)):
+    captions = {file: table for file, table in tables.items() if "caption" in table.roles.options}
+    if len(captions) in (0, len(tables)):
         return dict(tables)
-    called = {file: table for file, table in of_captions.items() if "caption" in file.lower()}
+    called = {file: table for file, table in captions.items() if "caption" in file.lower()}
     said = f"{' and '.join(tables)} hold captions and tags: choose one with --captions FILE or --labels FILE"
     require(called, said)
     return called
 
 
-def _different(tables: Mapping[str, "_Table"], option: str) -> dict[str, "_Table"]:
-    """Return the tables without those whose rows another table has, too.
-
-    Raises ValueError if tables have other columns, or contradict each other.
-    """
-    first, top = next(iter(tables)), dict[str, _Table]()
+def _require_different(tables: Mapping[str, _Table], option: str) -> None:
+    """Raise ValueError if two tables name the same picture, as a draft or a copy does."""
+    file_of = dict[str, str]()
     for file, table in tables.items():
-        for other in top:
-            image = _contradiction(tables[other].labels, table.labels)
-            require(
-                not image,
-                f"{other} and {file} give different captions for {image!r}: choose one of the two files with "
-                f"--{option} FILE, or leave one out with --ignore FILE",
-            )
-        if not any(table.rows <= other.rows for other in top.values()):
-            top[file] = table
+        twice = sorted(image for image in {*table.images} if file_of.setdefault(image, file) != file)
         require(
-            table.options == tables[first].options,
-            f"{first} and {file} must have the same columns of labels, got {tables[first].options} and "
-            f"{table.options}: leave one of the files out with --ignore FILE",
+            not twice,
+            f"{' and '.join(tables)} must name different pictures, got {''.join(twice[:1])!r} in several: choose one "
+            f"with --{option} FILE, or leave files out with --ignore FILE",
         )
-    return top
 
 
-def _in_splits(files: Sequence[str]) -> Files | None:
-    """Return files by the splits in their names, or None if they are not one file per split."""
-    places = {file: _place(file) for file in files}
-    splits = {place.split for place in places.values()}
-    of_one_table = len({place.stem for place in places.values()}) == 1 and None not in splits and "train" in splits
-    if not of_one_table or not len(splits) == len(files) > 1:
-        return None
-    return _with_test({split: file for split in SPLIT_NAMES for file in files if places[file].split == split})
-
-
-class _Table(NamedTuple):
-    """A table of photographs: its options, its rows, the labels that it gives each image, and notes for the user."""
-
-    options: dict[str, Any]
-    rows: set[Any]
-    labels: pd.Series
-    images: str
-    notes: list[str]
+def _roles_of_all(folder: Folder, tables: Mapping[str, _Table], roles: Roles) -> Roles:
+    """Decide what the columns of several tables hold, from all of their rows. roles: what those of the first hold."""
+    n_rows = [(table.columns, len(table.images)) for table in tables.values()]
+    names = dict.fromkeys(name for columns, _ in n_rows for name in columns)
+    joined = {name: [cell for columns, n in n_rows for cell in columns.get(name, [None] * n)] for name in names}
+    choices = {**folder.choices, **{key: roles.options[key] for key in NAMED if key in roles.options}}
+    return roles_of_table(" and ".join(tables), joined, choices, is_picture=bool)
 
 
 def _tables_of_pictures(folder: Folder) -> dict[str, _Table]:
-    """Return the tables that name pictures, of those in the folder that is nearest to the top."""
-    tables = _naming_pictures(folder)
-    depth = min((file.count("/") for file in tables), default=0)
-    tables = {file: table for file, table in tables.items() if file.count("/") == depth}
-    found, empty, choices = dict[str, _Table](), list[NoLabels](), {**folder.choices, **_group(folder, tables)}
-    for file, table in tables.items():
-        try:
-            found[file] = _table_of_pictures(folder._replace(choices=choices), file, table)
-        except NoLabels as error:
-            empty.append(error)
-    if empty and not found:
-        raise empty[0]
-    return found
+    """Return the tables that name pictures and have labels, of those in the folder that is nearest to the top.
 
-
-def _naming_pictures(folder: Folder) -> dict[str, Columns]:
-    """Return the tables that name pictures. Raises ValueError if none does, and one should."""
-    root, pictures = folder.root, {*folder.pictures}
+    Raises ValueError if there is none, and one should be there.
+    """
     own = [folder.choices[key] for key in ("captions", "labels") if key in folder.choices]
-    tables, faults, misses = dict[str, Columns](), dict[str, str](), dict[str, str]()
-    for file in own or _may_name_pictures(folder):
+    pictures, tables, faults = {*folder.pictures}, dict[str, _Table](), list[ValueError]()
+    for file in sorted(own or _may_name_pictures(folder), key=_depth):
+        if tables and _depth(file) > min(map(_depth, tables)):
+            break
+        path, find = folder.root / file, finder(pictures, os.path.dirname(file))
+        expected = bool(own) or "caption" in file.lower()
         try:
-            table = records.read(root / file)
+            columns = records.read(path)
         except ValueError as error:
-            faults[file] = str(error)
+            faults += [error] * expected
             continue
-        find = finder(folder.pictures, os.path.dirname(file))
-        texts = {text_of(cell) for cells in table.values() for cell in cells if not isinstance(cell, list | dict)}
+        texts = {text_of(cell) for cells in columns.values() for cell in cells if not isinstance(cell, list | dict)}
+        named = [text for text in texts if text.lower().endswith(SUFFIXES)]
         if any(find(text) in pictures for text in texts):
-            tables[file] = table
-        elif named := [text for text in texts if text.lower().endswith(SUFFIXES)]:
-            misses[file] = min(named)
-        elif own:
-            faults[file] = f"{root / file} must have a column that names the pictures, got {', '.join(table)[:200]}"
-    for file, fault in faults.items():
-        require(tables or not (own or "caption" in file.lower()), fault)
-    for file, name in misses.items():
-        require(tables, f"{root / file} must name pictures in {root}, such as {folder.pictures[0]!r}, got {name!r}")
+            try:
+                tables[file] = _table_of_pictures(folder, path, columns, find)
+            except NoLabels as error:
+                faults.append(error)
+        elif named or expected:
+            got = repr(min(named)) if named else ", ".join(columns)[:200]
+            place = f"{folder.root}, such as {folder.pictures[0]!r}"
+            faults.append(ValueError(f"{path} must have a column that names the pictures in {place}, got {got}"))
+    if faults and not tables:
+        raise faults[0]
     return tables
+
+
+def _depth(file: str) -> int:
+    return file.count("/")
 
 
 def _may_name_pictures(folder: Folder) -> list[str]:
@@ -524,49 +462,22 @@ def _may_name_pictures(folder: Folder) -> list[str]:
     return [name for name in names if name.rpartition(".")[0] not in stems]
 
 
-def _group(folder: Folder, tables: Mapping[str, Columns]) -> dict[str, Any]:
-    """Return the column of groups that all tables have, as a choice. A group may have rows in several tables."""
-    choices = folder.choices
-    taken = {*map(str, choices.values()), *choices.get("ignore", [])}
-    common = set.intersection(*map(set, tables.values())) - taken if tables else set()
-    if choices.keys() & {"group", "group_by"}:
-        return {}
-    cells = {name: [cell for table in tables.values() for cell in table[name]] for name in sorted(common)}
-    return group_in(" and ".join(tables), [Column(name, of_name) for name, of_name in cells.items()])
-
-
-def _table_of_pictures(folder: Folder, file: str, table: Columns) -> _Table:
+def _table_of_pictures(folder: Folder, path: Path, columns: Columns, find: Callable[[str], str]) -> _Table:
     pictures = {*folder.pictures}
-    find = finder(folder.pictures, os.path.dirname(file))
-    choices = {key: value for key, value in folder.choices.items() if key not in OF_FILES}
-    roles = roles_of_table(folder.root / file, table, choices, find=find, pictures=pictures)
-    options = roles.options
-    written = [text_of(cell) for cell in table[options["pictures"]]]
+    roles = roles_of_table(path, columns, folder.choices, is_picture=lambda text: find(text) in pictures)
+    written = [text_of(cell) for cell in columns[roles.options["pictures"]]]
     images = [find(name) for name in written]
-    shown = [name for name in (options.get("caption"), options.get("tags"), *roles.columns) if name]
-    cells = list(zip(*([str(cell) for cell in table[name]] for name in shown), strict=True))
-    labels = pd.Series(cells, index=images).groupby(level=0).agg(frozenset)
-    split = table[options["split"]] if "split" in options else [""] * len(images)
-    rows = set(zip(images, cells, map(str, split), strict=True))
     folders = {
         "/".join(image.split("/")[: -1 - name.count("/")])
         for image, name in zip(images, written, strict=True)
         if image in pictures
     }
-    notes = roles.notes + [f"{', '.join(roles.unused[:3])}: left out"] * bool(roles.unused)
-    return _Table(options, rows, labels, _common(folders), notes)
+    return _Table(columns, roles, images, _common(folders))
 
 
 def _common(folders: Iterable[str]) -> str:
     """Return the folder that holds all of these folders."""
     return Path(os.path.commonpath([*folders] or [""])).as_posix()
-
-
-def _contradiction(ours: pd.Series, theirs: pd.Series) -> str:
-    """Return an image for which two tables have different labels, or "". One of the tables may be an older draft."""
-    both = ours.index.intersection(theirs.index)
-    differ = both[(ours[both].to_numpy() != theirs[both].to_numpy())]
-    return str(differ[0]) if len(differ) else ""
 
 
 def _beside(folder: Folder) -> Found | None:
@@ -575,30 +486,23 @@ def _beside(folder: Folder) -> Found | None:
     for suffix in BESIDE:
         n = sum(f"{name.rpartition('.')[0]}{suffix}" in others for name in folder.pictures)
         if 2 * n >= len(folder.pictures) > 0:
-            rows = rows_of(folder.root, ".", f"*{suffix}", folder.pictures, pictures="")
-            images = _common(os.path.dirname(name) for name in folder.pictures)
+            rows, files = rows_of(folder.root, ".", f"*{suffix}", folder.pictures, pictures=""), f"*{suffix}"
             column = Column(OF_TEXT, rows.table[OF_TEXT])
-            if column.numbers() or all(re.fullmatch(r"[\d.\s-]*", text) for text in column.known):
+            if all(re.fullmatch(r"[\d.\s-]*", text) for text in column.known):
                 return None  # boxes of objects
-            files = {f"{name.rpartition('.')[0]}{suffix}" for name in rows.images}
-            said = f"in a {suffix} file beside each"
-            if column.separators or column.is_classes():
-                roles = roles_of_table(f"*{suffix}", rows.table, {"tags": OF_TEXT, **_meant(folder.choices)})
-                options = {"images": images, "labels": f"*{suffix}", **roles.options}
-                return _pictures(folder, "tagged", options, f"with tags {said}", files, {f"*{suffix}": roles.notes})
-            return _pictures(
-                folder,
-                "photos",
-                {"images": images, "captions": f"*{suffix}"},
-                f"with captions {said}",
-                files,
-                {f"*{suffix}": []},
+            has_tags, options = bool(column.separators or column.is_classes()), dict[str, Any]()
+            notes = list[str]()
+            if has_tags:
+                meant = {key: folder.choices[key] for key in ("separator", "none", "unknown") if key in folder.choices}
+                options, _, notes, _ = roles_of_table(files, rows.table, {"tags": OF_TEXT, **meant})
+            loader, option, held = TAGS if has_tags else CAPTIONS
+            options = {"images": _common(map(os.path.dirname, folder.pictures)), option: files, **options}
+            said, used = (
+                f"with {held} in a {suffix} file beside each",
+                {f"{name.rpartition('.')[0]}{suffix}" for name in rows.images},
             )
+            return _pictures(folder, loader, options, said, used, source=files, notes=notes)
     return None
-
-
-def _meant(choices: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: choices[key] for key in ("separator", "none", "unknown") if key in choices}
 
 
 def _keywords(folder: Folder) -> Found | None:
@@ -611,7 +515,7 @@ def _keywords(folder: Folder) -> Found | None:
     sidecars = {name for name in folder.others if name.lower().endswith(".xmp")}
     images = _common(os.path.dirname(name) for name in folder.pictures)
     options = {"images": images, "levels": "all"}
-    return _pictures(folder, "keywords", options, "with tags in them or their sidecars", sidecars, {})
+    return _pictures(folder, "keywords", options, "with tags in them or their sidecars", sidecars)
 
 
 def _classes(folder: Folder) -> Found | None:
@@ -620,46 +524,30 @@ def _classes(folder: Folder) -> Found | None:
     names = [Path(name).relative_to(above).as_posix() for name in folder.pictures]
     if not names or not all("/" in name for name in names):
         return None
-    classes = {name.split("/")[0] for name in names}
-    of_splits = sorted(name for name in classes if _split_in(name))
-    if (
-        set(of_splits) == classes
-        and "splits.csv" not in folder.others
-        and (found := _split_folders(folder, above, names))
-    ):
-        return found
-    # A folder that is named like a split counts as a class if it holds only pictures, if there are at least two other
-    # classes, and if no folder is named after another split.
-    deep = [name for name in names if name.split("/")[0] in of_splits and name.count("/") > 1]
-    require(
-        not of_splits or not (deep or len(classes) - len(of_splits) < 2 or _named_after_splits(names)),
-        f"every folder must be a class, but of the folders {', '.join(sorted(classes)[:9])} some are named after "
-        f"splits ({', '.join(of_splits[:9])}): put all pictures of a class into one folder and write splits.csv with "
-        "the columns image,split, or run init on the folder of one split, or rename a folder that is a class",
-    )
-    return _pictures(folder, "scenes", {"images": above}, "", {"splits.csv"}, {})
-
-
-def _split_folders(folder: Folder, above: str, names: Sequence[str]) -> Found | None:
-    """Return photographs in a folder per class in a folder per split, such as train/cat/1.jpg."""
-    if not all(name.count("/") > 1 for name in names):
-        return None
-    classes: dict[str, set[str]] = {}
+    inner = dict[str, set[str]]()  # folders in each folder; "" if it holds pictures
     for name in names:
-        first, second, *_ = name.split("/")
-        classes.setdefault(first, set()).add(second)
-    split_of = {name: _split_in(name) for name in classes}
-    train = [name for name, split in split_of.items() if split == "train"]
-    if len({*split_of.values()}) < len(split_of) or len(train) != 1 or len(split_of) < 2:
-        return None
-    if not all(own <= classes[train[0]] for own in classes.values()):
-        return None
-    by_split = _with_test({str(split): name for name, split in split_of.items()})
-    options: dict[str, Any] = {"images": above, "split_folders": True}
-    options |= (
-        {} if all(ALIASES.get(n.lower(), n) == split for split, n in by_split.items()) else {"split_names": by_split}
-    )
-    return _pictures(folder, "scenes", options, "", set(), {})
+        first, *below = name.split("/")
+        inner.setdefault(first, set()).add(below[0] if len(below) > 1 else "")
+    split_of = {name: split for name in sorted(inner) if (split := _split_in(name))}
+    by_split = _with_test({split: name for name, split in split_of.items()})
+    of_train, options = inner.get(by_split.get("train", ""), set()), dict[str, Any](images=above)
+    given = "splits.csv" in folder.others
+    if (
+        not given
+        and len(by_split) == len(inner) > 1
+        and all("" not in own and own <= of_train for own in inner.values())
+    ):
+        usual = all(ALIASES.get(name.lower(), name) == split for split, name in by_split.items())
+        options |= {"split_folders": True} | ({} if usual else {"split_names": by_split})
+    else:
+        # A folder that is named like a split counts as a class if it holds only pictures, beside two other classes.
+        require(
+            not split_of or (len(inner) - len(split_of) > 1 and all(inner[name] == {""} for name in split_of)),
+            f"every folder must be a class, but of the folders {', '.join(sorted(inner)[:9])} some are named after "
+            f"splits ({', '.join([*split_of][:9])}): put all pictures of a class into one folder and write splits.csv "
+            "with the columns image,split, or run init on the folder of one split, or rename a folder that is a class",
+        )
+    return _pictures(folder, "scenes", options, "", {"splits.csv"})
 
 
 def _pictures(
@@ -668,30 +556,28 @@ def _pictures(
     options: dict[str, Any],
     said: str,
     used: set[str],
-    notes: Mapping[str, Sequence[str]],
-    rows: Mapping[str, set[str]] = {},
+    *,
+    source: str = "",
+    notes: Sequence[str] = (),
 ) -> Found:
     """Read the labels and splits of photographs, without opening the pictures.
 
-    notes: for the user, by the file that they are about. rows: the pictures that each file describes.
+    source: the files that hold the captions or tags. notes: for the user, about these files.
     """
     root, images = folder.root, options["images"]
     require(
         not Path.cwd().is_relative_to((root / images).resolve()),
         f"results must not be written into the folder of the pictures, {root / images}: run init in another folder",
     )
-    names = [
-        name.removeprefix(f"{images}/") for name in folder.pictures if images == "." or name.startswith(f"{images}/")
-    ]
-    stems = [name.rpartition(".")[0] for name in names]
-    again = len(stems) - len({*stems})
+    prefix = "" if images == "." else f"{images}/"
+    names = [name.removeprefix(prefix) for name in folder.pictures if name.startswith(prefix)]
+    again = len(names) - len({name.rpartition(".")[0] for name in names})
     options = options | ({"one_per_stem": True} if again else {}) | {"near_duplicates": True}
-    options |= {"group_by": folder.choices["group_by"]} if "group_by" in folder.choices else {}
-    files = options.get("captions", options.get("labels", ""))
-    of_table = bool(options.keys() & {"split", "split_folders"}) or isinstance(files, Mapping)
+    options |= {key: folder.choices[key] for key in ("group_by",) if key in folder.choices}
     if "splits.csv" in folder.others:
         options = {key: value for key, value in options.items() if key != "split"} | {"splits": "splits.csv"}
-    given = of_table or "splits" in options
+    by_split = isinstance(options.get("captions", options.get("labels")), Mapping)
+    given = by_split or bool(options.keys() & {"split", "split_folders", "splits"})
     of_splits = [] if given else _named_after_splits(names)
     require(
         not of_splits,
@@ -700,40 +586,27 @@ def _pictures(
     )
     read = pick("datasets", loader).read(root, smallest_side=None, **options)
     reasons = Counter(re.sub(r"(no|in no split of) .*", r"\1", reason) for reason in read.left_out["reason"])
-    n_classes = read.captions["caption"].nunique()
-    lines = _of_files(names, len(names) - reasons["no"], loader, notes, rows)
+    n, total = len(names) - reasons["no"], f"{len(names):,} pictures"
+    lines = list[str]()
+    if loader != "scenes":
+        rest = ["the others, perhaps not yet tagged, are left out"] * (loader == "keywords" and n < len(names))
+        what = f"{f'{source}: ' * bool(source)}{'captions' if loader == 'photos' else 'tags'}"
+        lines.append("; ".join([f"{what} of {n:,} of {total}", *notes, *rest]))
     if given:
-        of_files = " and ".join(file for _, file in files_of(files)) or "folders"
-        source = options.get("splits", of_files)
-        lines.append(f"{source}: splits of {len(names) - reasons['in no split of']:,} of {len(names):,} pictures")
-    if outside := sorted(set(folder.pictures) - {name if images == "." else f"{images}/{name}" for name in names}):
+        of_table = options.get("splits", source or "folders")
+        lines.append(f"{of_table}: splits of {len(names) - reasons['in no split of']:,} of {total}")
+    if outside := sorted(name for name in folder.pictures if not name.startswith(prefix)):
         lines.append(f"not used: {len(outside):,} pictures outside {images}, such as {outside[0]}")
     if again:
         lines.append(f"{again:,} pictures are named as another, but for the suffix: each pair counts as one photograph")
-    lines += _in_two_classes(root / images, names) if loader == "scenes" else []
-    said = f"{len(names):,} pictures {said or f'in {n_classes:,} folders, one per class'}"
-    return Found(loader, options, read.images, read.captions, said, lines, used)
-
-
-def _of_files(
-    names: Sequence[str], n: int, loader: str, notes: Mapping[str, Sequence[str]], rows: Mapping[str, set[str]]
-) -> list[str]:
-    """Return a line about each file with captions or tags. n: the number of pictures that have any."""
-    lines = list[str]()
-    for file, about in notes.items():
-        n_here = len(rows[file] & {*names}) if len(notes) > 1 else n
-        what = "captions" if loader == "photos" else "tags"
-        lines.append("; ".join([f"{file}: {what} of {n_here:,} of {len(names):,} pictures", *about]))
-    if loader == "keywords":
-        rest = "; the others, perhaps not yet tagged, are left out" if n < len(names) else ""
-        lines.append(f"tags of {n:,} of {len(names):,} pictures{rest}")
-    return lines
+    said = said or f"in {read.captions['caption'].nunique():,} folders, one per class"
+    return Found(loader, options, read.images, read.captions, f"{total} {said}", lines, used)
 
 
 def _split_in(folder: str) -> str | None:
     """Return the split that a folder is named after, or None. Names such as TrainingSet and testdata are recognised."""
-    word = OF_SPLIT.search(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
-    return ALIASES.get(word[1].lower(), word[1].lower()) if word else None
+    match = OF_FOLDER.fullmatch(re.sub(r"(?<=[a-z])(?=[A-Z]|sets?$|data$)", " ", folder))
+    return LONG[match[2].lower()] if match else None
 
 
 def _named_after_splits(names: Iterable[str]) -> list[str]:
@@ -742,25 +615,6 @@ def _named_after_splits(names: Iterable[str]) -> list[str]:
     split_of = {place: split for place in sorted(places) if (split := _split_in(place[1]))}
     splits = {depth: {split for place, split in split_of.items() if place[0] == depth} for depth, _ in split_of}
     return list(dict.fromkeys(folder for depth, folder in split_of if len(splits[depth]) > 1))
-
-
-def _in_two_classes(folder: Path, names: Sequence[str]) -> list[str]:
-    """Return a line about pictures that occur with the same bytes in two classes, or no line if there are none."""
-    by_size = dict[int, list[str]]()
-    for name in names:
-        with suppress(OSError):
-            if (folder / name).is_file():
-                by_size.setdefault((folder / name).stat().st_size, []).append(name)
-    first, again = dict[bytes, str](), list[tuple[str, str]]()
-    for name in (name for alike in by_size.values() if len(alike) > 1 for name in alike):
-        with suppress(OSError), (folder / name).open("rb") as file:
-            other = first.setdefault(hashlib.file_digest(file, "sha256").digest(), name)
-            again += [(other, name)] * (other.split("/")[0] != name.split("/")[0])
-    return [
-        f"{len(again):,} pictures have the same bytes as a picture in another class, such as {name} and {other}: each "
-        "pair counts as one picture of both classes"
-        for name, other in again[:1]
-    ]
 
 
 # Photographs without a table: only one of these layouts may fit.
