@@ -160,9 +160,9 @@ def read(
         source=f"the column {split!r} of {where}" if split else "features and labels",
     )
     shown, reasons = _shown(folder, texts)
-    images, _, left_out = gather(splits, [[]] * len(texts), _without_use(files, known.names, captions) | reasons)
     shown |= {} if groups is None else {"group": groups}
-    return Samples(images.assign(**shown), captions, left_out, X)
+    samples = gather(splits, captions, _without_use(files, known.names, captions) | reasons, X)
+    return samples._replace(images=samples.images.assign(**shown))
 
 
 class _Files(NamedTuple):

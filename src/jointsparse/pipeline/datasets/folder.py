@@ -18,7 +18,7 @@ from jointsparse.pipeline.datasets.groups import joined, numbered, of_files
 from jointsparse.pipeline.datasets.names import finder
 from jointsparse.pipeline.datasets.near_duplicates import clusters, stacked
 from jointsparse.pipeline.datasets.picture_check import MachineError
-from jointsparse.pipeline.datasets.samples import Photographs, gather
+from jointsparse.pipeline.datasets.samples import Samples, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.text import read_csv
 from jointsparse.pipeline.provenance.folders import walk
@@ -78,7 +78,7 @@ def read_folder(
     validation_fraction: float = 0.2,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Photographs:
+) -> Samples:
     """Read and check a folder of photographs.
 
     Some pictures and captions are left out, and listed in a table with the reason: pictures that cannot be opened, are
@@ -122,7 +122,7 @@ def read_folder(
 
     Returns
     -------
-    tables : Photographs
+    samples : Samples
 
     Raises
     ------
@@ -186,12 +186,12 @@ def read_folder(
         how = "same bytes as" if digests[name] == digests[first] else "same name, but for the suffix, as"
         left_out[name] = f"{how} {first}{', which gets its captions, too' if more else ''}"
     usable = {name: split_of[name] for name in sorted(set(split_of) - set(left_out))}
-    gathered = gather(usable, [[]] * len(usable), dict(sorted(left_out.items())))
     captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
-    images_of = gathered.images.assign(digest=[digests[name] for name in usable])
+    samples = gather(usable, captions, dict(sorted(left_out.items())))
+    more = {"digest": [digests[name] for name in usable]}
     if groups is not None:
-        images_of = images_of.assign(group=pd.Series(groups, names)[[*usable]].to_numpy())
-    return gathered._replace(images=images_of, captions=captions)
+        more["group"] = pd.Series(groups, names)[[*usable]].tolist()
+    return samples._replace(images=samples.images.assign(**more))
 
 
 def _splits_in(file: Path, names: Sequence[str]) -> pd.DataFrame:

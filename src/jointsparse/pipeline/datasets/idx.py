@@ -12,7 +12,7 @@ from scipy import sparse
 
 from jointsparse.checks import require
 from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATIO, read_whole, require_bytes
-from jointsparse.pipeline.datasets.samples import Samples, find, gather
+from jointsparse.pipeline.datasets.samples import Samples, find, gather, listed
 from jointsparse.pipeline.datasets.splits import set_validation_aside
 
 SHOWS = "pixels"
@@ -79,7 +79,8 @@ def read(
     splits = {f"{split}:{i + 1}": split for split, (_, _, labels) in parts.items() for i in range(len(labels))}
     splits = set_validation_aside(splits, validation_fraction, np.random.default_rng(seed))
     X = sparse.csr_matrix(sparse.vstack([X for X, _, _ in parts.values()], format="csr"))
-    return Samples(*gather(splits, [[label] for _, _, labels in parts.values() for label in labels], {}), X)
+    labels = [[label] for _, _, labels in parts.values() for label in labels]
+    return gather(splits, listed(splits, labels), {}, X)
 
 
 def _read_pair(

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATIO, read_whole, require_bytes
-from jointsparse.pipeline.datasets.samples import Samples, find, gather
+from jointsparse.pipeline.datasets.samples import Samples, find, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 from jointsparse.pipeline.datasets.text import open_text
 
@@ -163,7 +163,7 @@ def read(
         splits = draw_splits(list(splits), fractions, rng)
     elif not validation:
         splits = set_validation_aside(splits, validation_fraction, rng)
-    return Samples(*gather(splits, labels, left_out), X)
+    return gather(splits, listed(splits, labels), left_out, X)
 
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:

@@ -14,7 +14,7 @@ import pandas as pd
 from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
 from jointsparse.pipeline.datasets.names import Files, composed
 from jointsparse.pipeline.datasets.rows import rows_of
-from jointsparse.pipeline.datasets.samples import Photographs
+from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.datasets.tabular import text_of
 
 SHOWS = "pictures"
@@ -35,7 +35,7 @@ def read(
     split: str | None = None,
     group: str | None = None,
     **options: Any,
-) -> Photographs:
+) -> Samples:
     """Read and check a folder of captioned photographs.
 
     Parameters

@@ -16,7 +16,7 @@ from jointsparse.pipeline.datasets.folder import Annotations, file, picture, rea
 from jointsparse.pipeline.datasets.labels import Meaning
 from jointsparse.pipeline.datasets.names import Files, composed
 from jointsparse.pipeline.datasets.rows import rows_of
-from jointsparse.pipeline.datasets.samples import Photographs
+from jointsparse.pipeline.datasets.samples import Samples
 
 SHOWS = "pictures"
 LABELS = "tags"
@@ -33,7 +33,7 @@ def read(
     split: str | None = None,
     group: str | None = None,
     **options: Any,
-) -> Photographs:
+) -> Samples:
     """Read and check a folder of photographs with tags.
 
     Parameters
