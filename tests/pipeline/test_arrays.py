@@ -348,7 +348,7 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path, 
     with pytest.raises(ValueError) as error:
         READERS[reader](tmp_path / name)
     said = f"{name} must unpack to at most 200 times its {len(BOMBS[name]):,} bytes, got "
-    assert said in str(error.value) and "raise compression_ratio" in str(error.value)
+    assert said in str(error.value)
 
 
 def test_a_file_of_few_repeated_values_is_read(tmp_path):

@@ -86,7 +86,7 @@ def left_out(tmp_path_factory):
     caption(root, *MADE, *LISTED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checker, "verdicts", verdicts_here)
-        images, _, left_out = read_album(root)
+        images, _, left_out, _ = read_album(root)
     assert images["image"].tolist() == [f"{i:03}.jpg" for i in range(12)]
     return dict(zip(left_out["item"], left_out["reason"], strict=True))
 

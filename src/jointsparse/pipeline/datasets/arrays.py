@@ -31,7 +31,6 @@ from jointsparse.pipeline.datasets.folder import check_pictures
 from jointsparse.pipeline.datasets.groups import numbered
 from jointsparse.pipeline.datasets.labels import Meaning
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
 from jointsparse.pipeline.datasets.records import Columns
 from jointsparse.pipeline.datasets.samples import Samples, find, gather, kept_dtype
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
@@ -68,7 +67,6 @@ def read(
     pictures: str | None = None,
     text: str | None = None,
     ignore: Sequence[str] = (),
-    compression_ratio: float = COMPRESSION_RATIO,
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -102,8 +100,6 @@ def read(
         `index` and `group` may also exist in the file of features; `group` may exist only there.
     ignore : list of str
         Columns that are neither features nor labels.
-    compression_ratio : float above 0
-        Largest allowed ratio of a file's unpacked size to its size on disk. A file may always unpack to 64 MiB.
     split_names, fractions, validation_fraction, seed : as in `folder.read_folder`
         See there. Here the splits are given by the column `split`, or by mappings from splits to files.
     **meaning : any
@@ -127,13 +123,13 @@ def read(
     columns = {option: composed(column) for option, column in of_text.items() if column}
     stating, ignored, where = Meaning(**meaning), {*map(composed, ignore)}, files.labels[0]
     only = _not_features(files, stating, list(columns.values()), ignored)
-    tables = [records.read(path, compression_ratio, only) for path in files.labels]
+    tables = [records.read(path, only) for path in files.labels]
     table, n_rows = _joined(tables, files.labels), [len(next(iter(table.values()))) for table in tables]
     if group and columns["group"] not in table and all(columns["group"] in columns_of(path) for path in files.features):
-        table[columns["group"]] = texts_in(files.features, columns["group"], compression_ratio)
+        table[columns["group"]] = texts_in(files.features, columns["group"])
     of_labels.require_columns(where, table, list(columns.values()))
     known = of_labels.read(where, table, stating, {*columns.values(), *ignored})
-    X = _features(files, ignored | {*table}, n_rows, compression_ratio)
+    X = _features(files, ignored | {*table}, n_rows)
     lines = _lines(find(folder, "names", names)) if names else []
     require(
         len(lines) in (0, X.shape[1]),
@@ -141,7 +137,7 @@ def read(
         "something else, leave it out (option names, or --ignore of init)",
     )
     if files.features != files.labels:
-        require_same_rows(files.features, files.labels, table, ignore, compression_ratio)
+        require_same_rows(files.features, files.labels, table, ignore)
     texts = _texts(where, table, columns, X.shape[0])
     captions = of_labels.settled(known, texts["index"].to_numpy(), texts["index"].tolist(), stating)
     placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1) if split else None
@@ -208,12 +204,12 @@ def _not_features(files: _Files, meaning: Meaning, named: list[str], ignored: se
     return own if meaning.tags else [*own, *of_labels.chosen(where, rest, meaning.columns)]
 
 
-def _features(files: _Files, without: set[str], n_rows: Sequence[int], compression_ratio: float) -> Any:
+def _features(files: _Files, without: set[str], n_rows: Sequence[int]) -> Any:
     """Read the features, and check that they have as many rows as the labels. without: columns that are not features.
 
     n_rows: the number of rows of each file of labels.
     """
-    blocks = [read_features(path, without=without, compression_ratio=compression_ratio) for path in files.features]
+    blocks = [read_features(path, without=without) for path in files.features]
     sides = (
         (files.features, files.feature_splits, [X.shape[0] for X, _ in blocks]),
         (files.labels, files.splits, n_rows),
@@ -281,7 +277,6 @@ def require_same_rows(
     labels: Sequence[Path],
     table: Columns,
     ignore: Collection[str],
-    compression_ratio: float = COMPRESSION_RATIO,
 ) -> None:
     """Raise ValueError if a column that both features and labels have differs between them in any row.
 
@@ -293,14 +288,12 @@ def require_same_rows(
         The columns of the files of labels.
     ignore : list of str
         Columns that are not compared.
-    compression_ratio : float above 0
-        See `read`.
     """
     shared = set(table).intersection(*(columns_of(path) for path in features))
     shared |= {INDEX} if all(map(has_index, [*features, *labels])) else set()
     for name in sorted(shared - set(map(composed, ignore))):
-        first = texts_in(features, name, compression_ratio)
-        second = [text_of(cell) for cell in table[name]] if name in table else texts_in(labels, name, compression_ratio)
+        first = texts_in(features, name)
+        second = [text_of(cell) for cell in table[name]] if name in table else texts_in(labels, name)
         differing = unlike(first, second) if len(first) == len(second) else np.empty(0, int)
         if differing.size:
             row = differing[0]
@@ -311,9 +304,9 @@ def require_same_rows(
             )
 
 
-def texts_in(paths: Sequence[Path], column: str, compression_ratio: float = COMPRESSION_RATIO) -> list[str]:
+def texts_in(paths: Sequence[Path], column: str) -> list[str]:
     """Return the cells of a column as text, for several files whose rows are joined in order."""
-    return [text for path in paths for text in texts_of(read_columns(path, compression_ratio, [column])[column])]
+    return [text for path in paths for text in texts_of(read_columns(path, [column])[column])]
 
 
 def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> Any:
@@ -343,14 +336,13 @@ def feature_names(
     labels: Files,
     names: str | None = None,
     ignore: Sequence[str] = (),
-    compression_ratio: float = COMPRESSION_RATIO,
     **options: Any,
 ) -> list[str]:
     """Return the names of the features, which are the lines of the file `names` or the columns of a table.
 
     Parameters
     ----------
-    root, features, labels, names, ignore, compression_ratio : as in `read`
+    root, features, labels, names, ignore : as in `read`
         See there.
     **options : any
         The other options of `read`.
@@ -367,7 +359,7 @@ def feature_names(
     only = _not_features(files, Meaning.among(options), named, ignored)
     without = {name for path in files.labels for name in records.read(path)} if only is None else {*only}
     without |= {composed(options["group"])} if options.get("group") else set()
-    return [name for name, _ in expanded(files.features[0], without | ignored, compression_ratio)]
+    return [name for name, _ in expanded(files.features[0], without | ignored)]
 
 
 def _lines(path: Path) -> list[str]:

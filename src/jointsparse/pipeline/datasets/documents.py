@@ -118,7 +118,7 @@ def read(
     counts = sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
     is_training = np.array([split == "train" for split in splits.values()])
     labels = [[f"topic {k + 1}" for k in row] for row in np.split(topics_of.indices, topics_of.indptr[1:-1])]
-    return gather(splits, listed(splits, labels), {}, _weigh(counts, is_training))
+    return gather(splits, listed(splits, labels), {})._replace(X=_weigh(counts, is_training))
 
 
 def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:

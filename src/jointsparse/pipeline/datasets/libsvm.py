@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require, shortened
-from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATIO, read_whole, require_bytes
+from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, read_whole, require_bytes
 from jointsparse.pipeline.datasets.samples import Samples, find, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 from jointsparse.pipeline.datasets.text import open_text
@@ -47,10 +47,10 @@ class _Lines(io.RawIOBase):
         Position and content of the line that was read last.
     """
 
-    def __init__(self, files: Mapping[str, Path], compression_ratio: float) -> None:
-        self.files = [(split, path, read_whole(path, compression_ratio)) for split, path in files.items()]
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        self.files = [(split, path, read_whole(path)) for split, path in files.items()]
         for _, path, data in self.files:
-            require_bytes(path, BYTES_OF_LINE * (data.count(b"\n") + data.count(b",")), compression_ratio)
+            require_bytes(path, BYTES_OF_LINE * (data.count(b"\n") + data.count(b",")))
         self.names, self.places, self.empty = list[str](), list[str](), list[str]()
         self.labels = list[list[str]]()
         self.place, self.text = "", b""
@@ -80,7 +80,6 @@ def read(
     test: str | None = None,
     topics: str | None = None,
     vocabulary: str | None = None,
-    compression_ratio: float = COMPRESSION_RATIO,
     index_base: int = 1,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -108,8 +107,6 @@ def read(
         white space. Without this file, the name of a label is its number ("+1" and "1.0" become "1").
     vocabulary : str or None
         File with the names of the features, see `feature_names`.
-    compression_ratio : float above 0
-        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 MiB.
     index_base : int, 1 or 0
         Index of the first feature, usually 1.
     fractions : mapping
@@ -129,7 +126,7 @@ def read(
     ValueError
         If a label is not a 64-bit integer, if the indices of a line do not increase, if a value is not finite in
         float32, or if a line has a query id (qid). In these cases the message names the file and the line. Also if a
-        compressed file is damaged or truncated, or unpacks to more than `compression_ratio` allows.
+        compressed file is damaged or truncated, or unpacks to too much.
     """
     require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
     require(
@@ -138,7 +135,7 @@ def read(
     )
     folder = Path(root)
     files = {"train": train, "validation": validation, "test": test}
-    lines = _Lines({split: find(folder, split, file) for split, file in files.items() if file}, compression_ratio)
+    lines = _Lines({split: find(folder, split, file) for split, file in files.items() if file})
     names = _label_names(find(folder, "topics", topics)) if topics else {}
     X = _load(lines, index_base)
     splits = {name: name.partition(":")[0] for name in lines.names}

@@ -20,7 +20,6 @@ from pyarrow import parquet
 
 from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets.names import composed
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
 from jointsparse.pipeline.datasets.tabular import columns_of, opened, read_columns, read_npy, require_header
 from jointsparse.pipeline.datasets.text import open_text, read_csv
 
@@ -30,7 +29,7 @@ TOKEN = re.compile(r"([^\t]+)#\d+\t(.*)")  # a line of a token file
 KINDS = {str: "text", list: "a list", int: "a whole number"}
 
 
-def read(path: Path, compression_ratio: float = COMPRESSION_RATIO, only: Sequence[str] | None = None) -> Columns:
+def read(path: Path, only: Sequence[str] | None = None) -> Columns:
     """Read a file of captions or labels as named columns. only: the columns of a table to read; by default all.
 
     The suffix .json, .jsonl, .npy or .parquet gives the format. A file with another suffix is a table of text, or a
@@ -42,7 +41,7 @@ def read(path: Path, compression_ratio: float = COMPRESSION_RATIO, only: Sequenc
     if read_suffix:
         columns = read_suffix(path)
     elif path.suffix.lower() == ".parquet":
-        columns = _of_parquet(path, compression_ratio, only)
+        columns = _of_parquet(path, only)
     else:
         require(
             path.suffix.lower() in SUFFIXES,
@@ -75,11 +74,9 @@ def _of_array(path: Path) -> Columns:
     return {f"label {k + 1}": cells for k, cells in enumerate(Y.T.tolist())}
 
 
-def _of_parquet(path: Path, compression_ratio: float, only: Sequence[str] | None) -> Columns:
+def _of_parquet(path: Path, only: Sequence[str] | None) -> Columns:
     """Read a .parquet file, and replace codes by the names of classes that Hugging Face keeps in its metadata."""
-    columns = read_columns(
-        path, compression_ratio, only and [name for name in only if name in columns_of(path)]
-    ).to_pydict()
+    columns = read_columns(path, only and [name for name in only if name in columns_of(path)]).to_pydict()
     with opened(path):
         metadata = parquet.read_schema(path).metadata or {}
         features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})

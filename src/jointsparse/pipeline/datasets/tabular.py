@@ -16,7 +16,7 @@ from scipy import sparse
 
 from jointsparse.checks import require, require_sound, shortened
 from jointsparse.pipeline.datasets.names import composed
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, most_bytes, require_bytes
+from jointsparse.pipeline.datasets.packed import most_bytes, require_bytes
 from jointsparse.pipeline.datasets.samples import kept_dtype
 from jointsparse.pipeline.datasets.text import ONE_COLUMN, sign_of
 from jointsparse.pipeline.provenance.tables import blocks_of
@@ -65,14 +65,14 @@ def read_npy(path: Path) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def read_npz(path: Path, compression_ratio: float) -> Any:
+def read_npz(path: Path) -> Any:
     """Read an .npz file that holds a sparse matrix written by SciPy, or a single array.
 
     A sparse matrix is converted to CSR without duplicate entries or stored zeros.
     """
     with opened(path), zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
-    require_bytes(path, n_bytes, compression_ratio)
+    require_bytes(path, n_bytes)
     with opened(path), np.load(path, allow_pickle=False) as arrays:
         names = list(arrays)
         stored: Any = sparse.load_npz(path) if "format" in names else arrays[names[0]] if len(names) == 1 else None
@@ -85,7 +85,7 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
     require_sound(stored)
     # In the other formats of SciPy, the number of rows takes no space, whereas CSR has a pointer per row. Later stages
     # count entries by column.
-    require_bytes(path, 8 * sum(map(int, stored.shape)) + 12 * int(stored.nnz), compression_ratio)
+    require_bytes(path, 8 * sum(map(int, stored.shape)) + 12 * int(stored.nnz))
     X = stored.tocsr()
     X.sum_duplicates()
     X.eliminate_zeros()
@@ -141,9 +141,7 @@ def _parsing(path: Path) -> csv.ParseOptions:
     return csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=sign != ONE_COLUMN)
 
 
-def read_columns(
-    path: Path, compression_ratio: float = COMPRESSION_RATIO, columns: Sequence[str] | None = None
-) -> pa.Table:
+def read_columns(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a .csv or .parquet file, or some of its columns in this order, with the types that the cells have."""
     in_file = {composed(name): name for name in _columns(path)}
     names = list(in_file) if columns is None else list(columns)
@@ -153,15 +151,15 @@ def read_columns(
         with opened(path):
             table = csv.read_csv(path, parse_options=_parsing(path), convert_options=convert)
     else:
-        file = _open_parquet(path, [in_file[name] for name in names], compression_ratio)
+        file = _open_parquet(path, [in_file[name] for name in names])
         with opened(path):
             table = file.read([in_file[name] for name in names]).select([in_file[name] for name in names])
             table = table.cast(pa.schema([(field.name, _as_text(field.type)) for field in table.schema]))
     return table.rename_columns(names)
 
 
-def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) -> parquet.ParquetFile:
-    """Open a .parquet file. Raises ValueError if these columns unpack to more than `compression_ratio` allows."""
+def _open_parquet(path: Path, names: Sequence[str]) -> parquet.ParquetFile:
+    """Open a .parquet file. Raises ValueError if these columns unpack to too much."""
     with opened(path):
         file = parquet.ParquetFile(path, buffer_size=BYTES_AT_ONCE, pre_buffer=False)
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
@@ -173,7 +171,7 @@ def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) ->
             for group in groups
             for i, leaf in leaves
         )
-    require_bytes(path, n_bytes, compression_ratio)
+    require_bytes(path, n_bytes)
     texts = [leaf.path for _, leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     if texts:
         # The footer does not contain the lengths of texts, so they are summed without unpacking the dictionaries.
@@ -181,9 +179,9 @@ def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) ->
             packed = parquet.ParquetFile(path, read_dictionary=texts)
             for batch in packed.iter_batches(ROWS_AT_ONCE, columns=texts):
                 n_bytes += sum(map(_bytes_of_text, batch.columns))
-                if n_bytes > most_bytes(path, compression_ratio):
+                if n_bytes > most_bytes(path):
                     break
-        require_bytes(path, n_bytes, compression_ratio)
+        require_bytes(path, n_bytes)
     return file
 
 
@@ -250,7 +248,7 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
     return np.flatnonzero(are_filled & (texts[0] != texts[1]) & (numbers[0] != numbers[1]))
 
 
-def widths_of(path: Path, columns: Sequence[str], compression_ratio: float = COMPRESSION_RATIO) -> dict[str, int]:
+def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
     """Return a mapping from each column that holds lists of numbers to the length of its first list."""
     in_file = {composed(name): name for name in _columns(path)}
     with opened(path):
@@ -264,7 +262,7 @@ def widths_of(path: Path, columns: Sequence[str], compression_ratio: float = COM
     if not lists:
         return {}
     if path.suffix.lower() != ".csv":
-        file = _open_parquet(path, [in_file[name] for name in lists], compression_ratio)
+        file = _open_parquet(path, [in_file[name] for name in lists])
         blocks = file.iter_batches(ROWS_AT_ONCE, columns=[in_file[name] for name in lists])
     with opened(path):
         block = next(iter(blocks))
@@ -295,7 +293,7 @@ def numbers_of(cell: Any) -> list[float] | None:
     return cell if fits else None
 
 
-def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float) -> np.ndarray:
+def read_numbers(path: Path, widths: Mapping[str, int]) -> np.ndarray:
     """Read columns of a table as a float32 array of shape (n_rows, sum of the widths).
 
     Parameters
@@ -305,8 +303,6 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
     widths : mapping
         For each column to read, the length of the lists that it holds, or 0 if it holds single numbers. A column of
         single numbers becomes one column of the array.
-    compression_ratio : float above 0
-        Largest allowed ratio of the file's unpacked size to its size on disk.
 
     Raises
     ------
@@ -322,7 +318,7 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
         return np.frombuffer(data, np.float32).reshape(n_rows, n_columns)
     in_file = {composed(name): name for name in _columns(path)}
     names = list(widths)
-    file = _open_parquet(path, [in_file[name] for name in names], compression_ratio)
+    file = _open_parquet(path, [in_file[name] for name in names])
     X = np.empty((file.metadata.num_rows, n_columns), np.float32)
     end = 0
     # Arrow holds a page of each column that is read, so not all columns are read at the same time.
@@ -401,7 +397,6 @@ def read_features(
     *,
     columns: Sequence[str] = (),
     without: Collection[str] = (),
-    compression_ratio: float = COMPRESSION_RATIO,
 ) -> tuple[Any, list[str]]:
     """Read the features in one file.
 
@@ -413,8 +408,6 @@ def read_features(
         Names of the features of a table to read, in this order. By default all are read.
     without : collection of str
         Columns of a table that are not features.
-    compression_ratio : float above 0
-        Largest allowed ratio of the file's unpacked size to its size on disk.
 
     Returns
     -------
@@ -423,21 +416,21 @@ def read_features(
     names : list of str
         The names of the features of a table. The list is empty if the file holds an array.
     """
-    column_of = dict(expanded(path, without, compression_ratio))
+    column_of = dict(expanded(path, without))
     lacking = [name for name in columns if column_of and name not in column_of]
     require(not lacking, f"{path} must have all features of the model, but lacks the columns {shortened(lacking)}")
     names = list(column_of)
     if names:
         needed = {column_of[name] for name in columns or names}
         widths = {name: 0 for name in dict.fromkeys(column_of.values()) if name in needed}
-        widths |= widths_of(path, list(widths), compression_ratio)
-        X: Any = read_numbers(path, widths, compression_ratio)
+        widths |= widths_of(path, list(widths))
+        X: Any = read_numbers(path, widths)
         names = [name for name in names if column_of[name] in needed]
         if columns:
             X, names = X[:, [names.index(name) for name in columns]], list(columns)
     else:
         require(path.suffix.lower() not in TABLES, f"{path} must have a column of features, got only labels")
-        X = read_npz(path, compression_ratio) if path.suffix.lower() == ".npz" else read_npy(path)
+        X = read_npz(path) if path.suffix.lower() == ".npz" else read_npy(path)
     require(
         X.ndim == 2 and min(X.shape) and X.dtype.kind in "fiub",
         f"{path} must hold a matrix of numbers, got an array of shape {X.shape} and type {X.dtype}",
@@ -458,10 +451,10 @@ def read_features(
     return X, names
 
 
-def expanded(path: Path, without: Collection[str], compression_ratio: float) -> list[tuple[str, str]]:
+def expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
     """Return pairs (feature, column) for the features in a table. A column of lists holds several features."""
     columns = [name for name in columns_of(path) if name not in without]
-    widths = widths_of(path, columns, compression_ratio) if columns else {}
+    widths = widths_of(path, columns) if columns else {}
     return [
         (f"{name} {i + 1}" if name in widths else name, name)
         for name in columns
