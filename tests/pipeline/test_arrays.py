@@ -248,16 +248,16 @@ def test_columns_may_name_samples_splits_pictures_and_text(tmp_path):
 CSV = "a,b.c,é\n1,2,3\n4,{},6\n"
 HEAD = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000, 3), }"
 WRONG = {  # by message: name and content of a file of features or labels
-    "must hold a number in each row of each column, got 1 missing in column 'b.c' (1 such": (
+    "got 1 missing, infinite or too large for float32 in column 'b.c' (1 such": (
         "x.csv",
         CSV.format("").encode(),
     ),
-    "got 1 infinite, or too large for float32, in column 'b.c'": ("x.csv", CSV.format("-inf").encode()),
-    "got 1 infinite, or too large for float32, in column 3": (
+    "got 1 missing, infinite or too large for float32 in column 'b.c'": ("x.csv", CSV.format("-inf").encode()),
+    "got 1 missing, infinite or too large for float32 in column 3": (
         "x.npy",
         of(np.save, X + np.diag([0, 0, 1e300])[[0, 1, 2, 0, 1, 0, 1, 0]]),
     ),
-    "got 1 infinite, or too large for float16, in column 2": (
+    "got 1 missing, infinite or too large for float16 in column 2": (
         "x.npy",
         of(np.save, (X + np.diag([0, np.inf, 0])[[0, 1, 2, 0, 2, 0, 2, 0]]).astype(np.float16)),
     ),
