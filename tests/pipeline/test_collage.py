@@ -112,11 +112,6 @@ def test_objects_ground_and_background_are_independent(default):
         ),
         (collage.read, {"n_images": 0}, "must have at least one usable .* got 0 usable images or samples"),
         (collage.read, {"seed": -1}, "seed must be at least 0, got -1"),
-        (
-            collage.read,
-            {"n_images": 10, "fractions": {"train": 0.6, "test": 0.2}},
-            "fractions must be at least 0 and add up to 1",
-        ),
     ],
 )
 def test_unknown_names_and_wrong_options_are_refused(call, options, expected):

@@ -92,14 +92,6 @@ def test_the_error_about_a_wrong_file_names_the_file(tmp_path, part, data, expec
     assert len(str(error.value)) < 2 * len(str(tmp_path)) + 250
 
 
-@pytest.mark.parametrize("part", GOOD)
-def test_the_error_about_a_missing_file_names_the_file_and_its_option(tmp_path, part):
-    read(tmp_path)
-    (tmp_path / part).unlink()
-    with pytest.raises(ValueError, match=rf"root must hold the file '{part}' \(option {part}\), got none at"):
-        idx.read(tmp_path, **dict(zip(GOOD, GOOD, strict=True)))
-
-
 @pytest.mark.parametrize("part", ["train_images", "train_labels"])
 def test_a_highly_compressed_file_is_refused(tmp_path, monkeypatch, part):
     monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)

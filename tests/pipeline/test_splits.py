@@ -54,25 +54,8 @@ LONG = "x" * 100_000
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (
-            None,
-            {"fractions": {"train": 0.5, "test": 0.4}},
-            "fractions must be at least 0 and add up to 1, got {'train': ",
-        ),
-        (None, {"fractions": {"train": 1.5, "test": -0.5}}, "fractions must be at least 0 and add up to 1, got"),
-        (
-            None,
-            {"fractions": {"trian": 1.0}},
-            "fractions must be given for train, validation, test, unlabelled, got {'tri",
-        ),
         ([("00", "eval"), ("01", "train")], {}, "splits.csv must use the split names 'train', "),
         ([("00", "train"), ("00", "test")], {}, "splits.csv must give each image one split, got two for '00'"),
-        ([("00", "a")], {"split_names": {"train": "a", "test": "a"}}, "split_names must map the splits train, "),
-        ([("00", "a")], {"split_names": {"trian": "a"}}, "split_names must map the splits train, "),
-        *(
-            ([("00", "train")], {"validation_fraction": fraction}, "validation_fraction must be at least 0 and below 1")
-            for fraction in (-0.1, 1.0, float("nan"))
-        ),
         ([("00", LONG)], {}, "splits.csv must use the split names 'train', "),
         ([(LONG, "train"), (LONG, "test")], {}, "splits.csv must give each image one split"),
     ],

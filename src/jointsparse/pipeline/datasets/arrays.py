@@ -32,7 +32,7 @@ from jointsparse.pipeline.datasets.groups import numbered
 from jointsparse.pipeline.datasets.labels import Meaning
 from jointsparse.pipeline.datasets.names import Files, composed, files_of
 from jointsparse.pipeline.datasets.records import Columns
-from jointsparse.pipeline.datasets.samples import Samples, find, gather, kept_dtype
+from jointsparse.pipeline.datasets.samples import Samples, gather, kept_dtype
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import (
     INDEX,
@@ -130,7 +130,7 @@ def read(
     of_labels.require_columns(where, table, list(columns.values()))
     known = of_labels.read(where, table, stating, {*columns.values(), *ignored})
     X = _features(files, ignored | {*table}, n_rows)
-    lines = _lines(find(folder, "names", names)) if names else []
+    lines = _lines(folder / names) if names else []
     require(
         len(lines) in (0, X.shape[1]),
         f"{names} must name the {X.shape[1]} features, one per line, got {len(lines)} names: if the file names "
@@ -179,15 +179,15 @@ class _Files(NamedTuple):
 
 
 def _files(folder: Path, features: Files, labels: Files) -> _Files:
-    """Find the files. Raises ValueError if one does not exist, or if they are for different splits."""
+    """Find the files. Raises ValueError if they are for different splits."""
     of_features, of_labels = files_of(features), files_of(labels)
     require(
         {split for split, _ in of_features} == {split for split, _ in of_labels},
         f"features and labels must have files for the same splits, got {shortened(features)} and {shortened(labels)}",
     )
     return _Files(
-        [find(folder, "features", name) for _, name in of_features],
-        [find(folder, "labels", name) for _, name in of_labels],
+        [folder / name for _, name in of_features],
+        [folder / name for _, name in of_labels],
         [split for split, _ in of_features],
         [split for split, _ in of_labels],
     )
@@ -353,7 +353,7 @@ def feature_names(
         Empty if the features are in an array and there is no file `names`.
     """
     if names:
-        return _lines(find(Path(root), "names", names))
+        return _lines(Path(root) / names)
     files, ignored = _files(Path(root), features, labels), {*map(composed, ignore)}
     named = [composed(options[option]) for option in OF_TEXT if options.get(option)]
     only = _not_features(files, Meaning.among(options), named, ignored)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from jointsparse.checks import require
 from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, read_whole, require_bytes
-from jointsparse.pipeline.datasets.samples import Samples, find, gather, listed
+from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import set_validation_aside
 
 SHOWS = "pixels"
@@ -59,15 +59,12 @@ def read(
     Raises
     ------
     ValueError
-        If a file is missing, damaged, or not in the idx format, if it unpacks to too much,
+        If a file is damaged or not in the idx format, if it unpacks to too much,
         if the numbers of images and labels differ, or if training and test images differ in shape.
     """
     folder = Path(root)
     files = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
-    parts = {
-        split: _read_pair(find(folder, f"{split}_images", X), find(folder, f"{split}_labels", y))
-        for split, (X, y) in files.items()
-    }
+    parts = {split: _read_pair(folder / X, folder / y) for split, (X, y) in files.items()}
     shape, test_shape = (shape for _, shape, _ in parts.values())
     require(
         test_shape == shape,

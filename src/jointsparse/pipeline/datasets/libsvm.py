@@ -18,7 +18,7 @@ from scipy import sparse
 
 from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, read_whole, require_bytes
-from jointsparse.pipeline.datasets.samples import Samples, find, gather, listed
+from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 from jointsparse.pipeline.datasets.text import open_text
 
@@ -123,15 +123,10 @@ def read(
         finite in float32, or if a line has a query id (qid). In these cases the message names the file and the line.
         Also if a compressed file is damaged or truncated, or unpacks to too much.
     """
-    require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
-    require(
-        test or not validation,
-        f"test must name a file if validation does, got test={test!r} and validation={validation!r}",
-    )
     folder = Path(root)
     files = {"train": train, "validation": validation, "test": test}
-    lines = _Lines({split: find(folder, split, file) for split, file in files.items() if file})
-    names = _label_names(find(folder, "topics", topics)) if topics else {}
+    lines = _Lines({split: folder / file for split, file in files.items() if file})
+    names = _label_names(folder / topics) if topics else {}
     X, written = _load(lines, index_base)
     left_out, labels = dict.fromkeys(lines.empty, "an empty line"), list[list[str]]()
     for (name, place), numbers in zip(lines.places.items(), written, strict=True):
@@ -163,7 +158,7 @@ def feature_names(root: str | Path, *, vocabulary: str | None = None, **options:
     """
     if not vocabulary:
         return []
-    text = find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace")
+    text = (Path(root) / vocabulary).read_text(encoding="utf-8", errors="replace")
     return text.removesuffix("\n").split("\n")
 
 

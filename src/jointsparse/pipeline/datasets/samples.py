@@ -138,14 +138,3 @@ def listed(names: Iterable[str], labels: Iterable[Sequence[str]]) -> pd.DataFram
     """Return the table of captions of samples with these names and these lists of labels."""
     rows = [(name, label) for name, own in zip(names, labels, strict=True) for label in own]
     return pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
-
-
-def find(folder: Path, option: str, file: str) -> Path:
-    """Return the path of a file that an option names. Raises ValueError if the file does not exist."""
-    path = folder / file
-    require(
-        path.is_file(),
-        f"root must hold the file {file!r} (option {option}), got none at {path}: "
-        "put the data there, link to it, or set root in the entry of the dataset",
-    )
-    return path

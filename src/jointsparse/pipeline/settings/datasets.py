@@ -43,6 +43,7 @@ from jointsparse.pipeline.settings.values import (
     Split,
     Text,
     Texts,
+    WithDifferentValues,
     joined,
     misplaced,
     one_of,
@@ -122,7 +123,7 @@ class DrawnSplits(Options):
 class NamedSplits(DrawnSplits):
     """Options of loaders that read the name of the split of each sample."""
 
-    split_names: dict[Split, str] = {
+    split_names: Annotated[dict[Split, str], WithDifferentValues] = {
         "train": "train",
         "validation": "validation",
         "test": "test",
@@ -261,7 +262,7 @@ class LibsvmOptions(FilesOptions, DrawnSplits):
     """Options of the loader `libsvm`."""
 
     FILES = ("train", "validation", "test", "topics", "vocabulary")
-    ONLY_WITH = {"validation_fraction": "test"}
+    ONLY_WITH = {"validation": "test", "validation_fraction": "test"}
     ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed": "validation"}
 
     train: File
