@@ -26,6 +26,9 @@ from jointsparse.pipeline.provenance.folders import walk
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 
 
+NO_CAPTIONS = pd.DataFrame(columns=["image", "caption"], dtype=str)
+
+
 class Annotations(NamedTuple):
     """Labels and splits of photographs, as files or folders give them.
 

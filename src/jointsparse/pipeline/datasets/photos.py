@@ -59,12 +59,12 @@ def read(
     """
 
     def annotated(names: Sequence[str]) -> Annotations:
-        read = rows_of(
+        rows = rows_of(
             Path(root), images, captions, names, pictures=pictures, columns=[caption], split=split, group=group
         )
-        texts = [composed(text_of(cell)).strip() for cell in read.table[composed(caption)]]
-        has = pd.DataFrame({"image": read.images, "caption": texts}, dtype=str)
+        texts = [composed(text_of(cell)).strip() for cell in rows.table[composed(caption)]]
+        has = pd.DataFrame({"image": rows.images, "caption": texts}, dtype=str)
         has = has[~has["caption"].str.lower().isin(MISSING)].reset_index(drop=True)
-        return Annotations(has, set(has["image"]), read.placed, read.files, beside=read.beside, groups=read.groups)
+        return rows.given._replace(captions=has, listed={*has["image"]}, lacking="no caption")
 
     return read_folder(root, annotated, images=images, **options)
