@@ -114,7 +114,6 @@ def changed(content, *path, value=None):
         ),
         ("a.json", b'{"images": [\n{"id": 1,}]}', "a.json must be JSON with captions or labels: .* line 2 column"),
         ("a.json", b"", "a.json must be JSON with captions or labels: .* line 1 column 1"),
-        ("a.json", b'{"images":\n"caf\xe9"}', "a.json must be UTF-8 text, got byte 0xe9 in line 2"),
         ("a.json", b"[" * 100_000, "a.json must be JSON with captions or labels: maximum recursion depth exceeded"),
         (
             "a.json",

@@ -122,13 +122,6 @@ def test_validation_is_drawn_if_none_of_the_validation_images_exists():
     assert unplaced == dict.fromkeys(NAMES[10:13], "splits.csv names an image that is not there")
 
 
-def test_a_repeated_row_of_the_table_is_listed_and_counts_once():
-    table = pd.concat([table_of(("train", 2), ("val", 1)), table_of(("train", 1))])
-    got, unplaced = splits.assign_splits(NAMES[:3], table, **OPTIONS)
-    assert list(got.values()) == ["train", "train", "validation"]
-    assert unplaced == {"00 (repeated split)": "splits.csv lists it again, with the same split"}
-
-
 def test_a_random_subset_keeps_the_proportions_of_the_splits_and_the_labels_and_features():
     made = make_samples(sparse.csr_matrix(np.arange(40.0)[:, np.newaxis]), [str(i) for i in range(40)], n_test=10)
     assert at_most(made, None, 0) is at_most(made, 40, 0) is made

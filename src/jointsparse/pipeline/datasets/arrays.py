@@ -12,9 +12,7 @@ names, the splits, the pictures and the text of the samples. A table may be divi
 in the order in which they are given, or into one file per split. Features and labels may be columns of the same file.
 """
 
-import os
-import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -27,17 +25,17 @@ from jointsparse.checks import require, shortened
 from jointsparse.pictures import open_colour
 from jointsparse.pipeline.datasets import labels as of_labels
 from jointsparse.pipeline.datasets import records
-from jointsparse.pipeline.datasets.folder import check_pictures
+from jointsparse.pipeline.datasets.folder import check_pictures, list_pictures
 from jointsparse.pipeline.datasets.groups import numbered
 from jointsparse.pipeline.datasets.labels import Meaning
-from jointsparse.pipeline.datasets.names import Files, composed, files_of
+from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
 from jointsparse.pipeline.datasets.records import Columns
 from jointsparse.pipeline.datasets.samples import Samples, gather, kept_dtype
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import (
     INDEX,
     columns_of,
-    expanded,
+    features_in,
     has_index,
     read_columns,
     read_features,
@@ -243,8 +241,10 @@ def _shown(folder: Path, texts: pd.DataFrame) -> tuple[dict[str, Any], dict[str,
     """Return the columns of what pages show of each sample, and the reasons why pictures cannot be shown."""
     shown, reasons = dict[str, Any](), dict[str, str]()
     if "pictures" in texts:
-        paths = texts["pictures"].map(lambda path: _spelt(folder, path))
-        unusable = _unusable(folder, paths)
+        there, _ = list_pictures(folder)
+        paths = texts["pictures"].map(finder(there))
+        lost = dict.fromkeys(sorted({*paths} - {*there, ""}), "no picture in the folder root")
+        unusable = check_pictures(folder, sorted({*paths} & {*there}), 1, LONGEST_SIDE)[0] | lost
         shown["picture"] = paths.where(~paths.isin(unusable), "")
         reasons = {f"{picture} (picture)": reason for picture, reason in unusable.items()}
     if "text" in texts:
@@ -359,7 +359,7 @@ def feature_names(
     only = _not_features(files, Meaning.among(options), named, ignored)
     without = {name for path in files.labels for name in records.read(path)} if only is None else {*only}
     without |= {composed(options["group"])} if options.get("group") else set()
-    return [name for name, _ in expanded(files.features[0], without | ignored)]
+    return [name for own in features_in(files.features[0], without | ignored).values() for name in own]
 
 
 def _lines(path: Path) -> list[str]:
@@ -393,17 +393,3 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
     colours : array, shape (height, width, 3), uint8
     """
     return open_colour(file(image, root), longest_side)
-
-
-def _spelt(folder: Path, path: str) -> str:
-    """Return the path of a picture in the Unicode form (NFC or NFD) that exists on disk, or unchanged if none does."""
-    forms = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
-    return next((form for form in forms if path and os.path.isfile(folder / form)), path)
-
-
-def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return a dictionary that maps the path of each picture that cannot be shown to the reason."""
-    distinct = list(filter(None, dict.fromkeys(paths)))
-    outside = [path for path in distinct if Path(path).is_absolute() or ".." in Path(path).parts]
-    reasons, _, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)
-    return dict.fromkeys(outside, "not in the folder root") | reasons

@@ -409,17 +409,16 @@ def read_features(
     names : list of str
         The names of the features of a table. The list is empty if the file holds an array.
     """
-    column_of = dict(expanded(path, without))
-    lacking = [name for name in columns if column_of and name not in column_of]
+    features = features_in(path, without)
+    names = [name for own in features.values() for name in own]
+    lacking = [name for name in columns if names and name not in names]
     require(not lacking, f"{path} must have all features of the model, but lacks the columns {shortened(lacking)}")
-    names = list(column_of)
     if names:
-        needed = {column_of[name] for name in columns or names}
-        widths = {name: 0 for name in dict.fromkeys(column_of.values()) if name in needed}
-        widths |= widths_of(path, list(widths))
+        needed = {column: own for column, own in features.items() if not columns or {*own} & {*columns}}
+        widths = {column: 0 if own == [column] else len(own) for column, own in needed.items()}
         X: Any = read_numbers(path, widths)
-        names = [name for name in names if column_of[name] in needed]
         if columns:
+            names = [name for own in needed.values() for name in own]
             X, names = X[:, [names.index(name) for name in columns]], list(columns)
     else:
         require(path.suffix.lower() not in TABLES, f"{path} must have a column of features, got only labels")
@@ -447,12 +446,8 @@ def read_features(
     return X, names
 
 
-def expanded(path: Path, without: Collection[str]) -> list[tuple[str, str]]:
-    """Return pairs (feature, column) for the features in a table. A column of lists holds several features."""
+def features_in(path: Path, without: Collection[str]) -> dict[str, list[str]]:
+    """Return the names of the features in each column of a table. A column of lists holds several features."""
     columns = [name for name in columns_of(path) if name not in without]
     widths = widths_of(path, columns) if columns else {}
-    return [
-        (f"{name} {i + 1}" if name in widths else name, name)
-        for name in columns
-        for i in range(max(widths.get(name, 1), 1))
-    ]
+    return {name: [f"{name} {i + 1}" for i in range(widths.get(name, 0))] or [name] for name in columns}
