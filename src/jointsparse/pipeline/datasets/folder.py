@@ -169,16 +169,8 @@ def read_folder(
     if descriptors is not None:
         copies = _copies(split_of, digests, one_per_stem=one_per_stem)
         descriptors[[name in copies for name in names]] = 0  # these are left out below
-        near = clusters(descriptors)
-        most = int(np.bincount(near).max())
-        require(
-            2 * most <= max(len(names), 2),
-            f"near_duplicates must be false for {folder / images}, because {most:,} of its {len(names):,} pictures are "
-            "alike, each one with another: set it in the entry of the dataset",
-        )
-        if most > 1:
-            groups = joined(near, groups)
-            split_of, unplaced = assigned(groups=groups)
+        groups = _with_near_duplicates(folder / images, descriptors, groups)
+        split_of, unplaced = assigned(groups=groups)
     left_out = _without_use(split_of, found) | left_out | unplaced | dict(found.unreadable) | unreadable | reasons
     usable = {name: split for name, split in split_of.items() if name not in left_out}
     first_of = _copies(usable, digests, one_per_stem=one_per_stem)
@@ -188,13 +180,24 @@ def read_folder(
         more = has.get(name, set()) - has.get(first, set())
         how = "same bytes as" if digests[name] == digests[first] else "same name, but for the suffix, as"
         left_out[name] = f"{how} {first}{', which gets its captions, too' if more else ''}"
-    usable = {name: split_of[name] for name in sorted(set(split_of) - set(left_out))}
+    usable = {name: usable[name] for name in sorted(usable) if name not in first_of}
     captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
     samples = gather(usable, captions, dict(sorted(left_out.items())))
-    more = {"digest": [digests[name] for name in usable]}
-    if groups is not None:
-        more["group"] = pd.Series(groups, names)[[*usable]].tolist()
-    return samples._replace(images=samples.images.assign(**more))
+    columns = {"digest": [digests[name] for name in usable]}
+    columns |= {} if groups is None else {"group": pd.Series(groups, names)[[*usable]].tolist()}
+    return samples._replace(images=samples.images.assign(**columns))
+
+
+def _with_near_duplicates(folder: Path, descriptors: np.ndarray, groups: np.ndarray | None) -> np.ndarray | None:
+    """Join the groups of near duplicates. Raises ValueError if most pictures are alike, as drawings may be."""
+    near = clusters(descriptors)
+    most = int(np.bincount(near).max())
+    require(
+        2 * most <= max(len(near), 2),
+        f"near_duplicates must be false for {folder}, because {most:,} of its {len(near):,} pictures are alike, each "
+        "one with another: set it in the entry of the dataset",
+    )
+    return joined(near, groups) if most > 1 else groups
 
 
 def _splits_in(file: Path, names: Sequence[str]) -> pd.DataFrame:
