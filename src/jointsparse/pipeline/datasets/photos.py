@@ -15,12 +15,10 @@ from jointsparse.pipeline.datasets.folder import Annotations, file, picture, rea
 from jointsparse.pipeline.datasets.names import Files, composed
 from jointsparse.pipeline.datasets.rows import rows_of
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.datasets.tabular import text_of
+from jointsparse.pipeline.datasets.tabular import NOTHING, text_of
 
 SHOWS = "pictures"
 LABELS = "words"
-# Strings that programs write for a missing caption, in lower case.
-MISSING = ("", "nan", "none", "null", "na", "n/a", "<na>", "#n/a")
 
 __all__ = ["file", "picture", "read", "thumbnail"]
 
@@ -64,7 +62,7 @@ def read(
         )
         texts = [composed(text_of(cell)).strip() for cell in rows.table[composed(caption)]]
         has = pd.DataFrame({"image": rows.images, "caption": texts}, dtype=str)
-        has = has[~has["caption"].str.lower().isin(MISSING)].reset_index(drop=True)
+        has = has[~has["caption"].isin(NOTHING)].reset_index(drop=True)
         return rows.given._replace(captions=has, listed={*has["image"]}, lacking="no caption")
 
     return read_folder(root, annotated, images=images, **options)
