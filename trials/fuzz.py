@@ -658,7 +658,7 @@ def in_a_pack(data: bytes, suffix: str, rng: np.random.Generator) -> tuple[bytes
     return packed, content
 
 
-LABELS = ["3", "17", "+1", "-1", "1.0", "007", "0", "9007199254740992", "9007199254740993"]
+LABELS = ["3", "17", "+1", "-1", "1.0", "007", "0", "9007199254740990", "9007199254740991"]
 
 
 def drawn_line(rng: np.random.Generator) -> str:

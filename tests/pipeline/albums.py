@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from jointsparse.pipeline.datasets import photos, picture_check
-from jointsparse.pipeline.datasets.samples import Photographs
+from jointsparse.pipeline.datasets.samples import Samples
 
 
 def make_album(root: Path, n_images: int) -> Path:
@@ -26,7 +26,7 @@ def make_album(root: Path, n_images: int) -> Path:
     return root
 
 
-def read_album(root: Path, **options: Any) -> Photographs:
+def read_album(root: Path, **options: Any) -> Samples:
     if os.path.lexists(root / "splits.csv"):
         options = {"splits": "splits.csv"} | options
     return photos.read(root, smallest_side=32, longest_side=320, **options)

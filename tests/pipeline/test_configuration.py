@@ -169,6 +169,12 @@ REFUSED = [
         ".tests.n_pairings",
     ),
     ("datasets.mnist.options.seed", 1, "seed has no effect without validation_fraction: give both or neither", None),
+    (
+        "datasets.flickr8k.options.split_names",
+        {"train": "a", "validation": "a"},
+        "split_names must be a block whose values differ, got",
+        None,
+    ),
     ("datasets.reuters21578.options.fractions", {"train": 1}, "fractions has no effect beside test: remove one", None),
     (FINAL, {"study": "annotation", "words": {}}, "words has no effect beside study: write it into the study", None),
     (FINAL, {"stability": 25, "norm": ["l2", "l1"]}, "stability has no effect with the norm l2", ".stability"),

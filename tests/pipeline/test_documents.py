@@ -126,7 +126,6 @@ def test_extreme_sizes_are_drawn_in_several_blocks(monkeypatch, options, shape):
         ({"telling": 0.7, "noise": 0.4}, "their sum at most 1, got 0.7 and 0.4"),
         ({"noise": -0.1}, "their sum at most 1, got 0.15 and -0.1"),
         ({"noise": float("nan")}, "their sum at most 1, got 0.15 and nan"),
-        ({"fractions": {"train": 0.5}}, "fractions must be at least 0 and add up to 1"),
         ({"fractions": {"test": 1.0}}, "must have at least one usable training image or sample, got 300 usable"),
     ],
 )

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("checked_here")
 
 
 def test_a_good_album_is_used_completely(album):
-    images, captions, left_out = read_album(album)
+    images, captions, left_out, _ = read_album(album)
     assert (len(images), len(captions), len(left_out)) == (12, 24, 0)
     assert captions["caption"].iloc[1] == 'A cat, or "kitten", on grass.'
     assert images["split"].value_counts().to_dict() == {"train": 7, "validation": 3, "test": 2}

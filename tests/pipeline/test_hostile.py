@@ -86,7 +86,7 @@ def left_out(tmp_path_factory):
     caption(root, *MADE, *LISTED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checker, "verdicts", verdicts_here)
-        images, _, left_out = read_album(root)
+        images, _, left_out, _ = read_album(root)
     assert images["image"].tolist() == [f"{i:03}.jpg" for i in range(12)]
     return dict(zip(left_out["item"], left_out["reason"], strict=True))
 
@@ -157,7 +157,7 @@ def test_unusual_names_are_unchanged_in_every_table(tmp_path):
     tables = read_album(root, fractions={"train": 1.0})
     assert sorted(tables.images["image"]) == sorted(names[:-1])
     assert tables.left_out.to_numpy().tolist() == [[names[-1], "no caption"]]
-    for table, suffix in product(tables, (".csv", ".parquet")):
+    for table, suffix in product(tables[:3], (".csv", ".parquet")):
         write_table(table, tmp_path / f"table{suffix}")
         assert read_table(tmp_path / f"table{suffix}").equals(table)
 

@@ -92,20 +92,11 @@ def test_the_error_about_a_wrong_file_names_the_file(tmp_path, part, data, expec
     assert len(str(error.value)) < 2 * len(str(tmp_path)) + 250
 
 
-@pytest.mark.parametrize("part", GOOD)
-def test_the_error_about_a_missing_file_names_the_file_and_its_option(tmp_path, part):
-    read(tmp_path)
-    (tmp_path / part).unlink()
-    with pytest.raises(ValueError, match=rf"root must hold the file '{part}' \(option {part}\), got none at"):
-        idx.read(tmp_path, **dict(zip(GOOD, GOOD, strict=True)))
-
-
-def test_a_highly_compressed_file_is_read_only_with_a_larger_ratio(tmp_path, monkeypatch):
+@pytest.mark.parametrize("part", ["train_images", "train_labels"])
+def test_a_highly_compressed_file_is_refused(tmp_path, monkeypatch, part):
     monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)
-    n = 70_000
-    content = {"train_images": file((n, 2, 3), bytes(6 * n)), "train_labels": file((n,), bytes(n))}
-    with pytest.raises(ValueError, match=r"train_images.gz must unpack to at most 200 times its \d+ bytes, got"):
+    n, pixels = 70_000, np.random.default_rng(0).bytes(70_000)
+    content = {"train_images": file((n, 1), pixels), "train_labels": file((n,), bytes(n))}
+    content |= {"train_images": file((n, 2, 3), bytes(6 * n))} if part == "train_images" else {}
+    with pytest.raises(ValueError, match=rf"{part}.gz must unpack to at most 200 times its \d+ bytes, got"):
         read(tmp_path, content, ".gz")
-    with pytest.raises(ValueError, match=r"train_labels.gz must unpack to at most 900 times its \d+ bytes, got"):
-        read(tmp_path, content | {"train_images": file((n, 1), bytes(n))}, ".gz", compression_ratio=900)
-    assert read(tmp_path, content, ".gz", compression_ratio=100_000).X.shape == (n + 1, 6)

@@ -52,13 +52,9 @@ def test_files_that_scikit_learn_writes_are_read(tmp_path, index_base):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        (b"0.5 1:0.5", "whole numbers as labels, from -9223372036854775807 to 9223372036854775807, got ['0.5']"),
-        (b"9223372036854775808 1:0.5", "got ['9223372036854775808']"),
-        (b"1e999,1 1:0.5", "got ['1e999', '1']"),
-        (b"1e999999999999999999 1:0.5", "got ['1e999999999999999999']"),
-        (b"2.99999999999999999999 1:0.5", "got ['2.99999999999999999999']"),
-        (b"1e-999999999999999999 1:0.5", "got ['1e-999999999999999999']"),
-        (b"1e-9999999999999999999 1:0.5", "got ['1e-9999999999999999999']"),
+        (b"0.5 1:0.5", "whole numbers as labels, from -9007199254740991 to 9007199254740991, got [0.5]"),
+        (b"9007199254740992 1:0.5", "got [9007199254740992.0]"),
+        (b"1e999,1 1:0.5", "got [1.0, inf]"),
         (b"3,,4 1:0.5", "expected labels such as 3,17 or a space, then features such as 12:0.5 with increasing"),
         (b"nan 1:0.5", "got b'nan 1:0.5': b'nan' cannot be part of a number"),
         (b"\xef\xbb\xbf3 1:0.5", r"b'\xef\xbb\xbf' cannot be part of a number"),
@@ -87,17 +83,6 @@ def test_samples_are_named_by_line_and_empty_lines_are_listed(tmp_path):
     assert by_name == {"train:2": {"3"}, "train:5": set(), "train:6": {"1", "5"}}
     assert samples.left_out["item"].tolist() == ["train:3", "train:4", "train:6 (repeated labels)"]
     assert (samples.X.shape, samples.X.nnz) == ((3, 9), 3)
-
-
-def test_large_labels_are_not_rounded(tmp_path):
-    samples = read(
-        tmp_path, b"9007199254740992 1:1\n9007199254740993,9007199254740992.0 1:1\n-9223372036854775807 1:1\n"
-    )
-    large = "9007199254740992"
-    assert labels_of(samples) == [{large}, {large, "9007199254740993"}, {"-9223372036854775807"}]
-    (tmp_path / "topics").write_text("9007199254740992 corn\n9007199254740993 tea\n")
-    named = read(tmp_path, b"9007199254740993 1:1\n9007199254740992 1:1\n", topics="topics")
-    assert labels_of(named) == [{"tea"}, {"corn"}]
 
 
 def test_the_file_of_topics_names_the_labels(tmp_path):
@@ -148,7 +133,6 @@ FILES = {
     "no-number": b"x corn\n",
     "number-twice": b"3 corn\n3 wheat\n",
     "name-twice": b"3 corn\n17 corn\n",
-    "latin": b"3 corn\n4 \xff\n",
 }
 
 
@@ -163,11 +147,6 @@ FILES = {
         ({"topics": "no-number"}, "no-number line 1: expected the number and the name of a label"),
         ({"topics": "number-twice"}, "number-twice line 2: expected the number and the name of a label"),
         ({"topics": "name-twice"}, "name-twice line 2: expected the number and the name of a label"),
-        ({"topics": "latin"}, "latin must be UTF-8 text, got byte 0xff in line 2"),
-        ({"train": "nowhere"}, "root must hold the file 'nowhere' (option train), got none at"),
-        ({"topics": "nowhere"}, "root must hold the file 'nowhere' (option topics)"),
-        ({"validation": "validation"}, "test must name a file if validation does"),
-        ({"index_base": 2}, "index_base must be 0 or 1, got 2"),
         ({"fractions": {"test": 1.0}}, "must have at least one usable training image or sample, got 100 usable"),
         ({"train": "empty"}, "empty must hold at least one sample with features, got none"),
         ({"train": "bomb.bz2"}, "bomb.bz2 must unpack to at most 200 times its "),

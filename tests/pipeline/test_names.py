@@ -85,14 +85,6 @@ def test_captions_of_equal_pictures_are_joined_and_the_other_copy_is_listed(tmp_
     }
 
 
-def test_of_equal_pictures_the_captioned_picture_is_kept(tmp_path, checked_here):
-    lay(tmp_path, {"images/a.png": 0, "images/b.png": 0, "images/c.png": 1})
-    (tmp_path / "captions.csv").write_text("image,caption\nb.png,A cat.\nc.png,A dog.\n")
-    (tmp_path / "splits.csv").write_text("image,split\na.png,unlabelled\nb.png,train\nc.png,train\n")
-    read = photos.read(tmp_path, splits="splits.csv", smallest_side=8, validation_fraction=0.0)
-    assert read.images["image"].tolist() == ["b.png", "c.png"]
-
-
 def test_captions_may_be_in_several_files_also_by_split(tmp_path, checked_here):
     lay(tmp_path, {f"images/{i}.png": i for i in range(4)})
     for name, rows in (("a.csv", "0.png,A cat.\n1.png,A dog.\n"), ("b.csv", "2.png,A cat.\n3.png,A dog.\n")):

@@ -54,25 +54,8 @@ LONG = "x" * 100_000
 @pytest.mark.parametrize(
     ("rows", "options", "said"),
     [
-        (
-            None,
-            {"fractions": {"train": 0.5, "test": 0.4}},
-            "fractions must be at least 0 and add up to 1, got {'train': ",
-        ),
-        (None, {"fractions": {"train": 1.5, "test": -0.5}}, "fractions must be at least 0 and add up to 1, got"),
-        (
-            None,
-            {"fractions": {"trian": 1.0}},
-            "fractions must be given for train, validation, test, unlabelled, got {'tri",
-        ),
         ([("00", "eval"), ("01", "train")], {}, "splits.csv must use the split names 'train', "),
         ([("00", "train"), ("00", "test")], {}, "splits.csv must give each image one split, got two for '00'"),
-        ([("00", "a")], {"split_names": {"train": "a", "test": "a"}}, "split_names must map the splits train, "),
-        ([("00", "a")], {"split_names": {"trian": "a"}}, "split_names must map the splits train, "),
-        *(
-            ([("00", "train")], {"validation_fraction": fraction}, "validation_fraction must be at least 0 and below 1")
-            for fraction in (-0.1, 1.0, float("nan"))
-        ),
         ([("00", LONG)], {}, "splits.csv must use the split names 'train', "),
         ([(LONG, "train"), (LONG, "test")], {}, "splits.csv must give each image one split"),
     ],
@@ -137,13 +120,6 @@ def test_validation_is_drawn_if_none_of_the_validation_images_exists():
     got, unplaced = splits.assign_splits(NAMES[:10], table, **OPTIONS)
     assert pd.Series(got)[:8].value_counts().to_dict() == {"train": 6, "validation": 2}
     assert unplaced == dict.fromkeys(NAMES[10:13], "splits.csv names an image that is not there")
-
-
-def test_a_repeated_row_of_the_table_is_listed_and_counts_once():
-    table = pd.concat([table_of(("train", 2), ("val", 1)), table_of(("train", 1))])
-    got, unplaced = splits.assign_splits(NAMES[:3], table, **OPTIONS)
-    assert list(got.values()) == ["train", "train", "validation"]
-    assert unplaced == {"00 (repeated split)": "splits.csv lists it again, with the same split"}
 
 
 def test_a_random_subset_keeps_the_proportions_of_the_splits_and_the_labels_and_features():

@@ -3,12 +3,11 @@
 from job import job
 
 from jointsparse.pipeline.datasets.samples import at_most
-from jointsparse.pipeline.provenance.tables import write_table
 from jointsparse.registry import pick
 
 if __name__ == "__main__":
     with job(snakemake) as progress:
-        tables = pick("datasets", snakemake.params.loader).read(
+        samples = pick("datasets", snakemake.params.loader).read(
             **snakemake.params.options,
             smallest_side=pick("features", snakemake.params.extractor).smallest_side(
                 **snakemake.params.extractor_options
@@ -16,6 +15,4 @@ if __name__ == "__main__":
             longest_side=snakemake.params.longest_side,
             progress=progress,
         )
-        tables = at_most(tables, *snakemake.params.drawn)
-        for name, table in tables._asdict().items():
-            write_table(table, snakemake.output[name])
+        at_most(samples, *snakemake.params.drawn).write(**dict(snakemake.output.items()))

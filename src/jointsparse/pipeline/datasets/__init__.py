@@ -5,7 +5,7 @@ is what `app.columns` and `app.layouts` do for the command `init`, which writes 
 
 A loader of photographs is a module with these functions:
 
-- ``read(**options) -> Photographs``: the usable images with their splits, the captions, and a table of all files and
+- ``read(**options) -> Samples``: the usable images with their splits, the captions, and a table of all files and
   captions that were left out, with reasons;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
 - ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8;

@@ -12,9 +12,7 @@ names, the splits, the pictures and the text of the samples. A table may be divi
 in the order in which they are given, or into one file per split. Features and labels may be columns of the same file.
 """
 
-import os
-import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple
@@ -27,18 +25,17 @@ from jointsparse.checks import require, shortened
 from jointsparse.pictures import open_colour
 from jointsparse.pipeline.datasets import labels as of_labels
 from jointsparse.pipeline.datasets import records
-from jointsparse.pipeline.datasets.folder import check_pictures
+from jointsparse.pipeline.datasets.folder import check_pictures, list_pictures
 from jointsparse.pipeline.datasets.groups import numbered
 from jointsparse.pipeline.datasets.labels import Meaning
-from jointsparse.pipeline.datasets.names import Files, composed, files_of
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
+from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
 from jointsparse.pipeline.datasets.records import Columns
-from jointsparse.pipeline.datasets.samples import Samples, find, gather, kept_dtype
+from jointsparse.pipeline.datasets.samples import Samples, gather, kept_dtype
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.tabular import (
     INDEX,
     columns_of,
-    expanded,
+    features_in,
     has_index,
     read_columns,
     read_features,
@@ -68,7 +65,6 @@ def read(
     pictures: str | None = None,
     text: str | None = None,
     ignore: Sequence[str] = (),
-    compression_ratio: float = COMPRESSION_RATIO,
     split_names: Mapping[str, str] = SPLIT_NAMES,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -102,8 +98,6 @@ def read(
         `index` and `group` may also exist in the file of features; `group` may exist only there.
     ignore : list of str
         Columns that are neither features nor labels.
-    compression_ratio : float above 0
-        Largest allowed ratio of a file's unpacked size to its size on disk. A file may always unpack to 64 MiB.
     split_names, fractions, validation_fraction, seed : as in `folder.read_folder`
         See there. Here the splits are given by the column `split`, or by mappings from splits to files.
     **meaning : any
@@ -127,21 +121,21 @@ def read(
     columns = {option: composed(column) for option, column in of_text.items() if column}
     stating, ignored, where = Meaning(**meaning), {*map(composed, ignore)}, files.labels[0]
     only = _not_features(files, stating, list(columns.values()), ignored)
-    tables = [records.read(path, compression_ratio, only) for path in files.labels]
+    tables = [records.read(path, only) for path in files.labels]
     table, n_rows = _joined(tables, files.labels), [len(next(iter(table.values()))) for table in tables]
     if group and columns["group"] not in table and all(columns["group"] in columns_of(path) for path in files.features):
-        table[columns["group"]] = texts_in(files.features, columns["group"], compression_ratio)
+        table[columns["group"]] = texts_in(files.features, columns["group"])
     of_labels.require_columns(where, table, list(columns.values()))
     known = of_labels.read(where, table, stating, {*columns.values(), *ignored})
-    X = _features(files, ignored | {*table}, n_rows, compression_ratio)
-    lines = _lines(find(folder, "names", names)) if names else []
+    X = _features(files, ignored | {*table}, n_rows)
+    lines = _lines(folder / names) if names else []
     require(
         len(lines) in (0, X.shape[1]),
         f"{names} must name the {X.shape[1]} features, one per line, got {len(lines)} names: if the file names "
         "something else, leave it out (option names, or --ignore of init)",
     )
     if files.features != files.labels:
-        require_same_rows(files.features, files.labels, table, ignore, compression_ratio)
+        require_same_rows(files.features, files.labels, table, ignore)
     texts = _texts(where, table, columns, X.shape[0])
     captions = of_labels.settled(known, texts["index"].to_numpy(), texts["index"].tolist(), stating)
     placed = texts[["index", "split"]].set_axis(["image", "split"], axis=1) if split else None
@@ -160,9 +154,9 @@ def read(
         source=f"the column {split!r} of {where}" if split else "features and labels",
     )
     shown, reasons = _shown(folder, texts)
-    images, _, left_out = gather(splits, [[]] * len(texts), _without_use(files, known.names, captions) | reasons)
     shown |= {} if groups is None else {"group": groups}
-    return Samples(images.assign(**shown), captions, left_out, X)
+    samples = gather(splits, captions, _without_use(files, known.names, captions) | reasons, X)
+    return samples._replace(images=samples.images.assign(**shown))
 
 
 class _Files(NamedTuple):
@@ -183,15 +177,15 @@ class _Files(NamedTuple):
 
 
 def _files(folder: Path, features: Files, labels: Files) -> _Files:
-    """Find the files. Raises ValueError if one does not exist, or if they are for different splits."""
+    """Find the files. Raises ValueError if they are for different splits."""
     of_features, of_labels = files_of(features), files_of(labels)
     require(
         {split for split, _ in of_features} == {split for split, _ in of_labels},
         f"features and labels must have files for the same splits, got {shortened(features)} and {shortened(labels)}",
     )
     return _Files(
-        [find(folder, "features", name) for _, name in of_features],
-        [find(folder, "labels", name) for _, name in of_labels],
+        [folder / name for _, name in of_features],
+        [folder / name for _, name in of_labels],
         [split for split, _ in of_features],
         [split for split, _ in of_labels],
     )
@@ -208,12 +202,12 @@ def _not_features(files: _Files, meaning: Meaning, named: list[str], ignored: se
     return own if meaning.tags else [*own, *of_labels.chosen(where, rest, meaning.columns)]
 
 
-def _features(files: _Files, without: set[str], n_rows: Sequence[int], compression_ratio: float) -> Any:
+def _features(files: _Files, without: set[str], n_rows: Sequence[int]) -> Any:
     """Read the features, and check that they have as many rows as the labels. without: columns that are not features.
 
     n_rows: the number of rows of each file of labels.
     """
-    blocks = [read_features(path, without=without, compression_ratio=compression_ratio) for path in files.features]
+    blocks = [read_features(path, without=without) for path in files.features]
     sides = (
         (files.features, files.feature_splits, [X.shape[0] for X, _ in blocks]),
         (files.labels, files.splits, n_rows),
@@ -247,8 +241,10 @@ def _shown(folder: Path, texts: pd.DataFrame) -> tuple[dict[str, Any], dict[str,
     """Return the columns of what pages show of each sample, and the reasons why pictures cannot be shown."""
     shown, reasons = dict[str, Any](), dict[str, str]()
     if "pictures" in texts:
-        paths = texts["pictures"].map(lambda path: _spelt(folder, path))
-        unusable = _unusable(folder, paths)
+        there, _ = list_pictures(folder)
+        paths = texts["pictures"].map(finder(there))
+        lost = dict.fromkeys(sorted({*paths} - {*there, ""}), "no picture in the folder root")
+        unusable = check_pictures(folder, sorted({*paths} & {*there}), 1, LONGEST_SIDE)[0] | lost
         shown["picture"] = paths.where(~paths.isin(unusable), "")
         reasons = {f"{picture} (picture)": reason for picture, reason in unusable.items()}
     if "text" in texts:
@@ -281,7 +277,6 @@ def require_same_rows(
     labels: Sequence[Path],
     table: Columns,
     ignore: Collection[str],
-    compression_ratio: float = COMPRESSION_RATIO,
 ) -> None:
     """Raise ValueError if a column that both features and labels have differs between them in any row.
 
@@ -293,14 +288,12 @@ def require_same_rows(
         The columns of the files of labels.
     ignore : list of str
         Columns that are not compared.
-    compression_ratio : float above 0
-        See `read`.
     """
     shared = set(table).intersection(*(columns_of(path) for path in features))
     shared |= {INDEX} if all(map(has_index, [*features, *labels])) else set()
     for name in sorted(shared - set(map(composed, ignore))):
-        first = texts_in(features, name, compression_ratio)
-        second = [text_of(cell) for cell in table[name]] if name in table else texts_in(labels, name, compression_ratio)
+        first = texts_in(features, name)
+        second = [text_of(cell) for cell in table[name]] if name in table else texts_in(labels, name)
         differing = unlike(first, second) if len(first) == len(second) else np.empty(0, int)
         if differing.size:
             row = differing[0]
@@ -311,9 +304,9 @@ def require_same_rows(
             )
 
 
-def texts_in(paths: Sequence[Path], column: str, compression_ratio: float = COMPRESSION_RATIO) -> list[str]:
+def texts_in(paths: Sequence[Path], column: str) -> list[str]:
     """Return the cells of a column as text, for several files whose rows are joined in order."""
-    return [text for path in paths for text in texts_of(read_columns(path, compression_ratio, [column])[column])]
+    return [text for path in paths for text in texts_of(read_columns(path, [column])[column])]
 
 
 def _stacked(blocks: Sequence[tuple[Any, list[str]]], paths: Sequence[Path]) -> Any:
@@ -343,14 +336,13 @@ def feature_names(
     labels: Files,
     names: str | None = None,
     ignore: Sequence[str] = (),
-    compression_ratio: float = COMPRESSION_RATIO,
     **options: Any,
 ) -> list[str]:
     """Return the names of the features, which are the lines of the file `names` or the columns of a table.
 
     Parameters
     ----------
-    root, features, labels, names, ignore, compression_ratio : as in `read`
+    root, features, labels, names, ignore : as in `read`
         See there.
     **options : any
         The other options of `read`.
@@ -361,13 +353,13 @@ def feature_names(
         Empty if the features are in an array and there is no file `names`.
     """
     if names:
-        return _lines(find(Path(root), "names", names))
+        return _lines(Path(root) / names)
     files, ignored = _files(Path(root), features, labels), {*map(composed, ignore)}
     named = [composed(options[option]) for option in OF_TEXT if options.get(option)]
     only = _not_features(files, Meaning.among(options), named, ignored)
     without = {name for path in files.labels for name in records.read(path)} if only is None else {*only}
     without |= {composed(options["group"])} if options.get("group") else set()
-    return [name for name, _ in expanded(files.features[0], without | ignored, compression_ratio)]
+    return [name for own in features_in(files.features[0], without | ignored).values() for name in own]
 
 
 def _lines(path: Path) -> list[str]:
@@ -401,17 +393,3 @@ def thumbnail(image: str, root: str | Path, longest_side: int, **options: Any) -
     colours : array, shape (height, width, 3), uint8
     """
     return open_colour(file(image, root), longest_side)
-
-
-def _spelt(folder: Path, path: str) -> str:
-    """Return the path of a picture in the Unicode form (NFC or NFD) that exists on disk, or unchanged if none does."""
-    forms = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
-    return next((form for form in forms if path and os.path.isfile(folder / form)), path)
-
-
-def _unusable(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return a dictionary that maps the path of each picture that cannot be shown to the reason."""
-    distinct = list(filter(None, dict.fromkeys(paths)))
-    outside = [path for path in distinct if Path(path).is_absolute() or ".." in Path(path).parts]
-    reasons, _, _ = check_pictures(root, [path for path in distinct if path not in outside], 1, LONGEST_SIDE)
-    return dict.fromkeys(outside, "not in the folder root") | reasons

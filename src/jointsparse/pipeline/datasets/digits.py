@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
-from jointsparse.pipeline.datasets.samples import Samples, gather
+from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits
 
 SHOWS = "pixels"
@@ -40,4 +40,4 @@ def read(*, fractions: Mapping[str, float] = FRACTIONS, seed: int = 0) -> Sample
     pixels, labels = load_digits(return_X_y=True)
     splits = draw_splits([f"digit {i + 1}" for i in range(len(pixels))], fractions, np.random.default_rng(seed))
     X = sparse.csr_matrix((pixels / WHITE_LEVEL).astype(np.float32))
-    return Samples(*gather(splits, [[str(label)] for label in labels], {}), X)
+    return gather(splits, listed(splits, ([str(label)] for label in labels)), {}, X)

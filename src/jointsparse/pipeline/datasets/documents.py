@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import as_positive, require, require_count
-from jointsparse.pipeline.datasets.samples import Samples, gather
+from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits
 
 SHOWS = "nothing"
@@ -118,7 +118,7 @@ def read(
     counts = sparse.csr_matrix(sparse.vstack(blocks, format="csr"))
     is_training = np.array([split == "train" for split in splits.values()])
     labels = [[f"topic {k + 1}" for k in row] for row in np.split(topics_of.indices, topics_of.indptr[1:-1])]
-    return Samples(*gather(splits, labels, {}), _weigh(counts, is_training))
+    return gather(splits, listed(splits, labels), {})._replace(X=_weigh(counts, is_training))
 
 
 def _draw_labels(n_documents: int, n_topics: int, rng: np.random.Generator) -> sparse.csr_matrix:

@@ -18,12 +18,15 @@ from jointsparse.pipeline.datasets.groups import joined, numbered, of_files
 from jointsparse.pipeline.datasets.names import finder
 from jointsparse.pipeline.datasets.near_duplicates import clusters, stacked
 from jointsparse.pipeline.datasets.picture_check import MachineError
-from jointsparse.pipeline.datasets.samples import Photographs, gather
+from jointsparse.pipeline.datasets.samples import Samples, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
 from jointsparse.pipeline.datasets.text import read_csv
 from jointsparse.pipeline.provenance.folders import walk
 
 SUFFIXES = (".avif", ".bmp", ".gif", ".heic", ".heif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
+
+
+NO_CAPTIONS = pd.DataFrame(columns=["image", "caption"], dtype=str)
 
 
 class Annotations(NamedTuple):
@@ -78,7 +81,7 @@ def read_folder(
     validation_fraction: float = 0.2,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Photographs:
+) -> Samples:
     """Read and check a folder of photographs.
 
     Some pictures and captions are left out, and listed in a table with the reason: pictures that cannot be opened, are
@@ -122,7 +125,7 @@ def read_folder(
 
     Returns
     -------
-    tables : Photographs
+    samples : Samples
 
     Raises
     ------
@@ -166,16 +169,8 @@ def read_folder(
     if descriptors is not None:
         copies = _copies(split_of, digests, one_per_stem=one_per_stem)
         descriptors[[name in copies for name in names]] = 0  # these are left out below
-        near = clusters(descriptors)
-        most = int(np.bincount(near).max())
-        require(
-            2 * most <= max(len(names), 2),
-            f"near_duplicates must be false for {folder / images}, because {most:,} of its {len(names):,} pictures are "
-            "alike, each one with another: set it in the entry of the dataset",
-        )
-        if most > 1:
-            groups = joined(near, groups)
-            split_of, unplaced = assigned(groups=groups)
+        groups = _with_near_duplicates(folder / images, descriptors, groups)
+        split_of, unplaced = assigned(groups=groups)
     left_out = _without_use(split_of, found) | left_out | unplaced | dict(found.unreadable) | unreadable | reasons
     usable = {name: split for name, split in split_of.items() if name not in left_out}
     first_of = _copies(usable, digests, one_per_stem=one_per_stem)
@@ -185,13 +180,24 @@ def read_folder(
         more = has.get(name, set()) - has.get(first, set())
         how = "same bytes as" if digests[name] == digests[first] else "same name, but for the suffix, as"
         left_out[name] = f"{how} {first}{', which gets its captions, too' if more else ''}"
-    usable = {name: split_of[name] for name in sorted(set(split_of) - set(left_out))}
-    gathered = gather(usable, [[]] * len(usable), dict(sorted(left_out.items())))
+    usable = {name: usable[name] for name in sorted(usable) if name not in first_of}
     captions = captions[captions["image"].isin(usable)].sort_values("image", kind="stable").reset_index(drop=True)
-    images_of = gathered.images.assign(digest=[digests[name] for name in usable])
-    if groups is not None:
-        images_of = images_of.assign(group=pd.Series(groups, names)[[*usable]].to_numpy())
-    return gathered._replace(images=images_of, captions=captions)
+    samples = gather(usable, captions, dict(sorted(left_out.items())))
+    columns = {"digest": [digests[name] for name in usable]}
+    columns |= {} if groups is None else {"group": pd.Series(groups, names)[[*usable]].tolist()}
+    return samples._replace(images=samples.images.assign(**columns))
+
+
+def _with_near_duplicates(folder: Path, descriptors: np.ndarray, groups: np.ndarray | None) -> np.ndarray | None:
+    """Join the groups of near duplicates. Raises ValueError if most pictures are alike, as drawings may be."""
+    near = clusters(descriptors)
+    most = int(np.bincount(near).max())
+    require(
+        2 * most <= max(len(near), 2),
+        f"near_duplicates must be false for {folder}, because {most:,} of its {len(near):,} pictures are alike, each "
+        "one with another: set it in the entry of the dataset",
+    )
+    return joined(near, groups) if most > 1 else groups
 
 
 def _splits_in(file: Path, names: Sequence[str]) -> pd.DataFrame:

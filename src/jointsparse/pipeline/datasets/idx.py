@@ -11,8 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require
-from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATIO, read_whole, require_bytes
-from jointsparse.pipeline.datasets.samples import Samples, find, gather
+from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, read_whole, require_bytes
+from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import set_validation_aside
 
 SHOWS = "pixels"
@@ -26,7 +26,6 @@ def read(
     train_labels: str,
     test_images: str,
     test_labels: str,
-    compression_ratio: float = COMPRESSION_RATIO,
     validation_fraction: float = 0.0,
     seed: int = 0,
 ) -> Samples:
@@ -48,8 +47,6 @@ def read(
         File of the test images.
     test_labels : str
         File of the labels of the test images.
-    compression_ratio : float above 0
-        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 MiB.
     validation_fraction : float, from 0 to below 1
         Fraction of the training images that is moved to the validation split.
     seed : int
@@ -62,15 +59,12 @@ def read(
     Raises
     ------
     ValueError
-        If a file is missing, damaged, or not in the idx format, if it unpacks to more than `compression_ratio` allows,
+        If a file is damaged or not in the idx format, if it unpacks to too much,
         if the numbers of images and labels differ, or if training and test images differ in shape.
     """
     folder = Path(root)
     files = {"train": (train_images, train_labels), "test": (test_images, test_labels)}
-    parts = {
-        split: _read_pair(find(folder, f"{split}_images", X), find(folder, f"{split}_labels", y), compression_ratio)
-        for split, (X, y) in files.items()
-    }
+    parts = {split: _read_pair(folder / X, folder / y) for split, (X, y) in files.items()}
     shape, test_shape = (shape for _, shape, _ in parts.values())
     require(
         test_shape == shape,
@@ -79,29 +73,28 @@ def read(
     splits = {f"{split}:{i + 1}": split for split, (_, _, labels) in parts.items() for i in range(len(labels))}
     splits = set_validation_aside(splits, validation_fraction, np.random.default_rng(seed))
     X = sparse.csr_matrix(sparse.vstack([X for X, _, _ in parts.values()], format="csr"))
-    return Samples(*gather(splits, [[label] for _, _, labels in parts.values() for label in labels], {}), X)
+    labels = [[label] for _, _, labels in parts.values() for label in labels]
+    return gather(splits, listed(splits, labels), {}, X)
 
 
-def _read_pair(
-    images: Path, labels: Path, compression_ratio: float
-) -> tuple[sparse.csr_matrix, tuple[int, ...], list[str]]:
+def _read_pair(images: Path, labels: Path) -> tuple[sparse.csr_matrix, tuple[int, ...], list[str]]:
     """Return the features as CSR (n_images, n_pixels) float32, the shape of one image, and the labels."""
-    pixels, y = (_read_array(path, compression_ratio) for path in (images, labels))
+    pixels, y = (_read_array(path) for path in (images, labels))
     require(pixels.ndim > 1, f"{images} must hold images, in at least two dimensions, got shape {pixels.shape}")
     require(
         y.shape == pixels.shape[:1],
         f"{labels} must hold a label for each of the {len(pixels)} images of {images}, got shape {y.shape}",
     )
-    require_bytes(labels, BYTES_OF_LINE * len(y), compression_ratio)
+    require_bytes(labels, BYTES_OF_LINE * len(y))
     # Converting to CSR first and to float32 afterwards saves memory, because most pixels are 0.
     X = sparse.csr_matrix(pixels.reshape(len(pixels), -1)).astype(np.float32)
     X.data /= np.float32(255)
     return X, pixels.shape[1:], [str(label) for label in y]
 
 
-def _read_array(path: Path, compression_ratio: float) -> np.ndarray:
+def _read_array(path: Path) -> np.ndarray:
     """Read the array in an idx file."""
-    data = read_whole(path, compression_ratio)
+    data = read_whole(path)
     hint = " (the name of a gzip file must end in .gz)" if data[:2] == b"\x1f\x8b" else ""
     require(
         len(data) >= 4 and data[:3] == b"\0\0\x08",

@@ -11,7 +11,7 @@ import pandas as pd
 
 from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
-from jointsparse.pipeline.datasets.samples import Photographs
+from jointsparse.pipeline.datasets.samples import Samples
 
 SHOWS = "pictures"
 LABELS = "tags"
@@ -21,7 +21,7 @@ __all__ = ["file", "picture", "read", "thumbnail"]
 
 def read(
     root: str | Path, *, levels: Literal["all", "last"] = "all", images: str = "images", **options: Any
-) -> Photographs:
+) -> Samples:
     """Read and check photographs that carry their tags.
 
     Parameters

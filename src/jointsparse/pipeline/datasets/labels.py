@@ -82,9 +82,6 @@ class Meaning(NamedTuple):
         return [composed(name) for name in (self.tags, self.not_tags, self.confidence) if name]
 
 
-OPTIONS = Meaning._fields
-
-
 class Labels(NamedTuple):
     """Labels that a table states.
 

@@ -10,7 +10,6 @@ Each line holds the labels and the features of a sample, for example::
 import io
 import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from jointsparse.checks import require, shortened
-from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, COMPRESSION_RATIO, read_whole, require_bytes
-from jointsparse.pipeline.datasets.samples import Samples, find, gather
+from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, read_whole, require_bytes
+from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside
 from jointsparse.pipeline.datasets.text import open_text
 
@@ -27,7 +26,7 @@ SHOWS = "names"
 LABELS = "topics"
 
 MOST_FEATURES = 2**31 - 1  # the largest 32-bit index
-LARGEST_LABEL = 2**63 - 1
+LARGEST_LABEL = 2**53 - 1  # larger integers may be rounded, because scikit-learn reads labels as floats
 SIGNS = b"0123456789+-.eE,: \t"  # the characters of numbers and separators; nan and qid are therefore refused
 
 
@@ -39,20 +38,19 @@ class _Lines(io.RawIOBase):
 
     Attributes
     ----------
-    names, places, labels
-        For each sample, its name ("train:17"), its position ("path line 17"), and its labels as written in the file.
+    places
+        For each sample, by its name ("train:17"), its position ("path line 17").
     empty
         Names of the empty lines, formed like the names of the samples.
     place, text
         Position and content of the line that was read last.
     """
 
-    def __init__(self, files: Mapping[str, Path], compression_ratio: float) -> None:
-        self.files = [(split, path, read_whole(path, compression_ratio)) for split, path in files.items()]
+    def __init__(self, files: Mapping[str, Path]) -> None:
+        self.files = [(split, path, read_whole(path)) for split, path in files.items()]
         for _, path, data in self.files:
-            require_bytes(path, BYTES_OF_LINE * (data.count(b"\n") + data.count(b",")), compression_ratio)
-        self.names, self.places, self.empty = list[str](), list[str](), list[str]()
-        self.labels = list[list[str]]()
+            require_bytes(path, BYTES_OF_LINE * (data.count(b"\n") + data.count(b",")))
+        self.places, self.empty = dict[str, str](), list[str]()
         self.place, self.text = "", b""
 
     def __iter__(self) -> Iterator[bytes]:
@@ -60,13 +58,10 @@ class _Lines(io.RawIOBase):
             for number, line in enumerate(io.BytesIO(data), start=1):
                 self.text, comment, _ = line.rstrip(b"\r\n").partition(b"#")
                 self.place, name = f"{path} line {number}", f"{split}:{number}"
-                if strange := self.text.translate(None, SIGNS):
-                    raise ValueError(f"{strange[:80]!r} cannot be part of a number")
+                strange = self.text.translate(None, SIGNS)
+                require(not strange, f"{strange[:80]!r} cannot be part of a number")
                 if self.text.strip():
-                    self.names.append(name)
-                    self.places.append(self.place)
-                    first = self.text.split(maxsplit=1)[0].decode()
-                    self.labels.append([] if ":" in first else first.split(","))
+                    self.places[name] = self.place
                     yield self.text
                 elif not comment:
                     self.empty.append(name)
@@ -80,7 +75,6 @@ def read(
     test: str | None = None,
     topics: str | None = None,
     vocabulary: str | None = None,
-    compression_ratio: float = COMPRESSION_RATIO,
     index_base: int = 1,
     fractions: Mapping[str, float] = FRACTIONS,
     validation_fraction: float = 0.2,
@@ -108,8 +102,6 @@ def read(
         white space. Without this file, the name of a label is its number ("+1" and "1.0" become "1").
     vocabulary : str or None
         File with the names of the features, see `feature_names`.
-    compression_ratio : float above 0
-        Largest allowed ratio of a compressed file's unpacked size to its own size. A file may always unpack to 64 MiB.
     index_base : int, 1 or 0
         Index of the first feature, usually 1.
     fractions : mapping
@@ -127,43 +119,36 @@ def read(
     Raises
     ------
     ValueError
-        If a label is not a 64-bit integer, if the indices of a line do not increase, if a value is not finite in
-        float32, or if a line has a query id (qid). In these cases the message names the file and the line. Also if a
-        compressed file is damaged or truncated, or unpacks to more than `compression_ratio` allows.
+        If a label is not an integer of at most 53 bits, if the indices of a line do not increase, if a value is not
+        finite in float32, or if a line has a query id (qid). In these cases the message names the file and the line.
+        Also if a compressed file is damaged or truncated, or unpacks to too much.
     """
-    require(index_base in (0, 1), f"index_base must be 0 or 1, got {index_base!r}")
-    require(
-        test or not validation,
-        f"test must name a file if validation does, got test={test!r} and validation={validation!r}",
-    )
     folder = Path(root)
     files = {"train": train, "validation": validation, "test": test}
-    lines = _Lines({split: find(folder, split, file) for split, file in files.items() if file}, compression_ratio)
-    names = _label_names(find(folder, "topics", topics)) if topics else {}
-    X = _load(lines, index_base)
-    splits = {name: name.partition(":")[0] for name in lines.names}
-    left_out = dict.fromkeys(lines.empty, "an empty line")
-    labels: list[list[str]] = []
-    for name, place, written in zip(lines.names, lines.places, lines.labels, strict=True):
-        numbers = [_whole(label) for label in written]
-        distinct = sorted({number for number in numbers if number is not None})
+    lines = _Lines({split: folder / file for split, file in files.items() if file})
+    names = _label_names(folder / topics) if topics else {}
+    X, written = _load(lines, index_base)
+    left_out, labels = dict.fromkeys(lines.empty, "an empty line"), list[list[str]]()
+    for (name, place), numbers in zip(lines.places.items(), written, strict=True):
         require(
-            None not in numbers,
+            all(number.is_integer() and abs(number) <= LARGEST_LABEL for number in numbers),
             f"{place}: expected whole numbers as labels, from -{LARGEST_LABEL} to {LARGEST_LABEL}, got "
-            f"{shortened(written)}",
+            f"{shortened([*numbers])}",
         )
-        require(not topics or set(distinct) <= set(names), f"{place}: {topics} must name all labels, got {distinct}")
+        distinct = sorted({*map(int, numbers)})
+        require(not topics or {*distinct} <= {*names}, f"{place}: {topics} must name all labels, got {distinct}")
         # Choice: a label that a line repeats counts once; Reuters-21578 has such lines.
-        if len(distinct) < len(written):
-            left_out[f"{name} (repeated labels)"] = f"expected each label once, got {numbers}"
+        if len(distinct) < len(numbers):
+            left_out[f"{name} (repeated labels)"] = f"expected each label once, got {[*map(int, numbers)]}"
         labels.append([names.get(label, str(label)) for label in distinct])
 
     rng = np.random.default_rng(seed)
+    splits = {name: name.partition(":")[0] for name in lines.places}
     if not test:
         splits = draw_splits(list(splits), fractions, rng)
     elif not validation:
         splits = set_validation_aside(splits, validation_fraction, rng)
-    return Samples(*gather(splits, labels, left_out), X)
+    return gather(splits, listed(splits, labels), left_out, X)
 
 
 def feature_names(root: str | Path, *, vocabulary: str | None = None, **options: Any) -> list[str]:
@@ -173,32 +158,23 @@ def feature_names(root: str | Path, *, vocabulary: str | None = None, **options:
     """
     if not vocabulary:
         return []
-    text = find(Path(root), "vocabulary", vocabulary).read_text(encoding="utf-8", errors="replace")
+    text = (Path(root) / vocabulary).read_text(encoding="utf-8", errors="replace")
     return text.removesuffix("\n").split("\n")
 
 
-def _whole(label: str) -> int | None:
-    """Convert a label to an integer without rounding; return None if it is not an integer or is too large."""
-    try:
-        number = Decimal(label)
-    except ArithmeticError:  # raised for exponents beyond 10^18
-        return None
-    return int(number) if -LARGEST_LABEL <= number <= LARGEST_LABEL and number == int(number) else None
-
-
-def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
-    """Read the features as a CSR matrix, (n_samples, n_features) float32, without stored zeros."""
+def _load(lines: _Lines, index_base: int) -> tuple[sparse.csr_matrix, list[tuple[float, ...]]]:
+    """Read the features as a CSR matrix, (n_samples, n_features) float32, without stored zeros, and the labels."""
     from sklearn.datasets import load_svmlight_files  # imported here, because the import takes half a second
 
     try:
-        X, _ = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
+        X, labels = load_svmlight_files([lines], dtype=np.float32, multilabel=True, zero_based=not index_base)
     except (ValueError, OverflowError) as error:
         raise ValueError(
             f"{lines.place}: expected labels such as 3,17 or a space, then features such as 12:0.5 with increasing "
             f"indices from {index_base}, got {lines.text[:80]!r}: {error}"
         ) from None
     for bad in np.flatnonzero((X.indices >= MOST_FEATURES) | ~np.isfinite(X.data))[:1]:
-        where = lines.places[np.searchsorted(X.indptr, bad, side="right") - 1]
+        where = [*lines.places.values()][np.searchsorted(X.indptr, bad, side="right") - 1]
         raise ValueError(
             f"{where}: expected indices from {index_base} to {MOST_FEATURES - 1 + index_base} and values that are "
             f"finite in float32, got {X.indices[bad] + index_base}:{X.data[bad]:g}"
@@ -206,7 +182,7 @@ def _load(lines: _Lines, index_base: int) -> sparse.csr_matrix:
     require(X.nnz, f"{lines.files[0][1]} must hold at least one sample with features, got none")
     X = sparse.csr_matrix((X.data, X.indices, X.indptr), X.shape)  # converts to 32-bit indices if they suffice
     X.eliminate_zeros()
-    return X
+    return X, labels
 
 
 def _label_names(path: Path) -> dict[int, str]:

@@ -14,13 +14,11 @@ import pandas as pd
 from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
 from jointsparse.pipeline.datasets.names import Files, composed
 from jointsparse.pipeline.datasets.rows import rows_of
-from jointsparse.pipeline.datasets.samples import Photographs
-from jointsparse.pipeline.datasets.tabular import text_of
+from jointsparse.pipeline.datasets.samples import Samples
+from jointsparse.pipeline.datasets.tabular import NOTHING, text_of
 
 SHOWS = "pictures"
 LABELS = "words"
-# Strings that programs write for a missing caption, in lower case.
-MISSING = ("", "nan", "none", "null", "na", "n/a", "<na>", "#n/a")
 
 __all__ = ["file", "picture", "read", "thumbnail"]
 
@@ -35,7 +33,7 @@ def read(
     split: str | None = None,
     group: str | None = None,
     **options: Any,
-) -> Photographs:
+) -> Samples:
     """Read and check a folder of captioned photographs.
 
     Parameters
@@ -59,12 +57,12 @@ def read(
     """
 
     def annotated(names: Sequence[str]) -> Annotations:
-        read = rows_of(
+        rows = rows_of(
             Path(root), images, captions, names, pictures=pictures, columns=[caption], split=split, group=group
         )
-        texts = [composed(text_of(cell)).strip() for cell in read.table[composed(caption)]]
-        has = pd.DataFrame({"image": read.images, "caption": texts}, dtype=str)
-        has = has[~has["caption"].str.lower().isin(MISSING)].reset_index(drop=True)
-        return Annotations(has, set(has["image"]), read.placed, read.files, beside=read.beside, groups=read.groups)
+        texts = [composed(text_of(cell)).strip() for cell in rows.table[composed(caption)]]
+        has = pd.DataFrame({"image": rows.images, "caption": texts}, dtype=str)
+        has = has[~has["caption"].isin(NOTHING)].reset_index(drop=True)
+        return rows.given._replace(captions=has, listed={*has["image"]}, lacking="no caption")
 
     return read_folder(root, annotated, images=images, **options)

@@ -11,8 +11,9 @@ The formats are described in these sources:
 """
 
 import json
+import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,16 @@ from pyarrow import parquet
 
 from jointsparse.checks import require, shortened
 from jointsparse.pipeline.datasets.names import composed
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO
 from jointsparse.pipeline.datasets.tabular import columns_of, opened, read_columns, read_npy, require_header
 from jointsparse.pipeline.datasets.text import open_text, read_csv
 
 Columns = dict[str, list[Any]]  # the cells of each column; all columns have the same length
 SUFFIXES = (".csv", ".json", ".jsonl", ".npy", ".parquet", ".tsv", ".txt")
 TOKEN = re.compile(r"([^\t]+)#\d+\t(.*)")  # a line of a token file
-KINDS = {str: "text", list: "a list", int: "a whole number"}
+KINDS = {str: "text", int: "a whole number"}
 
 
-def read(path: Path, compression_ratio: float = COMPRESSION_RATIO, only: Sequence[str] | None = None) -> Columns:
+def read(path: Path, only: Sequence[str] | None = None) -> Columns:
     """Read a file of captions or labels as named columns. only: the columns of a table to read; by default all.
 
     The suffix .json, .jsonl, .npy or .parquet gives the format. A file with another suffix is a table of text, or a
@@ -42,7 +42,7 @@ def read(path: Path, compression_ratio: float = COMPRESSION_RATIO, only: Sequenc
     if read_suffix:
         columns = read_suffix(path)
     elif path.suffix.lower() == ".parquet":
-        columns = _of_parquet(path, compression_ratio, only)
+        columns = _of_parquet(path, only)
     else:
         require(
             path.suffix.lower() in SUFFIXES,
@@ -75,11 +75,9 @@ def _of_array(path: Path) -> Columns:
     return {f"label {k + 1}": cells for k, cells in enumerate(Y.T.tolist())}
 
 
-def _of_parquet(path: Path, compression_ratio: float, only: Sequence[str] | None) -> Columns:
+def _of_parquet(path: Path, only: Sequence[str] | None) -> Columns:
     """Read a .parquet file, and replace codes by the names of classes that Hugging Face keeps in its metadata."""
-    columns = read_columns(
-        path, compression_ratio, only and [name for name in only if name in columns_of(path)]
-    ).to_pydict()
+    columns = read_columns(path, only and [name for name in only if name in columns_of(path)]).to_pydict()
     with opened(path):
         metadata = parquet.read_schema(path).metadata or {}
         features = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
@@ -102,36 +100,32 @@ def _of_json(path: Path) -> Columns:
         text = file.read()
     try:
         data = json.loads(text)
-        if isinstance(data, list):
-            return _of_records(data)
-        rows = _of_coco if "annotations" in data else _of_karpathy
-        names = ["image", "tags" if "categories" in data and not _has_captions(data) else "caption", "split"]
-        return _columns(names, rows(data))
+        if not isinstance(data, list):
+            of_karpathy = ["image", "caption", "split"]
+            return _of_coco(data) if "annotations" in data else _columns(of_karpathy, _of_karpathy(data))
     except (ValueError, RecursionError, TypeError) as error:
         raise ValueError(f"{path} must be JSON with captions or labels: {error}") from None
+    return _of_records(path, data)
 
 
 def _of_lines(path: Path) -> Columns:
     """Read lines such as {"file_name": "a.jpg", "text": "A dog."}."""
-    with open_text(path) as file:
-        lines = [(number, line) for number, line in enumerate(file, start=1) if line.strip()]
     records = []
-    for number, line in lines:
-        try:
-            records.append(json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path} line {number} must be JSON: {error}") from None
-    try:
-        return _of_records(records)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                records += [json.loads(line)] if line.strip() else []
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path} line {number} must be JSON: {error}") from None
+    return _of_records(path, records)
 
 
-def _of_records(records: Sequence[Any]) -> Columns:
+def _of_records(path: Path, records: Sequence[Any]) -> Columns:
     for number, record in enumerate(records, start=1):
-        require(isinstance(record, dict), f"row {number} must be a JSON object, got {shortened(record)}")
+        require(isinstance(record, dict), f"{path} row {number} must be a JSON object, got {shortened(record)}")
         for key, value in record.items():
-            require(_is_sound(key) and _is_sound(value), f"row {number}: {key} must be text, got {shortened(value)}")
+            fits = _is_sound(key) and _is_sound(value)
+            require(fits, f"{path} row {number}: {key} must be text, got {shortened(value)}")
     names = dict.fromkeys(key for record in records for key in record)
     return {composed(name): [record.get(name) for record in records] for name in names}
 
@@ -149,56 +143,52 @@ def _of_token(path: Path) -> Iterator[tuple[str, str]]:
                 yield match[1], match[2]
 
 
-def _has_captions(data: Mapping[str, Any]) -> bool:
-    return any(isinstance(note, dict) and "caption" in note for note in _get(data, "annotations", list))
+def _of_coco(data: Any) -> Columns:
+    """Return a row for each caption, or for each image with its categories."""
+    ids, owners = _values(data, "images", "id", int), _values(data, "annotations", "image_id", int)
+    require(len({*ids}) == len(ids), "images must have different ids")
+    _require_known(owners, {*ids}, "image_id")
+    names, splits = _values(data, "images", "file_name", str), _values(data, "images", "split", str, default="")
+    if "categories" not in data or any("caption" in note for note in data["annotations"]):
+        captions, row_of = _values(data, "annotations", "caption", str), {number: row for row, number in enumerate(ids)}
+        rows = [row_of[number] for number in owners]
+        return {"image": [names[row] for row in rows], "caption": captions, "split": [splits[row] for row in rows]}
+    classes = dict(
+        zip(*(_values(data, "categories", key, kind) for key, kind in (("id", int), ("name", str))), strict=True)
+    )
+    codes = _values(data, "annotations", "category_id", int)
+    _require_known(codes, classes, "category_id")
+    has: dict[int, list[str]] = {number: [] for number in ids}
+    for number, code in zip(owners, codes, strict=True):
+        has[number].append(classes[code])
+    return {"image": names, "tags": [*has.values()], "split": splits}
 
 
-def _of_coco(data: Any) -> Iterator[tuple[str, Any, str]]:
-    """Yield the image, caption and split of each annotation, or the image, categories and split of each image."""
-    names: dict[int, tuple[str, str]] = {}
-    for i, image in enumerate(_get(data, "images", list)):
-        number = _get(image, "id", int, f"images[{i}].")
-        require(number not in names, f"images[{i}].id must be unique, got {number} again")
-        names[number] = tuple(_get({"split": ""} | image, key, str, f"images[{i}].") for key in ("file_name", "split"))
-    classes = dict[int, str]()
-    has: dict[int, list[str]] = {number: [] for number in names}
-    of_captions = "categories" not in data or _has_captions(data)
-    for i, category in enumerate([] if of_captions else _get(data, "categories", list)):
-        classes[_get(category, "id", int, f"categories[{i}].")] = _get(category, "name", str, f"categories[{i}].")
-    for i, annotation in enumerate(_get(data, "annotations", list)):
-        where = f"annotations[{i}]."
-        number = _get(annotation, "image_id", int, where)
-        require(number in names, f"{where}image_id must be the id of an image, got {shortened(number)}")
-        if of_captions:
-            yield names[number][0], _get(annotation, "caption", str, where), names[number][1]
-        else:
-            code = _get(annotation, "category_id", int, where)
-            require(code in classes, f"{where}category_id must be the id of a category, got {shortened(code)}")
-            has[number].append(classes[code])
-    if not of_captions:
-        yield from ((name, has[number], split) for number, (name, split) in names.items())
+def _require_known(codes: Sequence[int], ids: Collection[int], key: str) -> None:
+    for i in [i for i, code in enumerate(codes) if code not in ids][:1]:
+        raise ValueError(f"annotations[{i}].{key} must be one of the ids, got {codes[i]}")
 
 
 def _of_karpathy(data: Any) -> Iterator[tuple[str, str, str]]:
     """Yield the image, caption and split of each sentence. If an image has a `filepath`, this is its folder."""
-    for i, image in enumerate(_get(data, "images", list)):
-        name = _get(image, "filename", str, f"images[{i}].")
-        folder, split = (_get({key: ""} | image, key, str, f"images[{i}].") for key in ("filepath", "split"))
-        for j, sentence in enumerate(_get(image, "sentences", list, f"images[{i}].")):
-            text = _get(sentence, "raw", str, f"images[{i}].sentences[{j}].")
-            yield f"{folder}/{name}" if folder else name, text, split
+    names, folders, splits = (
+        _values(data, "images", key, str, default)
+        for key, default in (("filename", None), ("filepath", ""), ("split", ""))
+    )
+    for i, image in enumerate(data["images"]):
+        for text in _values(image, "sentences", "raw", str, where=f"images[{i}]."):
+            yield posixpath.join(folders[i], names[i]), text, splits[i]
 
 
-def _get(block: Any, key: str, kind: type, where: str = "") -> Any:
-    """Return the value of a key.
-
-    Raises ValueError if the value is missing, is not of the type `kind`, or is text that cannot be stored in a table.
-    `where` is put in front of the key in the error message.
-    """
-    value = block.get(key) if isinstance(block, dict) else None
-    fits = isinstance(value, kind) and not isinstance(value, bool) and _is_sound(value)
-    require(fits, f"{where}{key} must be {KINDS[kind]}, got {'nothing' if value is None else shortened(value)}")
-    return value
+def _values(data: Any, table: str, key: str, kind: type, default: Any = None, where: str = "") -> list[Any]:
+    """Return the value of a key of each object in the list `table`. where: what stands before `table` in messages."""
+    records: Any = data.get(table) if isinstance(data, dict) else None
+    require(isinstance(records, list), f"{where}{table} must be a list, got {shortened(records)}")
+    values = [record.get(key, default) if isinstance(record, dict) else None for record in records]
+    for i, value in enumerate(values):
+        fits = isinstance(value, kind) and not isinstance(value, bool) and _is_sound(value)
+        require(fits, f"{where}{table}[{i}].{key} must be {KINDS[kind]}, got {shortened(value)}")
+    return values
 
 
 def _is_sound(value: Any) -> bool:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from jointsparse.checks import relative_path, require
 from jointsparse.pipeline.datasets import records
+from jointsparse.pipeline.datasets.folder import NO_CAPTIONS, Annotations
 from jointsparse.pipeline.datasets.groups import of_rows
 from jointsparse.pipeline.datasets.labels import require_columns
 from jointsparse.pipeline.datasets.names import Files, composed, files_of, finder
@@ -29,22 +30,13 @@ class Rows(NamedTuple):
         The picture that each row belongs to; a name that belongs to no picture is unchanged.
     table
         The columns of all files, joined.
-    placed
-        Table with the columns `image` and `split`, or None if the files give no splits.
-    groups
-        The name of the group of each picture, or None if the files give no groups.
-    files
-        The files.
-    beside
-        The suffix of files beside the pictures, if these were read instead.
+    given
+        What the files say apart from labels, with all pictures that a row names.
     """
 
     images: list[str]
     table: Columns
-    placed: pd.DataFrame | None
-    groups: dict[str, str] | None
-    files: list[str]
-    beside: Sequence[str] = ()
+    given: Annotations
 
 
 def rows_of(
@@ -74,7 +66,8 @@ def rows_of(
     if isinstance(files, str) and files.startswith(BESIDE):
         require(not (split or group), f"split and group are columns of tables, and the files {files} have no columns")
         texts = _beside(root / images, files.removeprefix("*"), names)
-        return Rows(list(texts), {(columns or [OF_TEXT])[0]: list(texts.values())}, None, None, [], [files[1:]])
+        given = Annotations(NO_CAPTIONS, {*texts}, lacking=f"no file {files} beside it", beside=[files[1:]])
+        return Rows(list(texts), {(columns or [OF_TEXT])[0]: list(texts.values())}, given)
     found, placed, parts = list[str](), list[pd.DataFrame](), list[Columns]()
     for of_split, name in files_of(files):
         path = root / name
@@ -98,9 +91,12 @@ def rows_of(
         for key in dict.fromkeys(key for part in parts for key in part)
     }
     names_of = [name for _, name in files_of(files)]
-    cells = [text_of(cell) for cell in joined[composed(group)]] if group else []
-    groups = of_rows(found, cells, " and ".join(names_of)) if group else None
-    return Rows(found, joined, None if every.empty else every, groups, names_of)
+    where = " and ".join(names_of)
+    groups = of_rows(found, [text_of(cell) for cell in joined[composed(group)]], where) if group else None
+    placed_by = None if every.empty else every
+    return Rows(
+        found, joined, Annotations(NO_CAPTIONS, {*found}, placed_by, names_of, f"no row in {where}", groups=groups)
+    )
 
 
 def _beside(folder: Path, suffix: str, names: Sequence[str]) -> dict[str, str]:

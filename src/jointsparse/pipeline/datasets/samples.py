@@ -1,9 +1,9 @@
-"""Types for the tables that every loader returns, with a feature matrix if the dataset comes with features."""
+"""The tables that every loader returns, with a feature matrix if the dataset comes with features."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,53 +13,32 @@ from jointsparse.checks import require, widened
 from jointsparse.pipeline.provenance.tables import read_matrix, read_table, write_matrix, write_table
 
 
-class Photographs(NamedTuple):
-    """A dataset of photographs that has been read and checked, as three tables.
-
-    Attributes
-    ----------
-    images
-        Table with a row for each image, sorted by name, and the columns `image` (the name) and `split` (one of
-        `names.SPLITS`). If images are files, a third column, `digest`, holds a checksum of the content of each file. If
-        the dataset has groups, a column `group` holds the number of the group of each image, see `datasets.groups`.
-    captions
-        Table with a row for each caption of these images, and the columns `image` and `caption`.
-    left_out
-        Table with a row for each file or caption that is not used, and the columns `item` and `reason`.
-    """
-
-    images: pd.DataFrame
-    captions: pd.DataFrame
-    left_out: pd.DataFrame
-
-
 class Samples(NamedTuple):
-    """A dataset that comes with features, and that has been read and checked.
-
-    Tables and columns have the same names as in `Photographs`, so that all later stages treat both kinds of dataset
-    alike. Here an "image" is a sample, and a "caption" is a label.
+    """A dataset that has been read and checked: photographs, or samples that come with features.
 
     Attributes
     ----------
     images
-        Table with a row for each sample, and the columns `image` (the name of the sample) and `split` (one of
-        `names.SPLITS`). If the results page shows pictures or text, there are also the columns `picture` (a file, or
-        empty) and `text`. If the dataset has groups, there is a column `group`, as in `Photographs`.
+        Table with a row for each image or sample, and the columns `image` (its name) and `split` (one of
+        `names.SPLITS`). If images are files, they are sorted by name, and a column `digest` holds a checksum of the
+        content of each file. If the dataset has groups, a column `group` holds the number of the group of each image,
+        see `datasets.groups`. If the results page shows pictures or text of samples, there are also the columns
+        `picture` (a file, or empty) and `text`.
     captions
-        Table with a row for each label of each sample, and the columns `image` and `caption`. A sample without labels
-        is a negative example in every task. If some labels are unknown, a column `known` is False for these labels.
-        `tasks.choose_words` reads this table with split_captions=False.
+        Table with a row for each caption or label of these images, and the columns `image` and `caption`. An image
+        without labels is a negative example in every task. If some labels are unknown, a column `known` is False for
+        these labels. For labels, `tasks.choose_words` reads this table with split_captions=False.
     left_out
-        Table with a row for each item that is not used, and the columns `item` and `reason`.
+        Table with a row for each file, caption or label that is not used, and the columns `item` and `reason`.
     X
-        Feature matrix, dense or CSR, shape (n_samples, n_features). Its rows are in the order of `images`. It may be
-        memory-mapped. `write` keeps float16, and converts any other type to float32.
+        Feature matrix, dense or CSR, shape (n_samples, n_features), or None for images. Its rows are in the order of
+        `images`. It may be memory-mapped. `write` keeps float16, and converts any other type to float32.
     """
 
     images: pd.DataFrame
     captions: pd.DataFrame
     left_out: pd.DataFrame
-    X: np.ndarray | sparse.csr_matrix
+    X: Any = None
 
     @classmethod
     def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
@@ -67,8 +46,10 @@ class Samples(NamedTuple):
         nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
         return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(widened(read_matrix(features))))
 
-    def write(self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path) -> None:
-        """Write the three tables and the feature matrix, each to its own file.
+    def write(
+        self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path | None = None
+    ) -> None:
+        """Write the three tables, and the feature matrix of samples that have one, each to its own file.
 
         Parameters
         ----------
@@ -78,7 +59,8 @@ class Samples(NamedTuple):
         write_table(self.images, images)
         write_table(self.captions, captions)
         write_table(self.left_out, left_out)
-        write_matrix(features, self.X, kept_dtype(self.X))
+        if features:
+            write_matrix(features, self.X, kept_dtype(self.X))
 
 
 def kept_dtype(*matrices: Any) -> np.dtype:
@@ -86,10 +68,7 @@ def kept_dtype(*matrices: Any) -> np.dtype:
     return np.dtype(np.float16 if all(X.dtype == np.float16 for X in matrices) else np.float32)
 
 
-Tables = TypeVar("Tables", Photographs, Samples)
-
-
-def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
+def at_most(samples: Samples, n: int | None, seed: int) -> Samples:
     """Draw a random subset of at most n images or samples, in which each split keeps its proportion.
 
     The images of a group that are in the same split are drawn together. If the first group that is drawn for a split is
@@ -98,22 +77,22 @@ def at_most(tables: Tables, n: int | None, seed: int) -> Tables:
 
     Parameters
     ----------
-    tables : Photographs or Samples
+    samples : Samples
         The dataset.
     n : int or None
         Size of the subset. If it is None or not below the size of the dataset, the whole dataset is returned.
     seed : int
         Seed of the random generator that draws the subset.
     """
-    every, captions = tables.images, tables.captions
+    every, captions = samples.images, samples.captions
     if n is None or len(every) <= n:
-        return tables
+        return samples
     by_split = every.sample(frac=1, random_state=seed).sort_values("split", kind="stable")
     drawn = by_split.iloc[np.arange(n) * len(every) // n]
     images = (_whole_groups(by_split, Counter(drawn["split"])) if "group" in every else drawn).sort_index()
-    own: dict[str, Any] = {"X": tables.X[images.index]} if isinstance(tables, Samples) else {}
-    own["captions"] = captions[captions["image"].isin(images["image"])].reset_index(drop=True)
-    return tables._replace(images=images.reset_index(drop=True), **own)
+    own = captions[captions["image"].isin(images["image"])].reset_index(drop=True)
+    X = None if samples.X is None else samples.X[images.index]
+    return Samples(images.reset_index(drop=True), own, samples.left_out, X)
 
 
 def _whole_groups(images: pd.DataFrame, numbers: Mapping[Any, int]) -> pd.DataFrame:
@@ -126,17 +105,19 @@ def _whole_groups(images: pd.DataFrame, numbers: Mapping[Any, int]) -> pd.DataFr
     return pd.concat(drawn)
 
 
-def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_out: Mapping[str, str]) -> Photographs:
-    """Build the three tables of a dataset from the splits, the captions and the reasons for items left out.
+def gather(splits: Mapping[str, str], captions: pd.DataFrame, left_out: Mapping[str, str], X: Any = None) -> Samples:
+    """Return a dataset, from the splits, the captions and the reasons for items left out.
 
     Parameters
     ----------
     splits : mapping
         For each usable image or sample, by name, the split that it belongs to.
-    captions : iterable of list of str
-        The list of captions or labels of each image or sample, in the order of `splits`.
+    captions : DataFrame
+        As in `Samples`.
     left_out : mapping
         For each item that is not used, the reason.
+    X : ndarray, csr_matrix or None
+        As in `Samples`.
 
     Raises
     ------
@@ -149,20 +130,11 @@ def gather(splits: Mapping[str, str], captions: Iterable[Sequence[str]], left_ou
         f"the dataset must have at least one usable training image or sample, got {len(splits)} usable images or "
         f"samples, none of them for training ({len(left_out)} left out{example})",
     )
-    rows = [(name, text) for name, texts in zip(splits, captions, strict=True) for text in texts]
-    return Photographs(
-        pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str),
-        pd.DataFrame(rows, columns=["image", "caption"], dtype=str),
-        pd.DataFrame(list(left_out.items()), columns=["item", "reason"], dtype=str),
-    )
+    images = pd.DataFrame(list(splits.items()), columns=["image", "split"], dtype=str)
+    return Samples(images, captions, pd.DataFrame(list(left_out.items()), columns=["item", "reason"], dtype=str), X)
 
 
-def find(folder: Path, option: str, file: str) -> Path:
-    """Return the path of a file that an option names. Raises ValueError if the file does not exist."""
-    path = folder / file
-    require(
-        path.is_file(),
-        f"root must hold the file {file!r} (option {option}), got none at {path}: "
-        "put the data there, link to it, or set root in the entry of the dataset",
-    )
-    return path
+def listed(names: Iterable[str], labels: Iterable[Sequence[str]]) -> pd.DataFrame:
+    """Return the table of captions of samples with these names and these lists of labels."""
+    rows = [(name, label) for name, own in zip(names, labels, strict=True) for label in own]
+    return pd.DataFrame(rows, columns=["image", "caption"], dtype=str)

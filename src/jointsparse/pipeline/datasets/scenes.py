@@ -12,7 +12,7 @@ import pandas as pd
 
 from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
 from jointsparse.pipeline.datasets.names import composed
-from jointsparse.pipeline.datasets.samples import Photographs
+from jointsparse.pipeline.datasets.samples import Samples
 
 SHOWS = "pictures"
 LABELS = "scenes"
@@ -20,7 +20,7 @@ LABELS = "scenes"
 __all__ = ["file", "picture", "read", "thumbnail"]
 
 
-def read(root: str | Path, *, split_folders: bool = False, images: str = "images", **options: Any) -> Photographs:
+def read(root: str | Path, *, split_folders: bool = False, images: str = "images", **options: Any) -> Samples:
     """Read and check photographs in one folder per class.
 
     Parameters

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import shortened
 from jointsparse.pipeline.datasets.names import SPLITS
 
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}
@@ -70,10 +70,6 @@ def assign_splits(
     if table is None:
         return draw_splits(names, fractions, rng, groups, captions), {}
     ours = {theirs: split for split, theirs in split_names.items()}
-    require(
-        set(split_names) <= set(SPLITS) and len(ours) == len(split_names),
-        f"split_names must map the splits {', '.join(SPLITS)} to different names, got {shortened(dict(split_names))}",
-    )
     if dict(split_names) == SPLIT_NAMES:
         ours |= ALIASES
         table = table.assign(split=table["split"].str.lower())
@@ -117,9 +113,6 @@ def set_validation_aside(
     groups, captions : as in `assign_splits`
         See there.
     """
-    require(
-        0 <= validation_fraction < 1, f"validation_fraction must be at least 0 and below 1, got {validation_fraction!r}"
-    )
     of_train = [name for name, split in splits.items() if split == "train"]
     if groups is not None:
         groups = groups[[split == "train" for split in splits.values()]]
@@ -146,17 +139,7 @@ def draw_splits(
         Random generator that draws the splits.
     groups, captions : as in `assign_splits`
         See there.
-
-    Raises
-    ------
-    ValueError
-        If a fraction is negative or belongs to an unknown split, or if the fractions do not add up to 1.
     """
-    require(set(fractions) <= set(SPLITS), f"fractions must be given for {', '.join(SPLITS)}, got {dict(fractions)}")
-    require(
-        abs(sum(fractions.values()) - 1) <= 1e-9 and min(fractions.values()) >= 0,
-        f"fractions must be at least 0 and add up to 1, got {dict(fractions)}",
-    )
     if groups is not None:
         return _draw_groups(names, fractions, rng, groups, captions)
     ends = np.rint(np.cumsum(list(fractions.values())) * len(names)).astype(int)

@@ -2,8 +2,9 @@
 
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from jointsparse.checks import require, require_sound, shortened
 from jointsparse.pipeline.datasets.names import composed
-from jointsparse.pipeline.datasets.packed import COMPRESSION_RATIO, most_bytes, require_bytes
+from jointsparse.pipeline.datasets.packed import most_bytes, require_bytes
 from jointsparse.pipeline.datasets.samples import kept_dtype
 from jointsparse.pipeline.datasets.text import ONE_COLUMN, sign_of
 from jointsparse.pipeline.provenance.tables import blocks_of
@@ -65,14 +66,14 @@ def read_npy(path: Path) -> np.ndarray:
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
-def read_npz(path: Path, compression_ratio: float) -> Any:
+def read_npz(path: Path) -> Any:
     """Read an .npz file that holds a sparse matrix written by SciPy, or a single array.
 
     A sparse matrix is converted to CSR without duplicate entries or stored zeros.
     """
     with opened(path), zipfile.ZipFile(path) as archive:
         n_bytes = sum(entry.file_size for entry in archive.infolist())
-    require_bytes(path, n_bytes, compression_ratio)
+    require_bytes(path, n_bytes)
     with opened(path), np.load(path, allow_pickle=False) as arrays:
         names = list(arrays)
         stored: Any = sparse.load_npz(path) if "format" in names else arrays[names[0]] if len(names) == 1 else None
@@ -85,7 +86,7 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
     require_sound(stored)
     # In the other formats of SciPy, the number of rows takes no space, whereas CSR has a pointer per row. Later stages
     # count entries by column.
-    require_bytes(path, 8 * sum(map(int, stored.shape)) + 12 * int(stored.nnz), compression_ratio)
+    require_bytes(path, 8 * sum(map(int, stored.shape)) + 12 * int(stored.nnz))
     X = stored.tocsr()
     X.sum_duplicates()
     X.eliminate_zeros()
@@ -97,7 +98,7 @@ def read_npz(path: Path, compression_ratio: float) -> Any:
 
 def columns_of(path: Path) -> list[str]:
     """Return the column names of a table, without those of a pandas index. The list is empty for an array."""
-    return [composed(name) for name in _columns(path)]
+    return list(_fields(path))
 
 
 def has_index(path: Path) -> bool:
@@ -105,18 +106,18 @@ def has_index(path: Path) -> bool:
     return path.suffix.lower() == ".parquet" and INDEX in parquet.read_schema(path).names
 
 
-def _columns(path: Path) -> list[str]:
-    """Return the same names as `columns_of`, but exactly as they are spelt in the file."""
+def _fields(path: Path) -> dict[str, pa.Field]:
+    """Return the columns of a table, whose names are spelt as in the file. Types are those of the first rows."""
     kind = path.suffix.lower()
     require(kind in KINDS, f"{path} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {kind!r}")
     if kind not in TABLES:
-        return []
-    parse_options = _parsing(path) if kind == ".csv" else None
+        return {}
+    parsing = _parsing(path) if kind == ".csv" else None
     with opened(path):
-        schema = csv.open_csv(path, parse_options=parse_options).schema if parse_options else parquet.read_schema(path)
-    names = [name for name in schema.names if parse_options or not name.startswith("__index_level_")]
-    require_header(path, names, of_text=bool(parse_options))
-    return names
+        schema = csv.open_csv(path, parse_options=parsing).schema if parsing else parquet.read_schema(path)
+    fields = [field for field in schema if not field.name.startswith("__index_level_")]
+    require_header(path, [field.name for field in fields], of_text=bool(parsing))
+    return {composed(field.name): field for field in fields}
 
 
 def require_header(path: Path, names: Sequence[str], *, of_text: bool) -> None:
@@ -141,27 +142,39 @@ def _parsing(path: Path) -> csv.ParseOptions:
     return csv.ParseOptions(delimiter=sign, newlines_in_values=True, ignore_empty_lines=sign != ONE_COLUMN)
 
 
-def read_columns(
-    path: Path, compression_ratio: float = COMPRESSION_RATIO, columns: Sequence[str] | None = None
-) -> pa.Table:
+def read_columns(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a .csv or .parquet file, or some of its columns in this order, with the types that the cells have."""
-    in_file = {composed(name): name for name in _columns(path)}
-    names = list(in_file) if columns is None else list(columns)
-    in_file[INDEX] = INDEX
+    fields = _fields(path) | {INDEX: pa.field(INDEX, pa.null())}
+    names = [name for name in fields if name != INDEX] if columns is None else list(columns)
+    in_file = [fields[name].name for name in names]
     if path.suffix.lower() == ".csv":
-        convert = csv.ConvertOptions(include_columns=[in_file[name] for name in names])
+        parsing, convert = _parsing(path), csv.ConvertOptions(include_columns=in_file)
         with opened(path):
-            table = csv.read_csv(path, parse_options=_parsing(path), convert_options=convert)
+            table = csv.read_csv(path, parse_options=parsing, convert_options=convert)
     else:
-        file = _open_parquet(path, [in_file[name] for name in names], compression_ratio)
+        file = _open_parquet(path, in_file)
         with opened(path):
-            table = file.read([in_file[name] for name in names]).select([in_file[name] for name in names])
+            table = file.read(in_file).select(in_file)
             table = table.cast(pa.schema([(field.name, _as_text(field.type)) for field in table.schema]))
     return table.rename_columns(names)
 
 
-def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) -> parquet.ParquetFile:
-    """Open a .parquet file. Raises ValueError if these columns unpack to more than `compression_ratio` allows."""
+def _blocks(path: Path, batches: Iterable[Any], in_file: Mapping[str, str]) -> Iterator[pa.Table]:
+    """Yield some rows of a table at a time. in_file: for each column to read, how it is spelt in the file."""
+    with opened(path):
+        for batch in batches:
+            yield pa.Table.from_batches([batch]).select(list(in_file.values())).rename_columns(list(in_file))
+
+
+def _open_csv(path: Path, names: Sequence[str], kinds: Mapping[str, pa.DataType]) -> csv.CSVStreamingReader:
+    """Open a .csv file. kinds: types of some columns; the first rows give those of the others."""
+    parsing, convert = _parsing(path), csv.ConvertOptions(include_columns=names, column_types=kinds)
+    with opened(path):
+        return csv.open_csv(path, parse_options=parsing, convert_options=convert)
+
+
+def _open_parquet(path: Path, names: Sequence[str]) -> parquet.ParquetFile:
+    """Open a .parquet file. Raises ValueError if these columns unpack to too much."""
     with opened(path):
         file = parquet.ParquetFile(path, buffer_size=BYTES_AT_ONCE, pre_buffer=False)
         groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
@@ -173,7 +186,7 @@ def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) ->
             for group in groups
             for i, leaf in leaves
         )
-    require_bytes(path, n_bytes, compression_ratio)
+    require_bytes(path, n_bytes)
     texts = [leaf.path for _, leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
     if texts:
         # The footer does not contain the lengths of texts, so they are summed without unpacking the dictionaries.
@@ -181,9 +194,9 @@ def _open_parquet(path: Path, names: Sequence[str], compression_ratio: float) ->
             packed = parquet.ParquetFile(path, read_dictionary=texts)
             for batch in packed.iter_batches(ROWS_AT_ONCE, columns=texts):
                 n_bytes += sum(map(_bytes_of_text, batch.columns))
-                if n_bytes > most_bytes(path, compression_ratio):
+                if n_bytes > most_bytes(path):
                     break
-        require_bytes(path, n_bytes, compression_ratio)
+        require_bytes(path, n_bytes)
     return file
 
 
@@ -201,8 +214,8 @@ def _as_text(kind: pa.DataType) -> pa.DataType:
     """Return the type that a column of type `kind` has after byte strings have been converted to text."""
     if _is_list(kind):
         return pa.list_(_as_text(kind.value_type))
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    return pa.string() if binary else kind
+    texts = pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary
+    return pa.string() if any(test(kind) for test in texts) else kind
 
 
 def is_number(column: Any) -> bool:
@@ -250,27 +263,23 @@ def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
     return np.flatnonzero(are_filled & (texts[0] != texts[1]) & (numbers[0] != numbers[1]))
 
 
-def widths_of(path: Path, columns: Sequence[str], compression_ratio: float = COMPRESSION_RATIO) -> dict[str, int]:
+def widths_of(path: Path, columns: Sequence[str]) -> dict[str, int]:
     """Return a mapping from each column that holds lists of numbers to the length of its first list."""
-    in_file = {composed(name): name for name in _columns(path)}
-    with opened(path):
-        if path.suffix.lower() == ".csv":
-            blocks: Any = csv.open_csv(path, parse_options=_parsing(path))
-            schema = blocks.schema
-        else:
-            schema = parquet.read_schema(path)
-    kinds = {name: schema.field(in_file[name]).type for name in columns}
-    lists = [name for name, kind in kinds.items() if _is_list(kind) or "string" in str(kind) or "binary" in str(kind)]
+    fields = _fields(path)
+    lists = [name for name in columns if _is_list(fields[name].type) or _as_text(fields[name].type) == pa.string()]
+    in_file = {name: fields[name].name for name in lists}
+    spelt = list(in_file.values())
     if not lists:
         return {}
-    if path.suffix.lower() != ".csv":
-        file = _open_parquet(path, [in_file[name] for name in lists], compression_ratio)
-        blocks = file.iter_batches(ROWS_AT_ONCE, columns=[in_file[name] for name in lists])
-    with opened(path):
-        block = next(iter(blocks))
-    cells = {name: (cell.as_py() for cell in block.column(in_file[name]) if text_of(cell.as_py())) for name in lists}
-    widths = {name: len(numbers_of(next(of_column, None)) or ()) for name, of_column in cells.items()}
-    return {name: width for name, width in widths.items() if width}
+    batches = (
+        _open_csv(path, spelt, {})
+        if path.suffix.lower() == ".csv"
+        else _open_parquet(path, spelt).iter_batches(ROWS_AT_ONCE, columns=spelt)
+    )
+    for block in islice(_blocks(path, batches, in_file), 1):
+        first = {name: next(filter(text_of, block[name].to_pylist()), None) for name in lists}
+        return {name: len(numbers) for name, cell in first.items() if (numbers := numbers_of(cell))}
+    return {}
 
 
 def _is_list(kind: pa.DataType) -> bool:
@@ -295,7 +304,7 @@ def numbers_of(cell: Any) -> list[float] | None:
     return cell if fits else None
 
 
-def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float) -> np.ndarray:
+def read_numbers(path: Path, widths: Mapping[str, int]) -> np.ndarray:
     """Read columns of a table as a float32 array of shape (n_rows, sum of the widths).
 
     Parameters
@@ -305,57 +314,37 @@ def read_numbers(path: Path, widths: Mapping[str, int], compression_ratio: float
     widths : mapping
         For each column to read, the length of the lists that it holds, or 0 if it holds single numbers. A column of
         single numbers becomes one column of the array.
-    compression_ratio : float above 0
-        Largest allowed ratio of the file's unpacked size to its size on disk.
 
     Raises
     ------
     ValueError
         If a cell does not hold a number, or a list of the given length. The message names the column.
     """
-    n_columns = sum(max(width, 1) for width in widths.values())
+    n_columns, fields = sum(max(width, 1) for width in widths.values()), _fields(path)
+    in_file, names = {name: fields[name].name for name in widths}, list(widths)
     if path.suffix.lower() == ".csv":
+        kinds = {
+            in_file[name]: pa.string() if width else pa.float64()
+            for name, width in widths.items()
+            if is_number(fields[name]) and fields[name].type != pa.bool_()
+        }
         data, n_rows = bytearray(), 0  # grows without being copied, unlike an array
-        for table in _blocks_of_csv(path, widths):
+        for table in _blocks(path, _open_csv(path, list(in_file.values()), kinds), in_file):
             data += _numbers_in(path, table, widths, n_rows).tobytes()
             n_rows += len(table)
         return np.frombuffer(data, np.float32).reshape(n_rows, n_columns)
-    in_file = {composed(name): name for name in _columns(path)}
-    names = list(widths)
-    file = _open_parquet(path, [in_file[name] for name in names], compression_ratio)
+    file, end = _open_parquet(path, list(in_file.values())), 0
     X = np.empty((file.metadata.num_rows, n_columns), np.float32)
-    end = 0
     # Arrow holds a page of each column that is read, so not all columns are read at the same time.
     for first in range(0, len(names), COLUMNS_AT_ONCE):
         some = {name: widths[name] for name in names[first : first + COLUMNS_AT_ONCE]}
         start, end, n_rows = end, end + sum(max(width, 1) for width in some.values()), 0
-        for table in _blocks_of_parquet(path, file, {name: in_file[name] for name in some}, end - start):
+        spelt = {name: in_file[name] for name in some}
+        batches = file.iter_batches(1 + ENTRIES_AT_ONCE // (end - start), columns=list(spelt.values()))
+        for table in _blocks(path, batches, spelt):
             X[n_rows : n_rows + len(table), start:end] = _numbers_in(path, table, some, n_rows)
             n_rows += len(table)
     return X
-
-
-def _blocks_of_parquet(
-    path: Path, file: parquet.ParquetFile, in_file: Mapping[str, str], width: int
-) -> Iterator[pa.Table]:
-    """Read columns of a .parquet file, some rows at a time. in_file: how the columns are spelt there."""
-    with opened(path):
-        for batch in file.iter_batches(1 + ENTRIES_AT_ONCE // width, columns=list(in_file.values())):
-            yield pa.Table.from_batches([batch]).select(list(in_file.values())).rename_columns(list(in_file))
-
-
-def _blocks_of_csv(path: Path, widths: Mapping[str, int]) -> Iterator[pa.Table]:
-    """Read columns of a .csv file, some rows at a time. widths: as in `read_numbers`."""
-    in_file = {composed(name): name for name in _columns(path)}
-    parsing = _parsing(path)
-    with opened(path):
-        inferred = csv.open_csv(path, parse_options=parsing).schema  # from the first rows
-        kinds = {name: inferred.field(in_file[name]).type for name in widths}
-        kinds = {name: kind for name, kind in kinds.items() if is_number(kind) and not pa.types.is_boolean(kind)}
-        types = {in_file[name]: pa.string() if widths[name] else pa.float64() for name in kinds}
-        convert = csv.ConvertOptions(include_columns=[in_file[name] for name in widths], column_types=types)
-        for batch in csv.open_csv(path, parse_options=parsing, convert_options=convert):
-            yield pa.Table.from_batches([batch]).rename_columns([*widths])
 
 
 def _numbers_in(path: Path, table: pa.Table, widths: Mapping[str, int], n_before: int) -> np.ndarray:
@@ -401,7 +390,6 @@ def read_features(
     *,
     columns: Sequence[str] = (),
     without: Collection[str] = (),
-    compression_ratio: float = COMPRESSION_RATIO,
 ) -> tuple[Any, list[str]]:
     """Read the features in one file.
 
@@ -413,8 +401,6 @@ def read_features(
         Names of the features of a table to read, in this order. By default all are read.
     without : collection of str
         Columns of a table that are not features.
-    compression_ratio : float above 0
-        Largest allowed ratio of the file's unpacked size to its size on disk.
 
     Returns
     -------
@@ -423,21 +409,20 @@ def read_features(
     names : list of str
         The names of the features of a table. The list is empty if the file holds an array.
     """
-    column_of = dict(expanded(path, without, compression_ratio))
-    lacking = [name for name in columns if column_of and name not in column_of]
+    features = features_in(path, without)
+    names = [name for own in features.values() for name in own]
+    lacking = [name for name in columns if names and name not in names]
     require(not lacking, f"{path} must have all features of the model, but lacks the columns {shortened(lacking)}")
-    names = list(column_of)
     if names:
-        needed = {column_of[name] for name in columns or names}
-        widths = {name: 0 for name in dict.fromkeys(column_of.values()) if name in needed}
-        widths |= widths_of(path, list(widths), compression_ratio)
-        X: Any = read_numbers(path, widths, compression_ratio)
-        names = [name for name in names if column_of[name] in needed]
+        needed = {column: own for column, own in features.items() if not columns or {*own} & {*columns}}
+        widths = {column: 0 if own == [column] else len(own) for column, own in needed.items()}
+        X: Any = read_numbers(path, widths)
         if columns:
+            names = [name for own in needed.values() for name in own]
             X, names = X[:, [names.index(name) for name in columns]], list(columns)
     else:
         require(path.suffix.lower() not in TABLES, f"{path} must have a column of features, got only labels")
-        X = read_npz(path, compression_ratio) if path.suffix.lower() == ".npz" else read_npy(path)
+        X = read_npz(path) if path.suffix.lower() == ".npz" else read_npy(path)
     require(
         X.ndim == 2 and min(X.shape) and X.dtype.kind in "fiub",
         f"{path} must hold a matrix of numbers, got an array of shape {X.shape} and type {X.dtype}",
@@ -447,32 +432,22 @@ def read_features(
             X = sparse.csr_matrix(X, dtype=np.float32)
         elif path.suffix.lower() != ".npy":
             X = np.asarray(X, kept_dtype(X), order="C")
-    for fault, test in (("missing", np.isnan), (f"infinite, or too large for {kept_dtype(X)},", np.isinf)):
-        counts = _by_column(X, test)
-        for column in np.flatnonzero(counts)[:1].tolist():
-            raise ValueError(
-                f"{path} must hold a number in each row of each column, got {counts[column]:,} {fault} in column "
-                f"{names[column] if names else column + 1!r} ({np.count_nonzero(counts):,} such columns): replace "
-                "them, or leave the column out"
-            )
+    counts = (
+        np.bincount(X.indices[~np.isfinite(X.data)], minlength=X.shape[1])
+        if sparse.issparse(X)
+        else sum((~np.isfinite(block)).sum(axis=0) for block in blocks_of(X, kept_dtype(X)))
+    )
+    for column in np.flatnonzero(counts)[:1].tolist():
+        raise ValueError(
+            f"{path} must hold a number in each row of each column, got {counts[column]:,} missing, infinite or too "
+            f"large for {kept_dtype(X)} in column {names[column] if names else column + 1!r} "
+            f"({np.count_nonzero(counts):,} such columns): replace them, or leave the column out"
+        )
     return X, names
 
 
-def expanded(path: Path, without: Collection[str], compression_ratio: float) -> list[tuple[str, str]]:
-    """Return pairs (feature, column) for the features in a table. A column of lists holds several features."""
+def features_in(path: Path, without: Collection[str]) -> dict[str, list[str]]:
+    """Return the names of the features in each column of a table. A column of lists holds several features."""
     columns = [name for name in columns_of(path) if name not in without]
-    widths = widths_of(path, columns, compression_ratio) if columns else {}
-    return [
-        (f"{name} {i + 1}" if name in widths else name, name)
-        for name in columns
-        for i in range(max(widths.get(name, 1), 1))
-    ]
-
-
-def _by_column(X: Any, test: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Count the entries of each column that pass a test. Zeros must not pass it, because a sparse X lacks them."""
-    return (
-        np.bincount(X.indices[test(X.data)], minlength=X.shape[1])
-        if sparse.issparse(X)
-        else sum(test(block).sum(axis=0) for block in blocks_of(X, kept_dtype(X)))
-    )
+    widths = widths_of(path, columns) if columns else {}
+    return {name: [f"{name} {i + 1}" for i in range(widths.get(name, 0))] or [name] for name in columns}

@@ -16,7 +16,7 @@ from jointsparse.pipeline.datasets.folder import Annotations, file, picture, rea
 from jointsparse.pipeline.datasets.labels import Meaning
 from jointsparse.pipeline.datasets.names import Files, composed
 from jointsparse.pipeline.datasets.rows import rows_of
-from jointsparse.pipeline.datasets.samples import Photographs
+from jointsparse.pipeline.datasets.samples import Samples
 
 SHOWS = "pictures"
 LABELS = "tags"
@@ -33,7 +33,7 @@ def read(
     split: str | None = None,
     group: str | None = None,
     **options: Any,
-) -> Photographs:
+) -> Samples:
     """Read and check a folder of photographs with tags.
 
     Parameters
@@ -61,13 +61,11 @@ def read(
     def annotated(names: Sequence[str]) -> Annotations:
         needed = [composed(meaning.tags)] if meaning.tags else None
         rows = rows_of(Path(root), images, labels, names, pictures=pictures, columns=needed, split=split, group=group)
-        where = " and ".join(rows.files) or f"the files {labels}"
+        where = " and ".join(rows.given.files) or f"the files {labels}"
         others = [composed(name) for name in (pictures, split, group) if name]
         stated = of_labels.read(where, rows.table, meaning, others)
-        listed = list(dict.fromkeys(rows.images))
-        captions = of_labels.settled(stated, np.array(rows.images, object), listed, meaning)
-        lacking = f"no row in {where}" if rows.files else f"no file {labels} beside it"
-        return Annotations(captions, set(listed), rows.placed, rows.files, lacking, rows.beside, rows.groups)
+        of_rows, listed = np.array(rows.images, object), list(dict.fromkeys(rows.images))
+        return rows.given._replace(captions=of_labels.settled(stated, of_rows, listed, meaning))
 
     of_folder = {name: value for name, value in options.items() if name not in Meaning._fields}
     return read_folder(root, annotated, images=images, **of_folder)

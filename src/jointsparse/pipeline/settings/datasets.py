@@ -35,7 +35,6 @@ from jointsparse.pipeline.settings.values import (
     InnerFraction,
     Name,
     Norm,
-    Number,
     NumberOfFeatures,
     NumberOfTasks,
     Runs,
@@ -44,6 +43,7 @@ from jointsparse.pipeline.settings.values import (
     Split,
     Text,
     Texts,
+    WithDifferentValues,
     joined,
     misplaced,
     one_of,
@@ -123,7 +123,7 @@ class DrawnSplits(Options):
 class NamedSplits(DrawnSplits):
     """Options of loaders that read the name of the split of each sample."""
 
-    split_names: dict[Split, str] = {
+    split_names: Annotated[dict[Split, str], WithDifferentValues] = {
         "train": "train",
         "validation": "validation",
         "test": "test",
@@ -256,15 +256,13 @@ class ArraysOptions(FilesOptions, NamedSplits, MeaningOptions):
     """Column of labels with a text for each sample."""
     ignore: Annotated[list[Text], Distinct] = []
     """Columns in the files of features or labels that are neither features nor labels."""
-    compression_ratio: Number = 200.0
-    """Largest ratio of unpacked to packed size of a compressed file."""
 
 
 class LibsvmOptions(FilesOptions, DrawnSplits):
     """Options of the loader `libsvm`."""
 
     FILES = ("train", "validation", "test", "topics", "vocabulary")
-    ONLY_WITH = {"validation_fraction": "test"}
+    ONLY_WITH = {"validation": "test", "validation_fraction": "test"}
     ONLY_WITHOUT = {"fractions": "test", "validation_fraction": "validation", "seed": "validation"}
 
     train: File
@@ -277,8 +275,6 @@ class LibsvmOptions(FilesOptions, DrawnSplits):
     """File in root with the numbers and names of the labels."""
     vocabulary: File | None = None
     """File in root with the names of the features."""
-    compression_ratio: Number = 200.0
-    """Largest ratio of unpacked to packed size of a compressed file."""
     index_base: Annotated[int, Ge(0), Le(1)] = 1
     """Index of the first feature."""
 
@@ -297,8 +293,6 @@ class IdxOptions(FilesOptions):
     """File in root with the test images."""
     test_labels: File
     """File in root with the labels of these images."""
-    compression_ratio: Number = 200.0
-    """Largest ratio of unpacked to packed size of a compressed file."""
     validation_fraction: Annotated[float, Ge(0), Lt(1), AsGiven] = 0.0
     """Fraction of the training images to use for validation."""
     seed: Seed = 0

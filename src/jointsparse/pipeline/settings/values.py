@@ -109,6 +109,12 @@ def _without_duplicates(values: list[T]) -> list[T]:
     return values
 
 
+def _with_different_values(block: dict[str, T]) -> dict[str, T]:
+    if len({*block.values()}) < len(block):
+        raise expected("a block whose values differ")
+    return block
+
+
 def _as_given(value: Any, check: Callable[[Any], float]) -> Any:
     """Check a number, but keep 1024 an integer, which tables then show as it was given."""
     check(value)
@@ -158,6 +164,7 @@ File = Annotated[str, MinLen(1), AfterValidator(_without_braces)]
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9_-]{1,100}$")]
 Folders = AfterValidator(_as_folders)
 Distinct = AfterValidator(_without_duplicates)
+WithDifferentValues = AfterValidator(_with_different_values)
 Texts = Annotated[list[str], Distinct]
 NullRemoves = BeforeValidator(_without_none)  # in a block whose keys are names
 Split = Literal["train", "validation", "test", "unlabelled"]

@@ -25,7 +25,7 @@ from jointsparse.checks import require
 from jointsparse.pictures import grey_of, shrunk_colour
 from jointsparse.pipeline.datasets.collage.painting import paint
 from jointsparse.pipeline.datasets.collage.plans import captions_of, plan_of
-from jointsparse.pipeline.datasets.samples import Photographs, gather
+from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits
 
 SHOWS = "pictures"
@@ -45,9 +45,7 @@ def _number(image: str) -> int:
     return int(number)
 
 
-def read(
-    *, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS, **of_rule: Any
-) -> Photographs:
+def read(*, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] = FRACTIONS, **of_rule: Any) -> Samples:
     """Return tables of the pictures' names, splits and captions. No picture is painted.
 
     Parameters
@@ -63,12 +61,13 @@ def read(
 
     Returns
     -------
-    tables : Photographs
+    samples : Samples
     """
     require(seed >= 0, f"seed must be at least 0, got {seed}")
     splits = draw_splits([_name(number) for number in range(n_images)], fractions, np.random.default_rng(seed))
     rngs = (np.random.default_rng((seed, number, 2)) for number in range(n_images))
-    return gather(splits, [captions_of(plan_of(number, seed), rng) for number, rng in enumerate(rngs)], {})
+    captions = [captions_of(plan_of(number, seed), rng) for number, rng in enumerate(rngs)]
+    return gather(splits, listed(splits, captions), {})
 
 
 def photograph(image: str, *, seed: int = 0) -> np.ndarray:
