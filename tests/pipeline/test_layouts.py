@@ -1127,16 +1127,6 @@ def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, check
         np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
 
 
-def test_editors_find_the_schema_by_the_first_line(tmp_path):
-    workflow = tmp_path / "my workflow"
-    lay(workflow, {"config.yaml": (WORKFLOW / "config.yaml").read_text(encoding="utf-8")})
-    labels = "cat,dog\n" + "1,0\n0,1\n1,1\n0,0\n" * 12
-    lay(tmp_path / "data", {"features.npy": np.random.default_rng(0).normal(size=(48, 3)), "labels.csv": labels})
-    config.write(tmp_path / "data", tmp_path / "config.yaml", workflow)
-    first, *_ = (tmp_path / "config.yaml").read_text(encoding="utf-8").splitlines()
-    assert first == f"# yaml-language-server: $schema=file://{tmp_path}/my%20workflow/config/schema.json"
-
-
 RARE = pd.DataFrame({f"label {k:02}": (np.arange(300) % 60 < k).astype(int) for k in range(9, 51)})
 OFTEN = {"cat": 30, "dog": 24, "sea": 16, "fog": 2}
 SAID = [" ".join(["it", *(word for word, n in OFTEN.items() if i < n)]) for i in range(40)]

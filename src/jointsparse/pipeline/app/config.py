@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import jinja2
 import pandas as pd
 import yaml
-from scipy import sparse
 
 from jointsparse.checks import printable, require
 from jointsparse.features.basis import MOST_AUTO_RANK
@@ -228,8 +227,7 @@ def _work(root: Path, found: Found, n_labels: int, network: Embedding | None) ->
     """Return what a run will learn from."""
     n = len(found.images)
     if not issubclass(LOADERS[found.loader], Pictures):
-        n_values = found.X.nnz if sparse.issparse(found.X) else found.X.size
-        return Work(n, n_labels, found.X.shape[1], n_values)
+        return Work(n, n_labels, found.X.shape[1], found.X.size)  # for a sparse matrix, the stored entries
     rank = min(MOST_AUTO_RANK, int((found.images["split"] == "train").sum()) // 2)  # as in the study
     n_features = network.n_features_ if network else rank
     file, options = pick("datasets", found.loader).file, {"root": root} | found.options

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -572,8 +571,8 @@ def _pictures(
     prefix = "" if images == "." else f"{images}/"
     names = [name.removeprefix(prefix) for name in folder.pictures if name.startswith(prefix)]
     again = len(names) - len({name.rpartition(".")[0] for name in names})
-    options = options | ({"one_per_stem": True} if again else {}) | {"near_duplicates": True}
-    options |= {key: folder.choices[key] for key in ("group_by",) if key in folder.choices}
+    decided = {"one_per_stem": again > 0, "near_duplicates": True, "group_by": folder.choices.get("group_by")}
+    options = options | {option: value for option, value in decided.items() if value}
     if "splits.csv" in folder.others:
         options = {key: value for key, value in options.items() if key != "split"} | {"splits": "splits.csv"}
     by_split = isinstance(options.get("captions", options.get("labels")), Mapping)
@@ -585,8 +584,8 @@ def _pictures(
         "each picture: write splits.csv with the columns image,split",
     )
     read = pick("datasets", loader).read(root, smallest_side=None, **options)
-    reasons = Counter(re.sub(r"(no|in no split of) .*", r"\1", reason) for reason in read.left_out["reason"])
-    n, total = len(names) - reasons["no"], f"{len(names):,} pictures"
+    total, reasons = f"{len(names):,} pictures", read.left_out["reason"].str
+    n, n_placed = (len(names) - int(reasons.startswith(reason).sum()) for reason in ("no ", "in no split of "))
     lines = list[str]()
     if loader != "scenes":
         rest = ["the others, perhaps not yet tagged, are left out"] * (loader == "keywords" and n < len(names))
@@ -594,7 +593,7 @@ def _pictures(
         lines.append("; ".join([f"{what} of {n:,} of {total}", *notes, *rest]))
     if given:
         of_table = options.get("splits", source or "folders")
-        lines.append(f"{of_table}: splits of {len(names) - reasons['in no split of']:,} of {total}")
+        lines.append(f"{of_table}: splits of {n_placed:,} of {total}")
     if outside := sorted(name for name in folder.pictures if not name.startswith(prefix)):
         lines.append(f"not used: {len(outside):,} pictures outside {images}, such as {outside[0]}")
     if again:

@@ -3,16 +3,15 @@
 A loader obeys its options, whose defaults are fixed and documented, and decides nothing from the content of files: that
 is what `app.columns` and `app.layouts` do for the command `init`, which writes the options.
 
-A loader of photographs is a module with these functions:
+A loader is a module with the function ``read(**options) -> Samples``, which returns the usable images or samples with
+their splits, the captions or labels, a table of everything that was left out, with reasons, and the feature matrix if
+the dataset comes with features. A loader of photographs also has these functions:
 
-- ``read(**options) -> Samples``: the usable images with their splits, the captions, and a table of all files and
-  captions that were left out, with reasons;
 - ``picture(image, **options)``: one image as grey levels in [0, 1], shape (height, width), float32;
 - ``thumbnail(image, longest_side, **options)``: one image in colour, shape (height, width, 3), uint8;
 - ``file(image, **options)``: the path of one image; only if images are files.
 
-A loader of a dataset that comes with features has ``read(**options) -> Samples``, which returns similar tables and a
-feature matrix. It declares how the results page shows features: ``SHOWS`` is "pixels" if the features are the pixels of
+A loader declares how the results page shows features: ``SHOWS`` is "pixels" if the features are the pixels of
 a square picture, row by row, "names" if ``feature_names(**options)`` returns names of the features, or "nothing". A
 loader of photographs has ``SHOWS = "pictures"``. The loader ``synthetic`` draws tasks with known weights instead.
 

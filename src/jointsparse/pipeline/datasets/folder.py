@@ -16,7 +16,7 @@ from jointsparse.pictures import open_colour, open_grey
 from jointsparse.pipeline.datasets.checker import Progress, ask
 from jointsparse.pipeline.datasets.groups import joined, numbered, of_files
 from jointsparse.pipeline.datasets.names import finder
-from jointsparse.pipeline.datasets.near_duplicates import clusters, stacked
+from jointsparse.pipeline.datasets.near_duplicates import N_FREQUENCIES, clusters
 from jointsparse.pipeline.datasets.picture_check import MachineError
 from jointsparse.pipeline.datasets.samples import Samples, gather
 from jointsparse.pipeline.datasets.splits import FRACTIONS, SPLIT_NAMES, assign_splits
@@ -333,8 +333,9 @@ def check_pictures(
     """
     arguments = smallest_side, longest_side, near_duplicates
     reasons, values = ask(folder, names, "check", *arguments, progress=progress)
-    checked = [values[name] or ("", "") for name in names]
-    descriptors = stacked([descriptor for _, descriptor in checked]) if near_duplicates else None
+    checked: list[tuple[str, list[int]]] = [values[name] or ("", []) for name in names]
+    nothing = [0] * N_FREQUENCIES**2  # similar to no picture
+    descriptors = np.array([entries or nothing for _, entries in checked], np.int8) if near_duplicates else None
     return reasons, dict(zip(names, (digest for digest, _ in checked), strict=True)), descriptors
 
 

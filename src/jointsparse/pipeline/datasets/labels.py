@@ -215,11 +215,9 @@ def _of_tags(where: object, table: Columns, meaning: Meaning) -> Labels:
 
 def _states(where: object, name: str, cells: Sequence[Any], meaning: Meaning) -> np.ndarray:
     """Return the labels in a column as 1, 0, or NaN if unknown. Raises ValueError, with the row, for another value."""
-    states: dict[str, float] = dict.fromkeys((nothing.lower() for nothing in NOTHING), np.nan)
+    states = dict.fromkeys(map(str.lower, NOTHING), 0.0 if "" in meaning.negative else np.nan)
     for values, state in ((meaning.unknown, np.nan), (meaning.negative, 0.0), (meaning.positive, 1.0)):
-        states |= dict.fromkeys((value.lower() for value in values), state)
-    if "" in meaning.negative:
-        states |= dict.fromkeys((nothing.lower() for nothing in NOTHING), 0.0)
+        states |= dict.fromkeys(map(str.lower, values), state)
     texts = [text_of(cell).lower() for cell in cells]
     for row, text in enumerate(texts):
         require(

@@ -6,8 +6,6 @@ duplicates if the correlation of their descriptors is at least SIMILAR.
 The program `trials/near_duplicates.py` measures how many planted near duplicates are found.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
 N_FREQUENCIES = 12  # in each direction
@@ -46,12 +44,6 @@ def _cosines(n_pixels: int) -> np.ndarray:
     waves = np.cos(np.pi / n_pixels * np.outer(np.arange(N_FREQUENCIES), np.arange(n_pixels) + 0.5))
     waves[0] *= np.sqrt(0.5)
     return waves
-
-
-def stacked(hexadecimals: Sequence[str]) -> np.ndarray:
-    """Return descriptors from their hexadecimal digits. An empty string gives zeros, which are similar to nothing."""
-    nothing = "00" * N_FREQUENCIES**2
-    return np.array([np.frombuffer(bytes.fromhex(text or nothing), np.int8) for text in hexadecimals])
 
 
 def clusters(descriptors: np.ndarray) -> np.ndarray:

@@ -80,8 +80,8 @@ def check_picture(path: Path, smallest_side: int, longest_side: int, near_duplic
     Returns
     -------
     outcome : Outcome
-        If the picture can be decoded, its value is a pair of strings: a checksum of the file, and the descriptor in
-        hexadecimal digits, or "".
+        If the picture can be decoded, its value is a pair: a checksum of the file, and the entries of the descriptor,
+        or an empty list.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def check_picture(path: Path, smallest_side: int, longest_side: int, near_duplic
         return Outcome(reason, n_bytes=n_pixels * BYTES_PER_PIXEL)
     height, width = greys.shape
     too_small = f"too small: {width} x {height} pixels, the shorter side must be at least {smallest_side}"
-    described = descriptor(greys).tobytes().hex() if near_duplicates else ""
+    described = descriptor(greys).tolist() if near_duplicates else []
     return Outcome("" if min(width, height) >= smallest_side else too_small, (digest, described))
 
 

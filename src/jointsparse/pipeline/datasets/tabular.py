@@ -4,7 +4,7 @@ import re
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -98,12 +98,12 @@ def read_npz(path: Path) -> Any:
 
 def columns_of(path: Path) -> list[str]:
     """Return the column names of a table, without those of a pandas index. The list is empty for an array."""
-    return list(_fields(path))
+    return [name for name in _fields(path) if name != INDEX]
 
 
 def has_index(path: Path) -> bool:
     """Return True if pandas has stored the index of a table in the file."""
-    return path.suffix.lower() == ".parquet" and INDEX in parquet.read_schema(path).names
+    return INDEX in _fields(path)
 
 
 def _fields(path: Path) -> dict[str, pa.Field]:
@@ -115,7 +115,7 @@ def _fields(path: Path) -> dict[str, pa.Field]:
     parsing = _parsing(path) if kind == ".csv" else None
     with opened(path):
         schema = csv.open_csv(path, parse_options=parsing).schema if parsing else parquet.read_schema(path)
-    fields = [field for field in schema if not field.name.startswith("__index_level_")]
+    fields = [field for field in schema if field.name == INDEX or not field.name.startswith("__index_level_")]
     require_header(path, [field.name for field in fields], of_text=bool(parsing))
     return {composed(field.name): field for field in fields}
 
@@ -144,8 +144,8 @@ def _parsing(path: Path) -> csv.ParseOptions:
 
 def read_columns(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a .csv or .parquet file, or some of its columns in this order, with the types that the cells have."""
-    fields = _fields(path) | {INDEX: pa.field(INDEX, pa.null())}
-    names = [name for name in fields if name != INDEX] if columns is None else list(columns)
+    fields = _fields(path)
+    names = columns_of(path) if columns is None else list(columns)
     in_file = [fields[name].name for name in names]
     if path.suffix.lower() == ".csv":
         parsing, convert = _parsing(path), csv.ConvertOptions(include_columns=in_file)
@@ -177,9 +177,10 @@ def _open_parquet(path: Path, names: Sequence[str]) -> parquet.ParquetFile:
     """Open a .parquet file. Raises ValueError if these columns unpack to too much."""
     with opened(path):
         file = parquet.ParquetFile(path, buffer_size=BYTES_AT_ONCE, pre_buffer=False)
-        groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
+        groups, wanted = [file.metadata.row_group(i) for i in range(file.num_row_groups)], {*names}
         leaves = [(i, file.schema.column(i)) for i in range(len(file.schema))]
-        leaves = [(i, leaf) for i, leaf in leaves if any(f"{leaf.path}.".startswith(f"{name}.") for name in names)]
+        # A leaf of a nested column is called "column.list.element"; names of columns may have dots, too.
+        leaves = [leaf for leaf in leaves if wanted.intersection(accumulate(leaf[1].path.split("."), "{}.{}".format))]
         # Each value takes at least 8 bytes as a number of Python, even if a run or a dictionary stands for many values.
         n_bytes = sum(
             max(group.column(i).total_uncompressed_size, max(8, leaf.length) * group.column(i).num_values)
