@@ -429,9 +429,8 @@ def kept():
     labels = np.where(rng.random((120, 2)) < 0.2, -1, has).astype(np.int8)
     fitted = final.calibrated(final.fit(features, labels, ["cat", "dog"], norm="l1inf", scales={}), features)
     numbers = final.table(fitted, final.tested(fitted.scores, labels, n_resamples=2, seed=0), labels == 1, "l1inf")
-    card, names = annotator.card_of(fitted, numbers), [str(i) for i in range(120)]
-    model = annotator.annotator(fitted, names=names, columns=list("abcd"), card=card)
-    return annotator.with_check(model, features), features, labels, numbers
+    origin = {"names": [str(i) for i in range(120)], "columns": list("abcd"), "dataset": "drawn"}
+    return annotator.annotator(fitted, numbers, features, **origin), features, labels, numbers
 
 
 def test_a_final_fit_learns_only_from_known_labels(kept):

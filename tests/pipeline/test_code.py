@@ -270,9 +270,9 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("learning/warmup", {"compile_kernels"}),
         (
             "learning/problem learning/regulariser learning/certificate learning/fit",
-            TRAINED | EVALUATED | KEPT | {"compile_kernels", "measure cost"},
+            TRAINED | EVALUATED | KEPT | {"compile_kernels", "measure cost", "write_page"},
         ),
-        ("learning/radii", TRAINED | EVALUATED | KEPT),
+        ("learning/radii", TRAINED | EVALUATED | KEPT | {"write_page"}),
         ("pipeline/sweep", TRAINED | EVALUATED),
         ("pipeline/svm", {"train_svm"}),
         ("scripts/training", {"train_svm", *by_norm("train_path", "train_sweep")}),

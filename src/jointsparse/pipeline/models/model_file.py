@@ -222,7 +222,7 @@ def load(path: str | Path, *, network: str | Path | None = None) -> Pipeline:
     Parameters
     ----------
     path : path
-        File to read, such as results/mine/model.jointsparse.
+        File to read, such as model.jointsparse.
     network : path or None
         ONNX file of the network that describes the model's pictures. If None, the built-in network is recognised by its
         digest, and another network is expected in the folder of the model, under its name.
@@ -248,7 +248,7 @@ def load(path: str | Path, *, network: str | Path | None = None) -> Pipeline:
     Examples
     --------
     >>> from jointsparse.pipeline import load
-    >>> model = load("results/mine/model.jointsparse")  # doctest: +SKIP
+    >>> model = load("model.jointsparse")  # doctest: +SKIP
     >>> model.predict_proba(["a.jpg", "b.jpg"])  # doctest: +SKIP
     """
     path = Path(path)
