@@ -29,7 +29,7 @@ LIBRARY = {  # titles with folders and files of the package, in the order of the
 }
 PIPELINE = {
     "Datasets": ("datasets",),
-    "Tasks and fits of a study": ("tasks.py", "sweep.py", "svm.py", "flag.py"),
+    "Tasks and fits of a study": ("words.py", "tasks.py", "sweep.py", "svm.py", "flag.py"),
     "Scores": ("scores",),
     "Figures": ("figures",),
     "Models that a run keeps": ("models",),

@@ -28,6 +28,7 @@ from jointsparse.pipeline.page import words
 from jointsparse.pipeline.provenance import tables
 from jointsparse.pipeline.provenance.tables import read_matrix
 from jointsparse.pipeline.scores.learnt import words_learnt
+from jointsparse.pipeline.words import choose_words, names_of, one_label
 
 X = np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32) * [[1, 1, 0]] + np.eye(8, 3, dtype=np.float32)
 X = X.astype(np.float32)
@@ -405,19 +406,19 @@ def test_unknown_labels_are_in_no_training_set():
     images = pd.DataFrame({"image": list("abcdefgh"), "split": ["train"] * 5 + ["validation"] + ["test"] * 2})
     has = [("a", "cat"), ("b", "cat"), ("c", "cat"), ("g", "cat"), ("d", "dog"), ("h", "dog"), ("f", "dog")]
     captions = pd.DataFrame(has, columns=["image", "caption"]).assign(known=np.arange(7) != 2)
-    table, labels = tasks.choose_words(images, captions, n_words=2, smallest_size=1, split_captions=False)
+    table, labels = choose_words(images, captions, n_words=2, smallest_size=1, split_captions=False)
     assert table.drop(columns=["forms", "validation", "warning"]).to_numpy().tolist() == [
         ["cat", 3, 2, 1, 1],
         ["dog", 3, 1, 1, 0],
     ]
     assert labels.T.tolist() == [[1, 1, -1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 0, 1, 0, 1]]
-    assert tasks.names_of(table, labels) == ["cat", "dog"]
+    assert names_of(table, labels) == ["cat", "dog"]
     draw = partial(tasks.draw, words=["cat", "dog"], sizes=[2], n_validation_words=1, rng=np.random.default_rng(0))
     drawn, sets = draw(labels, images["split"].replace("test", "validation").to_numpy())
     assert drawn.Y[0].T.tolist() == [[1, 1, 0, -1, -1, 0, 0, 0], [-1, -1, -1, 1, -1, 0, 0, 0]]
     assert sets[["positives", "negatives"]].to_numpy().tolist() == [[2, 2], [1, 4]]
     with pytest.raises(ValueError, match="label must be known for every sample, got 'cat'"):
-        tasks.one_label(images, captions, "cat")
+        one_label(images, captions, "cat")
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from jointsparse.pipeline.models import final
 from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.pipeline.scores import comparison, flags
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS
+from jointsparse.pipeline.words import choose_words, n_learnable
 
 PATIENTS = np.random.default_rng(0).permutation(np.repeat(np.arange(150), 4))
 
@@ -151,7 +152,7 @@ def test_a_word_whose_training_images_are_in_one_group_is_left_out(side):
     captions = pd.DataFrame(rows, columns=["image", "caption"])
     options = {"smallest_size": 2, "split_captions": False}
     with pytest.warns(UserWarning, match=f"the word 'elk' is {Kind.ONE_GROUP}"):
-        words, labels = tasks.choose_words(images, captions, n_words="auto", **options)
+        words, labels = choose_words(images, captions, n_words="auto", **options)
     assert words["word"].tolist() == ["cat", "dog", "elk"] and labels.shape == (24, 2)
-    assert tasks.n_learnable(images, captions, options) == 2
-    assert tasks.n_learnable(images.drop(columns="group"), captions, options) == 3
+    assert n_learnable(images, captions, options) == 2
+    assert n_learnable(images.drop(columns="group"), captions, options) == 3

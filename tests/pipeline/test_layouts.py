@@ -21,7 +21,7 @@ from jointsparse.pipeline.app import config
 from jointsparse.pipeline.app.command_line import WORKFLOW
 from jointsparse.pipeline.app.layouts import LAYOUTS
 from jointsparse.pipeline.datasets import metadata, tabular
-from jointsparse.pipeline.tasks import choose_words
+from jointsparse.pipeline.words import choose_words
 from jointsparse.registry import pick
 
 # Files and folders

@@ -9,6 +9,7 @@ import pytest
 from jointsparse.checks import Misfit
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.provenance.tables import read_arrays, read_table, write_array, write_table
+from jointsparse.pipeline.words import choose_words, classes, names_of, one_label, words_of
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
 CAPTIONS = pd.DataFrame(
@@ -26,7 +27,7 @@ CAPTIONS = pd.DataFrame(
 
 
 def test_the_most_frequent_words_of_the_training_images_come_first():
-    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
+    words, labels = choose_words(IMAGES, CAPTIONS, n_words=2)
     assert words["word"].tolist() == ["dog", "café"]  # cat, in one training image like café, is later in the alphabet
     np.testing.assert_array_equal(labels[:, 0], [True, False, False, True, False, True])
     assert words.loc[0, ["images", "train", "validation", "test"]].tolist() == [3, 2, 0, 1]
@@ -34,7 +35,7 @@ def test_the_most_frequent_words_of_the_training_images_come_first():
 
 @pytest.mark.parametrize(("n_with", "warning"), [(9, "training images with it: 90%"), (8, "")])
 def test_a_word_that_nearly_all_training_images_have_gets_a_warning(n_with, warning):
-    words, _ = tasks.choose_words(
+    words, _ = choose_words(
         pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]}),
         pd.DataFrame({"image": range(12), "caption": ["dog"] * n_with + ["cat"] * (10 - n_with) + ["dog", "dog"]}),
         n_words=2,
@@ -43,7 +44,7 @@ def test_a_word_that_nearly_all_training_images_have_gets_a_warning(n_with, warn
 
 
 def test_inflected_forms_are_joined_when_asked():
-    words, labels = tasks.choose_words(IMAGES, CAPTIONS, n_words=2, join_inflections=True)
+    words, labels = choose_words(IMAGES, CAPTIONS, n_words=2, join_inflections=True)
     assert words[["word", "forms"]].to_numpy().tolist() == [["dog", "dog dogs"], ["cat", "cat cat's"]]
     assert labels[1, 0]
 
@@ -79,7 +80,7 @@ def captions_of(*texts):
     ],
 )
 def test_options_decide_which_words_are_chosen(captions, options, expected):
-    words, _ = tasks.choose_words(IMAGES, captions, n_words=len(expected), **options)
+    words, _ = choose_words(IMAGES, captions, n_words=len(expected), **options)
     assert words["word"].tolist() == expected
 
 
@@ -112,25 +113,25 @@ def photographs(*counts):
 )
 def test_a_word_with_too_few_images_is_left_out_with_a_warning(tmp_path, counts, expected):
     with pytest.warns(UserWarning, match=f"^the word 'bee' is {expected}$"):
-        words, labels = tasks.choose_words(*photographs((10, 2, 2), counts, (8, 0, 1)), n_words=3, smallest_size=5)
+        words, labels = choose_words(*photographs((10, 2, 2), counts, (8, 0, 1)), n_words=3, smallest_size=5)
     assert words[["word", "warning"]].to_numpy().tolist() == [["ant", ""], ["cow", ""], ["bee", expected]]
     assert labels.shape == (28, 2) and labels.flags.c_contiguous
     write_table(words, tmp_path / "words.csv")
-    assert tasks.names_of(read_table(tmp_path / "words.csv"), labels) == ["ant", "cow"]
+    assert names_of(read_table(tmp_path / "words.csv"), labels) == ["ant", "cow"]
 
 
 def test_fewer_words_than_asked_for_are_enough():
     with pytest.warns(UserWarning, match="^n_words is 9, but the training captions hold 2 content words$"):
-        words, _ = tasks.choose_words(*photographs((10, 2, 2), (9, 1, 2)), n_words=9, smallest_size=5)
+        words, _ = choose_words(*photographs((10, 2, 2), (9, 1, 2)), n_words=9, smallest_size=5)
     assert words["word"].tolist() == ["ant", "bee"]
 
 
 @pytest.mark.parametrize(("most", "expected"), [(40, ["ant", "cow", "dog"]), (2, ["ant", "cow"])])
 def test_with_auto_all_words_that_have_enough_images_are_chosen(monkeypatch, most, expected):
-    monkeypatch.setattr(tasks, "MOST_WORDS", most)
+    monkeypatch.setattr("jointsparse.pipeline.words.MOST_WORDS", most)
     counts = (10, 2, 2), (9, 2, 0), (8, 0, 1), (7, 1, 1), (6, 2, 2)  # the last has too few training images
     with pytest.warns(UserWarning, match="^the word 'bee' is left out, too few test images"):
-        words, labels = tasks.choose_words(*photographs(*counts), n_words="auto", smallest_size=7)
+        words, labels = choose_words(*photographs(*counts), n_words="auto", smallest_size=7)
     assert words["word"].tolist() == [*expected, "bee"]
     assert labels.shape == (28, len(expected))
 
@@ -239,9 +240,9 @@ def images_of(names, trained):
 
 def test_the_most_frequent_label_of_training_samples_is_chosen_by_default():
     captions = pd.DataFrame({"image": list("aabef"), "caption": ["tea", "oil", "tea", "oil", "oil"]})
-    label, y = tasks.one_label(images_of("abcdef", "abcd"), captions)
+    label, y = one_label(images_of("abcdef", "abcd"), captions)
     assert (label, y.tolist()) == ("tea", [1, 1, -1, -1, -1, -1])
-    assert tasks.one_label(images_of("abcdef", "abcd"), captions, "oil")[1].tolist() == [1, -1, -1, -1, 1, 1]
+    assert one_label(images_of("abcdef", "abcd"), captions, "oil")[1].tolist() == [1, -1, -1, -1, 1, 1]
 
 
 def test_halves_learn_from_training_and_validation_samples():
@@ -274,16 +275,16 @@ def test_each_call_of_thinned_leaves_out_a_different_tenth():
     ],
 )
 def test_words_may_contain_digits_and_marks_and_addresses_are_not_words(caption, expected):
-    assert tasks.words_of(caption) == expected
+    assert words_of(caption) == expected
 
 
 def test_labels_in_both_forms_of_unicode_are_the_same():
     images, captions = images_of("abc", "abc"), captions_of("caf\u00e9", "cafe\u0301 ", "th\u00e9")
-    words, labels = tasks.choose_words(images, captions, n_words=2, split_captions=False)
+    words, labels = choose_words(images, captions, n_words=2, split_captions=False)
     assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"]
     assert labels.tolist() == [[True, False], [True, False], [False, True]]
-    assert tasks.one_label(images, captions, "cafe\u0301")[1].tolist() == [1, 1, -1]
-    assert tasks.classes(images, captions).tolist() == ["caf\u00e9", "caf\u00e9", "th\u00e9"]
+    assert one_label(images, captions, "cafe\u0301")[1].tolist() == [1, 1, -1]
+    assert classes(images, captions).tolist() == ["caf\u00e9", "caf\u00e9", "th\u00e9"]
 
 
 # Training sets of a given size
@@ -309,20 +310,20 @@ def labelled(*names):
     return images_of("abc", "ab"), pd.DataFrame({"image": names, "caption": "tea"})
 
 
-CHOSEN = tasks.choose_words(IMAGES, CAPTIONS, n_words=2)
+CHOSEN = choose_words(IMAGES, CAPTIONS, n_words=2)
 FEW = photographs((10, 2, 2), (8, 1, 2), (7, 1, 1))
 UNTESTED = [table[~table["image"].str.startswith("test")] for table in FEW]
 TOO_FEW = r"at least 2 words must have 9 training images .* got 1 such words( \('bee' is left out, .*: 8\))?: choose"
 NOT_SOME = "some training samples must have the label .* got 'tea', which"
 WRONG_CALLS = [
-    (ValueError, lambda: tasks.choose_words(IMAGES, CAPTIONS, n_words=100), "n_words must be at most 7, .* got 100"),
+    (ValueError, lambda: choose_words(IMAGES, CAPTIONS, n_words=100), "n_words must be at most 7, .* got 100"),
     *(
-        (ValueError, lambda n=n_words: tasks.choose_words(*FEW, n_words=n, smallest_size=9), TOO_FEW)
+        (ValueError, lambda n=n_words: choose_words(*FEW, n_words=n, smallest_size=9), TOO_FEW)
         for n_words in (3, "auto")
     ),
     (
         ValueError,
-        lambda: tasks.choose_words(*UNTESTED, n_words=2, smallest_size=5),
+        lambda: choose_words(*UNTESTED, n_words=2, smallest_size=5),
         "the test split must hold images, got none: check the splits of the dataset",
     ),
     *(
@@ -345,29 +346,29 @@ WRONG_CALLS = [
         )
         for numbers, limit in (({"train": 20}, 20), ({"test": 1}, 0))
     ),
-    (ValueError, lambda: tasks.one_label(*labelled("a", "b"), "tea"), f"{NOT_SOME} 2 of 2 have"),
-    (ValueError, lambda: tasks.one_label(*labelled("c"), "tea"), f"{NOT_SOME} 0 of 2 have"),
-    (ValueError, lambda: tasks.one_label(*labelled("c")), "n_words must be at most 0, the number of .* got 1"),
+    (ValueError, lambda: one_label(*labelled("a", "b"), "tea"), f"{NOT_SOME} 2 of 2 have"),
+    (ValueError, lambda: one_label(*labelled("c"), "tea"), f"{NOT_SOME} 0 of 2 have"),
+    (ValueError, lambda: one_label(*labelled("c")), "n_words must be at most 0, the number of .* got 1"),
     (
         ValueError,
-        lambda: tasks.classes(*labelled("a", "b")),
+        lambda: classes(*labelled("a", "b")),
         "each sample must have exactly one label, its class, got 0 for 'c'",
     ),
     (
         ValueError,
-        lambda: tasks.classes(*labelled(*"abcc")),
+        lambda: classes(*labelled(*"abcc")),
         "each sample must have exactly one label, its class, got 2 for 'c'",
     ),
     (ValueError, lambda: tasks.halves(images_of("a", "a")), "for training and for testing, got 1 and 0"),
     (
         Misfit,
-        lambda: tasks.choose_words(IMAGES[:5], CAPTIONS, n_words=1),
+        lambda: choose_words(IMAGES[:5], CAPTIONS, n_words=1),
         "captions must belong .* got a caption of 'f'",
     ),
     *(
         (
             Misfit,
-            lambda others=others: tasks.names_of(CHOSEN[0], others),
+            lambda others=others: names_of(CHOSEN[0], others),
             "labels must belong to the words in the table, dog, café, got labels of other words",
         )
         for others in (CHOSEN[1][:, ::-1], CHOSEN[1][:, :1], CHOSEN[1][0], CHOSEN[1].astype(str))

@@ -2,12 +2,12 @@
 
 from job import job
 
-from jointsparse.pipeline import tasks
 from jointsparse.pipeline.provenance.tables import read_table, write_array, write_table
+from jointsparse.pipeline.words import choose_words
 
 if __name__ == "__main__":
     with job(snakemake):
-        words, labels = tasks.choose_words(
+        words, labels = choose_words(
             read_table(snakemake.input.images, "image", "split"),
             read_table(snakemake.input.captions, "image", "caption"),
             smallest_size=snakemake.params.smallest_size,

@@ -5,6 +5,7 @@ from job import job
 
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.provenance.tables import read_array, read_table, write_arrays, write_table
+from jointsparse.pipeline.words import names_of
 
 if __name__ == "__main__":
     with job(snakemake):
@@ -12,7 +13,7 @@ if __name__ == "__main__":
         drawn, table = tasks.draw(
             labels,
             read_table(snakemake.input.images, "split")["split"].to_numpy(),
-            tasks.names_of(read_table(snakemake.input.words, "word", "images", "warning"), labels),
+            names_of(read_table(snakemake.input.words, "word", "images", "warning"), labels),
             **snakemake.params.options,
             rng=np.random.default_rng([snakemake.params.seed, int(snakemake.wildcards.run)]),
         )

@@ -17,7 +17,8 @@ from jointsparse.pipeline.scores import evaluation, warning_table
 from jointsparse.pipeline.scores.learnt import words_learnt
 from jointsparse.pipeline.scores.runs import means
 from jointsparse.pipeline.sweep import Sweep
-from jointsparse.pipeline.tasks import Tasks, names_of
+from jointsparse.pipeline.tasks import Tasks
+from jointsparse.pipeline.words import names_of
 
 
 def trained_sweeps(tasks, methods, files):

@@ -13,7 +13,7 @@ from jointsparse.pipeline.provenance.tables import (
     write_arrays,
     write_table,
 )
-from jointsparse.pipeline.tasks import names_of
+from jointsparse.pipeline.words import names_of
 
 if __name__ == "__main__":
     with job(snakemake):

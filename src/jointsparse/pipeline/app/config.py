@@ -29,7 +29,8 @@ from jointsparse.pipeline.flag import read_cell
 from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, options_of
 from jointsparse.pipeline.settings.features import BUILT_IN
 from jointsparse.pipeline.settings.inheritance import merged
-from jointsparse.pipeline.tasks import FEWEST_WORDS, MOST_WORDS, SMALLEST_SIZE, choose_words, n_learnable, normalised
+from jointsparse.pipeline.tasks import SMALLEST_SIZE
+from jointsparse.pipeline.words import FEWEST_WORDS, MOST_WORDS, choose_words, n_learnable, normalised
 from jointsparse.registry import pick
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from jointsparse.pipeline.models.card import Card
 from jointsparse.pipeline.models.model_file import load
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table
 from jointsparse.pipeline.scores.warning_table import gather
-from jointsparse.pipeline.tasks import n_learnable
+from jointsparse.pipeline.words import n_learnable
 
 FEATURES = 12  # number of features that are shown, chosen by the norms of their weight vectors
 RESPONDERS = 4  # number of images that are shown for a feature

@@ -25,7 +25,6 @@ import pandas as pd
 from jointsparse.checks import Floats, one_thread, require
 from jointsparse.features import similarities
 from jointsparse.norms import l1
-from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.papers.duchi.comparison import Comparison, certified_columns, halved
 from jointsparse.pipeline.papers.duchi.entropic import Entropic
@@ -39,6 +38,7 @@ from jointsparse.pipeline.papers.duchi.steps import (
     scheduled_etas,
 )
 from jointsparse.pipeline.papers.harness import State
+from jointsparse.pipeline.words import classes
 
 STEP_GROWTH = 1.1  # factor by which `near_optimum` increases its step in each iteration
 
@@ -215,10 +215,10 @@ def run(
     ValueError
         If an input is out of range, or a test sample has a class that no training sample has.
     """
-    X, labels, X_test, labels_test = halved(data, tasks.classes(data.images, data.captions))
-    classes, y = np.unique(labels, return_inverse=True)
-    require(len(classes) >= 2, f"training samples must have at least two classes, got only {classes.tolist()[0]!r}")
-    unknown = np.setdiff1d(labels_test, classes).tolist()
+    X, labels, X_test, labels_test = halved(data, classes(data.images, data.captions))
+    names, y = np.unique(labels, return_inverse=True)
+    require(len(names) >= 2, f"training samples must have at least two classes, got only {names.tolist()[0]!r}")
+    unknown = np.setdiff1d(labels_test, names).tolist()
     if unknown:
         raise ValueError(f"every class of a test sample must occur among the training samples, got {unknown[0]!r}")
     # Choice: the support samples are taken from the training samples. The paper does not say where they come from.
@@ -230,12 +230,12 @@ def run(
     K, K_test = (
         similarities.to_prototypes(some, X[support], measure="rbf", gamma=1 / width) for some in (X[train], X_test)
     )
-    objective = SimilarityObjective(K, y[train], y[support], len(classes))
-    test = SimilarityObjective(K_test, np.searchsorted(classes, labels_test), y[support], len(classes))
+    objective = SimilarityObjective(K, y[train], y[support], len(names))
+    test = SimilarityObjective(K_test, np.searchsorted(names, labels_test), y[support], len(names))
     comparisons = {
         z: Comparison(
             columns=certified_columns(objective, partial(certify, radius=z), test_error=test.error),
-            at_zero=math.log(len(classes)),
+            at_zero=math.log(len(names)),
             bound=near_optimum(objective, z, n_iter=optimum_n_iter)[1],
         )
         for z in radius

@@ -20,6 +20,7 @@ from jointsparse.pipeline.papers.duchi.forms import train_forms
 from jointsparse.pipeline.papers.duchi.line_search import line_search
 from jointsparse.pipeline.papers.duchi.objective import Objective
 from jointsparse.pipeline.papers.duchi.steps import Vector
+from jointsparse.pipeline.words import one_label
 
 
 def run(
@@ -52,7 +53,7 @@ def run(
     DataFrame
         The table of `forms.train_forms`, with an additional column `label`.
     """
-    label, signs = tasks.one_label(data.images, data.captions, label)
+    label, signs = one_label(data.images, data.captions, label)
     X, y, X_test, y_test = halved(data, signs)
     kept = tasks.thinned(np.ones(len(y), bool), rng)
     objective = Objective(X[kept], y[kept], loss="logistic")

@@ -20,13 +20,13 @@ from scipy.special import expit
 
 from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.learning.lazy import csr
-from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.papers.duchi.comparison import best_runs, halved
 from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, SparseEntropic
 from jointsparse.pipeline.papers.duchi.objective import Objective
 from jointsparse.pipeline.papers.duchi.steps import Method, Vector, scheduled_etas, take_step
 from jointsparse.pipeline.papers.harness import Progress, State, silent, ticking
+from jointsparse.pipeline.words import one_label
 
 COLUMNS = ("method", "radius", "schedule", "eta0", "examples", "loss", "error", "non_zero", "seconds", "warning")
 
@@ -111,7 +111,7 @@ def run(
     ValueError
         If a method overflows with every step size. Other overflowing passes are skipped.
     """
-    label, signs = tasks.one_label(data.images, data.captions, label)
+    label, signs = one_label(data.images, data.captions, label)
     X, y, _, _ = halved(data, signs)
     order = rng.permutation(len(y))
     examples = Objective(sparse.csr_matrix(X)[order], y[order], loss="logistic")
