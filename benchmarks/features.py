@@ -16,9 +16,9 @@ from skimage.feature import SIFT, daisy
 from skimage.transform import resize
 from sklearn.datasets import load_sample_images
 
-from jointsparse.checks import one_thread
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.dense_sift import describe
+from jointsparse.threads import one_thread
 
 STEP_PIXELS = 8
 PATCH_PIXELS = 16

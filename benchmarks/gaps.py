@@ -26,8 +26,8 @@ import pandas as pd
 from measure import keep, machine, options, show
 
 from jointsparse import JointSparseClassifier, JointSparseRegressor
-from jointsparse.checks import one_thread
 from jointsparse.norms import l1inf
+from jointsparse.threads import one_thread
 
 PENALTY = 0.1  # as a fraction of the smallest penalty for which W = 0
 N_SHARED = 20  # number of features that determine the targets

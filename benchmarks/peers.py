@@ -36,7 +36,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import KFold
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor
-from jointsparse.checks import one_thread
+from jointsparse.threads import one_thread
 
 GAP = 1e-4  # largest relative difference from the best objective
 TOLERANCES = 10.0 ** -np.arange(1, 10)

@@ -29,12 +29,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from measure import keep, machine, medians, options
 
-from jointsparse.checks import one_thread
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.losses import hinge
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import pdhg, subgradient, working_set
 from jointsparse.norms import NORMS, l1inf
+from jointsparse.threads import one_thread
 
 N_SAMPLES, N_FEATURES, N_TASKS = 10_589, 3_000, 40
 ETA0, RADII = [0.0001, 0.001, 0.01, 0.1], [1.0, 3.0, 10.0, 30.0]

@@ -5,7 +5,7 @@ import pytest
 from common import run_python
 from scipy import sparse
 
-from jointsparse.checks import fingerprint
+from jointsparse.arrays import fingerprint
 from jointsparse.learning.certificate import lower_bound
 from jointsparse.learning.losses import hinge, squared
 from jointsparse.learning.problem import Problem, add_transposed_product, magnitude_limit, product

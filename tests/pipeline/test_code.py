@@ -39,15 +39,18 @@ def test_unchanged_files_are_not_read_again_by_another_process(tmp_path):
 @pytest.mark.parametrize(
     ("named", "expected"),
     [
-        ("norms/l12.py", "checks.py compiled.py norms/l1.py norms/l12.py norms/l2.py norms/on_arrays.py norms/rows.py"),
+        (
+            "norms/l12.py",
+            "arrays.py checks.py compiled.py groups.py norms/l1.py norms/l12.py norms/l2.py norms/on_arrays.py norms/rows.py",
+        ),
         ("pipeline/figures/jointsparse.mplstyle", "pipeline/figures/jointsparse.mplstyle"),  # data
         # Imports are not followed into the dictionaries of plug-ins.
         (
             "pipeline/sweep.py norms/l1inf.py learning/losses/hinge.py learning/solvers/subgradient.py",
-            "checks.py compiled.py learning/certificate.py learning/fit.py learning/loss.py "
+            "arrays.py checks.py compiled.py groups.py learning/certificate.py learning/fit.py learning/loss.py "
             "learning/losses/hinge.py learning/problem.py learning/radii.py learning/regulariser.py learning/scales.py "
             "learning/solvers/subgradient.py norms/l1inf.py norms/on_arrays.py norms/rows.py pipeline/flag.py "
-            "pipeline/sweep.py registry.py",
+            "pipeline/sweep.py registry.py threads.py",
         ),
     ],
 )

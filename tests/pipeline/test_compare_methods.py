@@ -8,7 +8,8 @@ import oracles
 import pytest
 from scipy import stats
 
-from jointsparse import checks, metrics
+from jointsparse import metrics
+from jointsparse.checks import Misfit
 from jointsparse.pipeline.scores import comparison
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 
@@ -118,5 +119,5 @@ def test_words_without_positives_give_no_difference_and_no_warning():
     "compare", [partial(comparison.sign_tests, n_pairings=2), partial(comparison.differences, n_resamples=2)]
 )
 def test_incomplete_scores_are_refused(change, compare):
-    with pytest.raises(checks.Misfit):
+    with pytest.raises(Misfit):
         compare(study()._replace(**change), seed=0)

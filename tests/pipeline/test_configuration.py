@@ -16,7 +16,7 @@ from raw import Found
 
 from jointsparse.features import basis, dense_sift, similarities, vocabulary_tree
 from jointsparse.features.embedding import Embedding
-from jointsparse.pipeline import svm, sweep, tasks
+from jointsparse.pipeline import svm, sweep, words
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.datasets import synthetic
 from jointsparse.pipeline.datasets.folder import read_folder
@@ -551,7 +551,7 @@ TAKEN = {
     ),
     "basis": ([studies.Basis], [basis.fit], {"X", "rng", "power", "fitted_on"}),
     "similarities": ([studies.Similarities, studies.RbfSimilarities], [similarities.fit], {"X", "training", "rng"}),
-    "words": ([studies.Words], [tasks.choose_words], {"images", "captions", "smallest_size", "n_validation_words"}),
+    "words": ([studies.Words], [words.choose_words], {"images", "captions", "smallest_size", "n_validation_words"}),
     "sweeps": (
         [studies.Certified, studies.Subgradient, studies.Method],
         [sweep.run],

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from jointsparse.checks import fingerprint
+from jointsparse.arrays import fingerprint
 from jointsparse.pipeline.datasets import documents
 
 SMALL = {"n_documents": 300, "n_features": 1000, "n_topics": 8, "n_telling": 30, "length": 40}

@@ -9,7 +9,8 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
-from jointsparse import checks
+from jointsparse.arrays import fingerprint
+from jointsparse.checks import Misfit
 from jointsparse.learning import radii
 from jointsparse.pipeline import sweep, tasks
 from jointsparse.pipeline.flag import Kind
@@ -52,7 +53,7 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
 
 def learnt_from(X, sweeps):
     """Return sweeps that claim to be learnt from X."""
-    source = np.array([checks.fingerprint(X), "labels", "method"])
+    source = np.array([fingerprint(X), "labels", "method"])
     return [trained._replace(sweep=trained.sweep._replace(learnt_from=source)) for trained in sweeps]
 
 
@@ -347,14 +348,14 @@ def test_fits_are_tested_only_on_the_features_and_labels_that_they_were_learnt_f
     fits = one_sweep(learnt_from=sweep.learnt_from(data.X, Y, "hinge-l1")).sweep
     trained = evaluation.trained_sweep(1, 5, "hinge-l1", drawn, fits)
     assert evaluation.evaluate([trained], *data, converging_method="").chosen["n_samples"].tolist() == [Y.size]
-    with pytest.raises(checks.Misfit, match="of hinge-l1, run 1, n 5, must be learnt from the features to be tested"):
+    with pytest.raises(Misfit, match="of hinge-l1, run 1, n 5, must be learnt from the features to be tested"):
         evaluation.evaluate([trained], data.X + 1, *data[1:], converging_method="")
     for said, n, method, of_tasks in (
         ("of hinge-l1, run 1, n 5, must be learnt by that method", 5, "hinge-l1", drawn._replace(Y=-drawn.Y)),
         ("of hinge-l2, run 1, n 5, must be learnt by that method", 5, "hinge-l2", drawn),
         ("tasks must hold training sets of size 7, got the sizes 5", 7, "hinge-l1", drawn),
     ):
-        with pytest.raises(checks.Misfit, match=said):
+        with pytest.raises(Misfit, match=said):
             evaluation.trained_sweep(1, n, method, of_tasks, fits)
 
 
@@ -369,7 +370,7 @@ MISFITS = {  # data and sweep that do not belong to the same dataset or configur
 
 @pytest.mark.parametrize(("data", "trained"), MISFITS.values(), ids=MISFITS)
 def test_data_and_fits_that_do_not_belong_together_are_refused(data, trained):
-    with pytest.raises(checks.Misfit):
+    with pytest.raises(Misfit):
         evaluate(data, trained)
 
 

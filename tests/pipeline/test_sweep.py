@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from common import draw_labels, masked, problem
 
-from jointsparse import JointSparseClassifierCV, checks, metrics
+from jointsparse import JointSparseClassifierCV, metrics
+from jointsparse.arrays import fingerprint
 from jointsparse.learning import radii, scales
 from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
@@ -33,7 +34,7 @@ def test_a_sweep_contains_the_fit_of_each_pair():
     np.testing.assert_equal([swept.objective, swept.gap], [expected.objective, expected.gap])
     np.testing.assert_array_equal(swept.W, expected.W[radii.choose_eta0(swept.radius, swept.objective)])
     assert calls == [(t, 5) for t in range(6)]
-    assert swept.learnt_from.tolist() == [checks.fingerprint(X), checks.fingerprint(Y), "hinge-l1inf"]
+    assert swept.learnt_from.tolist() == [fingerprint(X), fingerprint(Y), "hinge-l1inf"]
 
 
 @pytest.mark.parametrize("train", [run, lambda X, Y: path(X, Y, tol=1e-2), partial(svm.run, C=[1.0], seed=0)])
@@ -43,7 +44,7 @@ def test_features_in_float16_are_learnt_in_float32(train):
     half = X.astype(np.float16)
     got, expected = train(half, Y), train(half.astype(np.float32), Y)
     np.testing.assert_allclose(got.W, expected.W, rtol=1e-5, strict=True)
-    assert got.learnt_from[0] == checks.fingerprint(half)
+    assert got.learnt_from[0] == fingerprint(half)
 
 
 # A path of radii

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from jointsparse.checks import printable
+from jointsparse.messages import printable
 from jointsparse.pipeline.app import terminal
 from jointsparse.pipeline.app.command_line import main
 

@@ -3,7 +3,7 @@
 import numpy as np
 from job import job
 
-from jointsparse.checks import select
+from jointsparse.arrays import select
 from jointsparse.pipeline.models import final
 from jointsparse.pipeline.models.model_file import load
 from jointsparse.pipeline.models.stability import stability

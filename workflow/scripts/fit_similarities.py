@@ -3,7 +3,7 @@
 import numpy as np
 from job import job
 
-from jointsparse.checks import select
+from jointsparse.arrays import select
 from jointsparse.features import similarities
 from jointsparse.pipeline.provenance.tables import read_features, read_table, write_matrix
 

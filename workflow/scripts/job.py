@@ -17,7 +17,8 @@ from jointsparse.pipeline.app.interrupt import end_interrupts_with
 end_interrupts_with("")  # the imports below, and those of the script, take a while
 import numpy as np  # noqa: E402
 
-from jointsparse.checks import Misfit, printable  # noqa: E402
+from jointsparse.checks import Misfit  # noqa: E402
+from jointsparse.messages import printable  # noqa: E402
 from jointsparse.pipeline.app import disk  # noqa: E402
 from jointsparse.pipeline.app.terminal import ERASE  # noqa: E402
 from jointsparse.pipeline.provenance import records  # noqa: E402

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 from job import job
 
-from jointsparse.checks import select
+from jointsparse.arrays import select
 from jointsparse.features import vocabulary_tree
 from jointsparse.features.basis import Basis, factors
 from jointsparse.features.embedding import fitted

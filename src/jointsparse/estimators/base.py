@@ -1,4 +1,4 @@
-"""Base classes of the estimators: a linear model, and a linear model that a solver trains.
+"""Base classes of the estimators that a solver trains: `Trained`, and `OneStrength` with a given radius or penalty.
 
 minimise over W  sum_k sum_i c_ik loss(x_i·w_k + b_k, y_ik)  subject to  ||W|| <= radius, or with penalty * ||W|| added.
 Source: Quattoni et al. (2009), eq. 1 and 2.
@@ -6,44 +6,42 @@ Source: Quattoni et al. (2009), eq. 1 and 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from types import ModuleType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from jointsparse.checks import (
-    Versioned,
     as_finite,
-    as_numpy,
     as_positive,
     as_radius,
-    dtypes_of,
-    printable,
     real_array,
     require,
     require_count,
-    require_extra,
-    require_sound,
-    require_unmasked,
-    shortened,
-    warn_user,
 )
 from jointsparse.estimators.labels import Labels
+from jointsparse.estimators.linear import (
+    SCALE_ENTRIES,
+    Linear,
+    TaskSamples,
+    in_order_of_names,
+)
+from jointsparse.estimators.path import Path, fits_along
 from jointsparse.estimators.watch import CALLBACK, INTERRUPT, Interrupted, Watch
 from jointsparse.learning import radii
 from jointsparse.learning.certificate import solve_at_zero
 from jointsparse.learning.fit import Fit
 from jointsparse.learning.problem import Problem, stored
 from jointsparse.learning.scales import Scales, scales
+from jointsparse.messages import shortened, warn_user
 from jointsparse.registry import pick
 
 # Default numbers of iterations. Solvers that stop at `tol` rarely need N_ITER_TO_TOL iterations. The other solvers
@@ -54,13 +52,8 @@ N_ITER_TO_TOL, N_ITER = 10_000, 200
 UNITS = {"squared": 2.0}
 RADII_SPAN = (0.1, 10.0)  # ends of a grid of radii, in natural units of the data; see `learning.scales`
 PENALTIES_SPAN = (1e-3, 1.0)  # ends of a grid of penalties, in natural units: W = 0 is optimal from 1 on
-SCALE_ENTRIES = 2_000_000  # number of entries of X from which the sizes of the features are estimated
-FEWEST_ENTRIES = 10  # non-zero entries that a feature needs for an estimate of its size
 OFF_CENTRE = 0.5  # fits are slow if the square of a feature's mean exceeds this fraction of the feature's mean square
 TINY = np.finfo(float).tiny
-# Choice: features whose sizes differ by more than this factor are in raw units. The factor is 5 to 17 in iris, digits
-# and word counts.
-RAW_SPREAD = 100
 SWITCHES = ("fit_intercept", "positive", "warm_start", "verbose")
 
 # An estimator's parameters are the fields of a dataclass. `__eq__` and `__repr__` remain scikit-learn's.
@@ -111,69 +104,6 @@ def are_listed(strengths: Any) -> bool:
     return bool(np.ndim(strengths)) or isinstance(strengths, str | bytes | float)
 
 
-def validated(estimator: BaseEstimator, X: Any, *y: Any, **options: Any) -> Any:
-    """Check X, or X and y, as scikit-learn does, and reject masked arrays, whose mask scikit-learn ignores.
-
-    Arrays of other libraries become NumPy arrays, even if scikit-learn's option `array_api_dispatch` is on.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-        Estimator that stores the number and the names of the features.
-    X : Any
-        Features as the user passed them.
-    *y : Any
-        Labels or targets, if there are any.
-    **options : Any
-        Options of `sklearn.utils.validation.validate_data`.
-    """
-    require_unmasked(X, "X")
-    require_sound(X)
-    X = as_numpy(X, "X")
-    return validate_data(estimator, X, *y, accept_sparse="csr", dtype=dtypes_of(X), **options)
-
-
-def weights_of(sample_weight: Any, X: Any) -> np.ndarray:
-    """Check sample weights and return them as float64: (n_samples, 1) if tasks share them, or (n_samples, n_tasks)."""
-    require_unmasked(sample_weight, "sample_weight")
-    sample_weight = as_numpy(sample_weight, "sample_weight")
-    shape, counted = (-1, 1), X
-    if np.asarray(sample_weight).ndim == 2:
-        shape = np.shape(sample_weight)
-        require(shape[0] == X.shape[0], f"sample_weight must have {X.shape[0]} rows, got shape {shape}")
-        # scikit-learn expects one weight per row of its second argument, so a matrix is checked as one long vector.
-        sample_weight = counted = np.ravel(sample_weight)
-    weights = _check_sample_weight(sample_weight, counted, dtype=np.float64, ensure_non_negative=True)
-    # scikit-learn raises this error itself in newer versions than the oldest one that is supported.
-    require(weights.any(), "Sample weights must contain at least one non-zero number.")
-    return np.reshape(weights, shape)
-
-
-def in_order_of_names(numbers: Any, names: np.ndarray | None) -> Any:
-    """Reorder a pandas Series like `names` if its index holds exactly these names; return anything else unchanged."""
-    labels: Any = getattr(numbers, "index", None)  # lists have a method of this name
-    named = names is not None and np.shape(labels) == names.shape and set(labels) == set(names)
-    return numbers.loc[names] if named else numbers
-
-
-def _hint_at_scales(X: Any) -> None:
-    """Warn if the features seem to be in raw units.
-
-    Features in raw units differ in size by a large factor, and the values of most of them have only one sign. The
-    features of an SVD also differ in size, but have values of both signs.
-    """
-    rows = X[:: max(X.size // SCALE_ENTRIES, 1)]
-    n, sums, sizes = (np.ravel(of.sum(axis=0, dtype=float)) for of in (rows != 0, rows, abs(rows)))
-    used = n >= FEWEST_ENTRIES
-    mean = sizes[used] / n[used]
-    if used.any() and mean.max() > RAW_SPREAD * mean.min() and np.mean(abs(sums) > sizes / 2, where=used) > 0.5:
-        warn_user(
-            f"features differ in size by a factor of {mean.max() / mean.min():.2g}, so fits take longer and the norm "
-            "favours the large features: scale the features first, for example with scikit-learn's make_pipeline("
-            f"{'MaxAbsScaler' if sparse.issparse(X) else 'StandardScaler'}(), ...)"
-        )
-
-
 def centring_advice(problem: Problem) -> str:
     """Return a phrase that advises centring if the features are dense and not centred, else an empty string."""
     for X in [] if problem.is_sparse else stored(problem.X).values():
@@ -181,194 +111,6 @@ def centring_advice(problem: Problem) -> str:
         if np.median(some.mean(axis=0) ** 2 / np.maximum((some * some).mean(axis=0), TINY)) > OFF_CENTRE:
             return ", or centre the features"
     return ""
-
-
-class TaskSamples(NamedTuple):
-    """The samples of all tasks, as arrays.
-
-    X : array or CSR matrix (n_samples, n_features)
-        Features.
-    Y : array (n_samples, n_tasks)
-        Targets, or signs -1 and +1; 0 where the sample is not part of the task.
-    weights : array (n_samples, n_tasks)
-        Weights of the losses; 0 where the sample is not part of the task.
-    """
-
-    X: Any
-    Y: np.ndarray
-    weights: np.ndarray
-
-    def of(self, rows: np.ndarray) -> TaskSamples:
-        """Return only the samples at these row indices."""
-        return TaskSamples(*(array[rows] for array in self))
-
-
-def names_of_tasks(estimator: Any, n_tasks: int | None = None) -> list[Any]:
-    """Return the names of an estimator's tasks, or 0, 1, ... if the tasks have no names.
-
-    The estimator must be fitted, or at least have processed the labels.
-    """
-    names: Any = getattr(estimator, "_names", None)
-    names = getattr(estimator, "classes_", ()) if names is None else names
-    n_tasks = len(np.atleast_2d(estimator.coef_)) if n_tasks is None else n_tasks
-    return list(names if len(names) == n_tasks else range(n_tasks))  # two classes are one task
-
-
-def in_words(names: Sequence[Any], of: str = "label") -> str:
-    """Return a phrase that lists at most ten names or numbers of tasks, such as "labels cat, dog"."""
-    shown = ", ".join(printable(str(name)) for name in names[:10])
-    return f"{of}{'s' * (len(names) > 1)} {shown}{', ...' * (len(names) > 10)}"
-
-
-class Linear(Versioned, BaseEstimator):
-    """A linear model for dense or sparse features, in which each column of y is a task.
-
-    `_flat` is True if y was a vector; predictions are then vectors, too. `_n_columns` is the number of columns of y,
-    and `_names` holds their names, or is None.
-    """
-
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    loss: str
-    _numeric = False  # True if y holds targets, False for labels
-    _names: np.ndarray | None = None
-
-    def coef_frame(self) -> Any:
-        """Return W as a pandas DataFrame with a row per feature and a column per task, labelled with their names."""
-        require_extra("coef_frame", "pandas")
-        import pandas as pd
-
-        check_is_fitted(self)
-        return pd.DataFrame(
-            np.atleast_2d(self.coef_).T, index=getattr(self, "feature_names_in_", None), columns=names_of_tasks(self)
-        )
-
-    def _in_frame(self, predicted: np.ndarray, X: Any) -> Any:
-        """Convert predictions (n_samples, n_tasks) to a DataFrame if tasks have names, else return them unchanged.
-
-        It is a DataFrame of Polars if X is one, otherwise of pandas.
-        """
-        if self._names is None:
-            return predicted
-        if type(X).__module__.startswith("polars."):
-            return type(X)(predicted, schema=[str(name) for name in self._names], orient="row")
-        require_extra("a prediction for tasks with names", "pandas")
-        import pandas as pd
-
-        return pd.DataFrame(predicted, index=X.index if hasattr(X, "iloc") else None, columns=list(self._names))
-
-    def _margins(self, X: Any) -> np.ndarray:
-        """Return X W + b, (n_samples, n_tasks)."""
-        check_is_fitted(self)
-        X = validated(self, X, reset=False)
-        return np.asarray(X @ np.atleast_2d(self.coef_).T) + self.intercept_
-
-    def _checked(self, X: Any, y: Any, sample_weight: Any, name: str, **options: Any) -> tuple[Any, Labels, np.ndarray]:
-        """Check X, the labels or targets, and the sample weights, and return them."""
-        y, is_known = Labels.read(y, name, numeric=self._numeric)
-        y = y.toarray() if sparse.issparse(y) else y
-        if self._numeric and y is not None and y.dtype.kind not in "fiubc":
-            y = real_array(y, name)  # scikit-learn's message for text and dates does not name y
-        options = {"order": "C", "multi_output": True, "y_numeric": self._numeric} | options
-        X, y = validated(self, X, y, **options)
-        return X, Labels(y, is_known), weights_of(sample_weight, X)
-
-    def _read(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        *,
-        reset: bool = True,
-        training: bool = True,
-        name: str = "y",
-        classes: Any = None,
-    ) -> TaskSamples:
-        """Check samples, and convert y from its coding to numbers and weights.
-
-        Parameters
-        ----------
-        X, y, sample_weight : Any
-            Samples as the user passed them.
-        reset : bool
-            True to learn the names of the features and the coding of y from these samples. If False, the samples must
-            have the features and the coding that were learnt before.
-        training : bool
-            True to apply the class weights.
-        name : str
-            Name of y in error messages.
-        classes : array or None
-            All classes that can occur, as passed to `partial_fit`.
-        """
-        names = np.asarray(y.columns) if hasattr(y, "columns") else None
-        if not reset and names is not None and self._names is not None:
-            require(
-                np.array_equal(names, self._names),
-                f"{name} must have the columns {self._names.tolist()} in this order, got {names.tolist()}",
-            )
-        X, given, weight = self._checked(X, y, sample_weight, name, reset=reset)
-        y = given.y
-        if reset:
-            self._flat, self._n_columns = y.ndim == 1, y.size // len(y)
-            self._names = None if self._flat else names
-            self._learn_coding(y[weight.any(axis=1) & given.is_known.any(axis=1)], classes)
-            _hint_at_scales(X)
-        require(
-            y.size == len(y) * self._n_columns,
-            f"{name} must have one row per sample and one column per task, ({len(y)}, {self._n_columns}), got shape "
-            f"{y.shape}",
-        )
-        Y, weights = self._in_tasks(given, weight, name)
-        return TaskSamples(X, Y, self._weigh(Y, weights) if training else weights)
-
-    def _read_all(self, X: Any, y: Any, sample_weight: Any) -> TaskSamples:
-        """Read the samples passed to `fit`, and warn about tasks without samples."""
-        samples = self._read(X, y, sample_weight)
-        self._warn_of_unknown(samples.weights.max(axis=0) > 0, "target" if self._numeric else "label")
-        return samples
-
-    def _warn_of_unknown(self, has_samples: np.ndarray, of: str) -> None:
-        """Warn about all tasks without samples, in a single warning that lists them.
-
-        has_samples: bool (n_tasks,). of: the word for an entry of y in the message, such as "label".
-        """
-        names = [name for name, has in zip(names_of_tasks(self, len(has_samples)), has_samples, strict=True) if not has]
-        if names:
-            warn_user(
-                f"{len(names)} of {len(has_samples)} tasks have no known label or target of positive weight, so their "
-                f"weights stay 0 (add labels or targets, or leave these tasks out of y): {in_words(names, of)}"
-            )
-
-    def _in_tasks(self, given: Labels, weight: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.ndarray]:
-        """Return Y and the weights for `TaskSamples`. Class weights are not applied yet."""
-        y, is_known = given
-        Y = self._as_numbers(y, np.asarray(weight.any(axis=1) & is_known.any(axis=1)), name)
-        require(
-            weight.shape[1] in (1, Y.shape[1]),
-            f"sample_weight must hold one number per sample, or one per sample and task, {Y.shape}, got shape "
-            f"{weight.shape}",
-        )
-        weights = weight * is_known * np.ones(Y.shape)
-        return np.where(weights > 0, Y, 0.0), weights
-
-    def _learn_coding(self, y: np.ndarray, classes: Any) -> None:
-        """Store the coding of the labels y, for predictions and for reading further samples. Targets have no coding."""
-
-    def _as_numbers(self, y: np.ndarray, counted: np.ndarray, name: str) -> np.ndarray:
-        """Convert y to a matrix of numbers, (n_samples, n_tasks).
-
-        counted: bool (n_samples,), False for samples whose entries of y are not used.
-        """
-        return y.reshape(len(y), -1)
-
-    def _weigh(self, Y: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Multiply the weights by the class weights, if the estimator has any."""
-        return weights
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 @parameters
@@ -605,3 +347,179 @@ class Trained(SelectorMixin, Linear):
         self._require_switches()
         Y, weights = ([column for part in parts for column in part[i].T] for i in (1, 2))
         return self._pose([part.X for part in parts for _ in part.Y.T], Y, weights)
+
+
+@parameters
+class OneStrength(Trained):
+    """An estimator that trains with a given radius or penalty, and can also compute a regularisation path."""
+
+    radius: float | str | None = positional("auto")
+    penalty: float | None = None
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Train on samples that all tasks share.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Features.
+        y : array, DataFrame or sparse matrix (n_samples,) or (n_samples, n_tasks)
+            Labels, in the coding that the parameter `labels` names, or the targets of a regressor. NaN, None and
+            pandas.NA stand for unknown labels and targets.
+        sample_weight : array (n_samples,) or (n_samples, n_tasks), at least 0, or None
+            Weights of the samples. A weight of 2 has the same effect as repeating the sample.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            If the input or a parameter is invalid. The estimator then keeps its previous state.
+        """
+        return self._train_one(*self._pose_samples(self._read_all(X, y, sample_weight)), self.radius, self.penalty)
+
+    @all_or_nothing
+    def fit_tasks(
+        self,
+        tasks: Sequence[tuple[Any, ArrayLike]] | Mapping[Any, tuple[Any, ArrayLike]],
+        sample_weight: Sequence[ArrayLike] | None = None,
+    ) -> Self:
+        """Train on tasks that each have their own samples. Predictions have a column per task.
+
+        Parameters
+        ----------
+        tasks : list of pairs (X_k, y_k), or mapping from task names to such pairs
+            Features (n_k, n_features) and labels or targets (n_k,) of each task. Labels are in the coding that
+            the parameter `labels` names. With "classes" all tasks must have the same two classes.
+        sample_weight : list of arrays (n_k,), at least 0, or None
+            Sample weights of each task.
+
+        Returns
+        -------
+        self : estimator
+
+        Examples
+        --------
+        >>> from jointsparse import JointSparseClassifier, JointSparseRegressor
+        >>> tasks = [([[1.0, 0.0], [-1.0, 0.1]], [1, 0]), ([[2.0, 0.0]], [0])]
+        >>> JointSparseClassifier(radius=0.5).fit_tasks(tasks).predict([[1.0, 0.0]]).tolist()
+        [[1, 0]]
+        >>> tasks = {"near": ([[1.0, 0.0], [0.0, 1.0]], [3.0, 0.1]), "far": ([[1.0, 0.0]], [-5.0])}
+        >>> model = JointSparseRegressor(radius=1.0, fit_intercept=False, tol=1e-6).fit_tasks(tasks)
+        >>> model.predict([[2.0, 1.0]]).round(2).to_dict("list"), model.selected_features_.tolist()
+        ({'near': [2.0], 'far': [-2.0]}, [0])
+        """
+        return self._train_one(*self._pose_samples(*self._read_tasks(tasks, sample_weight)), self.radius, self.penalty)
+
+    def _read_tasks(self, tasks: Any, sample_weight: Any) -> list[TaskSamples]:
+        """Check the tasks passed to `fit_tasks`, and return the samples of each task, a list of n_tasks."""
+        names = np.array(list(tasks), dtype=object) if isinstance(tasks, Mapping) else None
+        tasks = list(tasks.values()) if isinstance(tasks, Mapping) else list(tasks)
+        require(
+            tasks and all(isinstance(task, (tuple, list)) and len(task) == 2 for task in tasks),
+            "tasks must be a list or a mapping of at least one pair (X_k, y_k)",
+        )
+        n, of_samples = len(tasks), [None] * len(tasks) if sample_weight is None else list(sample_weight)
+        require(len(of_samples) == n, f"sample_weight must hold one array per task, {n}, got {len(of_samples)}")
+        self._flat, self._n_columns, self._names = False, len(tasks), names
+        read = [
+            self._checked(
+                X_k, y_k, weight, f"y of task {k if names is None else names[k]}", reset=k == 0, multi_output=False
+            )
+            for k, ((X_k, y_k), weight) in enumerate(zip(tasks, of_samples, strict=True))
+        ]
+        of_tasks = [labels.y for _, labels, _ in read]
+        alike = all(y_k.dtype == of_tasks[0].dtype for y_k in of_tasks)
+        # If dtypes differ, arrays of objects keep the labels unchanged: np.concatenate would turn numbers into text.
+        y = np.concatenate(of_tasks if alike else [y_k.astype(object) for y_k in of_tasks])
+        y = Labels.read(y, numeric=self._numeric).y
+        self._learn_coding(y, classes=y)
+        dtype = np.result_type(*(X_k.dtype for X_k, _, _ in read))
+        X = [X_k.astype(dtype, copy=False) for X_k, _, _ in read]
+        in_tasks = [self._in_tasks(labels, weight) for _, labels, weight in read]
+        weights = [self._weigh(Y_k, c) for Y_k, c in in_tasks]
+        self._warn_of_unknown(np.array([c.any() for c in weights]), "task")
+        return [TaskSamples(X_k, Y_k, c) for X_k, (Y_k, _), c in zip(X, in_tasks, weights, strict=True)]
+
+    def path(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        n_points: int = 20,
+        strengths: Sequence[float] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Path:
+        """Compute a regularisation path, without changing the estimator.
+
+        The path consists of radii, or of penalties if the estimator has `radius=None` and a penalty. Radii range from a
+        tenth of the natural unit of the data to ten times this unit. The path ends early if a larger radius could not
+        change the fit. Penalties range from a thousandth of the smallest penalty for which W = 0 is optimal up to this
+        penalty. `PathDisplay` plots a path. To choose a radius or penalty, use an estimator with cross-validation. The
+        parameters warm_start, max_time, callback and verbose have no effect here.
+
+        Parameters
+        ----------
+        X : array, DataFrame or sparse matrix (n_samples, n_features)
+            Features.
+        y : array or DataFrame (n_samples,) or (n_samples, n_tasks)
+            Labels or targets, as in `fit`.
+        n_points : int, at least 1
+            Number of radii or penalties.
+        strengths : sequence of float, at least 0, or None
+            The radii or penalties to use instead of automatic ones. The path then does not end early.
+        sample_weight : array (n_samples,) or (n_samples, n_tasks), or None
+            Weights of the samples.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        ValueError
+            If the input or a parameter is invalid, or if the solver does not stop at `tol`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the gap exceeds `tol` at any points of the path. A single warning is issued for all of them.
+
+        Examples
+        --------
+        >>> from jointsparse import JointSparseClassifier
+        >>> X, y = [[1.0, 0.1], [-1.0, 0.1], [1.5, -0.1]], [1, 0, 1]
+        >>> path = JointSparseClassifier().path(X, y, strengths=[0.1, 1.0])
+        >>> path.n_features.tolist(), path.coef.shape
+        ([1, 1], (2, 1, 2))
+        """
+        model = clone(self)
+        require(model._stops(), f"path needs a solver that stops at tol, got solver={model.solver!r}")
+        _, penalised = radius_or_penalty(model.radius, model.penalty)
+        problem, centres = model._pose_samples(model._read_all(X, y, sample_weight))
+        grid = model._grid(problem, n_points if strengths is None else np.atleast_1d(strengths), penalised, "strengths")
+
+        def train(strength: float, start: Fit | None) -> Fit:
+            return model._train(problem, strength, penalised, start=start)[1]
+
+        ends = {"ends": model._end_of_path(problem)} if strengths is None else {}
+        fits = fits_along(train, grid, penalised, **ends)
+        gaps = np.concatenate([fit.gap for fit in fits])
+        unproven = model._unproven(gaps, model.tol).sum()
+        if unproven:
+            warn_user(
+                f"{unproven} of {len(fits)} points of the path are not certified to be within tol={model.tol:g} of "
+                f"their optima (see the gap of the path): raise n_iter or tol{centring_advice(problem)}",
+                ConvergenceWarning,
+            )
+        return Path(
+            strength=grid[: len(fits)],
+            penalised=penalised,
+            coef=np.concatenate([fit.W for fit in fits]).transpose(0, 2, 1),
+            intercept=np.concatenate([fit.b for fit in fits]) + centres,
+            objective=np.concatenate([fit.value for fit in fits]),
+            gap=gaps,
+        )

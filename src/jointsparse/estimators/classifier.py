@@ -15,9 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from jointsparse.checks import as_finite, require, require_array
-from jointsparse.estimators.base import Linear, in_words, parameters, radius_or_penalty, weights_of
+from jointsparse.estimators.base import OneStrength, parameters, radius_or_penalty
 from jointsparse.estimators.labels import Labels
-from jointsparse.estimators.path import OneStrength
+from jointsparse.estimators.linear import Linear, in_words, weights_of
 from jointsparse.registry import pick
 
 # Values that a matrix y may contain, for each value of the parameter `labels`.

@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from jointsparse.checks import require, require_extra
-from jointsparse.estimators.base import names_of_tasks
-from jointsparse.estimators.path import OneStrength, Path
+from jointsparse.estimators.base import OneStrength
+from jointsparse.estimators.linear import names_of_tasks
+from jointsparse.estimators.path import Path
 from jointsparse.estimators.stability import StabilitySelection, stability_selection
 
 MOST_NAMES = 40  # more tick labels on an axis would overlap

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import as_numpy, require, require_unmasked, shortened
+from jointsparse.arrays import as_numpy
+from jointsparse.checks import require, require_unmasked
+from jointsparse.messages import shortened
 
 
 class Labels(NamedTuple):

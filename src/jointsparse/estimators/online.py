@@ -15,9 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _is_fitted, check_is_fitted
 
 from jointsparse.checks import as_finite, as_positive, require, require_count
-from jointsparse.estimators.base import all_or_nothing, parameters, positional, validated
+from jointsparse.estimators.base import all_or_nothing, parameters, positional
 from jointsparse.estimators.classifier import Labelled
 from jointsparse.estimators.labels import Labels
+from jointsparse.estimators.linear import validated
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, ONE_BALL_PER_TASK, Eager, Lazy, Matrix, csr
 from jointsparse.learning.problem import magnitude
 from jointsparse.registry import pick

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Bunch
 
-from jointsparse.checks import require, require_count, shortened, warn_user
-from jointsparse.estimators.base import in_words
+from jointsparse.checks import require, require_count
 from jointsparse.estimators.classifier import Labelled
 from jointsparse.estimators.labels import Labels
+from jointsparse.estimators.linear import in_words
+from jointsparse.messages import shortened, warn_user
 from jointsparse.metrics import (
     STATISTICS,
     as_trials,

@@ -9,8 +9,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 
 from jointsparse.checks import require
-from jointsparse.estimators.base import Linear, parameters
-from jointsparse.estimators.path import OneStrength
+from jointsparse.estimators.base import OneStrength, parameters
+from jointsparse.estimators.linear import Linear
 
 
 class Targets(MultiOutputMixin, RegressorMixin, Linear):

@@ -19,20 +19,19 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold, check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.parallel import Parallel, delayed
 
-from jointsparse.checks import as_radius, require, shortened, warn_user
+from jointsparse.checks import as_radius, require
 from jointsparse.estimators.base import (
-    TaskSamples,
     Trained,
     all_or_nothing,
     are_listed,
     centring_advice,
-    in_words,
     parameters,
     positional,
     radius_or_penalty,
 )
 from jointsparse.estimators.classifier import Labelled, has_probabilities
 from jointsparse.estimators.labels import Labels
+from jointsparse.estimators.linear import TaskSamples, in_words
 from jointsparse.estimators.path import fits_along
 from jointsparse.estimators.regressor import Targets
 from jointsparse.estimators.watch import Watch
@@ -50,6 +49,7 @@ from jointsparse.learning.radii import (
     rounds,
     tie_of,
 )
+from jointsparse.messages import shortened, warn_user
 from jointsparse.metrics import auc
 from jointsparse.registry import pick, room
 

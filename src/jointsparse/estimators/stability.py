@@ -17,11 +17,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
-from jointsparse.checks import as_number, as_positive, require, require_count, shortened, warn_user
-from jointsparse.estimators.base import PENALTIES_SPAN, TaskSamples, centring_advice, in_words, names_of_tasks
+from jointsparse.checks import as_number, as_positive, require, require_count
+from jointsparse.estimators.base import PENALTIES_SPAN, OneStrength, centring_advice
 from jointsparse.estimators.labels import Labels
-from jointsparse.estimators.path import OneStrength
+from jointsparse.estimators.linear import TaskSamples, in_words, names_of_tasks
 from jointsparse.estimators.search import strata
+from jointsparse.messages import shortened, warn_user
 from jointsparse.registry import pick, room
 
 # Choice: penalties fall by the factor FALL until too many features are selected. The interval between the last two

@@ -8,10 +8,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import require
 from jointsparse.features import evidence
 from jointsparse.features.embedding import Embedding
 from jointsparse.features.transformers import PerPicture, SVDBasis, VocabularyTree
+from jointsparse.messages import shortened
 
 EXPECTED = "a fitted Pipeline of Embedding, or of DenseSift and VocabularyTree, and a linear estimator"
 

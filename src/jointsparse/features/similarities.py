@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import require, widened
+from jointsparse.arrays import widened
+from jointsparse.checks import require
 from jointsparse.compiled import njit
 
 IMAGES_AT_ONCE = 1024  # block size: similarities to 2,000 prototypes take 16 MB in double precision

@@ -16,18 +16,10 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jointsparse.checks import (
-    Versioned,
-    as_finite,
-    as_numpy,
-    dtypes_of,
-    require,
-    require_array,
-    require_count,
-    require_extra,
-    require_sound,
-)
+from jointsparse.arrays import as_numpy, dtypes_of
+from jointsparse.checks import as_finite, require, require_array, require_count, require_extra, require_sound
 from jointsparse.features import basis, dense_sift, shards, vocabulary_tree
+from jointsparse.versions import Versioned
 
 LARGEST_ENTRY = 1e30  # limit for the entries of X in SVDBasis, so that float32 sums do not overflow
 

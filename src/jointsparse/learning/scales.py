@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import one_thread
 from jointsparse.learning.certificate import balanced, best_intercepts, intercepts_of_samples
 from jointsparse.learning.problem import Problem, magnitude
 from jointsparse.learning.regulariser import Ball
+from jointsparse.threads import one_thread
 
 
 class Scales(NamedTuple):

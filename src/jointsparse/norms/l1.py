@@ -24,13 +24,13 @@ from jointsparse.checks import (
     as_columns,
     as_output,
     as_radii,
-    as_weights,
     deliver,
     positive_part,
     require,
     require_finite,
 )
 from jointsparse.compiled import njit
+from jointsparse.groups import as_weights
 from jointsparse.norms import on_arrays
 from jointsparse.norms.rows import (
     FINITE,

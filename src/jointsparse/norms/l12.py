@@ -9,8 +9,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jointsparse.checks import Floats, Groups, as_matrix, as_output, as_radius, as_rows, deliver
+from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver
 from jointsparse.compiled import njit
+from jointsparse.groups import Groups, as_rows
 from jointsparse.norms import l1, on_arrays
 from jointsparse.norms.l2 import LARGEST_SQUARES, SMALLEST_SQUARES, Vector, scaled
 from jointsparse.norms.rows import SMALL_RADIUS, aim_row, copy_numbers, dot, lowered, take_row

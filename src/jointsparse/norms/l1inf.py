@@ -18,18 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import (
-    Floats,
-    Groups,
-    as_matrix,
-    as_output,
-    as_radius,
-    as_rows,
-    deliver,
-    require,
-    require_finite,
-)
+from jointsparse.checks import Floats, as_matrix, as_output, as_radius, deliver, require, require_finite
 from jointsparse.compiled import njit
+from jointsparse.groups import Groups, as_rows
 from jointsparse.norms import on_arrays
 from jointsparse.norms.rows import (
     FINITE,

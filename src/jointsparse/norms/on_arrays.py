@@ -14,16 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import (
-    as_output,
-    as_radius,
-    as_weights,
-    deliver,
-    is_of_another_library,
-    real_array,
-    require,
-    require_finite,
-)
+from jointsparse.arrays import is_of_another_library
+from jointsparse.checks import as_output, as_radius, deliver, real_array, require, require_finite
+from jointsparse.groups import as_weights
 
 NUMPY_ONLY = ("out", "method", "warm", "groups")  # options of the compiled code
 DEFAULT_METHOD = "newton"

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import fingerprint, require, select
+from jointsparse.arrays import fingerprint, select
+from jointsparse.checks import require
 from jointsparse.learning import radii, scales
 from jointsparse.learning.certificate import solve_at_zero
 from jointsparse.learning.fit import Fit

@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import one_thread
 from jointsparse.compiled import njit
 from jointsparse.learning.certificate import (
     balanced,
@@ -32,6 +31,7 @@ from jointsparse.learning.certificate import (
 from jointsparse.learning.fit import Fit, Trace, Watch
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import Regulariser, per_pair
+from jointsparse.threads import one_thread
 
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True

@@ -7,12 +7,13 @@ from types import ModuleType
 
 import numpy as np
 
-from jointsparse.checks import one_thread, require
+from jointsparse.checks import require
 from jointsparse.compiled import njit
 from jointsparse.learning.certificate import lower_bound, objective_of, relative_gap, solve_at_zero
 from jointsparse.learning.fit import Best, Fit, Trace, Watch
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import per_pair
+from jointsparse.threads import one_thread
 
 TAKES = ("eta0",)
 STOPS_AT_TOL = False

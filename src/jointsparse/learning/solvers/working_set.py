@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import one_thread
 from jointsparse.learning.certificate import (
     balanced,
     bound_from,
@@ -35,6 +34,7 @@ from jointsparse.learning.fit import Fit, Trace, Watch
 from jointsparse.learning.problem import Problem, stored
 from jointsparse.learning.regulariser import Penalty, Regulariser, per_pair
 from jointsparse.learning.solvers import accelerated, pdhg
+from jointsparse.threads import one_thread
 
 TAKES: tuple[str, ...] = ()
 STOPS_AT_TOL = True

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import require
+from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.arrays import require_same_rows, texts_in
 from jointsparse.pipeline.datasets.folder import SUFFIXES

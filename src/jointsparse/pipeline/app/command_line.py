@@ -17,7 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from jointsparse.checks import printable, require, require_extra
+from jointsparse.checks import require, require_extra
+from jointsparse.messages import printable
 from jointsparse.pipeline.app.disk import require_room
 from jointsparse.pipeline.app.interrupt import INTERRUPTS
 from jointsparse.pipeline.app.terminal import ERASE, say

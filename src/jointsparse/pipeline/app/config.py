@@ -16,8 +16,9 @@ import jinja2
 import pandas as pd
 import yaml
 
-from jointsparse.checks import printable, require
+from jointsparse.checks import require
 from jointsparse.features.basis import MOST_AUTO_RANK
+from jointsparse.messages import printable
 from jointsparse.pipeline.app.estimate import Work
 from jointsparse.pipeline.app.layouts import LIBSVM, OF_FILES, Folder, Found, found_in
 from jointsparse.pipeline.app.plain_yaml import check_file

@@ -3,7 +3,7 @@
 import sys
 from typing import TextIO
 
-from jointsparse.checks import printable
+from jointsparse.messages import printable
 
 ERASE = "\r\x1b[2K"  # erases the current line of a terminal
 
@@ -11,7 +11,7 @@ ERASE = "\r\x1b[2K"  # erases the current line of a terminal
 def say(*lines: str, to: TextIO | None = None) -> None:
     """Print lines, by default to stdout, with control characters escaped.
 
-    Words, file names and error messages may contain any character, see `checks.printable`. Characters that the
+    Words, file names and error messages may contain any character, see `messages.printable`. Characters that the
     encoding of the stream lacks are escaped as well.
     """
     stream = sys.stdout if to is None else to

@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import require
+from jointsparse.messages import shortened
 from jointsparse.pictures import open_colour
 from jointsparse.pipeline.datasets import labels as of_labels
 from jointsparse.pipeline.datasets import records

@@ -11,7 +11,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import relative_path, require
+from jointsparse.checks import require
+from jointsparse.messages import relative_path
 from jointsparse.pictures import open_colour, open_grey
 from jointsparse.pipeline.datasets.checker import Progress, ask
 from jointsparse.pipeline.datasets.groups import joined, numbered, of_files

@@ -13,7 +13,8 @@ import pandas as pd
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import require
+from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.tabular import NOTHING
 

@@ -15,7 +15,8 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import require
+from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.records import Columns
 from jointsparse.pipeline.datasets.tabular import NOTHING, WHOLE, text_of

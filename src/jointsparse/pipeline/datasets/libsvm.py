@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import require
+from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets.packed import BYTES_OF_LINE, read_whole, require_bytes
 from jointsparse.pipeline.datasets.samples import Samples, gather, listed
 from jointsparse.pipeline.datasets.splits import FRACTIONS, draw_splits, set_validation_aside

@@ -19,7 +19,8 @@ from typing import Any
 
 from pyarrow import parquet
 
-from jointsparse.checks import require, shortened
+from jointsparse.checks import require
+from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.tabular import columns_of, opened, read_columns, read_npy, require_header
 from jointsparse.pipeline.datasets.text import open_text, read_csv

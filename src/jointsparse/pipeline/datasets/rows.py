@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from jointsparse.checks import relative_path, require
+from jointsparse.checks import require
+from jointsparse.messages import relative_path
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import NO_CAPTIONS, Annotations
 from jointsparse.pipeline.datasets.groups import of_rows

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from jointsparse.checks import require, widened
+from jointsparse.arrays import widened
+from jointsparse.checks import require
 from jointsparse.pipeline.provenance.tables import read_matrix, read_table, write_matrix, write_table
 
 
@@ -27,7 +28,7 @@ class Samples(NamedTuple):
     captions
         Table with a row for each caption or label of these images, and the columns `image` and `caption`. An image
         without labels is a negative example in every task. If some labels are unknown, a column `known` is False for
-        these labels. For labels, `tasks.choose_words` reads this table with split_captions=False.
+        these labels. For labels, `words.choose_words` reads this table with split_captions=False.
     left_out
         Table with a row for each file, caption or label that is not used, and the columns `item` and `reason`.
     X

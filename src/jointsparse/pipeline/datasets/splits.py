@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import shortened
+from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets.names import SPLITS
 
 FRACTIONS = {"train": 0.6, "validation": 0.2, "test": 0.2}

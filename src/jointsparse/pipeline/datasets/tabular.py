@@ -15,7 +15,8 @@ from pyarrow import compute as pc
 from pyarrow import csv, parquet
 from scipy import sparse
 
-from jointsparse.checks import require, require_sound, shortened
+from jointsparse.checks import require, require_sound
+from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.packed import most_bytes, require_bytes
 from jointsparse.pipeline.datasets.samples import kept_dtype

@@ -21,12 +21,13 @@ from scipy import sparse, special
 from sklearn.metrics import precision_recall_curve
 from sklearn.pipeline import Pipeline
 
-from jointsparse.checks import require, require_extra, shortened
+from jointsparse.checks import require, require_extra
 from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.features import transformers
 from jointsparse.features.basis import Basis, factors
 from jointsparse.features.explain import is_of_pictures
 from jointsparse.features.vocabulary_tree import Tree
+from jointsparse.messages import shortened
 from jointsparse.metrics import nearest
 from jointsparse.pipeline.models.card import Card, Names, Versions
 from jointsparse.pipeline.models.final import Final

@@ -6,7 +6,7 @@ import numpy as np
 from annotated_types import Ge, MinLen
 from pydantic import BaseModel, ConfigDict, FailFast, Field, JsonValue, StringConstraints
 
-from jointsparse.checks import version
+from jointsparse.versions import version
 
 # Lists end at the first mistake, because a message takes a hundred times the memory of the entry that it is about.
 Texts = Annotated[list[str], FailFast()]

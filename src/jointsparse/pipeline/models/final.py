@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from jointsparse.checks import require, require_extra, select
+from jointsparse.arrays import select
+from jointsparse.checks import require, require_extra
 from jointsparse.estimators.classifier import JointSparseClassifier, platt_scaling
 from jointsparse.estimators.search import FOLD_TOL, JointSparseClassifierCV, choose, strata
 from jointsparse.learning.radii import first_of_best

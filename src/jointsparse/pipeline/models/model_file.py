@@ -22,13 +22,14 @@ from pydantic import ValidationError
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from jointsparse.checks import printable, require, require_array, require_sound, warn_user
+from jointsparse.checks import require, require_array, require_sound
 from jointsparse.estimators.classifier import JointSparseClassifier
 from jointsparse.features.basis import Basis
 from jointsparse.features.embedding import Embedding
 from jointsparse.features.network_files import with_digest
 from jointsparse.features.transformers import DenseSift, SVDBasis, VocabularyTree
 from jointsparse.features.vocabulary_tree import Tree
+from jointsparse.messages import printable, warn_user
 from jointsparse.pipeline.models.card import Card, Features, Given, Names, Network, Stated, Versions, VisualWords
 from jointsparse.written import written
 

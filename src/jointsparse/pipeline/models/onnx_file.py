@@ -7,8 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from jointsparse.checks import require, require_extra, version
+from jointsparse.checks import require, require_extra
 from jointsparse.features.explain import is_of_pictures
+from jointsparse.versions import version
 from jointsparse.written import written
 
 OPSET, IR_VERSION = 17, 9  # Choice: versions of the format that ONNX Runtime has read since 1.13

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from jointsparse.checks import relative_path
+from jointsparse.messages import relative_path
 from jointsparse.pipeline.page import thumbnails
 from jointsparse.pipeline.page.kept import Kept
 from jointsparse.pipeline.page.model import Page

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.checks import widened
+from jointsparse.arrays import widened
 from jointsparse.metrics import STATISTICS, by_chance, holm, nearest
 from jointsparse.pipeline.models.card import Card
 from jointsparse.pipeline.models.model_file import load
@@ -92,7 +92,7 @@ class Kept(NamedTuple):
     test_images : list of int, (n_test_images,)
         The row of each test image in the table of images.
     labels : array, (n_test_images, n_words)
-        The labels of the test images, see `tasks.choose_words`.
+        The labels of the test images, see `words.choose_words`.
     scores : array, (n_test_images, n_words)
         The scores of the test images.
     spread : array, (n_words + n_features_shown,)
@@ -144,7 +144,7 @@ def read_fits(
     warned : list of path
         Files of the tables whose warnings are gathered.
     learnable : mapping
-        The options that determine which words could be learnt, see `tasks.n_learnable`.
+        The options that determine which words could be learnt, see `words.n_learnable`.
     """
     return Fits(
         read_table(norms),

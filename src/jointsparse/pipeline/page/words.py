@@ -56,7 +56,7 @@ def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]
     Parameters
     ----------
     scores, labels : arrays, (n_test_images, n_words)
-        The scores of all words, and the labels, see `tasks.choose_words`.
+        The scores of all words, and the labels, see `words.choose_words`.
     k : int
         The column of the word.
     words : list of str
@@ -142,7 +142,7 @@ def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]
     Parameters
     ----------
     scores, labels : arrays, (n_test_images, n_words)
-        The scores of all words, and the labels, see `tasks.choose_words`.
+        The scores of all words, and the labels, see `words.choose_words`.
     words : mapping
         Names of the words that are recognised better than chance. The keys are their columns in `scores`.
 

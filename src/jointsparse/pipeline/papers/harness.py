@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import special  # scipy.stats takes half a second to import
 
-from jointsparse.checks import one_thread
+from jointsparse.threads import one_thread
 
 Progress = Callable[[int, int], None]  # called with the number of parts that are done, and of all parts
 

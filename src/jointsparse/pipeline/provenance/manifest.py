@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from annotated_types import MinLen
 from pydantic import BaseModel, ValidationError
 
-from jointsparse.checks import printable
+from jointsparse.messages import printable
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.records import LARGEST_RAW, Checksums, Several
 

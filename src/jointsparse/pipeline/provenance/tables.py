@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import scipy  # loads scipy.sparse only when it is used
 
-from jointsparse.checks import Misfit, require_extra, widened
+from jointsparse.arrays import widened
+from jointsparse.checks import Misfit, require_extra
 from jointsparse.written import written
 
 require_extra(__name__, "pandas", "pyarrow")

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jointsparse.checks import Misfit, fingerprint, require, require_extra, select
+from jointsparse.arrays import fingerprint, select
+from jointsparse.checks import Misfit, require, require_extra
 from jointsparse.learning import radii
 from jointsparse.pipeline import sweep
 from jointsparse.pipeline.flag import Flag, Kind, write_cell
@@ -215,7 +216,7 @@ def evaluate(
     X : matrix, (n_images, n_features)
         Features of all images, dense or CSR.
     labels : array, (n_images, n_words)
-        Which image has which word, see `tasks.choose_words`.
+        Which image has which word, see `words.choose_words`.
     split : text array, (n_images,)
         "train", "validation", "test" or "unlabelled".
     words : list of str, (n_words,)

@@ -23,7 +23,7 @@ class ScoredFits(NamedTuple):
     score : array, (n_fits, n_test_images, n_words)
         Scores of each fit.
     labels : array, (n_test_images, n_words)
-        Which test image has which word, see `tasks.choose_words`.
+        Which test image has which word, see `words.choose_words`.
     """
 
     run: np.ndarray

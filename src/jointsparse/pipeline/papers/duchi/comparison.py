@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require, select
+from jointsparse.arrays import select
+from jointsparse.checks import require
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.flag import Flag, write_cell

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import Floats, one_thread, require
+from jointsparse.checks import Floats, require
 from jointsparse.features import similarities
 from jointsparse.norms import l1
 from jointsparse.pipeline.datasets.samples import Samples
@@ -39,6 +39,7 @@ from jointsparse.pipeline.papers.duchi.steps import (
 )
 from jointsparse.pipeline.papers.harness import State
 from jointsparse.pipeline.words import classes
+from jointsparse.threads import one_thread
 
 STEP_GROWTH = 1.1  # factor by which `near_optimum` increases its step in each iteration
 

@@ -18,15 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from jointsparse.checks import (
-    as_finite,
-    as_places,
-    as_positive,
-    as_radii,
-    real_array,
-    require,
-    require_finite,
-)
+from jointsparse.checks import as_finite, as_places, as_positive, as_radii, real_array, require, require_finite
 from jointsparse.compiled import njit
 from jointsparse.norms.l1 import add_compensated
 
