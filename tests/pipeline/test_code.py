@@ -41,7 +41,8 @@ def test_unchanged_files_are_not_read_again_by_another_process(tmp_path):
     [
         (
             "norms/l12.py",
-            "arrays.py checks.py compiled.py groups.py norms/l1.py norms/l12.py norms/l2.py norms/on_arrays.py norms/rows.py",
+            "arrays.py checks.py compiled.py groups.py norms/l1.py norms/l12.py norms/l2.py norms/on_arrays.py "
+            "norms/rows.py",
         ),
         ("pipeline/figures/jointsparse.mplstyle", "pipeline/figures/jointsparse.mplstyle"),  # data
         # Imports are not followed into the dictionaries of plug-ins.
