@@ -20,6 +20,7 @@ def one_thread() -> Iterator[None]:
     `with` blocks in several threads may overlap: the first block to begin sets the limit, and the last block to end
     removes it.
 
+    >>> import numpy as np
     >>> with one_thread():
     ...     np.ones((2, 3)) @ np.ones(3)
     array([3., 3.])
