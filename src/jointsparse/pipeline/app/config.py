@@ -20,7 +20,7 @@ from jointsparse.checks import require
 from jointsparse.features.basis import MOST_AUTO_RANK
 from jointsparse.messages import printable
 from jointsparse.pipeline.app.estimate import Work
-from jointsparse.pipeline.app.layouts import LIBSVM, OF_FILES, Folder, Found, found_in
+from jointsparse.pipeline.app.layouts import LIBSVM, OF_FILES, Folder, Recognised, found_in
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import list_pictures
@@ -169,7 +169,7 @@ class _Learnt(NamedTuple):
     others: list[str]
 
 
-def _learnt(root: Path, found: Found) -> _Learnt:
+def _learnt(root: Path, found: Recognised) -> _Learnt:
     """Decide which labels a run will learn: all that have samples enough, at most `MOST_LEARNT`.
 
     Of the words of captions, only those are learnt that `LEAST_SHARE` of the training pictures have, but at least as
@@ -225,7 +225,7 @@ def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, l
     return [f"Not learnt: {n - n_learnable:,} of {n:,} {labels} ({reasons})."] if reasons else []
 
 
-def _work(root: Path, found: Found, n_labels: int, network: Embedding | None) -> Work:
+def _work(root: Path, found: Recognised, n_labels: int, network: Embedding | None) -> Work:
     """Return what a run will learn from."""
     n = len(found.images)
     if not issubclass(LOADERS[found.loader], Pictures):
@@ -238,7 +238,7 @@ def _work(root: Path, found: Found, n_labels: int, network: Embedding | None) ->
 
 
 def _rendered(
-    workflow: Path, name: str, root: Path, found: Found, *, network: str | None, said: Sequence[str], n_words: int
+    workflow: Path, name: str, root: Path, found: Recognised, *, network: str | None, said: Sequence[str], n_words: int
 ) -> str:
     """Return the text of a config.yaml with one dataset."""
     template = (files("jointsparse.pipeline.app") / "config.yaml.jinja").read_text(encoding="utf-8")
@@ -295,7 +295,7 @@ def _end_of(block: yaml.Node, lines: Sequence[str]) -> tuple[int, int]:
     return end, indent
 
 
-def _idle(folder: Folder, found: Found, reasons: Mapping[str, str]) -> list[str]:
+def _idle(folder: Folder, found: Recognised, reasons: Mapping[str, str]) -> list[str]:
     """Return lines about files that are not used. reasons: why each file is not a picture."""
     endings = (*records.SUFFIXES, *KINDS)
     idle = [
@@ -307,7 +307,7 @@ def _idle(folder: Folder, found: Found, reasons: Mapping[str, str]) -> list[str]
     return lines + [f"not used: {name}, {why}" for name, why in reasons.items() if why.startswith("a link to ")]
 
 
-def _network(folder: Folder, found: Found) -> Embedding | None:
+def _network(folder: Folder, found: Recognised) -> Embedding | None:
     """Return the network that describes the pictures, or None. Raises ValueError if it cannot be used."""
     both = {"model", "visual_words"} <= folder.choices.keys()
     require(not both, "--model names a network, and --visual-words uses none: leave one of them out")
@@ -341,7 +341,7 @@ def _reading(embedding: Embedding) -> str:
     )
 
 
-def _require_choices_used(root: Path, found: Found, choices: Mapping[str, Any], others: Collection[str]) -> None:
+def _require_choices_used(root: Path, found: Recognised, choices: Mapping[str, Any], others: Collection[str]) -> None:
     """Raise ValueError if one of the user's choices would have no effect. others: the files that are not pictures."""
     takes = {"ignore", "layout", *options_of(found.loader)} - ({*OF_COLUMNS} - found.options.keys())
     takes |= {"model", "visual_words"} if issubclass(LOADERS[found.loader], Pictures) else set()

@@ -79,7 +79,7 @@ class Folder(NamedTuple):
     choices: Mapping[str, Any]
 
 
-class Found(NamedTuple):
+class Recognised(NamedTuple):
     """The content of a folder of data.
 
     Attributes
@@ -126,10 +126,10 @@ class Layout(NamedTuple):
     name: str
     looks: str
     becomes: str
-    found: Callable[[Folder], Found | None]
+    found: Callable[[Folder], Recognised | None]
 
 
-def found_in(folder: Folder) -> Found:
+def found_in(folder: Folder) -> Recognised:
     """Return what a folder holds.
 
     Of the layouts in `LAYOUTS`, tables come first; of the others, only one may fit. Raises ValueError if the folder has
@@ -138,7 +138,7 @@ def found_in(folder: Folder) -> Found:
     _require_fetched(folder)
     names, chosen = [layout.name for layout in LAYOUTS], folder.choices.get("layout")
     require(chosen in (None, *names), f"--layout must be one of {', '.join(names)}, got {chosen!r}")
-    faults, fits = list[ValueError](), dict[str, Found]()
+    faults, fits = list[ValueError](), dict[str, Recognised]()
     for layout in LAYOUTS:
         try:
             found = layout.found(folder) if chosen in (None, layout.name) else None
@@ -268,7 +268,7 @@ def _with_test(by_split: dict[Any, Any]) -> dict[Any, Any]:
 # Tables of features
 
 
-def _libsvm(folder: Folder) -> Found | None:
+def _libsvm(folder: Folder) -> Recognised | None:
     svm = [name for name in folder.others if LIBSVM.search(name)]
     if not svm or folder.choices.keys() & {"features", "labels"}:
         return None
@@ -280,14 +280,14 @@ def _libsvm(folder: Folder) -> Found | None:
     return _read(folder, "libsvm", options, lines, set(options.values()))
 
 
-def _idx(folder: Folder) -> Found | None:
+def _idx(folder: Folder) -> Recognised | None:
     found = {name: match for name in folder.others if (match := IDX.search(name))}
     options = {f"{SPLIT_OF.get(held[1].lower(), 'test')}_{held[2].lower()}s": name for name, held in found.items()}
     lines = [f"{file}: {option.replace('_', ' ')}" for option, file in options.items()]
     return _read(folder, "idx", options, lines, set(options.values())) if len(options) == 4 else None
 
 
-def _features(folder: Folder) -> Found | None:
+def _features(folder: Folder) -> Recognised | None:
     """Return features in files of their own or, if there is no other table, in the table of labels."""
     features, labels = _files_of_features(folder)
     if not (features and labels):
@@ -324,7 +324,7 @@ def _files_of_features(folder: Folder) -> tuple[list[str], list[str]]:
     return both, both
 
 
-def _without_copies(folder: Folder, options: dict[str, Any], lines: list[str], used: set[str]) -> Found:
+def _without_copies(folder: Folder, options: dict[str, Any], lines: list[str], used: set[str]) -> Recognised:
     """Read samples with features, without columns of features that copy labels."""
     arrays, found = pick("datasets", "arrays"), _read(folder, "arrays", options, lines, used)
     copies = copies_of_labels(found.X, found.images, found.captions)
@@ -342,12 +342,12 @@ def _without_copies(folder: Folder, options: dict[str, Any], lines: list[str], u
     return found._replace(lines=[*lines, f"{first}: {', '.join(copied)}: {advice}"])
 
 
-def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str], used: set[str]) -> Found:
+def _read(folder: Folder, loader: str, options: dict[str, Any], lines: list[str], used: set[str]) -> Recognised:
     """Read samples with features."""
     read = pick("datasets", loader).read(folder.root, **options)
     n, d = read.X.shape
     said = f"{n:,} samples with {d:,} feature{'s' * (d != 1)}"
-    return Found(loader, options, read.images, read.captions, said, lines, used, read.X)
+    return Recognised(loader, options, read.images, read.captions, said, lines, used, read.X)
 
 
 # Photographs
@@ -367,7 +367,7 @@ class _Table(NamedTuple):
     folder: str
 
 
-def _table(folder: Folder) -> Found | None:
+def _table(folder: Folder) -> Recognised | None:
     """Return photographs whose captions or tags are in files that name them."""
     tables = _of_one_kind(_tables_of_pictures(folder)) if folder.pictures else {}
     if not tables:
@@ -479,7 +479,7 @@ def _common(folders: Iterable[str]) -> str:
     return Path(os.path.commonpath([*folders] or [""])).as_posix()
 
 
-def _beside(folder: Folder) -> Found | None:
+def _beside(folder: Folder) -> Recognised | None:
     """Return photographs with a text file beside each of them."""
     others = {*folder.others}
     for suffix in BESIDE:
@@ -504,7 +504,7 @@ def _beside(folder: Folder) -> Found | None:
     return None
 
 
-def _keywords(folder: Folder) -> Found | None:
+def _keywords(folder: Folder) -> Recognised | None:
     """Return photographs of which at least half carry tags."""
     looked_at = folder.pictures[:: max(1, len(folder.pictures) // LOOKED_AT)]
     _, tags = ask(folder.root, looked_at, "tags", "all")
@@ -517,7 +517,7 @@ def _keywords(folder: Folder) -> Found | None:
     return _pictures(folder, "keywords", options, "with tags in them or their sidecars", sidecars)
 
 
-def _classes(folder: Folder) -> Found | None:
+def _classes(folder: Folder) -> Recognised | None:
     """Return photographs in a folder per class, which may lie in folders of splits."""
     above = _common(os.path.dirname(name) for name in folder.pictures)
     names = [Path(name).relative_to(above).as_posix() for name in folder.pictures]
@@ -558,7 +558,7 @@ def _pictures(
     *,
     source: str = "",
     notes: Sequence[str] = (),
-) -> Found:
+) -> Recognised:
     """Read the labels and splits of photographs, without opening the pictures.
 
     source: the files that hold the captions or tags. notes: for the user, about these files.
@@ -599,7 +599,7 @@ def _pictures(
     if again:
         lines.append(f"{again:,} pictures are named as another, but for the suffix: each pair counts as one photograph")
     said = said or f"in {read.captions['caption'].nunique():,} folders, one per class"
-    return Found(loader, options, read.images, read.captions, f"{total} {said}", lines, used)
+    return Recognised(loader, options, read.images, read.captions, f"{total} {said}", lines, used)
 
 
 def _split_in(folder: str) -> str | None:

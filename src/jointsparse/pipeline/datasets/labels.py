@@ -83,7 +83,7 @@ class Meaning(NamedTuple):
         return [composed(name) for name in (self.tags, self.not_tags, self.confidence) if name]
 
 
-class Labels(NamedTuple):
+class StatedLabels(NamedTuple):
     """Labels that a table states.
 
     Attributes
@@ -103,7 +103,7 @@ class Labels(NamedTuple):
     names: list[str]
 
 
-def read(where: object, table: Columns, meaning: Meaning, others: Collection[str] = ()) -> Labels:
+def read(where: object, table: Columns, meaning: Meaning, others: Collection[str] = ()) -> StatedLabels:
     """Return the labels in a table.
 
     Parameters
@@ -130,7 +130,7 @@ def read(where: object, table: Columns, meaning: Meaning, others: Collection[str
     Y = np.column_stack([_states(where, name, table[name], meaning) for name in names])
     rows, columns = np.nonzero(Y)
     stated = pd.DataFrame({"row": rows, "label": np.array(names, object)[columns], "state": Y[rows, columns]})
-    return Labels(stated, set(), names)
+    return StatedLabels(stated, set(), names)
 
 
 def require_columns(where: object, table: Collection[str], names: Collection[str]) -> None:
@@ -153,14 +153,14 @@ def chosen(where: object, columns: Sequence[str], patterns: Sequence[str]) -> li
     return list(found)
 
 
-def settled(labels: Labels, name_of: np.ndarray, names: Sequence[str], meaning: Meaning) -> pd.DataFrame:
+def settled(labels: StatedLabels, name_of: np.ndarray, names: Sequence[str], meaning: Meaning) -> pd.DataFrame:
     """Combine what rows state about the same sample.
 
     A label is there if a row says so and no row denies it; it is unknown if rows contradict each other.
 
     Parameters
     ----------
-    labels : Labels
+    labels : StatedLabels
         What the rows state.
     name_of : array of str, (n_rows,)
         The sample that each row belongs to.
@@ -193,7 +193,7 @@ def settled(labels: Labels, name_of: np.ndarray, names: Sequence[str], meaning: 
     return captions.drop(columns="known") if captions["known"].all() else captions
 
 
-def _of_tags(where: object, table: Columns, meaning: Meaning) -> Labels:
+def _of_tags(where: object, table: Columns, meaning: Meaning) -> StatedLabels:
     none, unknown = ({value.lower() for value in values} for values in (meaning.none, meaning.unknown))
     rows = list[tuple[int, str, int]]()
     silent = set[int]()
@@ -211,7 +211,7 @@ def _of_tags(where: object, table: Columns, meaning: Meaning) -> Labels:
             rows += [(row, tag, own) for tag in tags if tag.lower() not in none | unknown]
             if state and unknown & {tag.lower() for tag in tags or [""]}:
                 silent.add(row)
-    return Labels(pd.DataFrame(rows, columns=["row", "label", "state"]), silent, [])
+    return StatedLabels(pd.DataFrame(rows, columns=["row", "label", "state"]), silent, [])
 
 
 def _states(where: object, name: str, cells: Sequence[Any], meaning: Meaning) -> np.ndarray:
