@@ -311,6 +311,7 @@ def test_the_list_of_datasets_leads_there_and_back_and_shows_a_study_on_demand(p
     figure = page.locator(".dataset figure.plot img")
     assert not figure.is_visible()
     page.locator(".dataset > details > summary").click()
-    assert figure.is_visible() and page.get_by_role("link", name="chosen").is_visible()
+    figure.wait_for()  # until it is visible, because the browser loads it only now
+    assert page.get_by_role("link", name="chosen").is_visible()
     page.get_by_role("link", name="mine", exact=True).click()
     assert page.locator("h1").inner_text() == "mine"
