@@ -59,10 +59,10 @@ print(
 # AUC and that the interval excludes 0.
 
 
-def intervals(axes, table, middle, colours):
-    places = np.arange(len(table))
-    axes.hlines(places, table["low"], table["high"], color=colours, linewidth=3)
-    axes.scatter(table[middle], places, color=colours, edgecolor="white", s=60, zorder=3)
+def intervals(axes, middle, low, high, colours):
+    places = np.arange(len(middle))
+    axes.hlines(places, low, high, color=colours, linewidth=3)
+    axes.scatter(middle, places, color=colours, edgecolor="white", s=60, zorder=3)
 
 
 def colour_of(row):
@@ -70,8 +70,9 @@ def colour_of(row):
 
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 5), sharey=True)
-intervals(left, scores, "auc", ["C0"] * len(scores))
-intervals(right, ahead, "difference", [colour_of(row) for row in ahead.itertuples()])
+intervals(left, scores.auc, scores.auc_low, scores.auc_high, ["C0"] * len(scores))
+colours = [colour_of(row) for row in ahead.itertuples()]
+intervals(right, ahead.difference, ahead.low, ahead.high, colours)
 right.axvline(0, color="black", linewidth=1)
 right.axhline(len(tags) - 0.5, color="0.8", linewidth=1)
 left.set_yticks(range(len(ahead)), ahead["task"])
