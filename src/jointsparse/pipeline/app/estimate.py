@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 UNITS = (("seconds", 1, 90), ("minutes", 60, 5400), ("hours", 3600, float("inf")))  # with their seconds, and the most
 PROBE_SECONDS = 0.25  # of each probe
-STEP_SECONDS = 0.0004  # CPU seconds of `_step` on the machine of the rates
+STEP_SECONDS = 0.0003  # CPU seconds of `_step` on the machine of the rates
 LONGEST_SIDE = 320  # pixels, to which photographs are shrunk
 # Seconds that do not depend on the data: of the run and of its jobs that wait for one another, and of each fit.
 STARTING, STARTING_FIT = 8.0, 2.4
