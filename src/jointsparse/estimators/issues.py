@@ -84,8 +84,8 @@ def label_issues(
     """
     require_count(max_issues, "max_issues")
     truth = read_labels(Y, labels)
-    by = strata(np.where(truth.labels == 1, 1, -1), cv) if isinstance(cv, int) else None
     if isinstance(cv, int):
+        by = strata(np.where(truth.labels == 1, 1, -1), cv)
         splitter = StratifiedKFold if groups is None else StratifiedGroupKFold
         folds = splitter(cv, shuffle=True, random_state=0).split(by, by, groups)
     else:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jointsparse.checks import Misfit, require, require_extra
+from jointsparse.messages import JOINERS
 from jointsparse.pipeline.flag import LEFT_OUT, Flag, Kind, kinds_in, write_cell
 
 require_extra(__name__, "pandas", "snowballstemmer")
@@ -34,8 +35,6 @@ MOST_WORDS = 40  # largest number of words for `n_words: auto`, as in Quattoni e
 FEWEST_WORDS = 2  # one for validation and one for testing
 
 UNKNOWN = -1  # value of unknown labels, in addition to 1 and 0
-
-JOINERS = "\u200c\u200d"  # invisible characters inside words of Persian and Indian scripts
 
 
 @cache
