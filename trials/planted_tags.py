@@ -4,11 +4,11 @@
     .venv/bin/python trials/planted_tags.py data/flickr8k/images --captions data/flickr8k/captions.csv --work tags
 
 Of photographs in a folder for each class, 60 are moved to another class. Of photographs with captions, the 40 most
-frequent content words are the tags: 40 tags are added to photographs that lack them, and 40 are removed. Then `init` and
-`run` make `tags_to_check.csv`. The table counts the planted faults among the first rows of each kind, beside the score of
-logistic regressions of scikit-learn on the same features. With --rounds, a simulated person decides the first 50 rows of
-each kind by the labels before planting, `correct` and `run` follow, and the corrected faults are counted after each
-round. A trial that was interrupted goes on.
+frequent content words are the tags: 40 tags are added to photographs that lack them, and 40 are removed. Then `init`
+and `run` make `tags_to_check.csv`. The table counts the planted faults among the first rows of each kind, beside the
+score of logistic regressions of scikit-learn on the same features. With --rounds, a simulated person decides the
+first 50 rows of each kind by the labels before planting, `correct` and `run` follow, and the corrected faults are
+counted after each round. A trial that was interrupted goes on.
 """
 
 import argparse
