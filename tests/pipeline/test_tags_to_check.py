@@ -2,7 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from model_files import fitted
+import pytest
+from model_files import fitted, model_of
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from jointsparse import label_issues
@@ -30,8 +31,8 @@ class Predicted(ClassifierMixin, BaseEstimator):
         return self.probabilities[X[:, 0]]
 
 
-def listed_of(scores=SCORES, labels=LABELS, names=NAMES, **more):
-    return tags_to_check(MODEL, scores, labels, names=names, **more)
+def listed_of(scores=SCORES, labels=LABELS, names=NAMES, model=MODEL, **more):
+    return tags_to_check(model, scores, labels, names=names, **more)
 
 
 def test_known_samples_are_listed_as_label_issues_lists_them():
@@ -55,12 +56,18 @@ def test_test_samples_are_judged_by_the_model_itself():
             assert (row["probability"], row["kind"]) == (p, "wrong" if LABELS[i, k] else "missing")
 
 
-def test_decided_labels_are_not_listed():
-    decided = pd.DataFrame({"sample": [NAMES[0], KNOWN[3], "gone.png", KNOWN[4]], "tag": ["cat", "dog", "cat", "cow"]})
+@pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, {(NAMES[1], "cat")})])
+def test_decided_labels_are_not_listed(exclusive, also):
+    model = model_of("rows")
+    if exclusive:
+        model.known_labels_[model.known_labels_.sum(axis=1) == 2, 1] = 0
+    rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[3], "cow", True)]
+    decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
     everything, left = (
-        {*zip(table["sample"], table["tag"], strict=True)} for table in (listed_of(), listed_of(decided=decided))
+        {*zip(table["sample"], table["tag"], strict=True)}
+        for table in (listed_of(model=model), listed_of(model=model, decided=decided))
     )
-    assert everything - left == {(NAMES[0], "cat"), (KNOWN[3], "dog")}
+    assert everything - left == {(NAMES[0], "cat"), (NAMES[1], "dog")} | also
 
 
 def test_of_each_kind_the_first_rows_are_listed(monkeypatch):

@@ -34,8 +34,9 @@ def tags_to_check(
     names : list of str, (n_test,)
         Names of the test samples.
     decided : table or None
-        Labels that a person has decided, which are not listed: names of samples in the column `sample`, and words in
-        the column `tag`.
+        Labels that a person has decided, which are not listed: names of samples in the column `sample`, words in the
+        column `tag`, and in `has` whether the sample has the word. Where no sample has two words, this word decides all
+        labels of the sample.
 
     Returns
     -------
@@ -51,8 +52,10 @@ def tags_to_check(
     known = np.concatenate([model.known_labels_, labels]).astype(np.int8)
     if decided is not None:
         rows, columns = pd.Index(samples).get_indexer(decided["sample"]), pd.Index(words).get_indexer(decided["tag"])
-        is_here = (rows >= 0) & (columns >= 0)
+        is_here, has = (rows >= 0) & (columns >= 0), decided["has"].to_numpy()
+        are_exclusive = ((known == 1).sum(axis=1) <= 1).all()
         known[rows[is_here], columns[is_here]] = -1
+        known[rows[is_here & has & are_exclusive]] = -1
     p = probabilities(model, np.concatenate([model.known_scores_, scores]))
     issues = worst(p, Truth(words, known, is_vector=False), max_issues=MOST)
     table = pd.DataFrame({"sample": samples[issues.sample], "tag": issues.task, "kind": issues.kind})
