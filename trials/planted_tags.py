@@ -99,7 +99,7 @@ def by_scikit_learn(results: Path, *, classes: bool) -> pd.DataFrame:
     images, labels = read_table(results / "images.parquet"), read_array(folder / "labels.npy").astype(int)
     words = read_table(folder / "tables" / "words.csv")["word"].to_numpy()[: labels.shape[1]]
     Y = words[labels.argmax(axis=1)] if classes else pd.DataFrame(labels, columns=words)
-    X = np.asarray(read_features(sorted(map(str, results.glob("embeddings/*.npz"))), None))
+    X = read_features(sorted(map(str, results.glob("embeddings/*.npz"))), "network")
     regression = LogisticRegression(max_iter=1000)
     classifier = make_pipeline(StandardScaler(), regression if classes else OneVsRestClassifier(regression))
     issues = label_issues(classifier, X, Y)

@@ -58,16 +58,27 @@ def test_test_samples_are_judged_by_the_model_itself():
 
 @pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, {(NAMES[1], "cat")})])
 def test_decided_labels_are_not_listed(exclusive, also):
-    model = model_of("rows")
+    model, labels = model_of("rows"), LABELS
     if exclusive:
-        model.known_labels_[model.known_labels_.sum(axis=1) == 2, 1] = 0
+        model.known_labels_, labels = model.known_labels_ * 0, np.maximum(LABELS, 0)
     rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[3], "cow", True)]
     decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
     everything, left = (
         {*zip(table["sample"], table["tag"], strict=True)}
-        for table in (listed_of(model=model), listed_of(model=model, decided=decided))
+        for table in (listed_of(model=model, labels=labels), listed_of(model=model, labels=labels, decided=decided))
     )
     assert everything - left == {(NAMES[0], "cat"), (NAMES[1], "dog")} | also
+
+
+@pytest.mark.parametrize("some_have_none", [False, True])
+def test_classes_that_exclude_each_other_have_conditional_probabilities(some_have_none):
+    model, labels = model_of("rows"), np.array([[1, 0], [0, 1], [1, 0], [0 if some_have_none else 1, 0]])
+    model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(KNOWN)) % 2]
+    p = annotator.probabilities(model, SCORES)
+    alone, none = p * (1 - p[:, ::-1]), some_have_none * (1 - p).prod(axis=1)
+    expected = alone / (alone.sum(axis=1) + none)[:, np.newaxis]
+    listed = listed_of(labels=labels, model=model).set_index(["sample", "tag"])["probability"]
+    np.testing.assert_allclose([[listed[name, word] for word in WORDS] for name in NAMES], expected, rtol=1e-9)
 
 
 def test_of_each_kind_the_first_rows_are_listed(monkeypatch):
