@@ -373,6 +373,8 @@ class Learnable(Dataset):
 
     STUDIES: ClassVar[tuple[type[Study], ...]] = (WordStudy,)
 
+    corrections: File | None = None
+    """Table with the columns sample, tag and has (yes or no), whose decisions override the labels that were read."""
     most_samples: Count | None = None
     """Number of images or samples to draw, with every split in proportion; all are used by default."""
     final: Final | None = None
