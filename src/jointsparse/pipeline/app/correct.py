@@ -101,7 +101,7 @@ def correct(
     n_new = len(decided) - len(decided.merge(before))
     if n_new and not dry_run:
         every = pd.concat([before, decided], ignore_index=True)
-        corrections.write(every.drop_duplicates(["sample", "tag"], keep="last"), table)
+        corrections.write(every.groupby(["sample", "tag"], sort=False)["has"].last().reset_index(), table)
     if text and not dry_run:
         with written(config.resolve()) as temporary:
             temporary.write_bytes(text)
