@@ -120,8 +120,12 @@ def test_corrections_and_sidecars_change_labels_and_neither_features_nor_splits(
 
     def labels():
         words = read_table(folder / "own-classes" / "tables" / "words.csv")["word"]
-        table = pd.DataFrame(np.load(folder / "own-classes" / "labels.npy").astype(int), names, words)
-        return table.stack().to_dict()
+        columns = np.load(folder / "own-classes" / "labels.npy").astype(int).T
+        return {
+            (name, word): has
+            for word, own in zip(words, columns, strict=True)
+            for name, has in zip(names, own, strict=True)
+        }
 
     project.run("--config", "dataset=photos", targets=page)
     before, features = labels(), [(folder / name).read_bytes() for name in files]
