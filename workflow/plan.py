@@ -203,6 +203,10 @@ class Plan:
         """Return the options of a dataset's loader."""
         return self.datasets[w.dataset].options.given()
 
+    def options_of_pictures(self, w: OfDataset) -> Block:
+        """Return those options of a dataset's loader that decide what a picture with a given name looks like."""
+        return {key: value for key, value in self.options(w).items() if key in self.pictures(w).options.PIXELS}
+
     def extractor(self, w: OfDataset) -> str:
         """Return the name of the plug-in that describes a dataset's pictures."""
         return self.pictures(w).features.extractor

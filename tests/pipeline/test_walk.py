@@ -37,7 +37,8 @@ PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.* ScenesOptions
 PHOTOS += "MeaningOptions.* DrawnSplits.* NamedSplits.*"
 SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* MeaningOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.* "
 SAMPLES += "DrawnSplits.* NamedSplits.*"
-DESCRIBED = f"{PHOTOS} DenseSift.* VisualWords.longest_side features"
+PIXELS = "Drawn.seed FolderOptions.root FolderOptions.images"
+DESCRIBED = f"{PIXELS} DenseSift.* VisualWords.longest_side features"
 BASIS = "WordStudy.basis Basis.power WordStudy.vocabulary"
 PARAMS = {  # rules whose jobs get other params
     "read_images": f"{PHOTOS} DenseSift.* Onnx.* *.longest_side Learnable.most_samples quick seed? features?",
@@ -60,7 +61,8 @@ PARAMS = {  # rules whose jobs get other params
     "inspect_features": "WordStudy.vocabulary",
     "compare_methods": "Tests.* seed",
     "fit_final": f"{BASIS} Tests.n_resamples seed",
-    "keep_model": f"{DESCRIBED}? {SAMPLES} Onnx.* Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary "
+    "keep_model": f"{PHOTOS} DenseSift.* VisualWords.longest_side features? {SAMPLES} Onnx.* "
+    "Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary "
     "Final.study Final.like Final.norm seed",
     "count_selections": "Final.stability? WordStudy.vocabulary seed",
     "repeat_recovery": "Repeated.runs Recovery.* RecoveryTasks.* seed",
@@ -103,8 +105,8 @@ FILES = {  # rules that get more or fewer jobs, or whose jobs get other files
     "write_page": "Pictures.shards WordStudy.set_aside? Final.study Final.like Final.stability? Learnable.final "
     "Learnable.corrections?",
     "write_configs": "Final.like",
-    "write_manifest": "Learnable.corrections? WordStudy.runs? WordStudy.methods? Final.like Final.norm Final.stability? Learnable.final "
-    "compare",
+    "write_manifest": "Learnable.corrections? WordStudy.runs? WordStudy.methods? Final.like Final.norm "
+    "Final.stability? Learnable.final compare",
 }
 RECORDS = {"write_configs", "write_manifest"}  # these rules hold all settings
 
