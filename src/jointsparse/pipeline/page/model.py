@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.metrics import STATISTICS
+from jointsparse.pipeline.datasets.samples import present
 from jointsparse.pipeline.figures.style import PALETTE, label, percent
 from jointsparse.pipeline.page import sentences
 from jointsparse.pipeline.page.frame import render
@@ -222,7 +223,7 @@ def _images(
 ) -> dict[int, dict[str, Any]]:
     """Return the name, captions, thumbnail and original file of each image that is shown. Parameters: see `page`."""
     row_of_name = {str(images["image"].iloc[row]): row for row in sorted(rows)}
-    captions = captions[captions["known"]] if "known" in captions else captions
+    captions = present(captions[captions["known"]] if "known" in captions else captions)
     captions_of_name = captions[captions["image"].isin(row_of_name)].groupby("image", sort=False)["caption"].agg(list)
     described: dict[int, dict[str, Any]] = {
         row: {"name": name, "captions": captions_of_name.get(name, []), "file": thumbnail(row) if thumbnail else None}
