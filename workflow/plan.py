@@ -595,7 +595,8 @@ class Plan:
         if not final:
             return results
         folder = f"results/{w.dataset}"
-        names = ["norms.csv", "thresholds.csv", "model.jointsparse", *(["stability.csv"] if final.stability else [])]
+        names = ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
+        names += ["stability.csv"] if final.stability else []
         results += [f"{folder}/final/{norm}.csv" for norm in final.norms] + [f"{folder}/{name}" for name in names]
         files = ["config.yaml", *TABLES_OF_SETTINGS] if final.settings else []
         return [*results, *(f"{self.final_study(w).folder}/{file}" for file in files)]
