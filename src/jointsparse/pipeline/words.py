@@ -250,7 +250,7 @@ def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping
     -------
     table
         A row for each word, with its most frequent form, `word`; the number of `images` and of images in `train` that
-        have it; and the kind of the flag with which `choose_words` leaves it out, `left_out`, or None.
+        have it; and the kind of the flag with which `choose_words` leaves it out, `left_out`, or an empty string.
     """
     import pandas as pd  # imported here, because the import takes a third of a second
 
@@ -264,7 +264,7 @@ def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping
         flag = _too_few(counts, totals, options["smallest_size"])
         if "group" in images:
             flag = flag or _of_one_group(_label(len(images), rows, unknown), counted.in_split, images["group"])
-        words.append((_by_count(counted.forms[key])[0], len(rows), counts["train"], flag.kind if flag else None))
+        words.append((_by_count(counted.forms[key])[0], len(rows), counts["train"], flag.kind if flag else ""))
     return pd.DataFrame(words, columns=["word", "images", "train", "left_out"])
 
 
@@ -279,7 +279,7 @@ def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[s
     >>> [n_learnable(images, captions, {"smallest_size": n, "split_captions": False}) for n in (2, 1)]
     [1, 2]
     """
-    return int(counted_words(images, captions, options)["left_out"].isna().sum())
+    return int((counted_words(images, captions, options)["left_out"] == "").sum())
 
 
 def _by_count(forms: Counter[str]) -> list[str]:

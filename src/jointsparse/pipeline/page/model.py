@@ -108,8 +108,7 @@ class Origin(NamedTuple):
     def nouns(self) -> dict[str, str]:
         """What samples and labels are called, in the plural and in the singular."""
         things = "photographs" if self.original else "images" if self.thumbnail else "samples"
-        tags = "tags" if self.labels == "words" else self.labels
-        nouns = {"things": things, "labels": self.labels, "tags": tags}
+        nouns = {"things": things, "tags": "tags" if self.labels == "words" else self.labels}
         return nouns | {plural.removesuffix("s"): sentences.one_of(noun) for plural, noun in nouns.items()}
 
 
@@ -132,7 +131,7 @@ def page(origin: Origin, kept: Kept) -> Page:
         tile["images"] = [(shown.images[row], right) for row, right in tile["images"]]
     verdicts = [word["verdict"] for word in shown.words]
     sentence, things = sentences.recognised(verdicts, origin.nouns["tags"]), origin.nouns["things"]
-    warnings = warnings_of(kept.fits.warnings, things, origin.labels)
+    warnings = warnings_of(kept.fits.warnings, things, origin.nouns["tags"])
     html = render(
         "model.html.jinja",
         **origin.nouns,
@@ -192,14 +191,14 @@ def _images(origin: Origin, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 def _header(origin: Origin, kept: Kept, shown: Shown, verdicts: Sequence[str]) -> dict[str, Any]:
     """Return what the template says about the dataset and its words."""
-    first, n_learnable = min(FIRST, len(kept.test_images)), int(kept.fits.counted["left_out"].isna().sum())
+    first, n_learnable = min(FIRST, len(kept.test_images)), int((kept.fits.counted["left_out"] == "").sum())
     return {
         "dataset": origin.dataset,
         "note": origin.note,
         "network": shlex.quote(Path(origin.network).name) if origin.network else "",
         "corrected": shlex.quote(origin.corrected),
         "said": sentences.best(kept.words, verdicts, first, origin.nouns["things"]),
-        "taken": sentences.how_many_taken(len(shown.words), n_learnable, origin.labels),
+        "taken": sentences.how_many_taken(len(shown.words), n_learnable, origin.nouns["tags"]),
         "splits": origin.images["split"].value_counts().to_dict(),
         "left_out": _reasons(origin.left_out),
         "first": first,

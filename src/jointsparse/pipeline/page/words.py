@@ -126,8 +126,8 @@ def not_learnt(counted: pd.DataFrame, words: Sequence[str], least: int, things: 
         All values can be written as JSON: the `reasons`, and for each of the `words` its name, the number of images
         that have it, and the index of the reason.
     """
-    reasons: dict[str | None, str] = {
-        None: f"only the {len(words)} most frequent are learnt; to learn more, raise n_words in config.yaml",
+    reasons = {
+        "": f"only the {len(words)} most frequent are learnt; to learn more, raise n_words in config.yaml",
         Kind.FEW_TRAINING_WITH: f"at least {least} training {things} are needed",
         Kind.FEW_TRAINING_WITHOUT: f"at least {least} training {things} without it are needed",
         Kind.FEW_TEST_WITH: f"none of them is among the test {things}",
