@@ -37,7 +37,7 @@
   }
 
   function percent(p) {
-    return p === NOBODY ? "–" : p === 0 ? "< 1 %" : p === 100 ? "> 99 %" : `${p} %`;
+    return p === NOBODY ? "–" : p === 0 ? "<\u00a01\u00a0%" : p === 100 ? ">\u00a099\u00a0%" : `${p}\u00a0%`;
   }
 
   function counted(n, plural, singular) {
@@ -193,7 +193,7 @@
     const rows = listed().map(([one]) => one), place = listed().findIndex((one) => one[0] === row && one[1] === k);
     const made = element("li", { className: "card", tabIndex: 0 },
       opener(row, k, () => view(rows, place, k)),
-      element("p", {}, element("strong", {}, isolated(data.names[k])), ` ${wrong ? "looks wrong" : "looks missing"} `, element("span", { className: "faint" }, percent(p[k]))),
+      element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(p[k]))),
       element("p", { className: "faint" }, shown.thumbnail ? "" : `${data.samples[row]}. `, ...(data.exclusive && !wrong ? [`is now ${others.join(", ")}`] : others.length ? [wrong ? "also has " : "has ", isolated(others.join(", "))] : [`no other ${data.tag}`])),
       data.exclusive && wrong ? element("label", {}, "to ", choice) : "",
       element("div", { className: "decide" }, button(verbs[0], choose(true), { className: "accept" }), button(verbs[1], choose(false), { className: "reject" })));
