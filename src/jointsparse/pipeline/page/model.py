@@ -240,7 +240,7 @@ def _data(origin: Origin, kept: Kept, shown: Shown) -> dict[str, Any]:
         "exclusive": exclude_each_other(kept, origin.names, origin.captions),
         "samples": origin.names,
         "names": kept.names_of_words,
-        "moved": {name: quote(name) for name in [*origin.names, *kept.names_of_words] if moved(name)},
+        "moved": {name: quote(name) for name in [*origin.names, *kept.fits.counted["word"]] if moved(name)},
         "words": shown.words,
         "not_learnt": not_learnt(
             kept.fits.counted, kept.names_of_words, origin.learnable["smallest_size"], origin.nouns["things"]

@@ -9,7 +9,7 @@
   const MOST_UNLEARNT = 50; // tags that were not learnt, in the list of those that are sought
   const NOBODY = 255; // a probability that is not known
   const at = (id) => document.getElementById(id);
-  const state = { word: "", order: "best", sought: "", view: null, kind: "wrong", only: -1, cards: 0, samples: 0, least: false };
+  const state = { word: "", view: null, kind: "wrong", only: -1, cards: 0 };
 
   function element(tag, properties, ...children) {
     const made = document.createElement(tag);
@@ -17,7 +17,7 @@
       if (name.includes("-") || name === "role" || name === "for") made.setAttribute(name, value);
       else made[name] = value;
     }
-    made.append(...children.filter((child) => child !== null));
+    made.append(...children);
     return made;
   }
 
@@ -28,27 +28,14 @@
   }
 
   // A word in a sentence. Letters that run from right to left must not reorder the sentence around them.
-  function isolated(word) {
-    return element("bdi", {}, word);
-  }
-
-  function number(value, digits) {
-    return value === null || value === undefined ? "–" : (value + 1e-9).toFixed(digits === undefined ? 3 : digits);
-  }
-
-  function percent(p) {
-    return p === NOBODY ? "–" : p === 0 ? "<\u00a01\u00a0%" : p === 100 ? ">\u00a099\u00a0%" : `${p}\u00a0%`;
-  }
-
-  function counted(n, plural, singular) {
-    return `${n.toLocaleString("en")} ${n === 1 ? singular : plural}`;
-  }
+  const isolated = (word) => element("bdi", {}, word);
+  const number = (value, digits) => value === null || value === undefined ? "–" : (value + 1e-9).toFixed(digits === undefined ? 3 : digits);
+  const percent = (p) => p === NOBODY ? "–" : p === 0 ? "<\u00a01\u00a0%" : p === 100 ? ">\u00a099\u00a0%" : `${p}\u00a0%`;
+  const counted = (n, plural, singular) => `${n.toLocaleString("en")} ${n === 1 ? singular : plural}`;
 
   // Samples. They are known by their row in the table of images, tags by their number.
 
-  function bytes(text) {
-    return Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-  }
+  const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 
   const Rows = data.samples.length < 65536 ? Uint16Array : Uint32Array;
   const having = (function () {
@@ -67,13 +54,8 @@
   const place_of = new Map(Object.keys(data.images).map((row, i) => [Number(row), i]));
   const all_probabilities = bytes(data.probabilities);
 
-  function has(row, k) {
-    return k in (tags_of.get(row) || {});
-  }
-
-  function names_of(row) {
-    return Object.keys(tags_of.get(row) || {}).map((k) => data.names[k]);
-  }
+  const has = (row, k) => k in (tags_of.get(row) || {});
+  const names_of = (row) => Object.keys(tags_of.get(row) || {}).map((k) => data.names[k]);
 
   // The probability of every tag on a sample; of the tags that it has, if the page knows no others.
   function probabilities(row) {
@@ -116,9 +98,7 @@
   }
 
   // The rows of corrections.csv: sample, tag, and whether the sample has the tag.
-  function rows_of([name, tag, yes, other]) {
-    return [[name, tag, yes], ...(other === null ? [] : [[name, other, yes === "yes" ? "no" : "yes"]])];
-  }
+  const rows_of = ([name, tag, yes, other]) => [[name, tag, yes], ...(other === null ? [] : [[name, other, yes === "yes" ? "no" : "yes"]])];
 
   // What was decided about a label to check: "accepted" or "rejected", or "" as long as nothing was.
   function decided([row, k], kind) {
@@ -149,21 +129,15 @@
     const lines = [["sample", "tag", "has"], ...decisions.flatMap(rows_of)].map((row) => row.map(cell).join(","));
     const address = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
     element("a", { href: address, download: "corrections.csv" }).click();
-    URL.revokeObjectURL(address);
     at("saved").hidden = false;
   }
 
-  function listed() {
-    return data.check[state.kind].filter(([, k]) => state.only < 0 || k === state.only);
-  }
-
-  function cards() {
-    return [...at("cards").children];
-  }
+  const listed = () => data.check[state.kind].filter(([, k]) => state.only < 0 || k === state.only);
+  const cards = () => [...at("cards").children];
 
   // Show the labels of a kind, of one tag or of all.
   function check() {
-    const shown = listed(), suggestion = state.kind === "wrong" ? "wrong" : "missing";
+    const shown = listed();
     for (const kind of at("kinds").children) kind.setAttribute("aria-pressed", String(kind.dataset.kind === state.kind));
     const count = (k) => data.check[state.kind].filter(([, tag]) => k < 0 || tag === k).length;
     const tags = [...new Set(data.check[state.kind].map(([, k]) => k))].sort((a, b) => data.names[a].localeCompare(data.names[b]));
@@ -174,7 +148,7 @@
       ? `The ${data.things} have these ${data.tags}, and the model finds them improbable. Remove accepts this, Keep rejects it.`
       : `The ${data.things} lack these ${data.tags}, and the model finds them probable. Many are other words for ${data.tags} that the ${data.thing} has. Add accepts this, Leave rejects it.`;
     at("cards").replaceChildren(...shown.slice(0, state.cards).map(card));
-    if (!shown.length) at("cards").append(element("li", {}, `No ${data.tag} looks ${suggestion}.`));
+    if (!shown.length) at("cards").append(element("li", {}, `No ${data.tag} looks ${state.kind}.`));
     at("more").hidden = shown.length <= state.cards;
     refresh();
   }
@@ -224,7 +198,7 @@
     }
     const all = Object.entries(data.check).flatMap(([kind, labels]) => labels.map((label) => decided(label, kind)));
     const [accepted, rejected] = ["accepted", "rejected"].map((verdict) => all.filter((one) => one === verdict).length);
-    at("counted").textContent = `${accepted + rejected} of ${all.length} decided: ${accepted} accepted, ${rejected} rejected.`;
+    at("counted").textContent = `${accepted + rejected} of ${all.length} decided: ${accepted} accepted`;
     at("undo").disabled = at("save").disabled = !decisions.length;
     at("forgetful").hidden = !forgetful;
   }
@@ -235,7 +209,7 @@
     const by = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across }[event.key];
     if (by && own && all[i + by]) all[i + by].focus();
     else if (event.key === "j" && !own) next(null);
-    else if (event.key === "u") undo();
+    else if (event.key === "u" && event.target.closest("#check")) undo();
     else if (own && event.key === "a") own.querySelector(".accept").click();
     else if (own && event.key === "r") own.querySelector(".reject").click();
     else if (event.key === "Enter" && event.target === own) own.querySelector(".open").click();
@@ -244,11 +218,8 @@
   }
 
   function fillCheck() {
-    for (const kind of ["wrong", "missing"]) {
-      at("kinds").append(button(`May be ${kind} (${data.check[kind].length})`, () => {
-        Object.assign(state, { kind, cards: data.at_once });
-        check();
-      }, { "data-kind": kind }));
+    for (const kind of Object.keys(data.check)) {
+      at("kinds").append(button(`May be ${kind} (${data.check[kind].length})`, () => only(state.only, kind), { "data-kind": kind }));
     }
     at("only").addEventListener("change", (event) => only(Number(event.target.value)));
     at("more").addEventListener("click", more);
@@ -258,19 +229,16 @@
     only(-1);
   }
 
-  function only(k) {
-    Object.assign(state, { only: k, cards: data.at_once });
+  function only(k, kind) {
+    Object.assign(state, { only: k, kind: kind || state.kind, cards: data.at_once });
     check();
   }
 
   // Controls.
 
   function fillControls() {
-    at("order").addEventListener("change", (event) => {
-      state.order = event.target.value;
-      list();
-    });
-    at("seek").addEventListener("input", (event) => seek(event.target.value));
+    at("order").addEventListener("change", list);
+    at("seek").addEventListener("input", list);
     at("find").addEventListener("click", (event) => {
       event.preventDefault(); // following the link would take the focus away from the search
       at("words").scrollIntoView();
@@ -289,48 +257,36 @@
     document.addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input")) return;
       if (!viewer.open) return pressKeyOfCheck(event);
-      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-      if (!by) return;
-      step(by);
+      if (event.key === "ArrowRight") step(1);
+      else if (event.key === "ArrowLeft") step(-1);
+      else return;
       event.preventDefault();
     });
   }
 
-  function seek(text) {
-    state.sought = text.trim().toLowerCase();
-    list();
-  }
+  // The list of tags, and one tag.
 
-  // Words.
+  const sought = () => at("seek").value.trim().toLowerCase();
 
   function sorted() {
-    const by = (...keys) => (a, b) => {
-      const key = keys.find((each) => a[each] !== b[each]);
-      return key ? b[key] - a[key] : 0;
-    };
-    const orders = { best: (a, b) => (b.verdict === "recognised") - (a.verdict === "recognised") || by("precision_at_10", "auc")(a, b), positives: by("positives"), name: (a, b) => a.word.localeCompare(b.word) };
+    const by = (...keys) => (a, b) => keys.reduce((order, key) => order || b[key] - a[key], 0);
+    const orders = { positives: by("positives"), name: (a, b) => a.word.localeCompare(b.word) };
+    orders.best = (a, b) => (b.verdict === "recognised") - (a.verdict === "recognised") || by("precision_at_10", "auc")(a, b);
     for (const one of data.statistics) orders[one.key] = (a, b) => (one.higher_is_better ? 1 : -1) * by(one.key)(a, b);
-    return data.words.filter((one) => one.word.toLowerCase().includes(state.sought)).sort(orders[state.order]);
+    return data.words.filter((one) => one.word.toLowerCase().includes(sought())).sort(orders[at("order").value]);
   }
 
   const VERDICTS = { recognised: "better than chance", not: "not significantly better than chance", few: `too few test ${data.things} to tell` };
 
   function list() {
     const shown = sorted(), columns = 4 + data.statistics.length;
-    const others = state.sought ? data.not_learnt.words.filter(([name]) => name.toLowerCase().includes(state.sought)) : [];
+    const others = sought() ? data.not_learnt.words.filter(([name]) => name.toLowerCase().includes(sought())) : [];
     at("list").replaceChildren(
       ...shown.map((one) => {
-        const values = data.statistics.map(({ key, digits }) => element("td", {}, number(one[key], digits)));
-        return element(
-          "tr",
-          { className: one.verdict === "recognised" ? "" : "chance", title: VERDICTS[one.verdict] },
-          element("td", {}, button(one.word, () => go(one.word))),
-          values[0],
-          element("td", {}, meter(one)),
-          ...values.slice(1),
-          element("td", {}, number(one.n_features, 0)),
-          element("td", {}, String(one.positives))
-        );
+        const [auc, ...others] = data.statistics.map(({ key, digits }) => number(one[key], digits));
+        const cells = [button(one.word, () => go(one.word)), auc, meter(one), ...others, String(one.n_features), String(one.positives)];
+        const properties = { className: one.verdict === "recognised" ? "" : "chance", title: VERDICTS[one.verdict] };
+        return element("tr", properties, ...cells.map((cell) => element("td", {}, cell)));
       }),
       ...others.slice(0, MOST_UNLEARNT).map(([name, n, reason]) => element("tr", { className: "chance" }, element("td", { colSpan: columns },
         isolated(name), ` was not learnt: ${counted(n, data.things, data.thing)} ${n === 1 ? "has" : "have"} it; ${data.not_learnt.reasons[reason]}.`))),
@@ -350,9 +306,7 @@
     return element("span", { className: "meter", title: interval(one) }, bar, one.auc_low === null ? "" : line);
   }
 
-  function interval(one) {
-    return one.auc_low === null ? "" : `95 % interval: ${number(one.auc_low)} to ${number(one.auc_high)}`;
-  }
+  const interval = (one) => one.auc_low === null ? "" : `95 % interval: ${number(one.auc_low)} to ${number(one.auc_high)}`;
 
   function press() {
     const box = at("list").closest(".list");
@@ -363,7 +317,7 @@
     }
   }
 
-  // Go to a word by its address, so that the back button works.
+  // Go to a tag by its address, so that the back button works.
   function go(name) {
     show(name);
     location.hash = `#word=${encodeURIComponent(name)}`;
@@ -387,9 +341,8 @@
     if (!name) return;
     if (!data.words.some((one) => one.word === name)) {
       at("seek").value = name; // so that the list says why
-      return seek(name);
-    }
-    show(name);
+      list();
+    } else show(name);
   }
 
   function word() {
@@ -397,46 +350,37 @@
     const p = one.p_holm < 1e-16 ? "p < 1e-16" : `p = ${(one.p_holm || 0).toPrecision(2)}`;
     const values = data.statistics.map(({ key, label, digits }) =>
       `${label} ${number(one[key], digits)}${key === "auc" && interval(one) ? ` (${interval(one)})` : ""}`);
-    const facts = [
-      `${one.positives} of ${one.of} test ${data.things} have it`,
-      ...values,
-      `${VERDICTS[one.verdict]}${one.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.tags})`}`,
-      counted(one.n_features, "features", "feature"),
-    ];
+    const facts = [`${one.positives} of ${one.of} test ${data.things} have it`, ...values, counted(one.n_features, "features", "feature"),
+      `${VERDICTS[one.verdict]}${one.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.tags})`}`];
     const beside = one.beside.flatMap(([other, count], i) => [`${i ? ", " : ""}${count} have “`, isolated(other), "”"]);
     const right = one.verdict === "few" ? `Too few test ${data.things} to tell. ` : `${number(one.precision_at_10 * data.first, 0)} of the ` +
       `${data.first} most probable test ${data.things} are right; guessing would give ${number(one.by_chance, 1)}. `;
-    const doubts = Object.values(data.check).flat().filter(([, tag]) => tag === k).length;
-    state.samples = data.at_once;
+    const kinds = Object.keys(data.check).filter((kind) => data.check[kind].some(([, tag]) => tag === k));
+    const sense = element("select", { id: "sense" }, element("option", { value: "most" }, "most probable first"), element("option", { value: "least" }, "least probable first"));
+    sense.addEventListener("change", () => all(k, data.at_once));
     at("word").replaceChildren(
       element("h3", {}, "“", isolated(one.word), "”"),
       element("p", {}, element("strong", {}, right), facts.join("; ") + "."),
       one.telling ? element("p", {}, `Features with the largest weights for it: ${one.telling.join(", ") || "none"}.`) : "",
       beside.length ? element("p", {}, `Of the ${one.top} most probable test ${data.things} `, ...beside, ", at least twice as many as expected by chance.") : "",
-      doubts ? button(`Check ${counted(doubts, "labels", "label")} of it`, () => {
-        state.kind = data.check[state.kind].some(([, tag]) => tag === k) ? state.kind : state.kind === "wrong" ? "missing" : "wrong";
-        only(k);
+      ...kinds.map((kind) => button(`Check where it may be ${kind}`, () => {
+        only(k, kind);
         at("check").scrollIntoView();
-      }, { className: "door" }) : "",
-      element("h3", { id: "all" }, `All ${counted(having[k].rows.length, data.things, data.thing)} with the ${data.tag}`),
-      element("label", {}, "Order ", element("select", { id: "sense", onchange: (event) => {
-        state.least = event.target.value === "least";
-        all(k);
-      } }, ...["most", "least"].map((sense) => element("option", { value: sense, selected: state.least === (sense === "least") }, `${sense} probable first`)))),
+      }, { className: "door" })),
+      element("h3", {}, `All ${counted(having[k].rows.length, data.things, data.thing)} with the ${data.tag}`),
+      element("label", {}, "Order ", sense),
       element("div", { className: "gallery", id: "samples" }),
-      button("Show more", () => {
-        state.samples += 2 * data.at_once;
-        all(k);
-      }, { id: "more-samples", className: "door" })
+      button("Show more", () => all(k, at("samples").childElementCount + data.at_once), { id: "more-samples", className: "door" })
     );
-    all(k);
+    all(k, data.at_once);
   }
 
-  // All samples that have a tag, as many as are asked for.
-  function all(k) {
-    const rows = state.least ? Array.from(having[k].rows).reverse() : Array.from(having[k].rows);
-    at("samples").replaceChildren(...rows.slice(0, state.samples).map((row) => picture(row, percent(probabilities(row)[k]), k, rows)));
-    at("more-samples").hidden = rows.length <= state.samples;
+  // The first samples that have a tag.
+  function all(k, most) {
+    const rows = Array.from(having[k].rows);
+    if (at("sense").value === "least") rows.reverse();
+    at("samples").replaceChildren(...rows.slice(0, most).map((row) => picture(row, percent(probabilities(row)[k]), k, rows)));
+    at("more-samples").hidden = rows.length <= most;
   }
 
   function cut(text) {
@@ -460,15 +404,15 @@
   }
 
   function sights(image, k) {
-    const picture = element("img", { loading: "lazy", decoding: "async", alt: image.captions.join(" / ") || image.name });
-    picture.addEventListener("error", () => picture.replaceWith(image.name)); // such as a file that browsers cannot read
-    picture.src = image.file;
+    const picture = element("img", { loading: "lazy", decoding: "async", alt: image.captions.join(" / ") || image.name, src: image.file });
+    picture.addEventListener("error", () => { // such as a format that browsers cannot show
+      if (image.thumbnail && !picture.src.endsWith(image.thumbnail)) picture.src = image.thumbnail;
+      else picture.replaceWith(image.name);
+    });
     return mapped(image, k) ? [picture, map_of(image, k)] : [picture];
   }
 
-  function mapped(image, k) {
-    return data.with_maps && image.maps.includes(k);
-  }
+  const mapped = (image, k) => data.with_maps && image.maps.includes(k);
 
   function map_of(image, k) {
     const file = image.thumbnail.replace(".webp", `-${String(k).padStart(3, "0")}.webp`);
@@ -500,9 +444,7 @@
     history.pushState({ viewer: true }, ""); // the back button closes the viewer
   }
 
-  function unclear(row) {
-    return data.unclear[row] || [];
-  }
+  const unclear = (row) => data.unclear[row] || [];
 
   // What the model says about a tag, and why.
   function why(row, image, k) {
@@ -549,11 +491,9 @@
     });
   }
 
-  // What words share.
+  // What tags share.
 
-  function unpacked(text) {
-    return new Int8Array(bytes(text).buffer);
-  }
+  const unpacked = (text) => new Int8Array(bytes(text).buffer);
 
   // The first picture of a word or a feature, small.
   function sign(row) {
@@ -589,13 +529,7 @@
 
   // The words that a feature speaks for and against. weights: its row of the map.
   function showFeature(feature, weights) {
-    const shared = data.weights;
-    if (!feature) {
-      const said = shared.features.length ? `Choose a feature to see the ${data.things} it responds to.` : "No feature is in use.";
-      at("feature").replaceChildren(element("p", { className: "faint" }, said));
-      return;
-    }
-    const users = shared.words.map((k, j) => [data.names[k], weights[j]]).filter(([, w]) => w);
+    const shared = data.weights, users = shared.words.map((k, j) => [data.names[k], weights[j]]).filter(([, w]) => w);
     users.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
     const named = (sign, most) => users.filter(([, w]) => sign * w > 0).map(([name]) => name).slice(0, most).join(", ") || "none";
     at("feature").replaceChildren(
@@ -633,9 +567,7 @@
   }
 
   // A path as an argument of a command.
-  function quoted(path) {
-    return /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-  }
+  const quoted = (path) => /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 
   fillTop();
   fillControls();
@@ -644,6 +576,5 @@
   list();
   word();
   map();
-  showFeature(null);
   follow();
 })();
