@@ -119,7 +119,11 @@ def test_words_are_ordered_as_asked(page):
     [
         ("GR", ["grass"], "grass"),
         ("zeb", [], "zebra was not learnt: 3 photographs have it; at least 20 training photographs are needed."),
-        ("> & </script>s", [], "was not learnt: 1 photograph has it; only the 2 most frequent are learnt; to learn more,"),
+        (
+            "> & </script>s",
+            [],
+            "was not learnt: 1 photograph has it; only the 2 most frequent are learnt; to learn more,",
+        ),
         ("gnu", [], "no tag contains this"),
     ],
 )
@@ -317,8 +321,13 @@ def test_the_command_for_new_photographs_names_the_model_beside_the_page(page, f
     page.get_by_text("Annotate new photographs").click()
     copy = page.locator(".command button").first
     copy.click()
-    assert page.locator("#command").inner_text() == f"jointsparse annotate {file.parent}/model.jointsparse FOLDER --html annotated"
-    page.wait_for_function("document.querySelector('.command button').innerText !== 'Copy'")  # the clipboard answers later
+    assert (
+        page.locator("#command").inner_text()
+        == f"jointsparse annotate {file.parent}/model.jointsparse FOLDER --html annotated"
+    )
+    page.wait_for_function(
+        "document.querySelector('.command button').innerText !== 'Copy'"
+    )  # the clipboard answers later
     assert copy.inner_text() in ("Copied", "Selected: press Ctrl+C")
 
 

@@ -181,7 +181,7 @@ def _images(origin: Origin, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
     row_of_name = {str(origin.images["image"].iloc[row]): row for row in rows}
     captions = origin.captions[origin.captions["known"]] if "known" in origin.captions else origin.captions
     captions_of_name = captions[captions["image"].isin(row_of_name)].groupby("image", sort=False)["caption"].agg(list)
-    texts = origin.images["text"] if "text" in origin.images else None
+    texts = origin.images.get("text")
     return {
         row: {"captions": captions_of_name.get(name, []), "file": origin.thumbnail(row) if origin.thumbnail else None}
         | ({} if texts is None else {"text": texts.iloc[row]})
@@ -260,7 +260,7 @@ def _data(origin: Origin, kept: Kept, shown: Shown) -> dict[str, Any]:
 
 
 def _originals(origin: Origin) -> dict[str, Any]:
-    """Return the URLs of the original files: a common beginning if the names of the images follow it, or all of them."""
+    """Return the URLs of the original files, or only their common beginning if names of images follow it."""
     if not origin.original:
         return {"base": None, "files": None}
     names, files = [quote(name) for name in origin.names], [*map(origin.original, range(len(origin.images)))]
