@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from jointsparse.pipeline.page.kept import Kept
@@ -38,8 +39,9 @@ def to_check(tags: pd.DataFrame, images: Sequence[str], words: Sequence[str]) ->
     tags: the table that `models.tags_to_check` makes. images, words: their names, in the order of rows and indices.
     """
     first = tags.groupby("kind").head(SHOWN)
-    rows, places = pd.Index(images).get_indexer(first["sample"]), pd.Index(words).get_indexer(first["tag"])
-    first = first.assign(row=rows, place=places)[["kind", "row", "place", "probability"]]
+    row_of, place_of = ({name: i for i, name in enumerate(names)} for names in (images, words))
+    first = first.assign(row=first["sample"].map(row_of), place=first["tag"].map(place_of))
+    first = first[["kind", "row", "place", "probability"]]
     return ToCheck(
         *(list(first[first["kind"] == kind].iloc[:, 1:].itertuples(index=False, name=None)) for kind in KINDS)
     )
@@ -51,7 +53,7 @@ def exclude_each_other(kept: Kept, images: Sequence[str], captions: pd.DataFrame
     Classes that the model has not learnt count as well. images: names of the images, by row.
     """
     is_labelled = (kept.labels >= 0).any(axis=1)
-    names = pd.Index(images)[is_labelled]
+    names = pd.Index(images)[np.flatnonzero(is_labelled)]
     captions = captions[captions["image"].isin(names)]
     classes = {normalised(str(caption)) for caption in captions["caption"].unique()}
     counts = captions["image"].value_counts().reindex(names, fill_value=0)
