@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from jointsparse.pipeline.datasets.samples import present
 from jointsparse.pipeline.page.kept import Kept
 from jointsparse.pipeline.words import normalised
 
@@ -54,7 +55,7 @@ def exclude_each_other(kept: Kept, images: Sequence[str], captions: pd.DataFrame
     """
     is_labelled = (kept.labels >= 0).any(axis=1)
     names = pd.Index(images)[np.flatnonzero(is_labelled)]
-    captions = captions[captions["image"].isin(names)]
+    captions = present(captions[captions["image"].isin(names)])
     classes = {normalised(str(caption)) for caption in captions["caption"].unique()}
     counts = captions["image"].value_counts().reindex(names, fill_value=0)
     return bool(

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.metrics import STATISTICS
+from jointsparse.pipeline.datasets.samples import present
 from jointsparse.pipeline.figures.style import PALETTE, label
 from jointsparse.pipeline.page import sentences
 from jointsparse.pipeline.page.check import AT_ONCE, ToCheck, exclude_each_other, to_check
@@ -179,7 +180,7 @@ def _shown(origin: Origin, kept: Kept) -> Shown:
 def _images(origin: Origin, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return the captions, the text and the thumbnail of the images in some rows."""
     row_of_name = {str(origin.images["image"].iloc[row]): row for row in rows}
-    captions = origin.captions[origin.captions["known"]] if "known" in origin.captions else origin.captions
+    captions = present(origin.captions[origin.captions["known"]] if "known" in origin.captions else origin.captions)
     captions_of_name = captions[captions["image"].isin(row_of_name)].groupby("image", sort=False)["caption"].agg(list)
     texts = origin.images.get("text")
     return {
