@@ -99,7 +99,8 @@ def test_the_data_hold_each_label_and_its_probability_once(rng, kept):
         max(np.argwhere(labels == has).tolist(), key=lambda place: abs(has - kept.probabilities[*place]))
         for has in (1, 0)
     ]
-    assert [data["check"][kind][0] for kind in ("wrong", "missing")] == doubts
+    assert [data["check"][kind][0][:2] for kind in ("wrong", "missing")] == doubts
+    assert data["check"]["wrong"][0][2] == p[*doubts[0]]
 
 
 def test_thumbnails_and_maps_of_all_images_that_are_shown_are_asked_for(rng, kept):
@@ -107,7 +108,7 @@ def test_thumbnails_and_maps_of_all_images_that_are_shown_are_asked_for(rng, kep
     data = data_of(mine.html)
     assert sorted(map(int, data["images"])) == sorted(mine.images)
     asked = {(row, k) for row, words in mine.maps.items() for k in words}
-    assert asked >= {(row, k) for kind in data["check"].values() for row, k in kind}
+    assert asked >= {(row, k) for kind in data["check"].values() for row, k, _ in kind}
     assert asked >= {(row, k) for k, word in enumerate(data["words"]) for row, _ in word["first"]}
     assert asked >= {(row, feature["place"]) for feature in data["weights"]["features"] for row in feature["images"]}
     assert {file for _, file in mine.findings["pictures"]} <= {thumbnails.file_of(row) for row in mine.images}
@@ -239,7 +240,7 @@ def test_characters_that_change_the_direction_of_a_name_are_shown_and_kept(rng):
     values = of_classes(rng)
     text = made(rng, **values).html
     data = data_of(text)
-    assert "\u202e" not in text and data["samples"][7] == '7,"=\n\\u202e'
+    assert "\u202e" not in text and data["samples"][7] == '=7,"\n\\u202e\'='
     assert unquote(data["moved"][data["samples"][7]]) == values["images"]["image"][7]
 
 

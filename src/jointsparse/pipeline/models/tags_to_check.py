@@ -51,7 +51,7 @@ def tags_to_check(
     """
     words, samples = np.array(model.card_.words, object), np.array([*model.known_names_, *names], object)
     truth = np.concatenate([model.known_labels_, labels]).astype(np.int8)
-    p, open_labels = probabilities_of_labels(model, np.concatenate([model.known_scores_, scores]), truth), truth.copy()
+    p, open_labels = _probabilities(model, np.concatenate([model.known_scores_, scores]), truth), truth.copy()
     if decided is not None:
         rows, columns = pd.Index(samples).get_indexer(decided["sample"]), pd.Index(words).get_indexer(decided["tag"])
         is_here = (rows >= 0) & (columns >= 0)
@@ -68,7 +68,7 @@ def _are_exclusive(labels: np.ndarray) -> bool:
     return bool((labels >= 0).all() and ((labels == 1).sum(axis=1) <= 1).all())
 
 
-def probabilities_of_labels(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def _probabilities(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the probability of each word; for exclusive classes given that at most one word is true.
 
     The condition finds more missing classes, because a class that is only similar to the right one becomes improbable.

@@ -8,6 +8,7 @@ import pandas as pd
 
 from jointsparse.pipeline.datasets.samples import present
 from jointsparse.pipeline.page.kept import Kept
+from jointsparse.pipeline.page.words import per_cent
 from jointsparse.pipeline.words import normalised
 
 KINDS = ("wrong", "missing")
@@ -27,6 +28,10 @@ class ToCheck(NamedTuple):
         """The number of labels to check first: those that are shown first and are less probable than not."""
         doubted = [p < 0.5 for *_, p in self.wrong[:AT_ONCE]] + [p > 0.5 for *_, p in self.missing[:AT_ONCE]]
         return sum(doubted)
+
+    def listed(self) -> dict[str, list[list[int]]]:
+        """Return the labels of each kind for the script, with probabilities in per cent."""
+        return {kind: [[*place, int(per_cent(p))] for *place, p in rows] for kind, rows in self._asdict().items()}
 
     @property
     def places(self) -> set[tuple[int, int]]:

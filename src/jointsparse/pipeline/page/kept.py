@@ -10,9 +10,9 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.arrays import widened
 from jointsparse.metrics import STATISTICS, by_chance, holm
+from jointsparse.pipeline.models.annotator import probabilities
 from jointsparse.pipeline.models.card import Card
 from jointsparse.pipeline.models.model_file import load
-from jointsparse.pipeline.models.tags_to_check import probabilities_of_labels
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table
 from jointsparse.pipeline.scores.warning_table import gather
 from jointsparse.pipeline.words import counted_words
@@ -248,7 +248,7 @@ def kept_model(
     scores = np.concatenate([model.known_scores_, classifier.decision_function(on_test)])
     known, p = np.full(labels.shape, -1, np.int8), np.full(labels.shape, np.nan, np.float32)
     known[rows] = labels[rows]
-    p[rows] = probabilities_of_labels(model, scores, known[rows])
+    p[rows] = probabilities(model, scores)
     return Kept(
         model,
         with_maps,

@@ -251,7 +251,7 @@ def _data(origin: Origin, kept: Kept, shown: Shown) -> dict[str, Any]:
             "rows": packed_rows(shown.having, n_images),
             "probabilities": packed(np.concatenate(percentages)),
         },
-        "check": {kind: [row[:2] for row in listed] for kind, listed in shown.checks._asdict().items()},
+        "check": shown.checks.listed(),
         "images": shown.images,
         "probabilities": packed(per_cent(kept.probabilities[rows])),
         "unclear": {row: np.flatnonzero(kept.labels[row] < 0).tolist() for row in rows},

@@ -94,10 +94,17 @@
     } catch {
       forgetful = true;
     }
+    recall();
+  }
+
+  function recall() {
     known = new Map();
     for (const [name, tag, yes] of decisions.flatMap(rows_of)) known.set(name, (known.get(name) || new Map()).set(tag, yes));
     refresh();
   }
+
+  // What a spreadsheet would run as a formula gets an apostrophe in front, as in all tables, see FORMULA in tables.py.
+  const FORMULA = /((?:^|[,;\t\r\n])[ "]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])/g;
 
   // The rows of corrections.csv: sample, tag, and whether the sample has the tag.
   const rows_of = ([name, tag, yes, other]) => [[name, tag, yes], ...(other === null ? [] : [[name, other, yes === "yes" ? "no" : "yes"]])];
@@ -126,7 +133,7 @@
   }
 
   function save() {
-    const cell = (text) => `"${exact(text).replaceAll('"', '""')}"`;
+    const cell = (text) => `"${exact(text).replace(FORMULA, "$1'").replaceAll('"', '""')}"`;
     const lines = [["sample", "tag", "has"], ...decisions.flatMap(rows_of)].map((row) => row.map(cell).join(","));
     const address = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
     element("a", { href: address, download: "corrections.csv" }).click();
@@ -156,7 +163,7 @@
   }
 
   function card(label) {
-    const [row, k] = label, p = probabilities(row), wrong = state.kind === "wrong", asks = data.exclusive && wrong;
+    const [row, k, listed_as] = label, p = probabilities(row), wrong = state.kind === "wrong", asks = data.exclusive && wrong;
     const shown = sample(row), others = names_of(row).filter((name) => name !== data.names[k]);
     const classes = [...data.names.keys()].filter((one) => one !== k).sort((a, b) => p[b] - p[a]).map((one) => data.names[one]);
     const choice = element("select", {}, ...[...classes, ...data.not_learnt.words.map(([name]) => name)].map((name) => element("option", { value: name }, name)));
@@ -169,7 +176,7 @@
     const place = listed().indexOf(label), rows = listed().map(([one]) => one);
     const made = element("li", { className: "card", tabIndex: 0 },
       opener(row, k, () => view(rows, place, k)),
-      element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(p[k]))),
+      element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(listed_as))),
       element("p", { className: "faint" }, shown.thumbnail ? "" : `${shown.name} `, ...has),
       asks ? element("label", {}, "change to ", choice) : "",
       element("div", { className: "decide" }, button(accept, choose(true), { className: "accept" }), button(reject, choose(false), { className: "reject" })));
@@ -225,7 +232,7 @@
     at("more").addEventListener("click", more);
     at("undo").addEventListener("click", undo);
     at("save").addEventListener("click", save);
-    remember();
+    recall();
     only(-1);
   }
 

@@ -151,13 +151,13 @@ def packed_rows(rows: Sequence[np.ndarray], n_images: int) -> str:
     return packed(np.concatenate([np.empty(0, int), *rows]).astype(np.uint16 if n_images < 2**16 else np.uint32))
 
 
-def per_cent(probabilities: np.ndarray) -> np.ndarray:
+def per_cent(probabilities: Any) -> np.ndarray:
     """Return probabilities in per cent as bytes, `NOBODY` for those that are not known.
 
     >>> per_cent(np.array([0.004, 0.516, 1, np.nan])).tolist()
     [0, 52, 100, 255]
     """
-    return np.nan_to_num(100 * probabilities, nan=NOBODY).round().astype(np.uint8)
+    return np.nan_to_num(100 * np.asarray(probabilities), nan=NOBODY).round().astype(np.uint8)
 
 
 def having(kept: Kept) -> list[np.ndarray]:
