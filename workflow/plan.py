@@ -573,6 +573,7 @@ class Plan:
         files: dict[str, Files] = {"model": f"{folder}/model.jointsparse", "labels": learnt["labels"]}
         files |= {"images": model["images"], "features": model["features"]}
         files |= {name: f"{folder}/{name}.csv" for name in ("norms", "thresholds")}
+        files |= {"tags": f"{folder}/tags_to_check.csv"}
         files |= {"stability": f"{folder}/stability.csv"} if final.stability else {}
         files["warned"] = [f"{self.final_study(w).folder}/tables/{name}.csv" for name in ("words", "odd_features")]
         files |= {"all_images": f"{folder}/images.parquet", "all_captions": self.corrected(w, "captions.parquet")}
