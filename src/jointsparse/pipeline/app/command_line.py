@@ -254,7 +254,8 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.html:
         from jointsparse.pipeline.page.annotated import write
 
-        not_shown = write(given.html, model, found._replace(left_out=left_out), given.known)
+        shown = found._replace(left_out=left_out)
+        not_shown = write(given.html, model, shown, precision=given.precision, known=given.known)
         say(*(f"not shown: {name}: {reason}" for name, reason in not_shown.items()), to=sys.stderr)
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}", to=sys.stderr)
