@@ -25,6 +25,11 @@ _ORDERS = {place: f"\\u{place:04x}" for place in (*range(0x202A, 0x202F), *range
 _ORDERS_IN_JSON = {place: f"\\{shown}" for place, shown in _ORDERS.items()}
 
 
+def moved(text: str) -> bool:
+    """Whether a text has characters that change its direction, in whose place a page shows their code points."""
+    return text.translate(_ORDERS) != text
+
+
 def render(template: str, *, data: Any, script: str = "page.js", **values: Any) -> str:
     """Return an HTML page made from a template, with the style sheet, the script and the script's data embedded.
 
