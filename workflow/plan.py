@@ -543,6 +543,7 @@ class Plan:
         files: dict[str, Files] = {"model": f"{folder}/model.jointsparse", "labels": learnt["labels"]}
         files |= {"images": model["images"], "features": model["features"]}
         files |= {name: f"{folder}/{name}.csv" for name in ("norms", "thresholds")}
+        files |= {"tags": f"{folder}/tags_to_check.csv"}
         files |= {"stability": f"{folder}/stability.csv"} if final.stability else {}
         files["warned"] = [f"{self.final_study(w).folder}/tables/{name}.csv" for name in ("words", "odd_features")]
         names = {"images": "images.parquet", "captions": "captions.parquet", "left_out": "left_out.csv"}
@@ -595,7 +596,8 @@ class Plan:
         if not final:
             return results
         folder = f"results/{w.dataset}"
-        names = ["norms.csv", "thresholds.csv", "model.jointsparse", *(["stability.csv"] if final.stability else [])]
+        names = ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
+        names += ["stability.csv"] if final.stability else []
         results += [f"{folder}/final/{norm}.csv" for norm in final.norms] + [f"{folder}/{name}" for name in names]
         files = ["config.yaml", *TABLES_OF_SETTINGS] if final.settings else []
         return [*results, *(f"{self.final_study(w).folder}/{file}" for file in files)]

@@ -249,13 +249,14 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("estimators/online estimators/ranking pipeline/app/command_line __main__", set()),
+        ("estimators/online pipeline/app/command_line __main__", set()),
         ("estimators/classifier estimators/search pipeline/models/final", KEPT | LOADING),
         ("pipeline/models/model_file pipeline/models/card", LOADING),
         ("features/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here uses this norm
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
-        ("pipeline/models/annotator", {"keep_model"}),
+        ("pipeline/models/annotator pipeline/models/tags_to_check", {"keep_model"}),
+        ("estimators/issues estimators/ranking", {"keep_model"}),
         ("pipeline/models/stability estimators/stability", {"count_selections"}),
         ("features/transformers features/embedding features/efficientnet features/onnx", LOADING),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),

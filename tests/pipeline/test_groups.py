@@ -61,7 +61,8 @@ def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_group
     run_script("fit_final", input=learnt, params=params, output=fitted, wildcards={"norm": "l1"})
     given = learnt | {"models": [made["l1"]], "tables": [made["fit"]], "transformed": made["features"]}
     params = of_data | {"network": None, "features": None, "study": "", "kept": "l1", "raw": {"digest": ""}}
-    kept = {"model": made["model"], "norms": made["norms"], "thresholds": tmp_path / "thresholds.csv"}
+    kept = {"model": made["model"], "norms": made["norms"]}
+    kept |= {"thresholds": tmp_path / "thresholds.csv", "tags": tmp_path / "tags_to_check.csv"}
     run_script("keep_model", input=given, params=params, output=kept, wildcards={"dataset": ""})
 
     images = read_table(made["images"])

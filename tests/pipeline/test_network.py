@@ -19,6 +19,7 @@ from jointsparse.pipeline import load
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.pipeline.settings import SettingError
 
 # The jobs until the model is saved, as the workflow plans them: the name of each rule, and what its script is given.
@@ -91,6 +92,15 @@ def test_init_takes_visual_words_if_the_user_says_so(tmp_path, monkeypatch, caps
     assert main(["init", "photos", "--visual-words"]) == 0
     assert "features:" not in (tmp_path / "config.yaml").read_text(encoding="utf-8")
     assert "network" not in capsys.readouterr().out
+
+
+def test_a_run_lists_every_label_of_every_split_as_it_stands(finished):
+    listed = read_table(finished / "results" / "photos" / "tags_to_check.csv")
+    pictures = [f"{colour}/{i:02}.png" for colour in ("blue", "red") for i in range(24)]
+    expected = {
+        (name, tag, "wrong" if name.startswith(tag) else "missing") for name in pictures for tag in ("blue", "red")
+    }
+    assert {*listed[["sample", "tag", "kind"]].itertuples(index=False, name=None)} == expected
 
 
 def test_init_writes_the_network_into_the_config(finished):

@@ -324,7 +324,8 @@ def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_li
     plan = plan_of(quick=True)
     everything = plan.everything()
     assert {file.split("/")[2] for file in everything if file.startswith("results/collage-quick/")} == {
-        *("annotation", "final", "index.html", "left_out.csv", "model.jointsparse", "norms.csv", "thresholds.csv")
+        *("annotation", "final", "index.html", "left_out.csv", "model.jointsparse", "norms.csv", "tags_to_check.csv"),
+        "thresholds.csv",
     }
     assert not any("figures" in file or "claims.md" in file for file in everything)
     assert everything[-1] == "results/index.html"
@@ -360,9 +361,9 @@ def test_descriptors_are_made_only_if_they_are_saved(keep):
 def test_a_dataset_with_final_fits_has_a_model_and_a_table_for_each_fit():
     results = plan_of(entry={"final": {"norm": ["l1inf", "l2"]}}).results(["collage", "documents"])
     kept = [file for file in results if "/final/" in file or file.count("/") == 2]
-    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "model.jointsparse")
+    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "tags_to_check.csv")
     assert [file for file in kept if "collage" in file and "claims" not in file] == [
-        f"results/collage/{name}" for name in names
+        f"results/collage/{name}" for name in (*names, "model.jointsparse")
     ]
 
 
@@ -372,7 +373,8 @@ def test_own_data_have_a_fit_with_each_norm_and_tables_of_words_but_no_study(qui
     plan = plan_of("mine", entry=OWN | {"final": {"stability": stability}}, quick=quick)
     (name,) = plan.chosen
     names = ["left_out.csv", *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2"))]
-    names += ["norms.csv", "thresholds.csv", "model.jointsparse", *["stability.csv"] * bool(stability)]
+    names += ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
+    names += ["stability.csv"] * bool(stability)
     names += ["own-labels/config.yaml"]
     names += [f"own-labels/tables/{table}.csv" for table in ("words", "odd_features", "repeated")]
     assert plan.results([name]) == [f"results/{name}/{file}" for file in names]

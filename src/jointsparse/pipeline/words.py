@@ -240,11 +240,38 @@ def _label(n: int, with_it: set[int], unknown: Any) -> np.ndarray:
     return label
 
 
-def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
-    """Count the words that `choose_words` would choose if `n_words` were large enough.
+def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Count the images that have each word, and say which words cannot be learnt from them.
 
     images, captions: as in `choose_words`. options: the other arguments of `choose_words`, which must include
     `smallest_size` but not `n_words`.
+
+    Returns
+    -------
+    table
+        A row for each word, with its most frequent form, `word`; the number of `images` and of images in `train` that
+        have it; and the kind of the flag with which `choose_words` leaves it out, `left_out`, or an empty string.
+    """
+    import pandas as pd  # imported here, because the import takes a third of a second
+
+    counted = _counted(images, captions, **{key: value for key, value in options.items() if key != "smallest_size"})
+    images_in = {split: int(mask.sum()) for split, mask in counted.in_split.items()}
+    words = []
+    for key, rows in counted.rows_with.items():
+        unknown = counted.unknown.get(key, np.empty(0, int))
+        counts = {split: int(mask[list(rows)].sum()) for split, mask in counted.in_split.items()}
+        totals = {split: images_in[split] - int(mask[unknown].sum()) for split, mask in counted.in_split.items()}
+        flag = _too_few(counts, totals, options["smallest_size"])
+        if "group" in images:
+            flag = flag or _of_one_group(_label(len(images), rows, unknown), counted.in_split, images["group"])
+        words.append((_by_count(counted.forms[key])[0], len(rows), counts["train"], flag.kind if flag else ""))
+    return pd.DataFrame(words, columns=["word", "images", "train", "left_out"])
+
+
+def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
+    """Count the words that `choose_words` would choose if `n_words` were large enough.
+
+    The parameters are those of `counted_words`.
 
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abcdef"), "split": [*4 * ["train"], *2 * ["test"]]})
@@ -252,18 +279,12 @@ def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[s
     >>> [n_learnable(images, captions, {"smallest_size": n, "split_captions": False}) for n in (2, 1)]
     [1, 2]
     """
-    counted = _counted(images, captions, **{key: value for key, value in options.items() if key != "smallest_size"})
-    images_in = {split: int(mask.sum()) for split, mask in counted.in_split.items()}
-    learnable = 0
-    for key, rows in counted.rows_with.items():
-        unknown = counted.unknown.get(key, np.empty(0, int))
-        counts = {split: int(mask[list(rows)].sum()) for split, mask in counted.in_split.items()}
-        totals = {split: images_in[split] - int(mask[unknown].sum()) for split, mask in counted.in_split.items()}
-        too_few = _too_few(counts, totals, options["smallest_size"])
-        if "group" in images:
-            too_few = too_few or _of_one_group(_label(len(images), rows, unknown), counted.in_split, images["group"])
-        learnable += too_few is None
-    return learnable
+    return int((counted_words(images, captions, options)["left_out"] == "").sum())
+
+
+def _by_count(forms: Counter[str]) -> list[str]:
+    """Return the forms of a word, the most frequent one first."""
+    return sorted(forms, key=lambda form: (-forms[form], form))
 
 
 def _row_of_word(
@@ -277,7 +298,7 @@ def _row_of_word(
 
     label: 1, 0 or `UNKNOWN` per image. in_split: a mask per split. groups: the group of each image, or None.
     """
-    by_count = sorted(forms, key=lambda form: (-forms[form], form))
+    by_count = _by_count(forms)
     counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
     totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
     # A word that nearly all images have has few negatives. `draw` refuses a word that all images have.
