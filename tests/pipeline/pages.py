@@ -72,13 +72,18 @@ def kept_model(rng):
 
 def of_classes(rng):
     """What `made` needs for samples that have one of two classes each, and names that a table is easily broken by."""
-    kept, images = kept_model(rng), [f'{i},"=\n\u202e' for i in range(N_IMAGES)]
+    kept, images = kept_model(rng), [f'={i},"\n\u202e\'=' for i in range(N_IMAGES)]
     has = kept.labels[:, :1]
     labels = np.where(has < 0, -1, np.hstack([has, 1 - has])).astype(np.int8)
-    captions = pd.DataFrame({"image": images, "caption": [WORDS[k] for k in labels.argmin(axis=1)]})
+    captions = pd.DataFrame({"image": images, "caption": [WORDS[k] for k in labels.argmax(axis=1)]})
     table = pd.DataFrame({"image": images, "split": "test"})
     p = np.hstack([kept.probabilities[:, :1], 1 - kept.probabilities[:, :1]])
-    return {"kept": kept._replace(labels=labels, probabilities=p), "images": table, "captions": captions, "labels": "classes"}
+    return {
+        "kept": kept._replace(labels=labels, probabilities=p),
+        "images": table,
+        "captions": captions,
+        "labels": "classes",
+    }
 
 
 def tags_to_check(kept, images):
@@ -101,8 +106,14 @@ def fits():
     return Fits(
         pd.DataFrame(norms | others | means),
         pd.DataFrame(of_precisions | {"right": [0.5, np.nan]}),
-        counted=pd.DataFrame({"word": [*WORDS, "zebra", HOSTILE + "s"], "images": [20, 13, 3, 1], "train": [3, 2, 1, 0],
-                              "left_out": ["", "", Kind.FEW_TRAINING_WITH, ""]}),
+        counted=pd.DataFrame(
+            {
+                "word": [*WORDS, "zebra", HOSTILE + "s"],
+                "images": [20, 13, 3, 1],
+                "train": [3, 2, 1, 0],
+                "left_out": ["", "", Kind.FEW_TRAINING_WITH, ""],
+            }
+        ),
         warnings=pd.DataFrame(warned),
         stability=pd.DataFrame(),
     )

@@ -9,6 +9,7 @@ import pytest
 from pages import CONTRAST, HOSTILE, WORDS, listed, of_classes, written_page
 
 from jointsparse.metrics import STATISTICS
+from jointsparse.pipeline.datasets import corrections
 from jointsparse.pipeline.page.index import index
 from jointsparse.pipeline.papers.page import document
 
@@ -96,7 +97,11 @@ def test_words_are_ordered_as_asked(page):
     [
         ("GR", ["grass"], "grass"),
         ("zeb", [], "zebra was not learnt: 3 photographs have it; at least 20 training photographs are needed."),
-        ("> & </script>s", [], "was not learnt: 1 photograph has it; only the 2 most frequent are learnt; to learn more,"),
+        (
+            "> & </script>s",
+            [],
+            "was not learnt: 1 photograph has it; only the 2 most frequent are learnt; to learn more,",
+        ),
         ("gnu", [], "no tag contains this"),
     ],
 )
@@ -147,10 +152,11 @@ def saved(page, path):
     with page.expect_download() as download:
         page.locator("#save").click()
     download.value.save_as(path)
+    assert download.value.suggested_filename == "corrections.csv"
     with path.open(encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    assert (download.value.suggested_filename, header) == ("corrections.csv", ["sample", "tag", "has"])
-    return rows
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not any(cell.startswith(tuple("=+-@")) for cell in cells)  # which a spreadsheet would run
+    return list(corrections.read(path).itertuples(index=False, name=None))
 
 
 def counted(page):
@@ -167,10 +173,11 @@ def test_decisions_are_counted_undone_kept_when_the_page_is_opened_again_and_sav
     page.locator(f"{CARD} .accept").first.click()
     for _ in range(2):
         assert counted(page) == "3 of 70 decided: 2 accepted"
+        page.wait_for_timeout(300)  # until Chromium has handed what is stored to the process that stores it
         page.reload()
     assert decisions(page) == ["accepted", "rejected", "", ""]
     rows = saved(page, tmp_path / "corrections.csv")
-    assert [row[2] for row in rows] == ["no", "yes", "yes"] and {tag for _, tag, _ in rows} <= {*WORDS}
+    assert [row[2] for row in rows] == [False, True, True] and {tag for _, tag, _ in rows} <= {*WORDS}
     assert {name.partition(" ")[2] for name, *_ in rows} == {f"{HOSTILE}.jpg"}
     assert page.get_by_text("jointsparse correct ~/Downloads/corrections.csv --dataset mine").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -224,7 +231,7 @@ def test_where_classes_exclude_each_other_the_right_class_is_asked_for(browser, 
     page.locator(f"{CARD} .accept").nth(3).click()
     tags, names = values["captions"].set_index("image")["caption"], {*values["images"]["image"]}
     rows = saved(page, tmp_path / "corrections.csv")
-    assert [has for *_, has in rows] == ["no", "yes", "no", "yes", "yes", "yes", "no"]
+    assert [has for *_, has in rows] == [False, True, False, True, True, True, False]
     assert {name for name, *_ in rows} <= names and len({name for name, *_ in rows}) == 4
     assert [tag == tags[name] for name, tag, _ in rows] == [True, False, True, False, True, False, True]
     assert rows[3][1] == "zebra"
@@ -294,8 +301,13 @@ def test_the_command_for_new_photographs_names_the_model_beside_the_page(page, f
     page.get_by_text("Annotate new photographs").click()
     copy = page.locator(".command button").first
     copy.click()
-    assert page.locator("#command").inner_text() == f"jointsparse annotate {file.parent}/model.jointsparse FOLDER --html annotated"
-    page.wait_for_function("document.querySelector('.command button').innerText !== 'Copy'")  # the clipboard answers later
+    assert (
+        page.locator("#command").inner_text()
+        == f"jointsparse annotate {file.parent}/model.jointsparse FOLDER --html annotated"
+    )
+    page.wait_for_function(
+        "document.querySelector('.command button').innerText !== 'Copy'"
+    )  # the clipboard answers later
     assert copy.inner_text() in ("Copied", "Selected: press Ctrl+C")
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from model_files import fitted
+import pytest
+from model_files import fitted, model_of
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from jointsparse import label_issues
@@ -30,8 +31,8 @@ class Predicted(ClassifierMixin, BaseEstimator):
         return self.probabilities[X[:, 0]]
 
 
-def listed_of(scores=SCORES, labels=LABELS, names=NAMES, **more):
-    return tags_to_check(MODEL, scores, labels, names=names, **more)
+def listed_of(scores=SCORES, labels=LABELS, names=NAMES, model=MODEL, **more):
+    return tags_to_check(model, scores, labels, names=names, **more)
 
 
 def test_known_samples_are_listed_as_label_issues_lists_them():
@@ -55,12 +56,29 @@ def test_test_samples_are_judged_by_the_model_itself():
             assert (row["probability"], row["kind"]) == (p, "wrong" if LABELS[i, k] else "missing")
 
 
-def test_decided_labels_are_not_listed():
-    decided = pd.DataFrame({"sample": [NAMES[0], KNOWN[3], "gone.png", KNOWN[4]], "tag": ["cat", "dog", "cat", "cow"]})
+@pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, {(NAMES[1], "cat")})])
+def test_decided_labels_are_not_listed(exclusive, also):
+    model, labels = model_of("rows"), LABELS
+    if exclusive:
+        model.known_labels_, labels = model.known_labels_ * 0, np.maximum(LABELS, 0)
+    rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[3], "cow", True)]
+    decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
     everything, left = (
-        {*zip(table["sample"], table["tag"], strict=True)} for table in (listed_of(), listed_of(decided=decided))
+        {*zip(table["sample"], table["tag"], strict=True)}
+        for table in (listed_of(model=model, labels=labels), listed_of(model=model, labels=labels, decided=decided))
     )
-    assert everything - left == {(NAMES[0], "cat"), (KNOWN[3], "dog")}
+    assert everything - left == {(NAMES[0], "cat"), (NAMES[1], "dog")} | also
+
+
+@pytest.mark.parametrize("some_have_none", [False, True])
+def test_classes_that_exclude_each_other_have_conditional_probabilities(some_have_none):
+    model, labels = model_of("rows"), np.array([[1, 0], [0, 1], [1, 0], [0 if some_have_none else 1, 0]])
+    model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(KNOWN)) % 2]
+    p = annotator.probabilities(model, SCORES)
+    alone, none = p * (1 - p[:, ::-1]), some_have_none * (1 - p).prod(axis=1)
+    expected = alone / (alone.sum(axis=1) + none)[:, np.newaxis]
+    listed = listed_of(labels=labels, model=model).set_index(["sample", "tag"])["probability"]
+    np.testing.assert_allclose([[listed[name, word] for word in WORDS] for name in NAMES], expected, rtol=1e-9)
 
 
 def test_of_each_kind_the_first_rows_are_listed(monkeypatch):

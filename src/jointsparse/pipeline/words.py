@@ -92,7 +92,8 @@ def choose_words(
         Columns `image`, `split` and perhaps `group`.
     captions : table
         Columns `image` and `caption`. If whole captions are labels, there may also be a column `known`, which is False
-        if it is unknown whether the image has the label.
+        if it is unknown whether the image has the label. A column `absent` is True for words that the image does not
+        have, whatever its other captions say.
     n_words : int, at least 1, or "auto"
         Number of words to choose. "auto" chooses all words that have enough images, but at most `MOST_WORDS`.
     smallest_size : int, optional
@@ -173,6 +174,10 @@ def choose_words(
     return (table, labels) if unknown else (table.drop(columns="unknown"), labels == 1)
 
 
+def _whole(caption: str) -> list[str]:
+    return [normalised(caption)]
+
+
 class _Counted(NamedTuple):
     """The words in captions, counted by stem or by form, and the images that have them.
 
@@ -213,6 +218,8 @@ def _counted(
     row = {image: i for i, image in enumerate(images["image"])}
     for image in captions["image"][~captions["image"].isin(row)].head(1):
         raise Misfit(f"captions must belong to images in the table of images, got a caption of {image!r}")
+    absent = captions[captions["absent"]] if "absent" in captions else captions[:0]
+    captions = captions.drop(index=absent.index)
     unknown: dict[str, NDArray[Any]] = {}  # rows by word
     if "known" in captions:
         require(not split_captions, "split_captions must be false if labels of samples are unknown, got true")
@@ -221,12 +228,18 @@ def _counted(
         captions = captions[captions["known"]]
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
+    split = words_of if split_captions else _whole
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
-        for word in words_of(caption) if split_captions else [normalised(caption)]:
+        for word in split(caption):
             short = len(word) < (min_length if split_captions else 1)
             if not short and not {word.lower(), word.partition("'")[0]} & left_out:
                 rows_with[stem(word)].add(row[image])
                 forms[stem(word)][word] += 1
+    for image, caption in zip(absent["image"], absent["caption"], strict=True):
+        for key in map(stem, split(caption)):
+            rows_with.get(key, set()).discard(row[image])
+            if key in unknown:
+                unknown[key] = unknown[key][unknown[key] != row[image]]
 
     in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
     return _Counted(rows_with, forms, unknown, in_split)

@@ -302,14 +302,34 @@ def _write_sidecars(given: argparse.Namespace, pictures: Sequence[Path], table: 
     for row in table[table["above"]].itertuples():
         words[Path(row.image)].append(row.word)
     folders = [path if path.is_dir() else path.parent for path in map(Path, given.pictures)]
-    update = predict(words, folders, dry_run=given.dry_run)
-    for change in update.changes if given.dry_run else ():
+    return _say_changes(predict(words, folders, dry_run=given.dry_run), len(pictures), given.dry_run)
+
+
+def _say_changes(update: Any, n_pictures: int, dry_run: bool) -> int:
+    """Say which sidecars of pictures change, and return the number of sidecars left out."""
+    for change in update.changes if dry_run else ():
         parts = (("adds", change.added), ("removes", change.removed), ("no longer predicts", change.rejected))
-        say(f"{change.file}: {', '.join(f'{verb} {_counted(tags)}' for verb, tags in parts if tags)}")
-    verb = "would change" if given.dry_run else "changed"
-    say(f"{len(update.changes):,} sidecars of {len(pictures):,} pictures {verb}.")
+        did = [f"{verb} {_counted(tags)}" for verb, tags in parts if tags]
+        say(f"{change.file}: {', '.join(did) or 'confirms tags'}")
+    verb = "would change" if dry_run else "changed"
+    say(f"{len({change.file for change in update.changes}):,} sidecars of {n_pictures:,} pictures {verb}.")
     say(*(f"not written: {name}: {reason}" for name, reason in update.left_out.items()), to=sys.stderr)
     return len(update.left_out)
+
+
+def _correct(given: argparse.Namespace) -> int:
+    from jointsparse.pipeline.app.correct import correct
+
+    options = {"dataset": given.dataset, "xmp": given.xmp, "dry_run": given.dry_run}
+    done = correct(given.file, Path("config.yaml"), WORKFLOW, **options)
+    did, would = ("Would add", "would name") if given.dry_run else ("Added", "names")
+    say(f"{did} {done.n:,} decision{'s' * (done.n != 1)} ({done.n_new:,} new) to {done.file}.")
+    if done.names_file:
+        say(f"config.yaml {would} this file in the entry of {done.dataset}, with the key corrections.")
+    left_out = _say_changes(done.update, done.n_samples, given.dry_run) if done.update else 0
+    if not given.dry_run:
+        say(f"Learn from them with: jointsparse run{done.again}")
+    return 1 if left_out else 0
 
 
 def _counted(tags: Sequence[str]) -> str:
@@ -495,6 +515,21 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             }
         },
     ),
+    "correct": (
+        _correct,
+        "add decisions about labels, which the next run learns from",
+        "Adds the decisions in a table, such as the corrections.csv that the page saves, to the corrections of a "
+        "dataset, and names these in config.yaml. The table has the columns sample, tag and has, which is yes or no.",
+        {
+            "file": {"type": Path, "help": "the table of decisions"},
+            "--dataset": OF_RUN["--dataset"],
+            "--xmp": {
+                "action": "store_true",
+                "help": "also write the decisions into .xmp files beside the photographs",
+            },
+            "--dry-run": {"action": "store_true", "help": "say what would change, and write nothing"},
+        },
+    ),
     "annotate": (
         _annotate,
         "predict the labels of new photographs, or of the rows of a table",
@@ -593,6 +628,7 @@ EXAMPLES = {  # of each command
     "init": "jointsparse init ~/photos",
     "run": "jointsparse run",
     "open": "jointsparse open",
+    "correct": "jointsparse correct ~/Downloads/corrections.csv",
     "annotate": "jointsparse annotate results/photos/model.jointsparse NEW --html page",
     "correct": "jointsparse correct corrections.csv",
     "report": "jointsparse report --file report.html",

@@ -261,27 +261,52 @@ def _rendered(
     )
 
 
+def with_corrections(file: Path, name: str, table: str) -> bytes:
+    """Return the content of a config.yaml in which the entry of a dataset has the key `corrections`.
+
+    All other bytes stay the same. The key comes after the first key of the entry, or the file gets an entry. Raises
+    ValueError if no line can be added to the entry.
+    """
+    old = file.read_bytes().decode("utf-8")
+    entry: yaml.Node | None = yaml.compose(old, yaml.SafeLoader)
+    for key in ("datasets", name):
+        blocks = entry.value if isinstance(entry, yaml.MappingNode) else ()
+        entry = next((value for own, value in blocks if own.value == key), None)
+    inner = {"corrections": table}
+    if not (isinstance(entry, yaml.MappingNode) and entry.value):
+        return _with_entry(file, name, "\n" + yaml.safe_dump({"datasets": {name: inner}}, allow_unicode=True))
+    (key, value), lines = entry.value[0], old.splitlines(keepends=True)
+    place = key.start_mark.line + isinstance(value, yaml.ScalarNode)
+    line = " " * key.start_mark.column + yaml.safe_dump(inner, allow_unicode=True, width=10**6)
+    lines.insert(place, line.replace("\n", "\r\n" if "\r\n" in old else "\n"))
+    return _checked(file, "".join(lines), {"datasets": {name: inner}}, f"corrections: {table} to the entry of {name}")
+
+
 def _with_entry(file: Path, name: str, text: str) -> bytes:
     """Return the content of a config.yaml with one more entry under `datasets`. All other bytes stay the same.
 
     text: a config.yaml with this entry alone. Raises ValueError if no lines can be added to the block `datasets`.
     """
     old = file.read_bytes().decode("utf-8")
-    lines, root, config = old.splitlines(keepends=True), yaml.compose(old, yaml.SafeLoader), yaml.safe_load(old) or {}
+    lines, root = old.splitlines(keepends=True), yaml.compose(old, yaml.SafeLoader)
     blocks = {key.value: value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}
     place, indent = _end_of(blocks["datasets"], lines) if "datasets" in blocks else (len(lines), 2)
     entry = re.sub("^  ", " " * indent, text.partition("\ndatasets:\n")[2], flags=re.MULTILINE).rstrip("\n") + "\n"
     before, after = "".join(lines[:place]), "".join(lines[place:])
     added = "\n" * (before[-1:] not in "\r\n") + "\n" + "datasets:\n" * ("datasets" not in blocks) + entry
     new = before + added.replace("\n", "\r\n" if "\r\n" in old else "\n") + after
-    is_added = False
+    return _checked(file, new, {"datasets": {name: yaml.safe_load(text)["datasets"][name]}}, f"the entry of {name}")
+
+
+def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes:
+    """Return the new content of a config.yaml. Raises ValueError if it is not the old content with some more values."""
+    is_added, config = False, yaml.safe_load(file.read_bytes().decode("utf-8")) or {}
     with suppress(yaml.YAMLError):
-        entries = {"datasets": {name: yaml.safe_load(text)["datasets"][name]}}
-        is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, entries)
+        is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, added)
     require(
         is_added,
-        f"{file} must have the entries of `datasets:` on lines of their own below it, to which init can add lines: "
-        "write them so, or run init in another folder and copy the entry",
+        f"{file} must have the entries of `datasets:`, and their keys, on lines of their own, so that lines can be "
+        f"added: write them so, or add {what} by hand",
     )
     return new.encode()
 

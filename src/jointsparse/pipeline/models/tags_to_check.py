@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import special
 from sklearn.pipeline import Pipeline
 
 from jointsparse.checks import require_extra
@@ -23,7 +24,8 @@ def tags_to_check(
     """List the labels that the model finds most improbable, as `label_issues` does.
 
     The probabilities of training and validation samples come from their held-out scores, which `annotator` saves with
-    the model. The model has not learnt from the test samples and predicts their probabilities itself.
+    the model. The model has not learnt from the test samples and predicts their probabilities itself. If all labels are
+    known and no sample has two words, the words are taken as classes that exclude each other.
 
     Parameters
     ----------
@@ -34,8 +36,8 @@ def tags_to_check(
     names : list of str, (n_test,)
         Names of the test samples.
     decided : table or None
-        Labels that a person has decided, which are not listed: names of samples in the column `sample`, and words in
-        the column `tag`.
+        Labels that a person has decided, which are not listed: names of samples in the column `sample`, words in the
+        column `tag`, and in `has` whether the sample has the word. A class that a sample has decides all others.
 
     Returns
     -------
@@ -48,12 +50,34 @@ def tags_to_check(
         - `rank`: the number of the row, which counts from 1.
     """
     words, samples = np.array(model.card_.words, object), np.array([*model.known_names_, *names], object)
-    known = np.concatenate([model.known_labels_, labels]).astype(np.int8)
+    truth = np.concatenate([model.known_labels_, labels]).astype(np.int8)
+    p, open_labels = _probabilities(model, np.concatenate([model.known_scores_, scores]), truth), truth.copy()
     if decided is not None:
         rows, columns = pd.Index(samples).get_indexer(decided["sample"]), pd.Index(words).get_indexer(decided["tag"])
         is_here = (rows >= 0) & (columns >= 0)
-        known[rows[is_here], columns[is_here]] = -1
-    p = probabilities(model, np.concatenate([model.known_scores_, scores]))
-    issues = worst(p, Truth(words, known, is_vector=False), max_issues=MOST)
+        open_labels[rows[is_here], columns[is_here]] = -1
+        if _are_exclusive(truth):
+            open_labels[rows[is_here & decided["has"].to_numpy()]] = -1
+    issues = worst(p, Truth(words, open_labels, is_vector=False), max_issues=MOST)
     table = pd.DataFrame({"sample": samples[issues.sample], "tag": issues.task, "kind": issues.kind})
     return table.assign(probability=issues.probability, rank=np.arange(1, len(table) + 1))
+
+
+def _are_exclusive(labels: np.ndarray) -> bool:
+    """Return True if the words are classes that exclude each other: all labels are known and no sample has two."""
+    return bool((labels >= 0).all() and ((labels == 1).sum(axis=1) <= 1).all())
+
+
+def _probabilities(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the probability of each word; for exclusive classes given that at most one word is true.
+
+    The condition finds more missing classes, because a class that is only similar to the right one becomes improbable.
+    If every sample has a class, the condition is that exactly one is true.
+    """
+    if not _are_exclusive(labels):
+        return probabilities(model, scores)
+    a, b = model[-1].calibration_.T
+    log_odds = scores * a + b
+    if not (labels == 1).any(axis=1).all():
+        log_odds = np.column_stack([log_odds, np.zeros(len(scores))])  # no class
+    return np.asarray(special.softmax(log_odds, axis=1))[:, : labels.shape[1]]

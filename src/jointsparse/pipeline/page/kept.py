@@ -244,9 +244,11 @@ def kept_model(
         )
         for place, column in zip(places.tolist(), values.T, strict=True)
     ]
+    rows = np.concatenate([known_images, test_images])
+    scores = np.concatenate([model.known_scores_, classifier.decision_function(on_test)])
     known, p = np.full(labels.shape, -1, np.int8), np.full(labels.shape, np.nan, np.float32)
-    for rows, scores in ((known_images, model.known_scores_), (test_images, classifier.decision_function(on_test))):
-        known[rows], p[rows] = labels[rows], probabilities(model, scores)
+    known[rows] = labels[rows]
+    p[rows] = probabilities(model, scores)
     return Kept(
         model,
         with_maps,

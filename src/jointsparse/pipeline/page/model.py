@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.metrics import STATISTICS
+from jointsparse.pipeline.datasets.samples import present
 from jointsparse.pipeline.figures.style import PALETTE, label
 from jointsparse.pipeline.page import sentences
 from jointsparse.pipeline.page.check import AT_ONCE, ToCheck, exclude_each_other, to_check
@@ -179,9 +180,9 @@ def _shown(origin: Origin, kept: Kept) -> Shown:
 def _images(origin: Origin, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
     """Return the captions, the text and the thumbnail of the images in some rows."""
     row_of_name = {str(origin.images["image"].iloc[row]): row for row in rows}
-    captions = origin.captions[origin.captions["known"]] if "known" in origin.captions else origin.captions
+    captions = present(origin.captions[origin.captions["known"]] if "known" in origin.captions else origin.captions)
     captions_of_name = captions[captions["image"].isin(row_of_name)].groupby("image", sort=False)["caption"].agg(list)
-    texts = origin.images["text"] if "text" in origin.images else None
+    texts = origin.images.get("text")
     return {
         row: {"captions": captions_of_name.get(name, []), "file": origin.thumbnail(row) if origin.thumbnail else None}
         | ({} if texts is None else {"text": texts.iloc[row]})
@@ -250,7 +251,7 @@ def _data(origin: Origin, kept: Kept, shown: Shown) -> dict[str, Any]:
             "rows": packed_rows(shown.having, n_images),
             "probabilities": packed(np.concatenate(percentages)),
         },
-        "check": {kind: [row[:2] for row in listed] for kind, listed in shown.checks._asdict().items()},
+        "check": shown.checks.listed(),
         "images": shown.images,
         "probabilities": packed(per_cent(kept.probabilities[rows])),
         "unclear": {row: np.flatnonzero(kept.labels[row] < 0).tolist() for row in rows},
@@ -260,7 +261,7 @@ def _data(origin: Origin, kept: Kept, shown: Shown) -> dict[str, Any]:
 
 
 def _originals(origin: Origin) -> dict[str, Any]:
-    """Return the URLs of the original files: a common beginning if the names of the images follow it, or all of them."""
+    """Return the URLs of the original files, or only their common beginning if names of images follow it."""
     if not origin.original:
         return {"base": None, "files": None}
     names, files = [quote(name) for name in origin.names], [*map(origin.original, range(len(origin.images)))]

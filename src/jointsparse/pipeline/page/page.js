@@ -64,9 +64,11 @@
     return data.names.map((name, k) => (k in known ? known[k] : NOBODY));
   }
 
+  const exact = (name) => decodeURIComponent(data.moved[name] || encodeURIComponent(name)); // with all its characters
+
   function original(row) {
     if (data.files) return data.files[row];
-    return data.base === null ? null : data.base + encodeURIComponent(data.samples[row]).replaceAll("%2F", "/");
+    return data.base === null ? null : data.base + encodeURIComponent(exact(data.samples[row])).replaceAll("%2F", "/");
   }
 
   // A sample as the page knows it. file: its thumbnail or, if there is none, its original file.
@@ -92,10 +94,17 @@
     } catch {
       forgetful = true;
     }
+    recall();
+  }
+
+  function recall() {
     known = new Map();
     for (const [name, tag, yes] of decisions.flatMap(rows_of)) known.set(name, (known.get(name) || new Map()).set(tag, yes));
     refresh();
   }
+
+  // What a spreadsheet would run as a formula gets an apostrophe in front, as in all tables, see FORMULA in tables.py.
+  const FORMULA = /((?:^|[,;\t\r\n])[ "]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])/g;
 
   // The rows of corrections.csv: sample, tag, and whether the sample has the tag.
   const rows_of = ([name, tag, yes, other]) => [[name, tag, yes], ...(other === null ? [] : [[name, other, yes === "yes" ? "no" : "yes"]])];
@@ -124,8 +133,7 @@
   }
 
   function save() {
-    const exact = (name) => decodeURIComponent(data.moved[name] || encodeURIComponent(name));
-    const cell = (text) => `"${exact(text).replaceAll('"', '""')}"`;
+    const cell = (text) => `"${exact(text).replace(FORMULA, "$1'").replaceAll('"', '""')}"`;
     const lines = [["sample", "tag", "has"], ...decisions.flatMap(rows_of)].map((row) => row.map(cell).join(","));
     const address = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
     element("a", { href: address, download: "corrections.csv" }).click();
@@ -144,9 +152,10 @@
     if (state.only >= 0 && !tags.includes(state.only)) tags.unshift(state.only);
     at("only").replaceChildren(...[-1, ...tags].map((k) =>
       element("option", { value: k, selected: k === state.only }, `${k < 0 ? `all ${data.tags}` : data.names[k]} (${count(k)})`)));
-    at("remark").textContent = data.exclusive ? `Accept changes the ${data.tag} to the one that is named in the box.` : state.kind === "wrong"
-      ? `The ${data.things} have these ${data.tags}, and the model finds them improbable. Remove accepts this, Keep rejects it.`
-      : `The ${data.things} lack these ${data.tags}, and the model finds them probable. Many are other words for ${data.tags} that the ${data.thing} has. Add accepts this, Leave rejects it.`;
+    at("remark").textContent = data.exclusive
+      ? `Change gives the ${data.thing} the ${data.tag} ${state.kind === "wrong" ? "in the box" : "that may be missing"} instead of its own, Keep leaves it as it is.`
+      : state.kind === "wrong" ? `The model finds these ${data.tags} improbable. Remove accepts this, Keep rejects it.`
+        : `The model finds these ${data.tags} probable, but many say the same as ${data.tags} that the ${data.thing} has. Add accepts this, Leave rejects it.`;
     at("cards").replaceChildren(...shown.slice(0, state.cards).map(card));
     if (!shown.length) at("cards").append(element("li", {}, `No ${data.tag} looks ${state.kind}.`));
     at("more").hidden = shown.length <= state.cards;
@@ -154,23 +163,23 @@
   }
 
   function card(label) {
-    const [row, k] = label, p = probabilities(row), wrong = state.kind === "wrong";
+    const [row, k, listed_as] = label, p = probabilities(row), wrong = state.kind === "wrong", asks = data.exclusive && wrong;
     const shown = sample(row), others = names_of(row).filter((name) => name !== data.names[k]);
-    const classes = data.names.map((name, one) => one).filter((one) => one !== k).sort((a, b) => p[b] - p[a]).map((one) => data.names[one]);
-    const choice = element("select", { "aria-label": `the right ${data.tag}` }, ...[...classes, ...data.not_learnt.words.map(([name]) => name)].map((name) =>
-      element("option", { value: name }, name)));
+    const classes = [...data.names.keys()].filter((one) => one !== k).sort((a, b) => p[b] - p[a]).map((one) => data.names[one]);
+    const choice = element("select", {}, ...[...classes, ...data.not_learnt.words.map(([name]) => name)].map((name) => element("option", { value: name }, name)));
     const choose = (accepts) => () => {
       decide(label, accepts, wrong ? choice.value : shown.captions[0]);
       next(made);
     };
-    const verbs = data.exclusive ? ["Change", "Keep"] : wrong ? ["Remove", "Keep"] : ["Add", "Leave"];
-    const rows = listed().map(([one]) => one), place = listed().findIndex((one) => one[0] === row && one[1] === k);
+    const [accept, reject] = data.exclusive ? ["Change", "Keep"] : wrong ? ["Remove", "Keep"] : ["Add", "Leave"];
+    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no other ${data.tag}`];
+    const place = listed().indexOf(label), rows = listed().map(([one]) => one);
     const made = element("li", { className: "card", tabIndex: 0 },
       opener(row, k, () => view(rows, place, k)),
-      element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(p[k]))),
-      element("p", { className: "faint" }, shown.thumbnail ? "" : `${data.samples[row]}. `, ...(data.exclusive && !wrong ? [`is now ${others.join(", ")}`] : others.length ? [wrong ? "also has " : "has ", isolated(others.join(", "))] : [`no other ${data.tag}`])),
-      data.exclusive && wrong ? element("label", {}, "to ", choice) : "",
-      element("div", { className: "decide" }, button(verbs[0], choose(true), { className: "accept" }), button(verbs[1], choose(false), { className: "reject" })));
+      element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(listed_as))),
+      element("p", { className: "faint" }, shown.thumbnail ? "" : `${shown.name} `, ...has),
+      asks ? element("label", {}, "change to ", choice) : "",
+      element("div", { className: "decide" }, button(accept, choose(true), { className: "accept" }), button(reject, choose(false), { className: "reject" })));
     return Object.assign(made, { label });
   }
 
@@ -183,10 +192,9 @@
   }
 
   function more() {
-    const shown = state.cards;
     state.cards += data.at_once;
     check();
-    cards()[shown].focus();
+    cards()[state.cards - data.at_once].focus();
   }
 
   // Show what is decided, in the cards and in numbers.
@@ -194,11 +202,10 @@
     for (const one of cards().filter((each) => each.label)) {
       const verdict = decided(one.label, state.kind);
       one.className = `card ${verdict}`;
-      for (const [name, side] of [["accepted", ".accept"], ["rejected", ".reject"]]) one.querySelector(side).setAttribute("aria-pressed", String(verdict === name));
+      for (const side of ["accept", "reject"]) one.querySelector(`.${side}`).setAttribute("aria-pressed", String(verdict === `${side}ed`));
     }
     const all = Object.entries(data.check).flatMap(([kind, labels]) => labels.map((label) => decided(label, kind)));
-    const [accepted, rejected] = ["accepted", "rejected"].map((verdict) => all.filter((one) => one === verdict).length);
-    at("counted").textContent = `${accepted + rejected} of ${all.length} decided: ${accepted} accepted`;
+    at("counted").textContent = `${all.filter(Boolean).length} of ${all.length} decided: ${all.filter((one) => one === "accepted").length} accepted`;
     at("undo").disabled = at("save").disabled = !decisions.length;
     at("forgetful").hidden = !forgetful;
   }
@@ -225,7 +232,7 @@
     at("more").addEventListener("click", more);
     at("undo").addEventListener("click", undo);
     at("save").addEventListener("click", save);
-    remember();
+    recall();
     only(-1);
   }
 

@@ -92,7 +92,10 @@ def what_sparsity_costs(norms: pd.DataFrame) -> str:
     """
     (kept,) = norms[norms["kept"]].to_dict("records")
     uses = f"all {kept['of']:,}" if kept["features"] == kept["of"] else f"{kept['features']:,} of {kept['of']:,}"
-    said = f"The kept model has the norm {label(kept['norm'])}, uses {uses} features and has a mean AUC of {three_digits(kept['auc'])}."
+    said = (
+        f"The kept model has the norm {label(kept['norm'])}, uses {uses} features and has a mean AUC of "
+        f"{three_digits(kept['auc'])}."
+    )
     others = norms[~norms["kept"]].sort_values("features", kind="stable").to_dict("records")
     costs = [
         f"{label(row['norm'])}: {row['features']:,} features, AUC {'−' if row['auc'] < kept['auc'] else '+'}"

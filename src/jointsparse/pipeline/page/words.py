@@ -47,7 +47,7 @@ def number(value: float) -> float | None:
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
-def verdict(word: Mapping[str, Any], n_words: int) -> str:
+def verdict(word: Mapping[Any, Any], n_words: int) -> str:
     """Say whether a word is "recognised" better than chance, "not" recognised, or on too "few" test images to tell.
 
     word: a row of `Kept.words`. n_words: the number of words, for all of which the significance is corrected.
@@ -136,7 +136,8 @@ def not_learnt(counted: pd.DataFrame, words: Sequence[str], least: int, things: 
     }
     others = counted[~counted["word"].isin(words)].sort_values("images", ascending=False, kind="stable")
     place = {kind: i for i, kind in enumerate(reasons)}
-    listed = [(row.word, row.images, place[row.left_out]) for row in others.itertuples()]
+    columns = (others[name] for name in ("word", "images", "left_out"))
+    listed = [(word, n, place[kind]) for word, n, kind in zip(*columns, strict=True)]
     return {"reasons": [*reasons.values()], "words": listed}
 
 
@@ -150,13 +151,13 @@ def packed_rows(rows: Sequence[np.ndarray], n_images: int) -> str:
     return packed(np.concatenate([np.empty(0, int), *rows]).astype(np.uint16 if n_images < 2**16 else np.uint32))
 
 
-def per_cent(probabilities: np.ndarray) -> np.ndarray:
+def per_cent(probabilities: Any) -> np.ndarray:
     """Return probabilities in per cent as bytes, `NOBODY` for those that are not known.
 
     >>> per_cent(np.array([0.004, 0.516, 1, np.nan])).tolist()
     [0, 52, 100, 255]
     """
-    return np.nan_to_num(100 * probabilities, nan=NOBODY).round().astype(np.uint8)
+    return np.nan_to_num(100 * np.asarray(probabilities), nan=NOBODY).round().astype(np.uint8)
 
 
 def having(kept: Kept) -> list[np.ndarray]:
