@@ -32,6 +32,11 @@ COMMAND = Path(sys.executable).with_name("jointsparse")
 MOVED, ADDED, REMOVED, N_TAGS = 60, 40, 40, 40
 FIRST = (40, 100)  # rows of each kind that are counted
 DECIDED = 50  # rows of each kind that a person decides in a round
+# Frequent words of captions that nobody takes for a tag, beside those in -ing.
+NO_TAGS = """air area background big black blue brown camera colorful covered dark dirt dressed face grassy green grey
+ground hair hand hands head high jump jumps large leaps little long looks mouth near old older orange outdoor outside
+person picture pink play plays purple red run runs several sits small stand stands tan walks watches wearing wears white
+yellow young"""
 
 
 def has_tag(photographs: Path, captions: Path | None) -> pd.DataFrame:
@@ -44,8 +49,9 @@ def has_tag(photographs: Path, captions: Path | None) -> pd.DataFrame:
     names = sorted(path.name for path in photographs.glob("*.jpg"))
     said = pd.read_csv(captions)
     images = pd.DataFrame({"image": names, "split": "train"})
-    words, labels = choose_words(images, said[said["image"].isin(names)], n_words=N_TAGS, join_inflections=True)
-    return pd.DataFrame(labels, index=names, columns=words["word"])
+    words, labels = choose_words(images, said[said["image"].isin(names)], n_words=4 * N_TAGS, join_inflections=True)
+    table = pd.DataFrame(labels, index=names, columns=words["word"])
+    return table[[word for word in table if word not in NO_TAGS.split() and not word.endswith("ing")][:N_TAGS]]
 
 
 def planted(has: pd.DataFrame, *, classes: bool, rng: np.random.Generator) -> pd.DataFrame:
