@@ -157,7 +157,11 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
             "init x",
             "every folder must be a class, but of the folders test, train some are named after splits",
         ),
-        (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must have 5"),
+        (
+            pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")},
+            "init x",
+            "x must hold at least 2 words that 5 training images and a test image have, and as many lack, got 'A cat.'",
+        ),
         (pictures() | {"captions.csv": CAPTIONS}, "init .", "must not be written into the folder of the pictures"),
         (
             {"config.yaml": ""},

@@ -515,21 +515,6 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             }
         },
     ),
-    "correct": (
-        _correct,
-        "add decisions about labels, which the next run learns from",
-        "Adds the decisions in a table, such as the corrections.csv that the page saves, to the corrections of a "
-        "dataset, and names these in config.yaml. The table has the columns sample, tag and has, which is yes or no.",
-        {
-            "file": {"type": Path, "help": "the table of decisions"},
-            "--dataset": OF_RUN["--dataset"],
-            "--xmp": {
-                "action": "store_true",
-                "help": "also write the decisions into .xmp files beside the photographs",
-            },
-            "--dry-run": {"action": "store_true", "help": "say what would change, and write nothing"},
-        },
-    ),
     "annotate": (
         _annotate,
         "predict the labels of new photographs, or of the rows of a table",
@@ -573,6 +558,21 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
                 "metavar": "FOLDER",
                 "help": "folder of the pictures that the model was fitted on, which the page then shows for comparison",
             },
+        },
+    ),
+    "correct": (
+        _correct,
+        "add decisions about labels, which the next run learns from",
+        "Adds the decisions in a table, such as the corrections.csv that the page saves, to the corrections of a "
+        "dataset, and names these in config.yaml. The table has the columns sample, tag and has, which is yes or no.",
+        {
+            "file": {"type": Path, "help": "the table of decisions"},
+            "--dataset": OF_RUN["--dataset"],
+            "--xmp": {
+                "action": "store_true",
+                "help": "also write the decisions into .xmp files beside the photographs",
+            },
+            "--dry-run": {"action": "store_true", "help": "say what would change, and write nothing"},
         },
     ),
     "report": (
@@ -628,7 +628,6 @@ EXAMPLES = {  # of each command
     "init": "jointsparse init ~/photos",
     "run": "jointsparse run",
     "open": "jointsparse open",
-    "correct": "jointsparse correct ~/Downloads/corrections.csv",
     "annotate": "jointsparse annotate results/photos/model.jointsparse NEW --html page",
     "correct": "jointsparse correct corrections.csv",
     "report": "jointsparse report --file report.html",

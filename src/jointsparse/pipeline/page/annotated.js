@@ -3,6 +3,7 @@
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
   const AT_ONCE = 200; // photographs in the page at a time
+  const byName = new Intl.Collator("en", { numeric: true }).compare;
   const at = (id) => document.getElementById(id);
   const photos = data.photos.map((photo) => {
     const map = (place, i) => i < photo.n_maps && photo.file.replace(".webp", `-${String(place).padStart(3, "0")}.webp`);
@@ -27,7 +28,7 @@
     const asked = (photo) => photo.shown.find((tag) => tag.place === state.place);
     state.matching = photos.filter((photo) => (state.place === null ? photo.shown.length || !at("new").checked : asked(photo)));
     const p = (photo) => ((state.place === null ? photo.shown[0] : asked(photo)) || { p: 0 }).p;
-    if (at("order").value === "name") state.matching.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+    if (at("order").value === "name") state.matching.sort((a, b) => byName(a.name, b.name));
     if (at("order").value === "probability") state.matching.sort((a, b) => p(b) - p(a));
     state.first = 0;
     listTags();
