@@ -120,6 +120,7 @@ def test_a_bad_table_is_refused_in_a_line_and_nothing_is_written(folder, capsys,
         (CONFIG.replace("dataset: photos", "dataset: [photos, other]"), [], "choose one with --dataset"),
         (CONFIG, ["--dataset", "nope"], "config.yaml has no dataset 'nope'"),
         (CONFIG, ["--dataset", "synthetic"], "draws its own tasks"),
+        (CONFIG + ENTRY.replace("photos:", "more:"), ["--dataset", "more", "--xmp"], "--xmp needs the results of more"),
         (CONFIG, ["--dataset", "other", "--xmp"], "--xmp is for photographs, and other has none"),
         (
             "datasets: {photos: {loader: keywords, options: {root: photos}}}",
