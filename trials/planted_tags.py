@@ -162,7 +162,7 @@ def main() -> None:
     print(pd.DataFrame({"run": counts(lists[0], faults), "LogisticRegression": counts(by_others, faults)}).T)
     decided = set()
     for n in range(1, given.rounds + 1):
-        decisions = read_table(given.work / f"decisions-{n}.csv")
+        decisions = pd.read_csv(given.work / f"decisions-{n}.csv", dtype=str)
         decided |= {*decisions[["sample", "tag"]].itertuples(index=False, name=None)}
         n_faults, n_corrected = (len(some) // (2 if classes else 1) for some in (faults, faults & decided))
         print(f"after {2 * DECIDED * n} decisions, {n_corrected} of {n_faults} planted faults are corrected")
