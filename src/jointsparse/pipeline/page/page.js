@@ -168,12 +168,12 @@
       next(made);
     };
     const [accept, reject] = data.exclusive ? ["Change", "Keep"] : wrong ? ["Remove", "Keep"] : ["Add", "Leave"];
-    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no other ${data.tag}`];
+    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no ${wrong ? "other " : ""}${data.tag}`];
     const place = listed().indexOf(label), rows = listed().map(([one]) => one);
     const made = element("li", { className: "card", tabIndex: 0 },
       opener(row, k, () => view(rows, place, k)),
       element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(listed_as))),
-      element("p", { className: "faint" }, shown.thumbnail ? "" : `${shown.name} `, ...has),
+      element("p", { className: "faint" }, ...has),
       asks ? element("label", {}, "change to ", choice) : "",
       element("div", { className: "decide" }, button(accept, choose(true), { className: "accept" }), button(reject, choose(false), { className: "reject" })));
     return Object.assign(made, { label });
