@@ -493,6 +493,7 @@ class Plan:
         dataset = self.datasets[w.dataset]
         if isinstance(dataset, Pictures) and isinstance(dataset.features, VisualWords):
             files["vocabularies"] = f"results/{w.dataset}/vocabularies.npz"
+        files |= {"decisions": self.corrected(w, "decisions.parquet")} if self.corrections(w) else {}
         return {key: file for key, file in files.items() if key != "words"}
 
     # Pages

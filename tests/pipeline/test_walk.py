@@ -97,7 +97,7 @@ FILES = {  # rules that get more or fewer jobs, or whose jobs get other files
     "compare_methods": "WordStudy.set_aside? WordStudy.methods?",
     "fit_final": "WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm Learnable.final",
     "keep_model": "Pictures.shards WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm "
-    "Learnable.final",
+    "Learnable.final Learnable.corrections?",
     "count_selections": "WordStudy.set_aside WordStudy.basis Final.stability? Learnable.final",
     "inspect_features": "Pictures.shards WordStudy.set_aside? WordStudy.basis WordStudy.similarities Final.like",
     "judge_claims": "Study.claims? quick compare",

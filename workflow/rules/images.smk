@@ -74,6 +74,7 @@ rule correct_labels:
     output:
         captions="results/{dataset}/corrected/captions.parquet",
         left_out=in_report("results/{dataset}/corrected/left_out.csv", "Data", "what is left out, with corrections"),
+        decisions="results/{dataset}/corrected/decisions.parquet",
     log:
         "results/{dataset}/logs/correct_labels.log",
     benchmark:

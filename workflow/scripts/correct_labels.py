@@ -10,6 +10,12 @@ if __name__ == "__main__":
     with job(snakemake):
         (file,) = snakemake.params.raw["paths"]
         tables = {name: read_table(path) for name, path in snakemake.input.items()}
-        samples = applied(Samples(**tables), read(file), file if snakemake.params.is_whole else None)
-        for name, path in snakemake.output.items():
-            write_table(getattr(samples, name), path)
+        decisions, output = read(file), snakemake.output
+        samples = applied(Samples(**tables), decisions, file if snakemake.params.is_whole else None)
+        written = (
+            (decisions, output.decisions),
+            (samples.captions, output.captions),
+            (samples.left_out, output.left_out),
+        )
+        for table, path in written:
+            write_table(table, path)

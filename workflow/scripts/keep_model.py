@@ -71,9 +71,10 @@ if __name__ == "__main__":
             seed=params.seed,
             raw=params.raw["digest"],
         )
-        decisions = np.asarray(model[model.check_["first_step"] :].decision_function(X))
+        scores = np.asarray(model[model.check_["first_step"] :].decision_function(X))
         save(model, snakemake.output.model)
         write_table(final.norms(fits, list(tables.values()), norm), snakemake.output.norms)
-        write_table(annotator.at_precisions(model, decisions, test_labels), snakemake.output.thresholds)
-        listed = tags_to_check(model, decisions, test_labels, names=images["image"][on_test])
+        write_table(annotator.at_precisions(model, scores, test_labels), snakemake.output.thresholds)
+        decided = read_table(given.decisions) if given.get("decisions") else None
+        listed = tags_to_check(model, scores, test_labels, names=images["image"][on_test], decided=decided)
         write_table(listed, snakemake.output.tags)
