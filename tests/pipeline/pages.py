@@ -16,6 +16,27 @@ from jointsparse.pipeline.page.model import Origin, page
 HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title = 'caught'\"> & </script>"
 WORDS = ["grass", HOSTILE]
 N_IMAGES, N_TEST, N_FEATURES = 40, 30, 6
+# Texts whose colour has less contrast than 4.5 with the first background behind them.
+CONTRAST = """() => {
+  const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => {
+    const s = c[i] / 255;
+    return sum + part * (s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const parts = (text) => text.match(/[0-9.]+/g).map(Number);
+  const behind = (one) => {
+    for (; one; one = one.parentElement) {
+      const back = parts(getComputedStyle(one).backgroundColor);
+      if (back.length < 4 || back[3] === 1) return back;
+    }
+    return [255, 255, 255];
+  };
+  const texts = [...document.querySelectorAll("body *")].filter((one) => one.offsetHeight &&
+    [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
+  return texts.filter((one) => {
+    const [a, b] = [parts(getComputedStyle(one).color), behind(one)].map(light).sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05) < 4.5;
+  }).map((one) => `${one.tagName}.${one.className}: ${one.textContent.slice(0, 40)}`);
+}"""
 
 
 def kept_model(rng):

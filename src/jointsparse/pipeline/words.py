@@ -256,6 +256,8 @@ def _label(n: int, with_it: set[int], unknown: Any) -> np.ndarray:
 def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
     """Count the images that have each word, and say which words cannot be learnt from them.
 
+    The words are ranked as by `choose_words`, which takes the learnable ones among the first `n_words`.
+
     images, captions: as in `choose_words`. options: the other arguments of `choose_words`, which must include
     `smallest_size` but not `n_words`.
 
@@ -264,6 +266,15 @@ def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping
     table
         A row for each word, with its most frequent form, `word`; the number of `images` and of images in `train` that
         have it; and the kind of the flag with which `choose_words` leaves it out, `left_out`, or an empty string.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> images = pd.DataFrame({"image": list("abcdef"), "split": [*4 * ["train"], *2 * ["test"]]})
+    >>> captions = pd.DataFrame({"image": list("aabbee"), "caption": ["cat", "dog", "cat", "elk", "cat", "dog"]})
+    >>> table = counted_words(images, captions, {"smallest_size": 2, "split_captions": False})
+    >>> table[["word", "train"]].values.tolist(), (table["left_out"] == "").tolist()
+    ([['cat', 2], ['dog', 1], ['elk', 1]], [True, False, False])
     """
     import pandas as pd  # imported here, because the import takes a third of a second
 
@@ -277,22 +288,10 @@ def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping
         flag = _too_few(counts, totals, options["smallest_size"])
         if "group" in images:
             flag = flag or _of_one_group(_label(len(images), rows, unknown), counted.in_split, images["group"])
-        words.append((_by_count(counted.forms[key])[0], len(rows), counts["train"], flag.kind if flag else ""))
-    return pd.DataFrame(words, columns=["word", "images", "train", "left_out"])
-
-
-def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
-    """Count the words that `choose_words` would choose if `n_words` were large enough.
-
-    The parameters are those of `counted_words`.
-
-    >>> import pandas as pd
-    >>> images = pd.DataFrame({"image": list("abcdef"), "split": [*4 * ["train"], *2 * ["test"]]})
-    >>> captions = pd.DataFrame({"image": list("aabbee"), "caption": ["cat", "dog", "cat", "elk", "cat", "dog"]})
-    >>> [n_learnable(images, captions, {"smallest_size": n, "split_captions": False}) for n in (2, 1)]
-    [1, 2]
-    """
-    return int((counted_words(images, captions, options)["left_out"] == "").sum())
+        word = _by_count(counted.forms[key])[0]
+        words.append((-counts["train"], key, word, len(rows), counts["train"], flag.kind if flag else ""))
+    columns = ["word", "images", "train", "left_out"]
+    return pd.DataFrame([row for _, _, *row in sorted(words)], columns=columns)
 
 
 def _by_count(forms: Counter[str]) -> list[str]:

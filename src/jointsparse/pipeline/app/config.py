@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -26,12 +25,11 @@ from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.datasets.names import composed, files_of
 from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
-from jointsparse.pipeline.flag import read_cell
 from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, options_of
 from jointsparse.pipeline.settings.features import BUILT_IN
 from jointsparse.pipeline.settings.inheritance import merged
 from jointsparse.pipeline.tasks import SMALLEST_SIZE
-from jointsparse.pipeline.words import FEWEST_WORDS, MOST_WORDS, choose_words, n_learnable, normalised
+from jointsparse.pipeline.words import FEWEST_WORDS, MOST_WORDS, counted_words, normalised
 from jointsparse.registry import pick
 
 if TYPE_CHECKING:
@@ -182,47 +180,47 @@ def _learnt(root: Path, found: Recognised) -> _Learnt:
         "join_inflections": of_captions,
     }
     labels, samples = pick("datasets", found.loader).LABELS, "images" if of_pictures else "samples"
-    try:
-        with warnings.catch_warnings(action="ignore"):  # warnings about words that are left out
-            words, has = choose_words(found.images, found.captions, n_words=MOST_LEARNT, **what)
-    except ValueError as error:
-        raise error if of_pictures else _too_few(root, found.captions) from None
-    learnable, refused = words[: has.shape[1]], words[has.shape[1] :]
+    counted = counted_words(found.images, found.captions, what)
+    ranked = counted[counted["train"] > 0].head(MOST_LEARNT)
+    learnable = ranked[ranked["left_out"] == ""]
+    if len(learnable) < FEWEST_WORDS:
+        raise _too_few(root, found.captions, labels, samples)
     least = math.ceil(LEAST_SHARE * (found.images["split"] == "train").sum()) if of_captions else 0
     n = max((learnable["train"] >= least).sum(), min(len(learnable), MOST_WORDS))
     learnt = learnable[learnable["train"] >= learnable["train"].iloc[n - 1]]
-    total = n_learnable(found.images, found.captions, what)
+    total = int((counted["left_out"] == "").sum())
     numbers = " to ".join(dict.fromkeys(f"{count:,}" for count in (learnt["train"].min(), learnt["train"].max())))
     names = ", ".join(learnt["word"][:3]) + ", …" * (len(learnt) > 3)
     said = f"The model will learn {len(learnt):,} {labels} ({names}), each with {numbers} positive training {samples}."
     rarer = f"Not learnt, because they are rarer: {total - len(learnt):,} {labels}"
     others = [f"{rarer}. To learn more, raise n_words in config.yaml."] * (len(learnt) < total)
     if not of_captions:  # nobody expects to learn every word
-        others += _too_rare(found.captions, refused, total, labels, samples)
-    return _Learnt(int((words["train"] >= learnt["train"].iloc[-1]).sum()), len(learnt), total, said, others)
+        others += _too_rare(found.captions, counted, labels, samples)
+    return _Learnt(int((ranked["train"] >= learnt["train"].iloc[-1]).sum()), len(learnt), total, said, others)
 
 
-def _too_few(root: Path, captions: pd.DataFrame) -> ValueError:
-    """Return the error about tables with too few labels."""
+def _too_few(root: Path, captions: pd.DataFrame, labels: str, samples: str) -> ValueError:
+    """Return the error about data with too few labels."""
     known = captions[captions["known"].astype(bool)] if "known" in captions else captions
-    got = ", ".join(f"{name!r} with {n:,} samples" for name, n in known["caption"].value_counts().head(3).items())
+    got = ", ".join(f"{name!r} with {n:,} {samples}" for name, n in known["caption"].value_counts().head(3).items())
     return ValueError(
-        f"the tables in {root} must hold at least {FEWEST_WORDS} labels, each with at least {SMALLEST_SIZE} training "
-        f"samples and one test sample that have the label, and as many that do not have it, got {got or 'none'}: add "
-        "samples or labels (write a single yes/no label as two classes in a column of text)"
+        f"{root} must hold at least {FEWEST_WORDS} {labels} that {SMALLEST_SIZE} training {samples} and a test "
+        f"{samples[:-1]} have, and as many lack, got {got or 'none'}: add {samples} or {labels} (write a single yes/no "
+        "label as two classes in a column of text)"
     )
 
 
-def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, labels: str, samples: str) -> list[str]:
+def _too_rare(captions: pd.DataFrame, counted: pd.DataFrame, labels: str, samples: str) -> list[str]:
     """Return a line about labels that cannot be learnt, and the reasons; or no line if there are none.
 
-    refused: rows of these labels in the table of `choose_words`, which lacks labels without a training sample.
+    counted: the table from `counted_words`, which lacks labels that no sample is known to have.
     """
-    n = captions["caption"].map(normalised).nunique()
-    kinds = Counter(flag.kind.removeprefix("left out, ") for cell in refused["warning"] for flag in read_cell(cell))
-    kinds += Counter({f"no training {samples} with it": n - n_learnable - len(refused)})
+    n, refused = captions["caption"].map(normalised).nunique(), counted[counted["left_out"] != ""]
+    n_refused = n - (len(counted) - len(refused))
+    kinds = Counter(refused["left_out"][refused["train"] > 0].str.removeprefix("left out, "))
+    kinds += Counter({f"no training {samples} with it": n_refused - kinds.total()})
     reasons = ", ".join(f"{kind.replace('images', samples)}: {number:,}" for kind, number in kinds.most_common())
-    return [f"Not learnt: {n - n_learnable:,} of {n:,} {labels} ({reasons})."] if reasons else []
+    return [f"Not learnt: {n_refused:,} of {n:,} {labels} ({reasons})."] if reasons else []
 
 
 def _work(root: Path, found: Recognised, n_labels: int, network: Embedding | None) -> Work:

@@ -73,8 +73,13 @@ class Images:
 
     def original(self, row: int, folder: Path) -> str:
         """Return the URL of an image's original file, relative to a folder if both are on the same drive."""
-        path = relative_path(self.loader.file(**self._picture(row, 0)), folder)
-        return PureWindowsPath(path).as_uri() if os.path.isabs(path) else quote(path)
+        return url_of(self.loader.file(**self._picture(row, 0)), folder)
+
+
+def url_of(file: str | Path, folder: Path) -> str:
+    """Return the URL of a file, relative to a folder if both are on the same drive."""
+    path = relative_path(file, folder)
+    return PureWindowsPath(path).as_uri() if os.path.isabs(path) else quote(path)
 
 
 def write_thumbnails(

@@ -192,14 +192,16 @@ def _images(origin: Origin, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
 
 def _header(origin: Origin, kept: Kept, shown: Shown, verdicts: Sequence[str]) -> dict[str, Any]:
     """Return what the template says about the dataset and its words."""
-    first, n_learnable = min(FIRST, len(kept.test_images)), int((kept.fits.counted["left_out"] == "").sum())
+    first, learnable = min(FIRST, len(kept.test_images)), np.flatnonzero(kept.fits.counted["left_out"] == "")
     return {
         "dataset": origin.dataset,
         "note": origin.note,
         "network": shlex.quote(Path(origin.network).name) if origin.network else "",
         "corrected": shlex.quote(origin.corrected),
         "said": sentences.best(kept.words, verdicts, first, origin.nouns["things"]),
-        "taken": sentences.how_many_taken(len(shown.words), n_learnable, origin.nouns["tags"]),
+        "taken": sentences.how_many_taken(
+            len(shown.words), len(learnable), int(learnable.max(initial=0)) + 1, origin.nouns["tags"]
+        ),
         "splits": origin.images["split"].value_counts().to_dict(),
         "left_out": _reasons(origin.left_out),
         "first": first,

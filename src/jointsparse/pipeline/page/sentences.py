@@ -73,16 +73,18 @@ def best(words: pd.DataFrame, verdicts: Sequence[str], first: int, things: str) 
     return said
 
 
-def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str:
+def how_many_taken(n_taken: int, n_learnable: int, n_words: int, labels: str = "words") -> str:
     """Say how many of the learnable words the model learns; return an empty string if it learns all of them.
 
-    >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
-    ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 374.', '')
+    n_words: the value of the setting with which it would learn all of them.
+
+    >>> how_many_taken(40, 374, 390, "labels"), how_many_taken(3, 3, 3)
+    ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 390.', '')
     """
     if n_taken >= n_learnable:
         return ""
     said = f"The model learns the {n_taken:,} most frequent of {n_learnable:,} {labels}"
-    return f"{said}; to learn all, set n_words to {n_learnable}."
+    return f"{said}; to learn all, set n_words to {n_words}."
 
 
 def what_sparsity_costs(norms: pd.DataFrame) -> str:
