@@ -168,12 +168,12 @@
       next(made);
     };
     const [accept, reject] = data.exclusive ? ["Change", "Keep"] : wrong ? ["Remove", "Keep"] : ["Add", "Leave"];
-    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no other ${data.tag}`];
+    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no ${wrong ? "other " : ""}${data.tag}`];
     const place = listed().indexOf(label), rows = listed().map(([one]) => one);
     const made = element("li", { className: "card", tabIndex: 0 },
       opener(row, k, () => view(rows, place, k)),
       element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(listed_as))),
-      element("p", { className: "faint" }, shown.thumbnail ? "" : `${shown.name} `, ...has),
+      element("p", { className: "faint" }, ...has),
       asks ? element("label", {}, "change to ", choice) : "",
       element("div", { className: "decide" }, button(accept, choose(true), { className: "accept" }), button(reject, choose(false), { className: "reject" })));
     return Object.assign(made, { label });
@@ -410,10 +410,8 @@
 
   const mapped = (image, k) => data.with_maps && image.maps.includes(k);
 
-  function map_of(image, k) {
-    const file = image.thumbnail.replace(".webp", `-${String(k).padStart(3, "0")}.webp`);
-    return element("img", { loading: "lazy", src: file, alt: `map of “${data.names[k] || "the feature"}”` });
-  }
+  const map_of = (image, k) => element("img", { loading: "lazy", alt: `map of “${data.names[k] || "the feature"}”`,
+    src: image.thumbnail.replace(".webp", `-${String(k).padStart(3, "0")}.webp`) });
 
   // A sample, enlarged, and what the model says about it.
 
@@ -463,10 +461,7 @@
     return reasons && reasons.brief && reasons.values[row] ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
   }
 
-  function step(by) {
-    const { rows, i, k } = state.view;
-    view(rows, (i + by + rows.length) % rows.length, k);
-  }
+  const step = (by, { rows, i, k } = state.view) => view(rows, (i + by + rows.length) % rows.length, k);
 
   // The probabilities of all tags that the page knows, the highest first. A click shows what speaks for a tag.
   function said(row, image) {
