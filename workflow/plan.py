@@ -244,7 +244,8 @@ class Plan:
 
         A job that has these values as a param is run again if the contents change, but not if only the dates change.
         """
-        return self._raw(w.dataset, raw_files(w.dataset, self.datasets[w.dataset]), w, "raw_files.json")
+        cache = f"results/{w.dataset}/records/raw_files.json"
+        return self._raw(w.dataset, raw_files(w.dataset, self.datasets[w.dataset]), cache)
 
     def corrections(self, w: OfDataset) -> str | None:
         """Return the file with the decisions about a dataset's labels, or None if there is none."""
@@ -254,10 +255,10 @@ class Plan:
     def raw_corrections(self, w: OfDataset) -> Block:
         """Return the file with the decisions about a dataset's labels in the form of `raw`."""
         files = filter(None, [self.corrections(w)])
-        return self._raw(f"{w.dataset} (corrections)", [*files], w, "corrections.json")
+        cache = f"results/{w.dataset}/records/corrections.json"
+        return self._raw(f"{w.dataset} (corrections)", [*files], cache)
 
-    def _raw(self, name: str, paths: list[str], w: OfDataset, cache: str) -> Block:
-        cache = f"results/{w.dataset}/records/{cache}"
+    def _raw(self, name: str, paths: list[str], cache: str) -> Block:
         return {"name": name, "paths": paths, "cache": cache, "digest": self._found.digest(name, paths, cache)}
 
     def raw_of_datasets(self, w: OfDatasets) -> dict[str, Block]:

@@ -7,8 +7,8 @@ from model_files import fitted, model_of
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from jointsparse import label_issues
-from jointsparse.pipeline.models import annotator
 from jointsparse.pipeline.models import tags_to_check as listing
+from jointsparse.pipeline.models.probabilities import probabilities
 from jointsparse.pipeline.models.tags_to_check import tags_to_check
 
 MODEL = fitted("rows")
@@ -37,7 +37,7 @@ def listed_of(scores=SCORES, labels=LABELS, names=NAMES, model=MODEL, **more):
 
 def test_known_samples_are_listed_as_label_issues_lists_them():
     labels = np.where(MODEL.known_labels_ >= 0, MODEL.known_labels_, np.nan)
-    predicted = Predicted(annotator.probabilities(MODEL, MODEL.known_scores_))
+    predicted = Predicted(probabilities(MODEL, MODEL.known_scores_))
     issues = label_issues(predicted, np.arange(len(KNOWN))[:, np.newaxis], pd.DataFrame(labels, columns=WORDS))
     expected = pd.DataFrame({"sample": np.array(KNOWN)[issues.sample], "tag": issues.task, "kind": issues.kind})
     expected = expected.assign(probability=issues.probability, rank=np.arange(1, len(expected) + 1))
@@ -50,7 +50,7 @@ def test_test_samples_are_judged_by_the_model_itself():
     listed = listed_of()
     got = listed[listed["sample"].isin(NAMES)].set_index(["sample", "tag"])
     assert len(got) == (LABELS >= 0).sum()
-    for (i, k), p in np.ndenumerate(annotator.probabilities(MODEL, SCORES)):
+    for (i, k), p in np.ndenumerate(probabilities(MODEL, SCORES)):
         if LABELS[i, k] >= 0:
             row = got.loc[NAMES[i], WORDS[k]]
             assert (row["probability"], row["kind"]) == (p, "wrong" if LABELS[i, k] else "missing")
@@ -76,7 +76,7 @@ def test_classes_that_exclude_each_other_have_conditional_probabilities(some_hav
     model, labels = model_of("rows"), np.array([[1, 0], [0, 1], [1, 0], [0 if some_have_none else 1, 0]])
     model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(KNOWN)) % 2]
     model.known_labels_[0] = 1
-    p = annotator.probabilities(model, SCORES)
+    p = probabilities(model, SCORES)
     alone, none = p * (1 - p[:, ::-1]), some_have_none * (1 - p).prod(axis=1)
     expected = alone / (alone.sum(axis=1) + none)[:, np.newaxis]
     listed = listed_of(labels=labels, model=model).set_index(["sample", "tag"])["probability"]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 from sklearn.metrics import precision_recall_curve
 from sklearn.pipeline import Pipeline
 
@@ -32,6 +32,7 @@ from jointsparse.metrics import nearest
 from jointsparse.pipeline.models.card import Card, Names, Versions
 from jointsparse.pipeline.models.final import Final
 from jointsparse.pipeline.models.model_file import EXTRACTORS, assembled, described
+from jointsparse.pipeline.models.probabilities import probabilities
 
 require_extra(__name__, "pandas", "PIL")
 import pandas as pd  # noqa: E402
@@ -348,13 +349,6 @@ def _slack(model: Pipeline) -> np.ndarray:
     """Return a tolerance for each word. Otherwise, rounding could change the rank of a known picture."""
     known = model.known_scores_
     return np.asarray(SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0)))
-
-
-def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
-    """Return the probability of each word for the given scores. Both arrays have the shape (n_pictures, n_words)."""
-    a, b = model[-1].calibration_.T
-    with np.errstate(over="ignore"):
-        return np.asarray(special.expit(scores * a + b))
 
 
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:

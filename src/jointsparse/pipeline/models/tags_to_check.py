@@ -4,19 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
 from sklearn.pipeline import Pipeline
 
 from jointsparse.checks import require_extra
 from jointsparse.estimators.issues import worst
 from jointsparse.estimators.ranking import Truth
-from jointsparse.pipeline.models.annotator import probabilities
+from jointsparse.pipeline.models.probabilities import are_exclusive, of_classes, probabilities
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
 
 MOST = 1000  # Choice: rows of each kind, which take a person an hour at four seconds per row
-DOUBLE = 0.01  # Choice: exclusive classes may share this fraction of the samples, such as equal files in two folders
 
 
 def tags_to_check(
@@ -52,33 +50,20 @@ def tags_to_check(
     """
     words, samples = np.array(model.card_.words, object), np.array([*model.known_names_, *names], object)
     truth = np.concatenate([model.known_labels_, labels]).astype(np.int8)
-    p, open_labels = _probabilities(model, np.concatenate([model.known_scores_, scores]), truth), truth.copy()
+    every_score, exclusive, open_labels = (
+        np.concatenate([model.known_scores_, scores]),
+        are_exclusive(truth),
+        truth.copy(),
+    )
+    p = probabilities(model, every_score)
+    if exclusive:
+        p = of_classes(model, every_score, every=bool((truth == 1).any(axis=1).all()))
     if decided is not None:
         rows, columns = pd.Index(samples).get_indexer(decided["sample"]), pd.Index(words).get_indexer(decided["tag"])
         is_here = (rows >= 0) & (columns >= 0)
         open_labels[rows[is_here], columns[is_here]] = -1
-        if _are_exclusive(truth):
+        if exclusive:
             open_labels[rows[is_here & decided["has"].to_numpy()]] = -1
     issues = worst(p, Truth(words, open_labels, is_vector=False), max_issues=MOST)
     table = pd.DataFrame({"sample": samples[issues.sample], "tag": issues.task, "kind": issues.kind})
     return table.assign(probability=issues.probability, rank=np.arange(1, len(table) + 1))
-
-
-def _are_exclusive(labels: np.ndarray) -> bool:
-    """Return True if the words are classes that exclude each other: all labels are known, and few samples have two."""
-    return bool((labels >= 0).all() and ((labels == 1).sum(axis=1) > 1).mean() <= DOUBLE)
-
-
-def _probabilities(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the probability of each word; for exclusive classes given that at most one word is true.
-
-    The condition finds more missing classes, because a class that is only similar to the right one becomes improbable.
-    If every sample has a class, the condition is that exactly one is true.
-    """
-    if not _are_exclusive(labels):
-        return probabilities(model, scores)
-    a, b = model[-1].calibration_.T
-    log_odds = scores * a + b
-    if not (labels == 1).any(axis=1).all():
-        log_odds = np.column_stack([log_odds, np.zeros(len(scores))])  # no class
-    return np.asarray(special.softmax(log_odds, axis=1))[:, : labels.shape[1]]

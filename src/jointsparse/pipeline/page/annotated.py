@@ -9,7 +9,8 @@ from jointsparse.features.explain import Explainer, has_maps
 from jointsparse.pictures import open_colour
 from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.metadata import plain
-from jointsparse.pipeline.models.annotator import Annotations, assigned, probabilities
+from jointsparse.pipeline.models.annotator import Annotations, assigned
+from jointsparse.pipeline.models.probabilities import probabilities
 from jointsparse.pipeline.page import thumbnails
 from jointsparse.pipeline.page.frame import render
 from jointsparse.pipeline.page.images import url_of

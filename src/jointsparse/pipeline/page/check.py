@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 
 from jointsparse.pipeline.datasets.samples import present
+from jointsparse.pipeline.models.probabilities import DOUBLE
 from jointsparse.pipeline.page.kept import Kept
 from jointsparse.pipeline.page.words import per_cent
 from jointsparse.pipeline.words import normalised
 
 KINDS = ("wrong", "missing")
 SHOWN = 200  # rows of each kind on the page, which a person decides within an hour
-ONE_CLASS = 0.99  # Choice: the fraction of images with one class, because the same file may lie in two folders
 AT_ONCE = 30  # rows of each kind that the page shows first, and counts in its first sentence
 
 
@@ -67,5 +67,5 @@ def exclude_each_other(kept: Kept, images: Sequence[str], captions: pd.DataFrame
         classes >= set(kept.names_of_words)
         and (kept.labels[is_labelled] >= 0).all()
         and (counts > 0).all()
-        and (counts == 1).mean() >= ONE_CLASS
+        and (counts > 1).mean() <= DOUBLE
     )

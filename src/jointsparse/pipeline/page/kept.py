@@ -10,9 +10,9 @@ import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.arrays import widened
 from jointsparse.metrics import STATISTICS, by_chance, holm
-from jointsparse.pipeline.models.annotator import probabilities
 from jointsparse.pipeline.models.card import Card
 from jointsparse.pipeline.models.model_file import load
+from jointsparse.pipeline.models.probabilities import probabilities
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table
 from jointsparse.pipeline.scores.warning_table import gather
 from jointsparse.pipeline.words import counted_words
