@@ -177,7 +177,38 @@ def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(album, m
     assert plan.n_shards(Place("flickr8k", "")) == 4  # the next power of two above 12 / 5
 
 
+def test_corrections_are_raw_files_of_their_own_and_a_missing_file_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan, digest = (lambda: plan_of("documents", entry={"corrections": "mine.csv"})), "documents (corrections)"
+    said = "corrections must be a file with decisions about labels, got 'mine.csv', which is not there: put it there, "
+    with pytest.raises(SettingError, match=f"^{said}or remove the key .config.yaml: datasets.documents.corrections.$"):
+        plan().require_raw_files()
+    found = []
+    for content in ("a", "b"):
+        (tmp_path / "mine.csv").write_text(content)
+        plan().require_raw_files()
+        blocks = plan().raw_of_datasets(SimpleNamespace(datasets="documents+collage"))
+        assert [*blocks] == ["documents", "collage", digest] and blocks[digest]["paths"] == ["mine.csv"]
+        found.append([block["digest"] for block in blocks.values()])
+    assert found[0][:2] == found[1][:2] and found[0][2] != found[1][2]
+    assert plan().corrections(TEXT) == "mine.csv" and plan().corrections(RACE) is None
+
+
 # Inputs of jobs
+
+
+def test_jobs_read_corrected_labels_if_there_are_corrections():
+    plan, before = (
+        plan_of("documents", entry=OF_TEXT | {"corrections": "mine.csv"}),
+        plan_of("documents", entry=OF_TEXT),
+    )
+    for files_of in (Plan.left_out, Plan.samples, Plan.inputs_of_page):
+        new, old = (
+            {*files} if isinstance(files := files_of(one, TEXT), list) else {*map(str, files.values())}
+            for one in (plan, before)
+        )
+        changed = {file.replace("documents/", "documents/corrected/") for file in old - new}
+        assert changed == new - old and changed
 
 
 @pytest.mark.parametrize(
