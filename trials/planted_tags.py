@@ -21,11 +21,9 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from jointsparse import label_issues
-from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table
+from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table, write_table
 from jointsparse.pipeline.words import choose_words
 
 COMMAND = Path(sys.executable).with_name("jointsparse")
@@ -99,17 +97,20 @@ def counts(listed: pd.DataFrame, faults: set[tuple[str, str]]) -> dict[str, int]
     return row
 
 
-def by_scikit_learn(results: Path, *, classes: bool) -> pd.DataFrame:
+def by_scikit_learn(work: Path, *, classes: bool) -> pd.DataFrame:
     """Return the list of logistic regressions of scikit-learn, in five folds of all photographs of a run."""
-    folder = next(results.glob("*/labels.npy")).parent
-    images, labels = read_table(results / "images.parquet"), read_array(folder / "labels.npy").astype(int)
-    words = read_table(folder / "tables" / "words.csv")["word"].to_numpy()[: labels.shape[1]]
-    Y = words[labels.argmax(axis=1)] if classes else pd.DataFrame(labels, columns=words)
-    X = read_features(sorted(map(str, results.glob("embeddings/*.npz"))), "network")
-    regression = LogisticRegression(max_iter=1000)
-    classifier = make_pipeline(StandardScaler(), regression if classes else OneVsRestClassifier(regression))
-    issues = label_issues(classifier, X, Y)
-    return pd.DataFrame({"sample": images["image"].to_numpy()[issues.sample], "tag": issues.task, "kind": issues.kind})
+    file, results = work / "list-scikit-learn.csv", work / "results" / "data"
+    if not file.exists():
+        folder = next(results.glob("*/labels.npy")).parent
+        images, labels = read_table(results / "images.parquet"), read_array(folder / "labels.npy").astype(int)
+        words = read_table(folder / "tables" / "words.csv")["word"].to_numpy()[: labels.shape[1]]
+        Y = words[labels.argmax(axis=1)] if classes else pd.DataFrame(labels, columns=words)
+        X = read_features(sorted(map(str, results.glob("embeddings/*.npz"))), "network")
+        regression = LogisticRegression(max_iter=1000)
+        issues = label_issues(regression if classes else OneVsRestClassifier(regression), X, Y)
+        columns = {"sample": images["image"].to_numpy()[issues.sample], "tag": issues.task, "kind": issues.kind}
+        write_table(pd.DataFrame(columns), file)
+    return read_table(file)
 
 
 def decide(listed: pd.DataFrame, has: pd.DataFrame, faulty: pd.DataFrame, *, classes: bool) -> pd.DataFrame:
@@ -155,14 +156,15 @@ def main() -> None:
         run(given.work, "init", "data")
     if classes:
         has.index = faulty.index = names_of(has, faulty)
-    lists = [listed_after(n, given.work, has, faulty, classes=classes) for n in range(given.rounds + 1)]
-    by_others = by_scikit_learn(given.work / "results" / "data", classes=classes)
     rows, columns = np.nonzero(has.to_numpy() != faulty.to_numpy())
     faults = {*zip(has.index[rows], has.columns[columns], strict=True)}
-    print(pd.DataFrame({"run": counts(lists[0], faults), "LogisticRegression": counts(by_others, faults)}).T)
+    listed = listed_after(0, given.work, has, faulty, classes=classes)
+    by_others = by_scikit_learn(given.work, classes=classes)  # before labels are corrected
+    print(pd.DataFrame({"run": counts(listed, faults), "LogisticRegression": counts(by_others, faults)}).T)
     decided = set()
     for n in range(1, given.rounds + 1):
-        decisions = read_table(given.work / f"decisions-{n}.csv")
+        listed_after(n, given.work, has, faulty, classes=classes)
+        decisions = pd.read_csv(given.work / f"decisions-{n}.csv", dtype=str)
         decided |= {*decisions[["sample", "tag"]].itertuples(index=False, name=None)}
         n_faults, n_corrected = (len(some) // (2 if classes else 1) for some in (faults, faults & decided))
         print(f"after {2 * DECIDED * n} decisions, {n_corrected} of {n_faults} planted faults are corrected")

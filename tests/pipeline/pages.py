@@ -72,7 +72,7 @@ def kept_model(rng):
 
 def of_classes(rng):
     """What `made` needs for samples that have one of two classes each, and names that a table is easily broken by."""
-    kept, images = kept_model(rng), [f'={i},"\n\u202e\'=' for i in range(N_IMAGES)]
+    kept, images = kept_model(rng), [f"={i},\"\n\u202e'=" for i in range(N_IMAGES)]
     has = kept.labels[:, :1]
     labels = np.where(has < 0, -1, np.hstack([has, 1 - has])).astype(np.int8)
     captions = pd.DataFrame({"image": images, "caption": [WORDS[k] for k in labels.argmax(axis=1)]})

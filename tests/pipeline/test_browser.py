@@ -363,6 +363,8 @@ def test_every_text_stands_out_from_what_is_behind_it(browser, file, scheme):
     """Contrast of WCAG AA: 4.5."""
     page = browser.new_page(color_scheme=scheme)
     page.goto(file.as_uri())
+    for i, side in enumerate(("accept", "reject")):
+        page.locator(f"{CARD} .{side}").nth(i).click()
     page.locator("#word .open").first.click()
     assert page.evaluate(CONTRAST) == []
     page.close()
@@ -391,6 +393,7 @@ def test_a_mouse_hits_what_it_points_at(page):
 def test_fingers_hit_what_they_point_at(page):
     page.set_viewport_size({"width": 390, "height": 800})
     targets = "nav a, summary, select, .list button, .controls label, .open, #map button, .door"
+    targets += ", .decide button, .kinds button"
     heights = "ones => ones.map((one) => one.offsetHeight).filter((height) => height && height < 44)"
     assert page.locator(targets).evaluate_all(heights) == []
 

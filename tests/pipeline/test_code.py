@@ -256,13 +256,14 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("features/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here uses this norm
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
-        ("pipeline/models/annotator pipeline/models/tags_to_check", {"keep_model"}),
+        ("pipeline/models/annotator", {"keep_model", "write_page"}),
+        ("pipeline/models/tags_to_check", {"keep_model"}),
         ("estimators/issues estimators/ranking", {"keep_model"}),
         ("pipeline/models/stability estimators/stability", {"count_selections"}),
         ("features/transformers features/embedding features/efficientnet features/onnx", LOADING),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),
         ("pictures", {"read_images", *DESCRIBING, *LOADING}),
-        ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model"}),
+        ("pipeline/datasets/picture_check", {*DESCRIBING, "keep_model", "write_page"}),
         ("pipeline/datasets/digits", {"read_samples digits"}),
         ("pipeline/datasets/documents", {"read_samples bigrams", "read_samples documents"}),
         ("pipeline/datasets/synthetic", {"measure cost", "repeat recovery"}),

@@ -120,7 +120,8 @@ def test_a_bad_table_is_refused_in_a_line_and_nothing_is_written(folder, capsys,
         (CONFIG.replace("dataset: photos", "dataset: [photos, other]"), [], "choose one with --dataset"),
         (CONFIG, ["--dataset", "nope"], "config.yaml has no dataset 'nope'"),
         (CONFIG, ["--dataset", "synthetic"], "draws its own tasks"),
-        (CONFIG, ["--dataset", "other", "--xmp"], "--xmp needs the results of other, and there are none"),
+        (CONFIG + ENTRY.replace("photos:", "more:"), ["--dataset", "more", "--xmp"], "--xmp needs the results of more"),
+        (CONFIG, ["--dataset", "other", "--xmp"], "--xmp is for photographs, and other has none"),
         (
             "datasets: {photos: {loader: keywords, options: {root: photos}}}",
             ["--dataset", "photos"],
@@ -149,6 +150,8 @@ def test_sidecars_and_corrections_say_the_same_and_nothing_is_applied_twice(fold
         for captions in (corrections.applied(read, corrections.read("given.csv")).captions, read.captions)
     )
     pd.testing.assert_frame_equal(again, once)
+    write_table(pd.DataFrame({"image": ["b.jpg"]}), "results/photos/images.parquet")
+    assert main(["correct", "given.csv"]) == 0  # decisions about samples that the next run has lost
     os.remove("photos/d.jpg")
     assert main(["correct", "given.csv", "--xmp"]) == 1  # the photograph is not there any more
     assert not Path("photos/d.jpg").exists()

@@ -240,7 +240,7 @@ def test_characters_that_change_the_direction_of_a_name_are_shown_and_kept(rng):
     values = of_classes(rng)
     text = made(rng, **values).html
     data = data_of(text)
-    assert "\u202e" not in text and data["samples"][7] == '=7,"\n\\u202e\'='
+    assert "\u202e" not in text and data["samples"][7] == "=7,\"\n\\u202e'="
     assert unquote(data["moved"][data["samples"][7]]) == values["images"]["image"][7]
 
 

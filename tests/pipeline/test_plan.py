@@ -21,7 +21,7 @@ MINE = Place("mine", "annotation")
 HISTOGRAMS = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
 TWO = {"shards": 2}
 OF_PAGE = ("model", "labels", "images", "features", "norms", "thresholds", "warned", "all_images", "all_captions")
-OF_PAGE += ("all_left_out",)
+OF_PAGE += ("all_left_out", "tags")
 OF_TEXT = {"final": {"study": "text", "norm": "l1"}}
 OWN = {"loader": "documents", "options": {"n_documents": 60}}
 

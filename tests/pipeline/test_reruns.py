@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import yaml
 from albums import make_album, make_tagged
-from miniature import CONFIG, DATASETS
+from miniature import CONFIG, DATASETS, Project
 
 from jointsparse.pipeline import load
 from jointsparse.pipeline.app.command_line import main
@@ -107,10 +107,13 @@ def test_own_data_have_a_model_and_a_page_of_only_the_final_fits(project):
     assert compared["train_path"] == 2 * 4 and "fit_final" not in compared
 
 
-def test_corrections_and_sidecars_change_labels_and_neither_features_nor_splits(project, monkeypatch):
+def test_corrections_and_sidecars_change_labels_and_neither_features_nor_splits(tmp_path, monkeypatch):
+    project = Project(tmp_path / "project")
     monkeypatch.chdir(project.root)
     names = [f"{i:02}.jpg" for i in range(60)]
-    make_tagged(project.root / "photos", {name: ["owl", ("cat", "dog")[i % 2]] for i, name in enumerate(names)})
+    make_tagged(
+        project.root / "photos", {name: [*["owl"] * (i % 3), ("cat", "dog")[i % 2]] for i, name in enumerate(names)}
+    )
     entry = {"loader": "keywords", "options": {"root": "photos", "images": "."}, "shards": 1, "final": {"norm": "l2"}}
     config = project.root / "config.yaml"
     config.write_text(yaml.safe_dump(CONFIG | {"datasets": CONFIG["datasets"] | {"photos": entry}}, sort_keys=False))

@@ -71,9 +71,11 @@ def test_decided_labels_are_not_listed(exclusive, also):
 
 
 @pytest.mark.parametrize("some_have_none", [False, True])
-def test_classes_that_exclude_each_other_have_conditional_probabilities(some_have_none):
+def test_classes_that_exclude_each_other_have_conditional_probabilities(some_have_none, monkeypatch):
+    monkeypatch.setattr(listing, "DOUBLE", 0.05)
     model, labels = model_of("rows"), np.array([[1, 0], [0, 1], [1, 0], [0 if some_have_none else 1, 0]])
     model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(KNOWN)) % 2]
+    model.known_labels_[0] = 1
     p = annotator.probabilities(model, SCORES)
     alone, none = p * (1 - p[:, ::-1]), some_have_none * (1 - p).prod(axis=1)
     expected = alone / (alone.sum(axis=1) + none)[:, np.newaxis]

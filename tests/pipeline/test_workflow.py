@@ -31,7 +31,6 @@ SIZES = 2  # sizes of every study in the overlay
 STUDIES = [(dataset, study) for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 FIGURES = [f"{d}/{study}/figures/{name}" for d, study in STUDIES for name in CONFIG["studies"][study]["figures"]]
 MADE_WITH = {f"claims/{'+'.join(DATASETS)}/made_with.csv"}
-OF_PAGE = {"collage/errors.csv"}  # a list for a page, which is not a result
 
 
 def test_every_figure_and_table_is_made_and_every_job_has_its_log_and_seconds(project):
@@ -66,7 +65,7 @@ def test_the_manifest_names_every_table_and_the_settings_of_the_run_and_mixed_ve
     made = json.loads(project.manifest().read_text())
     assert (made["settings"]["dataset"], made["settings"]["seed"]) == (list(DATASETS), CONFIG["seed"])
     recorded = set(made["tables"])
-    assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH - OF_PAGE}
+    assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH}
     checked, differences, notes = manifest.verify(project.manifest())
     assert (checked > len(project.tables()), differences) == (True, [])
     assert not any(note.startswith("numpy: ") for note in notes)

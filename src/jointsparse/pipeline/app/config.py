@@ -303,8 +303,8 @@ def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes
         is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, added)
     require(
         is_added,
-        f"{file} must have the entries of `datasets:`, and their keys, on lines of their own, so that lines can be "
-        f"added: write them so, or add {what} by hand",
+        f"{file} must have the entries of `datasets:` on lines of their own below it, and their keys below them, so "
+        f"that lines can be added: write them so, or add {what} by hand",
     )
     return new.encode()
 

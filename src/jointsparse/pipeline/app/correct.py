@@ -92,11 +92,11 @@ def correct(
     if not isinstance(entry, Learnable):
         raise ValueError(f"the dataset {name} draws its own tasks, and has no labels to correct")
     require(len(decided), f"{file} must hold at least one decision, got only a header")
-    _require_known(file, name, decided, xmp)
     options = entry.options if isinstance(entry.options, FolderOptions) else None
     require(options or not xmp, f"--xmp is for photographs, and {name} has none: leave it out")
     table = entry.corrections or f"{name}-corrections.csv"
     before = corrections.read(table) if os.path.lexists(table) else decided[:0]
+    _require_known(file, name, decided[~decided["sample"].isin(before["sample"])], xmp)
     text = None if entry.corrections else with_corrections(config, name, table)
     n_new = len(decided) - len(decided.merge(before))
     if n_new and not dry_run:
@@ -120,7 +120,11 @@ def _settings(config: Path, workflow: Path) -> Config:
 
 
 def _require_known(file: Path, name: str, decided: pd.DataFrame, xmp: bool) -> None:
-    """Raise ValueError if the last run had no sample of a decision. After a quick run, its samples count."""
+    """Raise ValueError if the last run had no sample of a decision. After a quick run, its samples count.
+
+    decided: the decisions about samples of which the dataset's table has none yet. Others have been samples: `keywords`
+    leaves a photograph out whose last tag is removed from its sidecar.
+    """
     tables = (Path("results") / results / "images.parquet" for results in (name, f"{name}-quick"))
     known = next(filter(Path.is_file, tables), None)
     require(known or not xmp, f"--xmp needs the results of {name}, and there are none: start with jointsparse run")

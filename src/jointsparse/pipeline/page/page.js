@@ -37,15 +37,13 @@
 
   const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
 
-  const Rows = data.samples.length < 65536 ? Uint16Array : Uint32Array;
-  const having = (function () {
-    const rows = new Rows(bytes(data.having.rows).buffer), p = bytes(data.having.probabilities);
-    let begin = 0;
-    return data.having.counts.map((n) => {
-      begin += n;
-      return { rows: rows.subarray(begin - n, begin), p: p.subarray(begin - n, begin) };
-    });
-  })();
+  const all_rows = new (data.samples.length < 65536 ? Uint16Array : Uint32Array)(bytes(data.having.rows).buffer);
+  const their_probabilities = bytes(data.having.probabilities);
+  let end = 0;
+  const having = data.having.counts.map((n) => { // for each tag, the rows of the samples that have it
+    end += n;
+    return { rows: all_rows.subarray(end - n, end), p: their_probabilities.subarray(end - n, end) };
+  });
   const tags_of = new Map(); // row: { tag: probability }, for the tags that the sample has
   having.forEach(({ rows, p }, k) => rows.forEach((row, i) => {
     if (!tags_of.has(row)) tags_of.set(row, {});
@@ -59,9 +57,9 @@
 
   // The probability of every tag on a sample; of the tags that it has, if the page knows no others.
   function probabilities(row) {
-    const n = data.names.length, begin = n * place_of.get(row), known = tags_of.get(row) || {};
+    const n = data.names.length, begin = n * place_of.get(row);
     if (place_of.has(row)) return all_probabilities.subarray(begin, begin + n);
-    return data.names.map((name, k) => (k in known ? known[k] : NOBODY));
+    return data.names.map((name, k) => (has(row, k) ? tags_of.get(row)[k] : NOBODY));
   }
 
   const exact = (name) => decodeURIComponent(data.moved[name] || encodeURIComponent(name)); // with all its characters
@@ -106,7 +104,7 @@
   // What a spreadsheet would run as a formula gets an apostrophe in front, as in all tables, see FORMULA in tables.py.
   const FORMULA = /((?:^|[,;\t\r\n])[ "]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])/g;
 
-  // The rows of corrections.csv: sample, tag, and whether the sample has the tag.
+  // The rows of corrections.csv.
   const rows_of = ([name, tag, yes, other]) => [[name, tag, yes], ...(other === null ? [] : [[name, other, yes === "yes" ? "no" : "yes"]])];
 
   // What was decided about a label to check: "accepted" or "rejected", or "" as long as nothing was.
@@ -125,11 +123,9 @@
   }
 
   function undo() {
-    const [last] = decisions.splice(-1);
-    if (!last) return;
+    const [name, tag] = decisions.pop() || [];
     remember();
-    const card = cards().find((one) => data.samples[one.label[0]] === last[0] && data.names[one.label[1]] === last[1]);
-    if (card) card.focus();
+    cards().find((one) => one.label && data.samples[one.label[0]] === name && data.names[one.label[1]] === tag)?.focus();
   }
 
   function save() {
@@ -172,12 +168,12 @@
       next(made);
     };
     const [accept, reject] = data.exclusive ? ["Change", "Keep"] : wrong ? ["Remove", "Keep"] : ["Add", "Leave"];
-    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no other ${data.tag}`];
+    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no ${wrong ? "other " : ""}${data.tag}`];
     const place = listed().indexOf(label), rows = listed().map(([one]) => one);
     const made = element("li", { className: "card", tabIndex: 0 },
       opener(row, k, () => view(rows, place, k)),
       element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(listed_as))),
-      element("p", { className: "faint" }, shown.thumbnail ? "" : `${shown.name} `, ...has),
+      element("p", { className: "faint" }, ...has),
       asks ? element("label", {}, "change to ", choice) : "",
       element("div", { className: "decide" }, button(accept, choose(true), { className: "accept" }), button(reject, choose(false), { className: "reject" })));
     return Object.assign(made, { label });
@@ -225,9 +221,8 @@
   }
 
   function fillCheck() {
-    for (const kind of Object.keys(data.check)) {
-      at("kinds").append(button(`May be ${kind} (${data.check[kind].length})`, () => only(state.only, kind), { "data-kind": kind }));
-    }
+    at("kinds").append(...Object.keys(data.check).map((kind) =>
+      button(`May be ${kind} (${data.check[kind].length})`, () => only(state.only, kind), { "data-kind": kind })));
     at("only").addEventListener("change", (event) => only(Number(event.target.value)));
     at("more").addEventListener("click", more);
     at("undo").addEventListener("click", undo);
@@ -252,9 +247,7 @@
       at("seek").focus({ preventScroll: true });
     });
     window.addEventListener("hashchange", follow);
-    window.addEventListener("beforeprint", () => {
-      for (const details of document.querySelectorAll("details")) details.open = true;
-    });
+    window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
     at("before").addEventListener("click", () => step(-1));
     at("after").addEventListener("click", () => step(1));
     at("leave").addEventListener("click", () => viewer.close());
@@ -308,8 +301,7 @@
     const bar = element("i", {}), line = element("b", {});
     bar.style.width = place(one.auc);
     if (one.verdict === "recognised") bar.style.background = COLOUR;
-    line.style.left = place(one.auc_low);
-    line.style.width = `calc(${place(one.auc_high)} - ${place(one.auc_low)})`;
+    Object.assign(line.style, { left: place(one.auc_low), width: `calc(${place(one.auc_high)} - ${place(one.auc_low)})` });
     return element("span", { className: "meter", title: interval(one) }, bar, one.auc_low === null ? "" : line);
   }
 
@@ -390,10 +382,7 @@
     at("more-samples").hidden = rows.length <= most;
   }
 
-  function cut(text) {
-    const end = text.lastIndexOf(" ", LONGEST);
-    return text.length <= LONGEST ? text : text.slice(0, end > 0 ? end : LONGEST) + " …";
-  }
+  const cut = (text) => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST).replace(/ \S*$/, "")} …`);
 
   // A sample of a gallery, with its map of a tag or feature if there is one. title: its probability. rows: its neighbours.
   function picture(row, title, k, rows) {
@@ -421,10 +410,8 @@
 
   const mapped = (image, k) => data.with_maps && image.maps.includes(k);
 
-  function map_of(image, k) {
-    const file = image.thumbnail.replace(".webp", `-${String(k).padStart(3, "0")}.webp`);
-    return element("img", { loading: "lazy", src: file, alt: `map of “${data.names[k] || "the feature"}”` });
-  }
+  const map_of = (image, k) => element("img", { loading: "lazy", alt: `map of “${data.names[k] || "the feature"}”`,
+    src: image.thumbnail.replace(".webp", `-${String(k).padStart(3, "0")}.webp`) });
 
   // A sample, enlarged, and what the model says about it.
 
@@ -446,9 +433,8 @@
       element("p", { className: "faint" }, `✓ marks the ${data.tags} that it has${unclear(row).length ? `, ? those of which this is unknown` : ""}.`),
       element("div", { className: "said" }, ...said(row, image))
     );
-    if (viewer.open) return;
-    viewer.showModal();
-    history.pushState({ viewer: true }, ""); // the back button closes the viewer
+    if (!viewer.open) history.pushState({ viewer: true }, ""); // the back button closes the viewer
+    if (!viewer.open) viewer.showModal();
   }
 
   const unclear = (row) => data.unclear[row] || [];
@@ -475,19 +461,14 @@
     return reasons && reasons.brief && reasons.values[row] ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
   }
 
-  function step(by) {
-    const { rows, i, k } = state.view;
-    view(rows, (i + by + rows.length) % rows.length, k);
-  }
+  const step = (by, { rows, i, k } = state.view) => view(rows, (i + by + rows.length) % rows.length, k);
 
   // The probabilities of all tags that the page knows, the highest first. A click shows what speaks for a tag.
   function said(row, image) {
     const p = probabilities(row), { rows, i, k: asked } = state.view;
-    const tags = data.names.map((name, k) => k).filter((k) => p[k] !== NOBODY).sort((a, b) => p[b] - p[a]);
-    return tags.map((k) => {
+    return [...data.names.keys()].filter((k) => p[k] !== NOBODY).sort((a, b) => p[b] - p[a]).map((k) => {
       const bar = element("i", {}), explained = mapped(image, k) || (data.reasons && data.reasons.values[row]);
-      bar.style.width = `${p[k]}%`;
-      bar.style.background = COLOUR;
+      Object.assign(bar.style, { width: `${p[k]}%`, background: COLOUR });
       const text = `${has(row, k) ? "✓ " : unclear(row).includes(k) ? "? " : ""}${data.names[k]}`;
       const name = explained ? button(text, () => {
         view(rows, i, k);
@@ -502,7 +483,7 @@
 
   const unpacked = (text) => new Int8Array(bytes(text).buffer);
 
-  // The first picture of a word or a feature, small.
+  // A picture of a tag or a feature, small.
   function sign(row) {
     const image = row === undefined ? {} : data.images[row];
     return image.file ? element("img", { loading: "lazy", src: image.file, alt: "", title: image.captions.join(" / ") }) : "";
@@ -528,8 +509,7 @@
   }
 
   function cell(weight) {
-    const made = element("td", {}), share = Math.round(100 * Math.sqrt(Math.abs(weight) / 127));
-    const ink = weight > 0 ? "var(--for)" : "var(--against)";
+    const made = element("td", {}), share = Math.round(100 * Math.sqrt(Math.abs(weight) / 127)), ink = weight > 0 ? "var(--for)" : "var(--against)";
     if (weight) made.style.background = `color-mix(in srgb, ${ink} ${share}%, var(--paper))`;
     return made;
   }
@@ -550,13 +530,11 @@
   // The photograph on top of the page, and the commands.
 
   function fillTop() {
-    if (at("wipe")) {
-      at("wipe").addEventListener("input", (event) => {
-        const map = document.querySelector(".wipe span");
-        map.style.animation = "none";
-        map.style.clipPath = `inset(0 ${100 - event.target.value}% 0 0)`;
-      });
-    }
+    at("wipe")?.addEventListener("input", (event) => {
+      const map = document.querySelector(".wipe span");
+      map.style.animation = "none";
+      map.style.clipPath = `inset(0 ${100 - event.target.value}% 0 0)`;
+    });
     const folder = decodeURIComponent(location.pathname).replace(/[^/]*$/, "").replace(/^\/(?=[A-Z]:)/, "");
     if (location.protocol === "file:") at("model").textContent = quoted(`${folder}model.jointsparse`);
     for (const command of document.querySelectorAll(".command")) {
