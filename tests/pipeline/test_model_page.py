@@ -147,7 +147,7 @@ def test_the_page_says_what_was_learnt_and_how_well(rng, kept):
     for said in (
         'The model recognises 1 of 2 tags; <a href="#check">check these 33 labels first</a>.',
         "For 1 of them, at least 5 of the 10 most probable test photographs are right.",
-        "The model learns the 2 most frequent of 3 tags; to learn all, set n_words to 3.",
+        "The model learns the 2 most frequent of 3 tags; to learn all, set n_words to 4.",
         "The kept model has the norm l1,∞, uses 5 of 6 features and has a mean AUC of .750. The other norms: l2:",
         "It has learnt from 5 labelled training and validation photographs.",
         '<th>l1,∞, kept</th><td>0.750 <span class="faint">0.650 to 0.850</span></td>',
@@ -227,13 +227,14 @@ def test_a_sample_may_have_a_text_no_picture_and_labels_that_are_unknown(rng, ke
     table = pd.DataFrame({"image": [f"row {i}" for i in range(40)], "split": "test", "text": "said"})
     kept.labels[::2, 1] = -1
     captions = pd.DataFrame({"image": ["row 11", "row 12"], "caption": "cat", "known": [False, True]})
-    options = {"images": table, "captions": captions, "original": None}
+    files = [None if row == 11 else f"../{row}.jpg" for row in range(40)]
+    options = {"images": table, "captions": captions, "original": files.__getitem__}
     shown = made(rng, kept, thumbnail=lambda row: None if row == 11 else "a.webp", **options)
     data = data_of(shown.html)
     assert [data["images"]["11"][key] for key in ("captions", "file", "text")] == [[], None, "said"]
     assert data["images"]["12"]["captions"] == ["cat"]
     assert all(unclear == ([] if int(i) % 2 else [1]) for i, unclear in data["unclear"].items())
-    assert 11 not in shown.images and 12 in shown.images
+    assert 11 not in shown.images and 12 in shown.images and data["files"] == files
 
 
 def test_characters_that_change_the_direction_of_a_name_are_shown_and_kept(rng):
@@ -573,5 +574,10 @@ def test_pages_and_figures_share_the_colours_of_the_norms():
 def test_a_picture_on_another_drive_of_windows_has_an_absolute_address(file, expected, monkeypatch):
     monkeypatch.setattr(os, "path", ntpath)
     monkeypatch.setattr(os, "sep", ntpath.sep)
-    some = SimpleNamespace(loader=SimpleNamespace(file=lambda **picture: file), _picture=lambda row, side: {})
-    assert images.Images.original(some, 0, r"C:\run") == expected
+    assert images.url_of(file, r"C:\run") == expected
+
+
+def test_a_sample_without_a_picture_has_no_original_file():
+    loader = SimpleNamespace(SHOWS="names", feature_names=list, file=lambda image, **options: f"data/{image}")
+    some = images.Images(loader, {}, pd.DataFrame({"image": ["row 1", "row 2"], "picture": ["a.jpg", ""]}), None)
+    assert [some.original(row, "out/page") for row in range(2)] == ["../../data/a.jpg", None]

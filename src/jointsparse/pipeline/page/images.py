@@ -71,9 +71,10 @@ class Images:
         picture = self._picture(row, longest_side)
         return self.loader.thumbnail(**picture) if self.painted else self.loader.file(**picture)
 
-    def original(self, row: int, folder: Path) -> str:
-        """Return the URL of an image's original file, relative to a folder if both are on the same drive."""
-        return url_of(self.loader.file(**self._picture(row, 0)), folder)
+    def original(self, row: int, folder: Path) -> str | None:
+        """Return the URL of an image's original file, see `url_of`; None if there is no picture."""
+        picture = self._picture(row, 0)
+        return url_of(self.loader.file(**picture), folder) if picture["image"] else None
 
 
 def url_of(file: str | Path, folder: Path) -> str:

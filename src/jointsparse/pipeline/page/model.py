@@ -80,8 +80,8 @@ class Origin(NamedTuple):
         A function that takes the row of an image and returns the file of its thumbnail. None if the samples have no
         pictures.
     original : function or None
-        A function that takes the row of an image and returns the URL of its original file, relative to the page. None
-        if there are no such files.
+        A function that takes the row of an image and returns the URL of its original file, relative to the page, or
+        None if it has none. None if there are no such files.
     network : path or None
         File of the network that describes the pictures. The page shows its name, without its folder.
     """
@@ -97,7 +97,7 @@ class Origin(NamedTuple):
     note: str = ""
     labels: str = "words"
     thumbnail: Callable[[int], str | None] | None = None
-    original: Callable[[int], str] | None = None
+    original: Callable[[int], str | None] | None = None
     network: str | None = None
 
     @property
@@ -267,7 +267,7 @@ def _originals(origin: Origin) -> dict[str, Any]:
     if not origin.original:
         return {"base": None, "files": None}
     names, files = [quote(name) for name in origin.names], [*map(origin.original, range(len(origin.images)))]
-    base = files[0].removesuffix(names[0])
+    base = (files[0] or "").removesuffix(names[0])
     if files == [base + name for name in names]:
         return {"base": base, "files": None}
     return {"base": "", "files": files}
