@@ -180,6 +180,7 @@ def test_decisions_are_counted_undone_kept_when_the_page_is_opened_again_and_sav
     assert [row[2] for row in rows] == [False, True, True] and {tag for _, tag, _ in rows} <= {*WORDS}
     assert {name.partition(" ")[2] for name, *_ in rows} == {f"{HOSTILE}.jpg"}
     assert page.get_by_text("jointsparse correct ~/Downloads/corrections.csv --dataset mine").is_visible()
+    assert page.locator("#saved").bounding_box()["y"] < page.viewport_size["height"]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

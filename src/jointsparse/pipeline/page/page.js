@@ -134,6 +134,7 @@
     const address = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
     element("a", { href: address, download: "corrections.csv" }).click();
     at("saved").hidden = false;
+    at("saved").scrollIntoView({ block: "nearest" }); // it may be far below the button
   }
 
   const listed = () => data.check[state.kind].filter(([, k]) => state.only < 0 || k === state.only);
@@ -416,7 +417,6 @@
   // A sample, enlarged, and what the model says about it.
 
   const viewer = at("viewer");
-
   function view(rows, i, k) {
     state.view = { rows, i, k };
     const row = rows[i], image = sample(row), enlarged = { ...image, file: image.original || image.file };
