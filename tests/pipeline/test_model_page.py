@@ -152,7 +152,7 @@ def test_the_page_says_what_was_learnt_and_how_well(rng, kept):
         "It has learnt from 5 labelled training and validation photographs.",
         '<th>l1,∞, kept</th><td>0.750 <span class="faint">0.650 to 0.850</span></td>',
         "<td>12 of 30</td><td>1.5</td><td>2</td>",
-        '40 photographs were used; 2 files, captions or labels were <a href="#data-used">left out</a>. ',
+        '40 photographs were used; <a href="#data-used">left out</a>: 2. ',
         '<a href="#data-used">1 warning</a>: The objective of some fits may be more than 5 %',
         "jointsparse correct ~/Downloads/corrections.csv --dataset mine</code>",
     ):

@@ -76,7 +76,14 @@ def best(words: pd.DataFrame, verdicts: Sequence[str], first: int, things: str) 
 def how_many_taken(n_taken: int, n_learnable: int, n_words: int, labels: str = "words") -> str:
     """Say how many of the learnable words the model learns; return an empty string if it learns all of them.
 
-    n_words: the value of the setting with which it would learn all of them.
+    Parameters
+    ----------
+    n_taken, n_learnable : int
+        Number of words that the model learns, and of those that it could learn.
+    n_words : int
+        The value of the setting with which it would learn all of them.
+    labels : str
+        The plural noun for what is learnt.
 
     >>> how_many_taken(40, 374, 390, "labels"), how_many_taken(3, 3, 3)
     ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 390.', '')

@@ -117,8 +117,16 @@ def wall_of(words: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def not_learnt(counted: pd.DataFrame, words: Sequence[str], least: int, things: str) -> dict[str, Any]:
     """Return the words that the model has not learnt, and why.
 
-    counted: see `words.counted_words`. words: the words of the model. least: the smallest number of training images
-    that must have a word. things: the plural noun for the samples.
+    Parameters
+    ----------
+    counted : DataFrame
+        The table of `words.counted_words`.
+    words : list of str
+        The words of the model.
+    least : int
+        The smallest number of training images that must have a word.
+    things : str
+        The plural noun for the samples.
 
     Returns
     -------
