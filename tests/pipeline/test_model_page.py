@@ -296,7 +296,7 @@ def test_words_that_were_not_learnt_come_with_the_reason():
     )
     got = not_learnt(counted, ["a"], 5, "images")
     assert [(word, n, got["reasons"][reason]) for word, n, reason in got["words"]] == [
-        ("d", 8, "only the 1 most frequent are learnt; to learn more, raise n_words in config.yaml"),
+        ("d", 8, "only the 1 most frequent are learnt; to learn more, raise the setting n_words"),
         ("e", 4, "training images of two groups must have it, and lack it"),
         ("c", 3, "none of them is among the test images"),
         ("b", 2, "at least 5 training images are needed"),

@@ -128,7 +128,7 @@ def test_words_with_fewer_images_than_asked_for_are_in_the_table_of_warnings(
     study, drawn, warnings = "results/collage/annotation", tmp_path / "tasks_run1.csv", tmp_path / "warnings.csv"
     write_table(read_table(f"{study}/tables/tasks_run1.csv").assign(capped=True), drawn)
     params = json.loads(Path(f"{study}/tables/records/chosen.csv.json").read_text(encoding="utf-8"))["values"]
-    given = {"images": "results/collage/images.parquet", "left_out": "results/collage/left_out.csv", "drawn": [drawn]}
+    given = {"images": "results/collage/images.parquet", "left_out": ["results/collage/left_out.csv"], "drawn": [drawn]}
     given |= {"features": f"{study}/basis/features.npy", "labels": f"{study}/labels.npy"}
     given |= {name: f"{study}/tables/{name}.csv" for name in ("words", "odd_features")}
     sweeps = [next(Path(study).glob(f"*/run1/{method}.npz")) for method in params["methods"]]

@@ -253,7 +253,7 @@ def load(path: str | Path, *, network: str | Path | None = None) -> Pipeline:
     >>> model.predict_proba(["a.jpg", "b.jpg"])  # doctest: +SKIP
     """
     path = Path(path)
-    saved = "a run saves its model as results/<dataset>/model.jointsparse"
+    saved = "a run saves its model as model.jointsparse, in the folder of the dataset"
     require(path.is_file(), f"there is no model file {path}: {saved}")
     size = path.stat().st_size
     require(size <= MOST_BYTES, f"{path} must hold at most {MOST_BYTES:,} bytes, got {size:,}")

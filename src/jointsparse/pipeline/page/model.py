@@ -69,7 +69,7 @@ class Origin(NamedTuple):
     digest : str
         A checksum of the model, by which the browser tells decisions about its tags from those about another model's.
     corrected : str
-        Name of the dataset in config.yaml, which corrections change. It is `dataset` but for a quick run.
+        Name of the dataset in the settings, which corrections change. It is `dataset` but for a quick run.
     learnable : mapping
         The options that determine which words could be learnt, see `words.counted_words`.
     note : str

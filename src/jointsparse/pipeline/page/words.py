@@ -135,7 +135,7 @@ def not_learnt(counted: pd.DataFrame, words: Sequence[str], least: int, things: 
         that have it, and the index of the reason.
     """
     reasons = {
-        "": f"only the {len(words)} most frequent are learnt; to learn more, raise n_words in config.yaml",
+        "": f"only the {len(words)} most frequent are learnt; to learn more, raise the setting n_words",
         Kind.FEW_TRAINING_WITH: f"at least {least} training {things} are needed",
         Kind.FEW_TRAINING_WITHOUT: f"at least {least} training {things} without it are needed",
         Kind.FEW_TEST_WITH: f"none of them is among the test {things}",

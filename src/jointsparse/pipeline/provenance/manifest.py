@@ -171,7 +171,7 @@ def root_of(path: str | Path) -> str:
 
 def read(path: str | Path) -> dict[str, Any]:
     """Read a manifest. Raises ValueError if the file is not a manifest."""
-    written = "a run writes its manifest as results/claims/<dataset>/manifest.json"
+    written = "a run writes its manifest as manifest.json, in the folder of its claims"
     require(Path(path).is_file(), f"there is no manifest {path}: {written}")
     try:
         manifest: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
