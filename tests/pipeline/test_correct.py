@@ -66,7 +66,7 @@ OLD = {  # by dataset, a config.yaml, cut where the key comes
         ("datasets:\r\n  photos:\r\n", "    options:\r\n      {root: photos}\r\n    loader: keywords\r\n"),
         ("datasets:\n    'photos':\n        loader: keywords # tags\n", "        options: {root: photos}"),
     ],
-    "digits": [("seed: 2\n", "")],  # an entry of the package's config.yaml
+    "digits": [("seed: 2\n", ""), ("datasets:\n  digits:\n    note: mine", "")],  # the package's config.yaml has it
 }
 
 
