@@ -63,7 +63,7 @@ def tags_to_check(
         is_here = (rows >= 0) & (columns >= 0)
         open_labels[rows[is_here], columns[is_here]] = -1
         if exclusive:
-            open_labels[rows[is_here & decided["has"].to_numpy()]] = -1
+            open_labels[rows[(rows >= 0) & decided["has"].to_numpy()]] = -1  # also if the class has not been learnt
     issues = worst(p, Truth(words, open_labels, is_vector=False), max_issues=MOST)
     table = pd.DataFrame({"sample": samples[issues.sample], "tag": issues.task, "kind": issues.kind})
     return table.assign(probability=issues.probability, rank=np.arange(1, len(table) + 1))
