@@ -36,7 +36,8 @@ def tags_to_check(
         Names of the test samples.
     decided : table or None
         Labels that a person has decided, which are not listed: names of samples in the column `sample`, words in the
-        column `tag`, and in `has` whether the sample has the word. A class that a sample has decides all others.
+        column `tag`, see `words.as_words`, and in `has` whether the sample has the word. A class that a sample has
+        decides all others.
 
     Returns
     -------
