@@ -3,35 +3,31 @@
     pip install opencv-python-headless pyvips[binary]
     python trials/pictures.py --cases 20000 --seed 1
 
-JPEGs with arithmetic coding are made by `jpegtran`, if it is installed. PNG and TIFF files "by hand" are written byte
-by byte, so that their colours are known independently of any reader. A case ends in one of these ways:
+JPEGs with arithmetic coding are made by `jpegtran`, if it is installed. The ways in which a case can end are listed in
+`harness.py`, and there are two more:
 
-- right: we read it as both others do, or as the only other reader that can read it, or with the colours that are known.
+- right: we read it as both others do, or as the only other reader that can read it.
 - disputed: the two others differ, and we read it as one of them does.
 - alone: only we read it.
-- refused: with one line that gives the reason.
-- wrong: we read it differently from both others, from the only other reader that can read it, or from the colours that
-  are known, or there is a traceback. The exit status is then 1.
 
 Two readings count as equal if their sizes are equal and the mean difference of their colours is at most `FAR`, because
 decoders round and upsample differently. Large parts of a picture have one colour, so a wrong rotation or level gives a
 much larger difference.
 """
 
-import argparse
 import io
 import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zlib
-from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import cv2
+import harness
 import numpy as np
 import pyvips
 import tifffile
@@ -41,12 +37,8 @@ from PIL import Image, PngImagePlugin, TiffImagePlugin
 from jointsparse import pictures
 from jointsparse.pipeline.datasets import picture_check
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-import raw_pictures
-
 FAR = 8.0  # mean difference over pixels and colours, in levels of 255
-NEAR = 2.0  # largest mean difference from known colours
-ENDS = ("right", "disputed", "alone", "refused", "wrong")
+NEAR = 2.0  # mean difference of two others that read the same
 Rng = np.random.Generator
 
 
@@ -202,80 +194,6 @@ def avif(rng: Rng) -> bytes:
     return bytes(data[:end] + struct.pack(">I4s8I", 40, b"clap", 8, 1, 8, 1, 0, 1, 0, 1) + data[end:])
 
 
-def levels_of(rng: Rng, bits: int, n: int) -> np.ndarray:
-    """Draw an integer array (height, width, n) with few distinct values, some of which differ in only one bit."""
-    some = rng.integers(0, 2**bits, 3)
-    some = np.concatenate([some, some ^ 1, some ^ (1 << (bits - 1))])
-    levels = some[rng.integers(0, len(some), (*rng.integers(32, 96, 2), 1))].repeat(n, axis=2)
-    return np.where(rng.random(levels.shape) < 0.1, some[0], levels)
-
-
-def on_white(colours: np.ndarray, opacity: np.ndarray) -> np.ndarray:
-    return np.asarray(255 * (1 + (colours - 1) * opacity) * np.ones(3))
-
-
-def png_by_hand(rng: Rng) -> tuple[bytes, np.ndarray]:
-    kinds = [
-        (0, 1),
-        (0, 2),
-        (0, 4),
-        (0, 8),
-        (2, 8),
-        (2, 16),
-        (3, 1),
-        (3, 2),
-        (3, 4),
-        (3, 8),
-        (4, 8),
-        (4, 16),
-        (6, 8),
-        (6, 16),
-    ]
-    colour, bits = kinds[rng.integers(len(kinds))]
-    levels = levels_of(rng, bits, {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour])
-    shades, palette, transparent = levels / (2**bits - 1), b"", b""
-    opacity = shades[:, :, -1:] if colour >= 4 else np.ones_like(shades[:, :, :1])
-    shades = shades[:, :, : (1, 3)[colour in (2, 6)]]
-    if colour == 3:
-        table, part = rng.integers(0, 256, (2**bits, 3)), int(rng.integers(2**bits))
-        alpha = np.full(2**bits, 255)
-        alpha[:part] = rng.integers(0, 256, part)
-        palette, transparent = bytes(table.ravel().tolist()), bytes(alpha[:part].tolist())
-        shades, opacity = table[levels[:, :, 0]] / 255, alpha[levels] / 255
-    elif colour < 3 and rng.integers(4):
-        level = levels[0, 0]
-        transparent, opacity = level.astype(">u2").tobytes(), (levels != level).any(axis=2, keepdims=True)
-    data = raw_pictures.png(levels, bits, colour, transparent, palette, interlaced=bool(rng.integers(2)))
-    return data, on_white(shades, opacity)
-
-
-def tiff_by_hand(rng: Rng) -> tuple[bytes, np.ndarray]:
-    photometric, bits = int(rng.choice([0, 1, 1, 2, 2, 3])), int(rng.choice([1, 2, 4, 8, 8, 8, 16]))
-    extra = [[], [], [0], [1], [2], [2, 0]][rng.integers(6)]
-    n, most = 3 if photometric == 2 else 1, 2**bits - 1
-    levels = levels_of(rng, bits, n + len(extra))
-    shades = levels[:, :, :n] / most
-    opacity = levels[:, :, n : n + 1] / most if extra and extra[0] else np.ones_like(shades[:, :, :1])
-    tags: dict[str, Any] = {"ExtraSamples": extra} if extra else {}
-    if photometric == 3:
-        table = rng.integers(0, 2**16, (2**bits, 3))
-        tags["ColorMap"], shades = table.T, (table / 65_535)[levels[:, :, 0]]
-    elif extra[:1] == [1]:
-        levels[:, :, :n] = np.rint(shades * opacity * most)
-    if photometric == 0:
-        levels[:, :, :n] = most - levels[:, :, :n]
-    if photometric < 3 and bits >= 8 and rng.integers(8) == 0:
-        tags["SampleFormat"] = [2] * levels.shape[2]
-        levels = levels ^ (1 << (bits - 1))  # shifts the levels by half of the range, as signed numbers do
-    tags |= {"FillOrder": int(rng.choice([1, 1, 2])), "PlanarConfiguration": int(rng.choice([1, 1, 2]))}
-    options = {
-        "order": "<>"[rng.integers(2)],
-        "rows_per_strip": [None, 16][rng.integers(2)],
-        "packed": bool(rng.integers(2)),
-    }
-    return raw_pictures.tiff(levels, bits, photometric, **options, **tags), on_white(shades, opacity)
-
-
 MAKERS: dict[str, Callable[[Rng], bytes]] = {
     "JPEG": jpeg,
     "arithmetic JPEG": arithmetic_jpeg,
@@ -290,22 +208,6 @@ MAKERS: dict[str, Callable[[Rng], bytes]] = {
     "WebP": webp,
     "AVIF": avif,
 }
-BY_HAND = {"PNG by hand": png_by_hand, "TIFF by hand": tiff_by_hand}
-KINDS = [*MAKERS, *BY_HAND, "damaged"]
-
-
-def made(number: int, seed: int) -> tuple[str, bytes, np.ndarray | None]:
-    """Return the kind of a case, the bytes of its picture, and the colours on white if they are known."""
-    rng, kind = np.random.default_rng([seed, number]), KINDS[number % len(KINDS)]
-    if kind in BY_HAND:
-        return kind, *BY_HAND[kind](rng)
-    if kind != "damaged":
-        return kind, MAKERS[kind](rng), None
-    return (
-        kind,
-        mutated(MAKERS[str(rng.choice(list(MAKERS)))](rng), rng, [b"\0", b"\xff\xd9", b"\xff\xff\xff\xff"], 40),
-        None,
-    )
 
 
 def by_opencv(data: bytes) -> np.ndarray | None:
@@ -341,47 +243,30 @@ def same(one: np.ndarray, other: np.ndarray, most: float = FAR) -> bool:
     return one.shape == other.shape and bool(np.abs(one - other).mean() <= most)
 
 
-def judged(path: Path, data: bytes, expected: np.ndarray | None) -> tuple[str, str]:
-    """Return how a case ends, and why."""
-    path.write_bytes(data)
-    reason = picture_check.check_picture(path, 4, 4000)[0]
+def compared(make: Callable[[Rng], bytes], rng: Rng, folder: Path) -> str:
+    """Make a picture, and compare our reader with the others."""
+    data = make(rng)
+    (folder / "picture").write_bytes(data)
+    reason = picture_check.check_picture(folder / "picture", 4, 4000)[0]
     if reason:
-        return ("wrong" if "\n" in reason or len(reason) > 400 else "refused"), reason
-    ours = pictures.open_colour(path, 4000).astype(float)
-    if expected is not None:
-        return ("right" if same(ours, expected, NEAR) else "wrong"), "compared with what is known"
+        harness.refuse(ValueError(reason), longest=400)
+    ours = pictures.open_colour(folder / "picture", 4000).astype(float)
     others = {name: read(data) for name, read in (("OpenCV", by_opencv), ("libvips", by_libvips))}
     known = {name: got for name, got in others.items() if got is not None}
     agree = [name for name, got in known.items() if same(ours, got)]
-    said = f"as read by {', '.join(agree) or 'nobody'} of {', '.join(known) or 'nobody'}"
-    if not known:
-        return "alone", said
     if len(agree) == len(known):
-        return "right", said
-    return ("disputed" if agree or (len(known) == 2 and not same(*known.values(), NEAR)) else "wrong"), said
+        return "right" if known else "alone"
+    disputed = agree or (len(known) == 2 and not same(*known.values(), NEAR))
+    harness.require(disputed, f"as read by nobody of {', '.join(known)}")
+    return "disputed"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="folder for the files that were read wrongly")
-    given = parser.parse_args()
-    counts: Counter[tuple[str, str]] = Counter()
-    with tempfile.TemporaryDirectory() as place:
-        for number in range(given.cases):
-            kind, data, expected = made(number, given.seed)
-            end, why = judged(Path(place) / "case", data, expected)
-            counts[kind, end] += 1
-            if end == "wrong":
-                print(f"case {number}, {kind}: {why}", flush=True)
-                if given.keep:
-                    (given.keep / str(number)).write_bytes(data)
-    print(f"| | {' | '.join(ENDS)} |\n|{' --- |' * (1 + len(ENDS))}")
-    for kind in KINDS:
-        print(f"| {kind} | {' | '.join(str(counts[kind, end]) for end in ENDS)} |")
-    return int(any(end == "wrong" for _, end in counts))
+def damaged(rng: Rng) -> bytes:
+    pieces = [b"\0", b"\xff\xd9", b"\xff\xff\xff\xff"]
+    return mutated(MAKERS[str(rng.choice(list(MAKERS)))](rng), rng, pieces, 40)
 
+
+KINDS = {kind: partial(compared, make) for kind, make in (MAKERS | {"damaged": damaged}).items()}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.run(KINDS, harness.parser(__doc__, 20_000).parse_args()))
