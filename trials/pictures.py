@@ -4,9 +4,9 @@
     python trials/pictures.py --cases 20000 --seed 1
 
 JPEGs with arithmetic coding are made by `jpegtran`, if it is installed. The ways in which a case can end are listed in
-`harness.py`, and there are two more:
+`harness.py`. A case is right if we read it as both others do, or as the only other reader that can read it, and it is
+wrong if neither reads it like us. There are two more ways:
 
-- right: we read it as both others do, or as the only other reader that can read it.
 - disputed: the two others differ, and we read it as one of them does.
 - alone: only we read it.
 
