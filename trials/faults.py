@@ -51,7 +51,7 @@ KILLS = {
     "Ctrl-C": Kill("all", signal.SIGINT),
 }
 FAULTS_PER_RUN = 10
-HANGING_SECONDS = 900
+HANGING_SECONDS = 3600
 
 
 class Undisturbed(NamedTuple):
