@@ -220,58 +220,39 @@ def tags(draw: Draw) -> Folder:
     return made
 
 
-# Tables. A form of labels is a function that returns the columns of the table, the labels of each row and the unknown
-# labels. `words` are the labels, `has` says which of them each row has, and `codes` gives each row one of them.
-
-Cells = tuple[dict[str, Any], list[set[str]], list[set[str]]]
+# Tables
 
 
 def among(words: Sequence[str], has: np.ndarray) -> list[set[str]]:
     return [{word for word, one in zip(words, row, strict=True) if one} for row in has]
 
 
-def tasks(draw: Draw, words: Sequence[str], has: np.ndarray, codes: np.ndarray) -> Cells:
-    return dict(zip(words, has.T.astype(int), strict=True)), among(words, has), []
+def columns_of(
+    draw: Draw, form: str, words: Sequence[str], has: np.ndarray, codes: np.ndarray
+) -> tuple[dict[str, Any], list[set[str]], list[set[str]]]:
+    """Return columns of labels, the labels of each row and the unknown labels.
 
-
-def unknown(draw: Draw, words: Sequence[str], has: np.ndarray, codes: np.ndarray) -> Cells:
-    hidden = draw.rng.random(has.shape) < 0.1
-    columns = pd.DataFrame(has.astype(int), columns=list(words)).astype(object).mask(hidden)
-    return dict(columns), among(words, has & ~hidden), among(words, hidden)
-
-
-def joined(draw: Draw, words: Sequence[str], has: np.ndarray, codes: np.ndarray) -> Cells:
-    own, empty = among(words, has), draw.one_of("", "NA", "None", "nan")
-    return {draw.one_of("tags", "labels"): [";".join(sorted(some)) or empty for some in own]}, own, []
-
-
-def lists(draw: Draw, words: Sequence[str], has: np.ndarray, codes: np.ndarray) -> Cells:
+    words, has: the labels, and which of them each row has.
+    codes: the number of a label of each row, if each row has a single one.
+    """
     own = among(words, has)
-    return {draw.one_of("tags", "labels"): [[*sorted(some), *[None] * draw.chance(0.2)] for some in own]}, own, []
+    if form in ("tasks", "unknown"):
+        hidden = (draw.rng.random(has.shape) < 0.1) & (form == "unknown")
+        columns = pd.DataFrame(has.astype(int), columns=list(words))
+        columns = columns.astype(object).mask(hidden) if hidden.any() else columns
+        return dict(columns), among(words, has & ~hidden), among(words, hidden)
+    if form in ("classes", "numbers"):
+        names = np.array(WORDS if form == "classes" else (3, 7, 12))[codes]
+        return {draw.one_of("label", "class", "species", "y"): names}, [{str(name)} for name in names], [set()] * N
+    empty, forms = draw.one_of("", "NA", "None", "nan"), (str, json.dumps, lambda s: str(np.array(s)), repr)
+    cells: dict[str, list[Any]] = {
+        "tags": [";".join(sorted(some)) or empty for some in own],
+        "lists": [[*sorted(some), *[None] * draw.chance(0.2)] for some in own],
+        "text lists": [draw.one_of(*forms)([draw.one_of(np.str_, str)(word) for word in sorted(some)]) for some in own],
+    }
+    return {draw.one_of("tags", "labels"): cells[form]}, own, [set()] * N
 
 
-def text_lists(draw: Draw, words: Sequence[str], has: np.ndarray, codes: np.ndarray) -> Cells:
-    own, forms = among(words, has), (str, json.dumps, lambda s: str(np.array(s)), lambda s: repr(frozenset(s)), repr)
-    cells = [draw.one_of(*forms)([draw.one_of(np.str_, str)(word) for word in sorted(some)]) for some in own]
-    return {draw.one_of("tags", "labels"): cells}, own, []
-
-
-def one_class(
-    draw: Draw, words: Sequence[str], has: np.ndarray, codes: np.ndarray, names: Sequence[Any] = WORDS
-) -> Cells:
-    column = draw.one_of("label", "class", "species", "y")
-    return {column: np.array(names)[codes]}, [{str(names[code])} for code in codes], []
-
-
-LABELS: dict[str, Callable[..., Cells]] = {
-    "tasks": tasks,
-    "unknown": unknown,
-    "tags": joined,
-    "lists": lists,
-    "text lists": text_lists,
-    "classes": one_class,
-    "numbers": partial(one_class, names=(3, 7, 12)),
-}
 FEATURES: dict[str, tuple[str, Callable[[pd.DataFrame], Any]]] = {  # the ending of the file, and its content
     "npy": ("npy", lambda table: table.to_numpy()),
     "npz": ("npz", lambda table: table.to_numpy()),
@@ -280,6 +261,7 @@ FEATURES: dict[str, tuple[str, Callable[[pd.DataFrame], Any]]] = {  # the ending
     "parquet": ("parquet", lambda table: table),
     "embedding": ("parquet", lambda table: pd.DataFrame({"embedding": table.to_numpy().tolist()})),
 }
+LABELS = ("tasks", "unknown", "tags", "lists", "text lists", "classes", "numbers")
 GROUPS = ("patient", "Patient ID", "subjectNumber", "session_id", "burst")
 
 
@@ -325,9 +307,9 @@ def tables(draw: Draw) -> Folder:
     X = draw.rng.normal(size=(N, N_FEATURES)).astype(np.float32)
     has, codes, made = X[:, :3] > 0, X[:, :3].argmax(axis=1), Folder(X=X)
     form, words = draw.one_of(*LABELS), draw.one_of(*[WORDS] * 4, ("file", "dog", "sea"))
-    columns, own, hidden = LABELS[form](draw, words, has, codes)
+    columns, own, hidden = columns_of(draw, form, words, has, codes)
     more, rows = more_columns(draw, made, [f"row {i + 1}" for i in range(N)])
-    made.labels, made.unknown = dict(zip(rows, own, strict=True)), dict(zip(rows, hidden, strict=bool(hidden)))
+    made.labels, made.unknown = dict(zip(rows, own, strict=True)), dict(zip(rows, hidden, strict=True))
     parts, labels = parts_of(draw, made, rows), pd.DataFrame(columns | more)
     features = pd.DataFrame(X, columns=[f"f{j}" for j in range(N_FEATURES)])
     if form in ("tags", "classes") and more.keys() <= {*GROUPS} and draw.chance(0.3):  # one table
@@ -337,10 +319,10 @@ def tables(draw: Draw) -> Folder:
         return made
     kind, first = draw.one_of(*FEATURES), draw.one_of(True, False)
     ending, content = labels_file(draw, form, words, labels, more, made)
-    if kind in ("csv", "parquet"):
-        features = odd_features(draw, form, features, labels, columns, more, codes)
-        if ending != "npy" and draw.chance(0.1):  # rows in another order, which cannot be known
-            features["image_id"], labels["image_id"], made.labels = range(N), range(N)[::-1], None
+    if kind in ("csv", "parquet") and form in ("tasks", "unknown") and draw.chance(0.2):  # labels among the features
+        features = features.assign(**{name: labels[name] for name in columns})
+    if kind in ("csv", "parquet") and ending != "npy" and draw.chance(0.1):  # rows in another order, which nobody knows
+        features["image_id"], labels["image_id"], made.labels = range(N), range(N)[::-1], None
     for part, own in parts.items():
         made.files[name_of("features", part, FEATURES[kind][0], first)] = FEATURES[kind][1](features[own])
         made.main = name_of("labels", part, ending, first)
@@ -364,54 +346,12 @@ def labels_file(
     return "csv", lambda table: table.to_csv(index=False, sep=sign)
 
 
-def odd_features(
-    draw: Draw,
-    form: str,
-    features: pd.DataFrame,
-    labels: pd.DataFrame,
-    columns: dict[str, Any],
-    more: dict[str, Any],
-    codes: np.ndarray,
-) -> pd.DataFrame:
-    """Return a table of features with columns that are none: labels, row numbers, a copy of a label."""
-    if form in ("tasks", "unknown") and draw.chance(0.2):
-        features = features.assign(**{name: labels[name] for name in columns})
-    if draw.chance(0.2):
-        features.insert(0, draw.one_of("id", "idx", "Unnamed: 0") if "id" not in more else "index", range(N))
-    if draw.chance(0.2):
-        features["copy"] = codes + 7 if form in ("classes", "numbers") else (features["f0"] > 0).astype(int)
-    return features
-
-
 def copies(draw: Draw, made: Folder) -> None:
     """Add a copy of a file of labels, and an older version in a folder."""
-    stem, _, end = made.main.rpartition(".")
-    if draw.chance(0.15):
-        made.files[draw.one_of(f"{stem} (copy)", f"{stem} copy", f"{stem} (1)", f"{stem}_old") + f".{end}"] = (
-            made.files[made.main]
-        )
-    if draw.chance(0.15):
-        made.files[f"old/{made.main}"] = made.files[made.main]
-
-
-def libsvm(draw: Draw) -> Folder:
-    """Create samples in LIBSVM format, in one file or in a file per split."""
-    X = np.round(draw.rng.normal(size=(N, 4)), 3).astype(np.float32)
-    codes, made = X[:, :3].argmax(axis=1), Folder(X=X)
-    lines = [
-        f"{code} " + " ".join(f"{j + 1}:{x:g}" for j, x in enumerate(row)) for code, row in zip(codes, X, strict=True)
-    ]
-    names = draw.one_of(
-        ("media.svm",), ("media.svm", "media_t.svm"), ("m_train.libsvm", "m_test.libsvm"), ("a.svm", "b.svm")
-    )
-    for name, part in zip(names, (slice(0, 40), slice(40, N)) if len(names) > 1 else (slice(0, N),), strict=True):
-        made.files[name] = "\n".join(lines[part]) + "\n"
-        split = "test" if name in ("media_t.svm", "m_test.libsvm") else "train"
-        rows = {f"{split}:{i + 1}": {str(code)} for i, code in enumerate(codes[part])}
-        made.labels |= rows
-        made.splits |= dict.fromkeys(rows, split) if split == "test" else {}
-    made.main = names[0]
-    return made
+    path = Path(made.main)
+    for name in (f"{path.stem}{draw.one_of(' (copy)', ' copy', ' (1)', '_old')}{path.suffix}", f"old/{path}"):
+        if draw.chance(0.15):
+            made.files[name] = made.files[made.main]
 
 
 # Checks
@@ -475,7 +415,7 @@ def case(kind: Callable[[Draw], Folder], rng: np.random.Generator, folder: Path)
     harness.require(not found, "; ".join(found))
 
 
-KINDS = {kind.__name__: partial(case, kind) for kind in (classes, captions, tags, tables, libsvm)}
+KINDS = {kind.__name__: partial(case, kind) for kind in (classes, captions, tags, tables)}
 
 if __name__ == "__main__":
     sys.exit(harness.run(KINDS, harness.parser(__doc__, 500).parse_args(), seconds=60))
