@@ -52,27 +52,22 @@ def run(job: Any) -> str:
     return said.getvalue()
 
 
-# Kinds of damage. Each function returns the new content of a file, or None if it knows none.
+# Kinds of damage. Each function returns the new content of a file.
+
+
+def mutated(path: Path, rng: Rng) -> bytes:
+    return harness.mutated(path.read_bytes(), rng, [b"\0", b"\n"], path.stat().st_size, most=1)
 
 
 def cut(path: Path, rng: Rng) -> bytes:
-    """Return the beginning of a file: nothing, all but the last byte, all but the last line, or of any length."""
+    """Return the beginning of a file: nothing, all but the last byte or the last line, or of any length."""
     whole = path.read_bytes()
-    lines = whole.rindex(b"\n", 0, len(whole) - 2) + 1 if path.suffix == ".csv" and whole.count(b"\n") > 3 else 0
-    return whole[: rng.choice([0, len(whole) - 1, lines, rng.integers(len(whole)), rng.integers(len(whole))])]
+    return whole[: harness.one_of([0, -1, max(whole.rfind(b"\n", 0, -2) + 1, 0), rng.integers(len(whole))], rng)]
 
 
-def changed(path: Path, rng: Rng) -> bytes:
-    spoilt = bytearray(path.read_bytes())
-    spoilt[rng.integers(len(spoilt))] ^= int(rng.integers(1, 256))
-    return bytes(spoilt)
-
-
-def foreign(path: Path, rng: Rng) -> bytes | None:
+def foreign(path: Path, rng: Rng) -> bytes:
     """Return the content of a file with the same name that belongs to another dataset, study, run or size."""
-    others = [other.read_bytes() for other in sorted(Path("results").rglob(re.sub(r"\d+", "*", path.name)))]
-    others = [content for content in others if content != path.read_bytes()]
-    return others[rng.integers(len(others))] if others else None
+    return harness.one_of(sorted(Path("results").rglob(re.sub(r"\d+", "*", path.name))), rng).read_bytes()
 
 
 def read_by(job: Any) -> list[Path]:
@@ -80,17 +75,15 @@ def read_by(job: Any) -> list[Path]:
     return [Path(file) for file in job.input if file.startswith("results/") and Path(file).is_file()]
 
 
-def case(
-    damage: Callable[[Path, Rng], bytes | None], chosen: list[Any], results: Path, rng: Rng, folder: Path
-) -> str | None:
+def case(damage: Callable[[Path, Rng], bytes], chosen: list[Any], results: Path, rng: Rng, folder: Path) -> str | None:
     """Damage an input file of a job, and run the job."""
     shutil.copytree(results, folder / "results", copy_function=os.link)
     os.chdir(folder)
     job = chosen[rng.integers(len(chosen))]
     path = read_by(job)[rng.integers(len(read_by(job)))]
     content = damage(path, rng)
-    if content is None:
-        return "no other file"
+    if content == path.read_bytes():
+        return "the same"
     path.unlink()  # it is a link to the file in the folder of the run
     path.write_bytes(content)
     said = run(job)
@@ -109,6 +102,6 @@ if __name__ == "__main__":
     by_rule = jobs(root, root, given.overlay)
     last = [max(of_rule, key=lambda job: str(job.output)) for _, of_rule in sorted(by_rule.items())]
     chosen = [job for job in last if job.rule.name != "reproduce-all" and read_by(job)]
-    damages = {"cut off": cut, "a changed byte": changed, "of another run or dataset": foreign}
+    damages = {"damaged": mutated, "cut off": cut, "of another run or dataset": foreign}
     kinds = {name: partial(case, damage, chosen, root / "results") for name, damage in damages.items()}
     sys.exit(harness.run(kinds, given, seconds=120))

@@ -140,14 +140,6 @@ def coco(rows: list[tuple[str, str]]) -> str:
     return json.dumps({"images": images, "annotations": notes})
 
 
-def karpathy(rows: list[tuple[str, str]]) -> str:
-    return json.dumps({"images": [{"filename": name, "sentences": [{"raw": text}]} for name, text in rows]})
-
-
-def json_lines(rows: list[tuple[str, str]]) -> str:
-    return "".join(json.dumps({"file_name": name, "text": text}) + "\n" for name, text in rows)
-
-
 SPLITS = np.resize(["train", "train", "validation", "test"], 36).tolist()
 CAPTIONS: dict[str, Callable[[list[tuple[str, str]]], dict[str, Any]]] = {  # the files with names and captions
     "csv": lambda rows: {"captions.csv": csv(rows)},
@@ -166,10 +158,8 @@ CAPTIONS: dict[str, Callable[[list[tuple[str, str]]], dict[str, Any]]] = {  # th
             [(n, " 0", f" {text}") for n, text in rows], "|", ["image_name", " comment_number", " comment"]
         )
     },
-    "lines": lambda rows: {"metadata.jsonl": json_lines(rows)},
     "parquet": lambda rows: {"captions.parquet": pd.DataFrame(rows, columns=["file_name", "text"])},
     "coco": lambda rows: {"annotations/captions_all.json": coco(rows)},
-    "karpathy": lambda rows: {"dataset.json": karpathy(rows)},
     "two files": lambda rows: {"captions_a.csv": csv(rows[:20]), "captions_b.csv": csv(rows[20:])},
     "a draft": lambda rows: {"captions.csv": csv(rows), "captions old.csv": drafts(rows)},
     "a copy": lambda rows: {"captions.csv": csv(rows), "captions (copy).csv": drafts(rows)},

@@ -19,12 +19,13 @@ import multiprocessing
 import os
 import resource
 import shutil
+import struct
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,33 @@ def refuse(error: Exception, longest: int = 1000) -> NoReturn:
     message = str(error)
     require(message and "\n" not in message and len(message) <= longest, f"no clear line: {message}")
     raise Refused(message)
+
+
+def one_of(things: Any, rng: np.random.Generator) -> Any:
+    return things[int(rng.integers(len(things)))]
+
+
+def mutated(data: bytes, rng: np.random.Generator, pieces: list[bytes], header: int = 64, most: int = 4) -> bytes:
+    """Make one to `most` small changes, half of them near the beginning, where files state their format."""
+    changed = bytearray(data)
+    for _ in range(rng.integers(1, most + 1)):
+        end = len(changed) if rng.random() < 0.5 else min(header, len(changed))
+        at, n = int(rng.integers(end + 1)), int(rng.integers(1, 9))
+        number = int(rng.choice([0, 1, 255, 20_000, 65_535, 2**31 - 1, 2**32 - 1]))
+        flipped = bytes(byte ^ (1 << rng.integers(8)) for byte in changed[at : at + 1])
+        changes = [
+            (at, at + 1, rng.bytes(1)),
+            (at, at + 1, flipped),
+            (at, at + n, b""),
+            (at, at, changed[at : at + 10 * n]),
+            (at, at, one_of(pieces, rng)),
+            (at, at + 4, one_of(pieces, rng)),
+            (at, at + 4, struct.pack(one_of("<>", rng) + "I", number)),
+            (int(rng.integers(len(changed) + 1)) if rng.random() < 0.4 else len(changed), len(changed), b""),
+        ]
+        start, stop, new = one_of(changes, rng)
+        changed[start:stop] = new
+    return bytes(changed)
 
 
 def parser(doc: str, cases: int) -> argparse.ArgumentParser:

@@ -25,7 +25,7 @@ from typing import Any
 import harness
 import numpy as np
 import pandas as pd
-from harness import require
+from harness import one_of, require
 from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main as command
@@ -42,10 +42,6 @@ SCALARS: tuple[Any, ...] = (
     *(HOSTILE, "../../etc/passwd", "/etc/passwd", "\ud800", "=1+1", [], {}, [[[[1]]]], {"a": HOSTILE}, [1, 2]),
     *([0] * 10**6, [""] * 10**6, {f"{i}": 1 for i in range(10**5)}),
 )
-
-
-def one_of(things: Any, rng: Rng) -> Any:
-    return things[int(rng.integers(len(things)))]
 
 
 # Files

@@ -26,8 +26,7 @@ import cv2
 import harness
 import numpy as np
 import pyvips
-import tifffile
-from mutations import mutated
+from harness import mutated
 from PIL import Image, PngImagePlugin, TiffImagePlugin
 
 from jointsparse import pictures
@@ -114,21 +113,6 @@ def tiff(rng: Rng) -> bytes:
     return saved(drawn(rng, mode), "TIFF", compression=packings[rng.integers(4)], tiffinfo=tags)
 
 
-def odd_tiff(rng: Rng) -> bytes:
-    """Return an unusual TIFF: with separate planes, 0 as white, signed values, 16 or 32 bits, floats, BigTIFF, …"""
-    levels = np.asarray(drawn(rng, str(rng.choice(["L", "RGB"]))))
-    kinds = ["u1", "u1", "u1", "u2", "i1", "i2", "u4", "f4"]
-    levels = (levels.astype(float) / 2).astype(kinds[rng.integers(len(kinds))])
-    grey = levels.ndim == 2
-    options: dict[str, Any] = {"photometric": ("minisblack", "miniswhite")[rng.integers(2)] if grey else "rgb"}
-    if not grey and rng.integers(2):
-        levels, options["planarconfig"] = np.ascontiguousarray(levels.transpose(2, 0, 1)), "separate"
-    file = io.BytesIO()
-    options |= {"byteorder": "<>"[rng.integers(2)], "bigtiff": bool(rng.integers(2))}
-    tifffile.imwrite(file, levels, compression=(None, "zlib")[rng.integers(2)], **options)
-    return file.getvalue()
-
-
 def bmp(rng: Rng) -> bytes:
     return saved(drawn(rng, str(rng.choice(["1", "L", "P", "RGB", "RGBA"]))), "BMP")
 
@@ -155,7 +139,6 @@ MAKERS: dict[str, Callable[[Rng], bytes]] = {
     "PNG": png,
     "GIF": gif,
     "TIFF": tiff,
-    "odd TIFF": odd_tiff,
     "BMP": bmp,
     "PNM": pnm,
     "WebP": webp,

@@ -19,8 +19,7 @@ from xml.etree.ElementTree import Element, canonicalize, fromstring, tostring
 
 import harness
 import numpy as np
-from harness import require
-from mutations import mutated
+from harness import mutated, require
 from PIL import Image
 
 from jointsparse.pipeline.datasets import picture_check, sidecars
