@@ -36,11 +36,11 @@ XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.o
 N, N_FEATURES = 60, 5  # size of tables
 
 
+@dataclass
 class Draw:
     """Random choices."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
+    rng: np.random.Generator
 
     def chance(self, p: float) -> bool:
         return bool(self.rng.random() < p)

@@ -27,7 +27,7 @@ import harness
 import numpy as np
 import pyvips
 from harness import mutated
-from PIL import Image, PngImagePlugin, TiffImagePlugin
+from PIL import Image, TiffImagePlugin
 
 from jointsparse import pictures
 from jointsparse.pipeline.datasets import picture_check
@@ -66,18 +66,8 @@ def exif(rng: Rng) -> bytes:
     return block.tobytes()
 
 
-def xmp(rng: Rng) -> bytes:
-    """Return XMP data with an orientation, which of all readers only Pillow by itself would apply."""
-    return f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><r tiff:Orientation="{rng.integers(2, 9)}"/></x:xmpmeta>'.encode()
-
-
-def notes(rng: Rng) -> dict[str, Any]:
-    """Return EXIF, XMP, both or nothing, for formats that support them."""
-    return [{}, {"exif": exif(rng)}, {"xmp": xmp(rng)}, {"exif": exif(rng), "xmp": xmp(rng)}][rng.integers(4)]
-
-
 def jpeg(rng: Rng) -> bytes:
-    options = {"quality": int(rng.integers(60, 96)), "progressive": bool(rng.integers(2)), **notes(rng)}
+    options = {"quality": int(rng.integers(60, 96)), "progressive": bool(rng.integers(2)), "exif": exif(rng)}
     mode = str(rng.choice(["L", "RGB", "RGB", "CMYK"]))
     return saved(drawn(rng, mode), "JPEG", subsampling=int(rng.integers(3)) if mode == "RGB" else -1, **options)
 
@@ -85,9 +75,6 @@ def jpeg(rng: Rng) -> bytes:
 def png(rng: Rng) -> bytes:
     picture = drawn(rng, str(rng.choice(["1", "L", "LA", "P", "RGB", "RGBA", "I;16"])))
     options: dict[str, Any] = {"exif": exif(rng)} if rng.integers(2) else {}
-    if rng.integers(4) == 0:
-        options["pnginfo"] = PngImagePlugin.PngInfo()
-        options["pnginfo"].add_itxt("XML:com.adobe.xmp", xmp(rng).decode())
     if picture.mode in ("1", "L", "P") and rng.integers(3) == 0:
         options["transparency"] = int(rng.integers(2 if picture.mode == "1" else 256))
     if picture.mode == "P" and rng.integers(2):
@@ -127,11 +114,11 @@ def pnm(rng: Rng) -> bytes:
 
 def webp(rng: Rng) -> bytes:
     mode = str(rng.choice(["RGB", "RGBA"]))
-    return saved(drawn(rng, mode), "WEBP", lossless=bool(rng.integers(2)), quality=90, **notes(rng))
+    return saved(drawn(rng, mode), "WEBP", lossless=bool(rng.integers(2)), quality=90, exif=exif(rng))
 
 
 def avif(rng: Rng) -> bytes:
-    return saved(drawn(rng, "RGB"), "AVIF", quality=90, **notes(rng))
+    return saved(drawn(rng, "RGB"), "AVIF", quality=90, exif=exif(rng))
 
 
 MAKERS: dict[str, Callable[[Rng], bytes]] = {
