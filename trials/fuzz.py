@@ -55,7 +55,7 @@ def compare(read: Callable[[], Any], expect: Callable[[], Any], check: Callable[
     except Bad as error:
         expected, objection = None, error
     if refusal:
-        require(objection or type(refusal) is not ValueError, f"refused: {refusal}")
+        require(objection or not isinstance(refusal, ValueError), f"refused: {refusal}")
         harness.refuse(refusal)
     require(not objection, str(objection))
     check(got, expected)

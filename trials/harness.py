@@ -30,8 +30,6 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from jointsparse.pipeline.settings import SettingError
-
 Kind = Callable[[np.random.Generator, Path], str | None]
 Judge = Callable[[int], tuple[str, str]]
 FINE, FAILURES = ["right", "refused"], ["wrong", "traceback", "slow"]
@@ -52,8 +50,8 @@ def require(holds: object, reason: str) -> None:
 
 
 def refuse(error: Exception, longest: int = 1000) -> NoReturn:
-    """Raise Refused if an error is one clear line, and otherwise Wrong or the error itself."""
-    if type(error) not in (ValueError, SettingError):
+    """Raise Refused if an error is one clear line. Otherwise raise Wrong, or the error itself if it is not one of ours."""
+    if type(error) is not ValueError and not type(error).__module__.startswith("jointsparse."):
         raise error
     message = str(error)
     require(message and "\n" not in message and len(message) <= longest, f"no clear line: {message}")
