@@ -50,7 +50,7 @@ def require(holds: object, reason: str) -> None:
 
 
 def refuse(error: Exception, longest: int = 1000) -> NoReturn:
-    """Raise Refused if an error is one clear line, Wrong if it is not, and the error itself if it is not one of ours."""
+    """Raise Refused if an error is one clear line, Wrong if it is not, and the error itself if it is not ours."""
     if type(error) is not ValueError and not type(error).__module__.startswith("jointsparse."):
         raise error
     message = str(error)
