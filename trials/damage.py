@@ -105,4 +105,4 @@ if __name__ == "__main__":
     chosen = [job for job in last if job.rule.name != "reproduce-all" and read_by(job)]
     damages = {"damaged": mutated, "cut off": cut, "of another run or dataset": foreign}
     kinds = {name: partial(case, damage, chosen, root / "results") for name, damage in damages.items()}
-    sys.exit(harness.run(kinds, given, seconds=120))
+    sys.exit(harness.run(kinds, given, seconds=120, at_once=1))  # jobs keep loggers and caches
