@@ -11,7 +11,8 @@ from jointsparse.features.dense_sift import describe
 Image = pytest.importorskip("PIL.Image")
 from jointsparse.pictures import FORMATS, grey_of, open_grey  # noqa: E402
 
-# Written by trials/odd_pictures.py. All pictures in a folder show the same content, which the folder's name describes.
+# Written once with Pillow, tifffile and jpegtran, and kept, because other versions write other bytes; camera.heic is a
+# photograph of a rotated camera. All pictures in a folder show the same content, which the folder's name describes.
 PICTURES = Path(__file__).with_name("pictures")
 KINDS = {".avif": "AVIF", ".heic": "HEIF"}  # formats that not every build of Pillow reads
 READABLE = [path for path in sorted(PICTURES.glob("*/*")) if KINDS.get(path.suffix, "PNG") in FORMATS]

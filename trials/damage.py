@@ -1,13 +1,12 @@
 """Damage the files of a finished run one at a time. The job that reads a damaged file must refuse it by name.
 
-python trials/damage.py FOLDER [--overlay FILE] [--cuts 4] [--seed 1]
+    python trials/damage.py FOLDER --overlay FILE --cases 400
 
-FOLDER is a project with complete results, such as the project of tests/pipeline/miniature.py. It is not changed. The
-trial takes one job of each rule, and damages one of the job's inputs per folder and kind of file. Exits with 1 if a job
-does not refuse a damaged file by name.
+FOLDER is a project with complete results, such as the project of tests/pipeline/miniature.py. It is not changed. Each
+case takes a job, and truncates, changes or exchanges one of the files that it reads. The ways in which a case can end
+are listed in `harness.py`.
 """
 
-import argparse
 import contextlib
 import io
 import os
@@ -15,34 +14,26 @@ import re
 import runpy
 import shutil
 import sys
-import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
+import harness
 import numpy as np
-import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "pipeline"))
 from miniature import jobs
 
-REFUSED, ACCEPTED, TRACEBACK = RESULTS = ("refused, named", "accepted", "traceback")
-CUT_OFF, CHANGED, FOREIGN = FAULTS = ("cut off", "a changed byte", "of another run or dataset")
+SCRIPTS = Path(__file__).absolute().parents[1] / "workflow" / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+Rng = np.random.Generator
 
 
-class Run(NamedTuple):
-    """A kind of damage, the outcome of the job whose input was damaged, and a line that describes both."""
-
-    fault: str
-    result: str
-    line: str
-
-
-def run(job: Any, scripts: Path) -> str:
+def run(job: Any) -> str:
     """Run a job's script on the files under results/, and return its error message."""
-    shutil.rmtree("out", ignore_errors=True)
     for file in job.output:
         Path("out", file).parent.mkdir(parents=True, exist_ok=True)
     given = SimpleNamespace(
@@ -55,89 +46,63 @@ def run(job: Any, scripts: Path) -> str:
         config=job.rule.workflow.config,
     )
     said = io.StringIO()
-    with contextlib.redirect_stderr(said), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        with contextlib.suppress(SystemExit):
-            runpy.run_path(str(scripts / Path(job.rule.script).name), {"snakemake": given}, "__main__")
+    warnings.simplefilter("ignore")
+    with contextlib.redirect_stderr(said), contextlib.suppress(SystemExit), np.errstate(all="ignore"):
+        runpy.run_path(str(SCRIPTS / Path(job.rule.script).name), {"snakemake": given}, "__main__")
     return said.getvalue()
 
 
-def cut(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
-    """Yield truncated copies of a file: empty, without the last byte, of some lengths between, or with fewer lines."""
+# Kinds of damage. Each function returns the new content of a file.
+
+
+def mutated(path: Path, rng: Rng) -> bytes:
+    return harness.mutated(path.read_bytes(), rng, [b"\0", b"\n"], path.stat().st_size, most=1)
+
+
+def cut(path: Path, rng: Rng) -> bytes:
+    """Return the beginning of a file: nothing, all but the last byte or the last line, or of any length."""
     whole = path.read_bytes()
-    for length in {0, len(whole) - 1, *rng.integers(1, len(whole), n_cuts).tolist()}:
-        yield f"cut off at {length} of {len(whole)}", whole[:length]
-    if path.suffix == ".csv" and whole.count(b"\n") > 3:
-        yield "cut off at the end of a line", whole[: whole.rindex(b"\n", 0, len(whole) - 2) + 1]
+    return whole[: harness.one_of([0, -1, max(whole.rfind(b"\n", 0, -2) + 1, 0), rng.integers(len(whole))], rng)]
 
 
-def changed(path: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[tuple[str, bytes]]:
-    """Yield copies of a file, in each of which one byte is changed."""
-    for place in rng.integers(0, path.stat().st_size, n_cuts).tolist():
-        spoilt = bytearray(path.read_bytes())
-        spoilt[place] ^= int(rng.integers(1, 256))
-        yield f"byte {place} changed", bytes(spoilt)
+def foreign(path: Path, rng: Rng) -> bytes:
+    """Return the content of a file with the same name that belongs to another dataset, study, run or size."""
+    others = {other.read_bytes() for other in Path("results").rglob(re.sub(r"\d+", "*", path.name))}
+    return harness.one_of(sorted(others - {path.read_bytes()}) or [path.read_bytes()], rng)
 
 
-def foreign(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the contents of files with the same name that belong to other datasets, studies, runs or sizes."""
-    for other in sorted(Path("results").rglob(re.sub(r"\d+", "*", path.name))):
-        if other != path and other.read_bytes() != path.read_bytes():
-            yield f"{other} in its place", other.read_bytes()
+def read_by(job: Any) -> list[Path]:
+    """Return the results that a job reads."""
+    return [Path(file) for file in job.input if file.startswith("results/") and Path(file).is_file()]
 
 
-def outcome(said: str, path: Path) -> str:
-    one_line = said.startswith("error: ") and said.count("\n") == 1 and "the traceback is in" not in said
-    if said and not one_line:
-        return TRACEBACK
-    return REFUSED if str(path) in said else ACCEPTED
-
-
-def damage(job: Any, scripts: Path, rng: np.random.Generator, n_cuts: int) -> Iterator[Run]:
-    """Damage each input file of a job in turn, run the job each time, and yield the outcome."""
-    said = run(job, scripts)
-    assert not said, (job.rule.name, said)
-    paths = [Path(file) for file in job.input if Path(file).is_file()]
-    for path in {(path.parent, path.suffix): path for path in paths}.values():
-        before = path.read_bytes()
-        faults = [(CUT_OFF, *one) for one in cut(path, rng, n_cuts)]
-        faults += [(CHANGED, *one) for one in changed(path, rng, n_cuts)]
-        faults += [(FOREIGN, *one) for one in list(foreign(path))[:n_cuts]]
-        for fault, how, content in faults:
-            path.write_bytes(content)
-            said = run(job, scripts)
-            result = outcome(said, path)
-            yield Run(fault, result, f"{result}: {job.rule.name}, {path}, {how}: {said.strip()[:300]}")
-        path.write_bytes(before)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--overlay", default="")
-    parser.add_argument("--cuts", type=int, default=4)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    folder = given.folder.absolute()
+def case(damage: Callable[[Path, Rng], bytes], chosen: list[Any], results: Path, rng: Rng, folder: Path) -> str | None:
+    """Damage an input file of a job, and run the job."""
+    shutil.copytree(results, folder / "results", copy_function=os.link)
     os.chdir(folder)
-    by_rule = jobs(folder, folder, given.overlay)
-    scripts = Path(__file__).absolute().parents[1] / "workflow" / "scripts"
-    sys.path.insert(0, str(scripts))
-    rng = np.random.default_rng(given.seed)
-    chosen = [
-        max(by_rule[rule], key=lambda job: str(job.output)) for rule in sorted(by_rule) if rule != "reproduce-all"
-    ]
-    with tempfile.TemporaryDirectory() as place:
-        shutil.copytree(folder / "results", Path(place) / "results")
-        os.chdir(place)
-        reads = [job for job in chosen if any(file.startswith("results/") for file in job.input)]
-        runs = pd.DataFrame([one for job in reads for one in damage(job, scripts, rng, given.cuts)])
-        os.chdir("/")
-    bad = runs["result"] != REFUSED
-    print("\n".join(sorted(runs["line"][bad])))
-    print(pd.crosstab(runs["fault"], runs["result"]).reindex(index=FAULTS, columns=RESULTS, fill_value=0).to_string())
-    return int(bad.any())
+    job = chosen[rng.integers(len(chosen))]
+    path = read_by(job)[rng.integers(len(read_by(job)))]
+    content = damage(path, rng)
+    if content == path.read_bytes():
+        return "the same"
+    path.unlink()  # it is a link to the file in the folder of the run
+    path.write_bytes(content)
+    said = run(job)
+    harness.require(said.startswith("error: ") and str(path) in said, f"{job.rule.name} accepted {path}: {said[:300]}")
+    harness.require("the traceback is in" not in said, f"{job.rule.name}, {path}: {said[:300]}")
+    return harness.refuse(ValueError(said.removesuffix("\n")))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = harness.parser(__doc__, 400)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--overlay", default="")
+    given = parser.parse_args()
+    root = given.folder.resolve()
+    os.chdir(root)
+    by_rule = jobs(root, root, given.overlay)
+    last = [max(of_rule, key=lambda job: str(job.output)) for _, of_rule in sorted(by_rule.items())]
+    chosen = [job for job in last if job.rule.name != "reproduce-all" and read_by(job)]
+    damages = {"damaged": mutated, "cut off": cut, "of another run or dataset": foreign}
+    kinds = {name: partial(case, damage, chosen, root / "results") for name, damage in damages.items()}
+    sys.exit(harness.run(kinds, given, seconds=120, at_once=1))  # jobs keep loggers and caches

@@ -1,6 +1,6 @@
 """Compare the seconds and the memory that `init` announces with those that `run` takes.
 
-.venv/bin/python trials/estimates.py [--folder FOLDER] [SET ...]
+    python trials/estimates.py [--folder FOLDER] [SET ...]
 
 Each set is made in a folder of its own, read by `jointsparse init`, and run by `jointsparse run` with all cores. The
 machine must be idle otherwise. A set is one of `SETS`, or a folder of data. Memory is the largest sum over all
@@ -9,7 +9,6 @@ divided by the estimate. Exits with 1 if an estimate is wrong by more than a fac
 """
 
 import argparse
-import os
 import re
 import subprocess
 import sys
@@ -87,53 +86,46 @@ def announced(said: str) -> dict[str, float]:
     return {"seconds": float(number) * SECONDS[unit], "mb": float(gigabytes) * 1000}
 
 
-def measured(command: list[str], folder: Path) -> dict[str, float]:
-    """Run a command, and return its elapsed seconds, CPU seconds and the largest sum of memory of its processes."""
-    begun, before = time.monotonic(), os.times()
-    with psutil.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        most = 0
+def measured(folder: Path) -> dict[str, float]:
+    """Run `run`, and return its elapsed seconds and the largest sum of memory of its processes."""
+    begun, most = time.monotonic(), 0
+    with psutil.Popen([COMMAND, "run"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
             most = max(most, sum(map(memory, [process, *process.children(recursive=True)])))
             time.sleep(EVERY_SECONDS)
-    after = os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"elapsed": time.monotonic() - begun, "cpu": cpu, "used_mb": most / 1e6, "status": process.returncode}
+    if process.returncode:
+        raise RuntimeError(f"the run in {folder} ends with exit status {process.returncode}")
+    return {"elapsed": time.monotonic() - begun, "used_mb": most / 1e6}
 
 
 def memory(process: psutil.Process) -> int:
     """Return the bytes that a process uses; pages that several processes share are divided among them."""
     try:
-        with open(f"/proc/{process.pid}/smaps_rollup", encoding="ascii") as file:
-            return 1024 * int(re.search(r"^Pss: +(\d+)", file.read(), re.MULTILINE)[1])
-    except (OSError, TypeError):  # the process has just ended
+        return process.memory_full_info().pss
+    except psutil.Error:  # the process has just ended
         return 0
 
 
 def compared(name: str, folder: Path) -> dict[str, Any]:
     """Run `init` and `run` on a set, or on a folder of data, and return what was announced and what was measured."""
-    data, run = folder / Path(name).name / "data", folder / Path(name).name / "run"
+    data, run = folder / "data", folder / "run"
     run.mkdir(parents=True)
     if name in SETS:
         data.mkdir()
         SETS[name](data)
     else:
         data = Path(name).resolve()
-    begun = time.monotonic()
     seen = subprocess.run([COMMAND, "init", data], cwd=run, capture_output=True, text=True, check=True).stdout
-    row: dict[str, Any] = {"set": name, "init": time.monotonic() - begun} | announced(seen)
-    row |= measured([str(COMMAND), "run"], run)
+    row = announced(seen) | measured(run)
     return row | {"time_ratio": row["elapsed"] / row["seconds"], "memory_ratio": row["used_mb"] / row["mb"]}
 
 
 def main(sets: Sequence[str], folder: Path) -> int:
     """Print a row for each set."""
     subprocess.run([COMMAND, "warmup", "l1", "l12", "l1inf", "l2"], check=True, capture_output=True)
-    status = 0
-    for name in sets:
-        row = compared(name, folder)
-        print(*(f"{key} {value:.2f}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items()))
-        status |= row["status"] != 0 or not all(0.5 <= row[key] <= 2 for key in ("time_ratio", "memory_ratio"))
-    return int(status)
+    table = pd.DataFrame({name: compared(name, folder / Path(name).name) for name in sets}).T
+    print(table.round(2).to_string())
+    return int(((table[["time_ratio", "memory_ratio"]] - 1.25).abs() > 0.75).any(axis=None))  # outside of 0.5 to 2
 
 
 if __name__ == "__main__":

@@ -2,39 +2,30 @@
 
     python trials/models.py --cases 300 --seed 1
 
-The models in `tests/pipeline/model_files.py` are changed and written as by somebody who knows the format. Every case
-ends in one of these ways:
-
-- refused: with an error message of one sentence.
-- used: the file is valid, and is a model like the original or another one, whose answers nobody knows.
-- traceback, not one sentence, control characters (on the terminal or in the page), read outside (of the folders that
-  the user has named), memory (more than 1 GB), slow (more than two minutes).
-
-If a case ends in one of the last ways, it is printed, and the exit status is 1. Seed and number determine a case:
---only N repeats it.
+The models in `tests/pipeline/model_files.py` are changed and written as by somebody who knows the format. A file is
+either refused with one clear line, or used, because it is valid. No command may write control characters on the
+terminal or into the page, read files outside of the folders that the user has named, or take more than 1 GB. The ways
+in which a case can end are listed in `harness.py`.
 """
 
-import argparse
 import contextlib
 import io
 import json
-import multiprocessing
 import os
-import resource
-import signal
 import sys
 import tempfile
-import time
-import traceback
 import unicodedata
 import warnings
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import harness
 import numpy as np
 import pandas as pd
+from harness import one_of, require
 from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main as command
@@ -43,23 +34,14 @@ from jointsparse.pipeline.models import model_file
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "pipeline"))
 from model_files import content_of, entries_of, fitted
 
-FINE = REFUSED, USED = "refused", "used"
-BAD = TRACEBACK, WORDY, CONTROL, OUTSIDE, MEMORY, SLOW = (
-    *("traceback", "not one sentence", "control characters", "read outside", "memory", "slow"),
-)
-SECONDS, MEGABYTES, LARGE_EVERY = 120, 1000, 40
+SECONDS, MEGABYTES = 120, 1000
 HOSTILE = "\x1b[2J\x07\x9b31m\u202egnp.\x85\u2028\x7f\n\r\t\u2066x"
-FORK = multiprocessing.get_context("fork")  # forks this process, because imports take seconds
 Rng = np.random.Generator
 SCALARS: tuple[Any, ...] = (
     *(None, True, -1, 0, 2**31 - 1, 10**40, 1e308, float("nan"), float("inf"), 10**9, 0.5, "", "l3", "A" * 10**6),
     *(HOSTILE, "../../etc/passwd", "/etc/passwd", "\ud800", "=1+1", [], {}, [[[[1]]]], {"a": HOSTILE}, [1, 2]),
     *([0] * 10**6, [""] * 10**6, {f"{i}": 1 for i in range(10**5)}),
 )
-
-
-def one_of(things: Any, rng: Rng) -> Any:
-    return things[int(rng.integers(len(things)))]
 
 
 # Files
@@ -112,9 +94,8 @@ def changed_array(entries: dict[str, Any], rng: Rng) -> bytes:
 
 def changed_archive(entries: dict[str, Any], rng: Rng) -> bytes:
     """Damage the archive itself, or write it in another way than `save` does."""
-    whole, place = content_of(entries), 0
+    whole, others = content_of(entries), io.BytesIO()
     place = int(rng.integers(len(whole)))
-    others = io.BytesIO()
     with (
         warnings.catch_warnings(action="ignore"),
         zipfile.ZipFile(others, "w", one_of([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED], rng)) as archive,
@@ -138,11 +119,11 @@ def changed_archive(entries: dict[str, Any], rng: Rng) -> bytes:
 
 
 def hostile_text(entries: dict[str, Any], rng: Rng) -> bytes:
-    """Write a valid model whose words, names or origin move the cursor or are paths of files outside the folder."""
+    """Write a valid model whose words, names or origin move the cursor or name files outside the folder."""
     card, names = entries["card"], entries["names"]
     card |= {"words": [f"{HOSTILE}{k}<script>" for k in range(2)], "dataset": HOSTILE, "study": "\u202e"}
-    known = (OUTSIDE_FILE, f"../{Path(OUTSIDE_FILE).parent.name}/secret.png", "link.png", HOSTILE, "known.png")
-    names["known"] = [known[int(rng.integers(5))] for _ in names["known"]]
+    known = (str(OUTSIDE_FILE), "../elsewhere/secret.png", "link.png", HOSTILE, "known.png")
+    names["known"] = [one_of(known, rng) for _ in names["known"]]
     names["columns"] = [f"{HOSTILE}{i}" for i in range(len(names["columns"]))]
     return content_of(entries)
 
@@ -153,54 +134,35 @@ def large(entries: dict[str, Any], rng: Rng) -> bytes:
     first, ones = np.arange(n_words + 1) == 0, np.ones(n_words + 1, np.int32)
     entries["card"]["features"]["weighting"] = "sqrt"
     del entries["tree_idf"]
+    scores = rng.normal(size=(n_known, n_tasks)).astype(np.float32)
     entries |= {
         "tree_centres": rng.integers(0, 256, (n_words + 1, 128)).astype(np.float32),
         "tree_level": ones * ~first,
-    }
-    entries |= {"tree_first_child": ones * first, "tree_n_children": n_words * ones * first}
-    entries |= {
+        "tree_first_child": ones * first,
+        "tree_n_children": n_words * ones * first,
         "basis_mean": np.zeros(n_words, np.float32),
         "basis_components": rng.random((n_words, rank), np.float32),
-    }
-    entries |= {
         "basis_singular_values": np.ones(rank),
         "basis_factors": np.ones(rank),
         "basis_columns": np.arange(rank),
-    }
-    entries |= {"coef": rng.normal(size=(n_tasks, rank)), "calibration": np.ones((n_tasks, 2))}
-    entries |= {"intercept": np.zeros(n_tasks), "known_scores": rng.normal(size=(n_known, n_tasks)).astype(np.float32)}
-    entries["known_labels"] = (entries["known_scores"] > 0).astype(np.int8)
-    entries |= {
+        "coef": rng.normal(size=(n_tasks, rank)),
+        "intercept": np.zeros(n_tasks),
+        "calibration": np.ones((n_tasks, 2)),
+        "known_scores": scores,
+        "known_labels": (scores > 0).astype(np.int8),
         "check_data": np.zeros(0),
         "check_indices": np.zeros(0, np.int32),
         "check_indptr": np.zeros(2, np.int32),
+        "check_scores": np.zeros((1, n_tasks)),
     }
-    entries["check_scores"] = np.zeros((1, n_tasks))
     card = {"words": [f"w{k}" for k in range(n_tasks)], "thresholds": [0.0] * n_tasks, "known_images": n_known}
     entries["card"] |= card | {"statistics": {name: [0.5] * (n_tasks + 1) for name in entries["card"]["statistics"]}}
     entries["names"]["known"] = [f"{i}.png" for i in range(n_known)]
     return content_of(entries)
 
 
-KINDS = {
-    "text": changed_text,
-    "array": changed_array,
-    "archive": changed_archive,
-    "hostile text": hostile_text,
-    "large": large,
-}
-
-
-def kind_of(number: int) -> str:
-    return "large" if number % LARGE_EVERY == LARGE_EVERY - 1 else list(KINDS)[number % 8 % 4]
-
-
-def make(number: int, seed: int, path: Path) -> str:
-    """Draw a case, write its model file, and return the name of the original model."""
-    kind, rng = kind_of(number), np.random.default_rng([seed, number])
-    name = "pictures" if kind in ("large", "hostile text") else one_of(["pictures", "rows", "texts", "network"], rng)
-    path.write_bytes(KINDS[kind](entries_of(fitted(name)), rng))
-    return name
+def valid(entries: dict[str, Any], rng: Rng) -> bytes:
+    return (large if rng.random() < 0.1 else hostile_text)(entries, rng)
 
 
 # Judging
@@ -212,107 +174,85 @@ def is_control(sign: str) -> bool:
     return kind in ("Cc", "Cs", "Zl", "Zp") or (kind == "Cf" and sign not in "\u200c\u200d")
 
 
-def memory() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+def run(arguments: list[str]) -> None:
+    """Run a command. Raise Refused if it ends with one error, and Wrong if it says anything else than warnings."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = command(arguments)
+    text, lines = out.getvalue() + err.getvalue(), err.getvalue().splitlines()
+    require(not any(map(is_control, text.replace("\n", ""))), f"control characters: {text[:500]!r}")
+    lines = [line for line in lines if not line.startswith(("warning: ", "left out: ", "not shown: "))]
+    if status == 2 and len(lines) == 1 and lines[0].startswith("error: ") and not out.getvalue():
+        harness.refuse(ValueError(lines[0]), longest=2000)
+    require(not lines and status == 0, f"exit status {status}: {text[:1000]}")
 
 
-def judged(name: str, place: Path) -> tuple[str, str, float]:
-    """Run the commands. Return how a case ends, why, and the megabytes that it used."""
-    model, read = str(place / "model.jointsparse"), set[str]()
+def commands(file: Path, of_pictures: bool) -> None:
+    """Show and use a model file."""
+    place, opened = file.parent, set[str]()
 
     def note(event: str, values: tuple[Any, ...]) -> None:
         if event in ("open", "os.listdir", "os.scandir"):
-            read.add(str(values[0]))
+            opened.add(str(values[0]))
 
     sys.addaudithook(note)
-    of_pictures = name in ("pictures", "network")
-    page = ["--html", str(place / "page"), "--known", str(KNOWN)] if of_pictures else []
-    status = 0
-    for arguments in (["show", model], ["annotate", model, str(PICTURES if of_pictures else ROWS), *page]):
-        out, err = io.StringIO(), io.StringIO()
-        try:
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                status = command(arguments)
-        except BaseException:
-            return TRACEBACK, traceback.format_exc(), memory()
-        said, lines = out.getvalue() + err.getvalue(), err.getvalue().split("\n")[:-1]
-        if any(map(is_control, said.replace("\n", ""))):
-            return CONTROL, repr(said[:500]), memory()
-        lines = [line for line in lines if not line.startswith(("warning: ", "left out: ", "not shown: "))]
-        one = len(lines) == 1 and lines[0].startswith("error: ") and len(lines[0]) < 2000 and not out.getvalue()
-        if lines and not (one and status == 2):
-            return WORDY, said[:1000], memory()
-    pages = "".join(page.read_text() for page in place.rglob("*.html"))
-    if any("\u202a" <= sign <= "\u202e" or "\u2066" <= sign <= "\u2069" for sign in pages):
-        return CONTROL, "in the page", memory()
-    allowed = (str(place), str(PICTURES), str(KNOWN), str(ROWS), *READ)
-    named = {file for file in read if os.path.isabs(file)} - {tempfile.gettempdir()}  # unnamed temporary files
-    outside = [file for file in named if not os.path.realpath(file).startswith(allowed)]
-    if outside:
-        return OUTSIDE, str(outside), memory()
-    return (MEMORY if memory() > MEGABYTES else REFUSED if status == 2 else USED), err.getvalue(), memory()
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # forgets how much memory was used to make the file
+    try:
+        run(["show", str(file)])
+        page = ["--html", str(place / "page"), "--known", str(KNOWN)] if of_pictures else []
+        run(["annotate", str(file), str(PICTURES if of_pictures else ROWS), *page])
+    finally:
+        allowed = (str(place), str(PICTURES), str(KNOWN), str(ROWS), *READ)
+        named = {path for path in opened if os.path.isabs(path)} - {tempfile.gettempdir()}  # unnamed temporary files
+        outside = [path for path in named if not os.path.realpath(path).startswith(allowed)]
+        require(not outside, f"read outside: {outside}")
+        peak = [
+            line
+            for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+            if line.startswith("VmHWM")
+        ]
+        require(int(peak[0].split()[1]) < 1000 * MEGABYTES, f"memory: {peak[0]}")
+    text = "".join(page.read_text() for page in place.rglob("*.html"))
+    require(not any("\u202a" <= sign <= "\u202e" or "\u2066" <= sign <= "\u2069" for sign in text), "page: controls")
 
 
-def run_case(number: int, seed: int) -> tuple[str, str, float]:
-    """Make and judge a case in a process of its own. Return how it ends, why, and the megabytes that it used."""
-    steps = (
-        lambda place, _: make(number, seed, place / "model.jointsparse"),
-        lambda place, name: judged(name, place),
-    )
-    with tempfile.TemporaryDirectory(prefix="models-") as folder:
-        answer: Any = None
-        for step in steps:  # a process each, because making a file takes memory as well
-            ours, theirs = FORK.Pipe(duplex=False)
-            work = partial(step, Path(folder).resolve(), answer)
-            child = FORK.Process(target=lambda work=work, theirs=theirs: theirs.send(work()))
-            child.start()
-            theirs.close()
-            answer = None
-            with contextlib.suppress(EOFError):
-                answer = ours.recv() if ours.poll(SECONDS) else child.kill()
-            child.join()
-            if answer is None:
-                end = SLOW if child.exitcode == -signal.SIGKILL else TRACEBACK
-                return end, f"the process ended with {child.exitcode}", 0.0
-        return answer
+def case(change: Callable[[dict[str, Any], Rng], bytes], rng: Rng, folder: Path) -> None:
+    name = "pictures" if change is valid else one_of(["pictures", "rows", "texts", "network"], rng)
+    warnings.simplefilter("ignore")
+    file = folder / "model.jointsparse"
+    file.write_bytes(change(entries_of(fitted(name)), rng))
+    commands(file, name in ("pictures", "network"))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="run only the case with this number")
-    given = parser.parse_args()
-    with warnings.catch_warnings(action="ignore"), tempfile.TemporaryDirectory(prefix="models-") as folder:
-        for name in ("pictures", "rows", "texts", "network"):  # fits the models, and compiles all that the cases need
-            path = Path(folder) / "model.jointsparse"
-            model_file.save(fitted(name), path)
-            print(name, judged(name, Path(folder).resolve())[:2], flush=True)
-    numbers = range(given.cases) if given.only is None else [given.only]
-    counts, most, begun = pd.DataFrame(0, index=list(KINDS), columns=[*FINE, *BAD]), 0.0, time.monotonic()
-    for number in numbers:
-        end, why, used = run_case(number, given.seed)
-        counts.loc[kind_of(number), end] += 1
-        most = max(most, used)
-        if end in BAD or given.only is not None:
-            print(f"seed {given.seed}, case {number}, {kind_of(number)}, {end}: {why}", flush=True)
-    print(counts.loc[:, counts.any()].to_string())
-    print(f"{counts.to_numpy().sum()} files, at most {most:.0f} MB, {time.monotonic() - begun:.0f} s")
-    return int(counts[list(BAD)].to_numpy().any())
+def prepare(root: Path) -> None:
+    """Write pictures and rows, fit the models, and compile all that the cases need."""
+    rng = np.random.default_rng(2)
+    for path in (*(PICTURES / f"{i}.png" for i in range(3)), KNOWN / "known.png", OUTSIDE_FILE):
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (16, 16), dtype=np.uint8)).save(path)
+    (KNOWN / "link.png").symlink_to(OUTSIDE_FILE)
+    pd.DataFrame(rng.normal(size=(3, 5)), columns=list("abcde")).to_csv(ROWS, index=False)
+    for name, data in (("pictures", PICTURES), ("rows", ROWS), ("texts", None), ("network", None)):
+        model_file.save(fitted(name), root / "model.jointsparse")
+        file = str(root / "model.jointsparse")
+        run(["annotate", file, str(data)] if data else ["show", file])
 
+
+KINDS = {
+    "text": partial(case, changed_text),
+    "array": partial(case, changed_array),
+    "archive": partial(case, changed_archive),
+    "valid": partial(case, valid),
+}
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="models-") as above:
-        root = Path(above).resolve()
-        PICTURES, KNOWN, ROWS = root / "pictures", root / "known", root / "rows.csv"
-        OUTSIDE_FILE = str(root / "elsewhere" / "secret.png")
-        drawn = np.random.default_rng(2)
-        for place, pictures in ((PICTURES, "012"), (KNOWN, ["known"]), (root / "elsewhere", ["secret"])):
-            place.mkdir()
-            for picture in pictures:
-                Image.fromarray(drawn.integers(0, 256, (16, 16), dtype=np.uint8)).save(place / f"{picture}.png")
-        (KNOWN / "link.png").symlink_to(OUTSIDE_FILE)
-        pd.DataFrame(drawn.normal(size=(3, 5)), columns=list("abcde")).to_csv(ROWS, index=False)
+    given = harness.parser(__doc__, 300).parse_args()
+    with tempfile.TemporaryDirectory(prefix="models-") as temporary:
+        root = Path(temporary).resolve()
+        PICTURES, KNOWN, ROWS, OUTSIDE_FILE = (
+            root / name for name in ("pictures", "known", "rows.csv", "elsewhere/secret.png")
+        )
         system = map(os.path.realpath, ("/proc", "/sys", "/dev", "/usr", "/lib", "/etc"))
         READ = (sys.prefix, sys.base_prefix, str(Path(__file__).parents[1]), *system)
-        sys.exit(main())
+        prepare(root)
+        sys.exit(harness.run(KINDS, given, seconds=SECONDS, at_once=1))

@@ -1,6 +1,6 @@
 """Count false selections of `stability_selection` on drawn data, and compare them with the bounds.
 
-    .venv/bin/python trials/stability.py --draws 200
+    python trials/stability.py --draws 200
 
 The first table is for regressions with known weights and correlated features. Features that halves select with
 probability q / p or less are known from all draws together. The mean number of these features that stability selection
@@ -11,6 +11,7 @@ validation chooses, and for stability selection.
 
 import argparse
 import sys
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -21,52 +22,39 @@ from jointsparse.pipeline.datasets import synthetic
 from jointsparse.pipeline.papers.quattoni import recovery
 
 NORMS = ("l1inf", "l12", "l1")
-N_SAMPLES, N_FEATURES, N_RELEVANT, N_TASKS, CORRELATION, NOISE, Q = 80, 100, 8, 4, 0.5, 3.0, 10
+N_SAMPLES, N_FEATURES, N_RELEVANT, N_TASKS, CORRELATION, NOISE, Q, N_PAIRS = 80, 100, 8, 4, 0.5, 3.0, 10, 25
 THRESHOLDS = (0.6, 0.75, 0.9)
 SIZES, N_FEATURES_PER_HALF = (20, 80), 20  # samples per task, and features per half, in the papers' tasks
 RELEVANT = np.arange(N_RELEVANT) * (N_FEATURES // N_RELEVANT)
 
 
-def stabilities(norm: str, n_draws: int, n_pairs: int) -> list[StabilitySelection]:
+def stabilities(norm: str, n_draws: int) -> list[StabilitySelection]:
     """Draw regressions with the same weights again and again, and return the stability selection of each draw."""
-    rng = np.random.default_rng(0)
+    rng, results = np.random.default_rng(0), []
     W = np.zeros((N_FEATURES, N_TASKS))
     W[RELEVANT] = rng.normal(size=(N_RELEVANT, N_TASKS))
     distance = np.subtract.outer(np.arange(N_FEATURES), np.arange(N_FEATURES))
     factor = np.linalg.cholesky(CORRELATION ** abs(distance))
-    results = []
     for draw in range(n_draws):
         X = rng.normal(size=(N_SAMPLES, N_FEATURES)) @ factor.T
         Y = X @ W + NOISE * rng.normal(size=(N_SAMPLES, N_TASKS))
-        results.append(
-            stability_selection(
-                JointSparseRegressor(norm, tol=1e-2), X, Y, n_pairs=n_pairs, n_features=Q, random_state=draw
-            )
-        )
+        model = JointSparseRegressor(norm, tol=1e-2)
+        results.append(stability_selection(model, X, Y, n_pairs=N_PAIRS, n_features=Q, random_state=draw))
     return results
 
 
-def false_selections(norm: str, n_draws: int, n_pairs: int) -> pd.DataFrame:
+def false_selections(norm: str, n_draws: int) -> pd.DataFrame:
     """Return the mean number of selected features of low selection probability and the bounds, by threshold."""
-    results = stabilities(norm, n_draws, n_pairs)
-    probability = np.mean([result.frequencies for result in results], axis=0)
-    rows = []
+    results, rows = stabilities(norm, n_draws), []
+    low_probability = np.mean([result.frequencies for result in results], axis=0) <= Q / N_FEATURES
     for threshold in THRESHOLDS:
         chosen = np.array([result.frequencies >= result.at(threshold).threshold for result in results])
-        low = chosen[:, probability <= Q / N_FEATURES].sum(axis=1)
-        rows.append(
-            {
-                "norm": norm,
-                "threshold": threshold,
-                "low": low.mean(),
-                "low_error": low.std(ddof=1) / np.sqrt(n_draws),
-                "irrelevant": np.delete(chosen, RELEVANT, axis=1).sum(axis=1).mean(),
-                "relevant": chosen[:, RELEVANT].sum(axis=1).mean(),
-                "unimodal_bound": results[0].at(threshold).unimodal_bound,
-                "bound": results[0].at(threshold).bound,
-            }
-        )
-    print(f"{norm}: {probability.sum():.1f} of at most {Q} features per half", file=sys.stderr)
+        low = chosen[:, low_probability].sum(axis=1)
+        row = {"norm": norm, "threshold": threshold, "low": low.mean(), "low_error": low.std(ddof=1) / n_draws**0.5}
+        row["irrelevant"] = np.delete(chosen, RELEVANT, axis=1).sum(axis=1).mean()
+        row["relevant"] = chosen[:, RELEVANT].sum(axis=1).mean()
+        row |= {"unimodal_bound": results[0].at(threshold).unimodal_bound, "bound": results[0].at(threshold).bound}
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -88,24 +76,14 @@ def recovered(norm: str, n_train: int, seed: int) -> list[dict[str, object]]:
     return [{"norm": norm, "samples": n_train} | row for row in rows]
 
 
-def main() -> int:
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=200)
-    parser.add_argument("--pairs", type=int, default=25)
-    parser.add_argument("--norms", nargs="+", default=NORMS)
     parser.add_argument("--tasks", type=int, default=3, help="draws of the papers' tasks")
-    args = parser.parse_args()
-    exceeds = False
-    if args.draws:
-        table = pd.concat([false_selections(norm, args.draws, args.pairs) for norm in args.norms])
-        print(table.round(2).to_string(index=False))
-        exceeds = bool((table["low"] - 2 * table["low_error"] > table["bound"]).any())
-    if args.tasks:
-        cases = [(norm, n, seed) for norm in args.norms for n in SIZES for seed in range(args.tasks)]
-        rows = pd.DataFrame([row for case in cases for row in recovered(*case)])
-        print(rows.groupby(["norm", "samples", "how"], sort=False).mean().round(2).to_string())
-    return int(exceeds)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    given = parser.parse_args()
+    table = pd.concat([false_selections(norm, given.draws) for norm in NORMS])
+    print(table.round(2).to_string(index=False))
+    cases = product(NORMS, SIZES, range(given.tasks))
+    rows = pd.DataFrame([row for case in cases for row in recovered(*case)])
+    print(rows.groupby(["norm", "samples", "how"], sort=False).mean().round(2).to_string())
+    sys.exit(int((table["low"] - 2 * table["low_error"] > table["bound"]).any()))
