@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from albums import lay
 from raw import raw_files
 from test_configuration import SHIPPED
 
@@ -77,12 +78,6 @@ BY_NETWORK = {
     "features": {"extractor": "onnx", "options": {"model": "efficientnet-lite0"}},
     "final": {"basis": None, "words": {"n_words": 2}},
 }
-
-
-def lay(root, files):
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
 
 
 @pytest.mark.parametrize(("root", "name"), [("My data: 1", "My-data-1"), ("collage", "my-collage")])
