@@ -28,7 +28,8 @@ def folder(tmp_path, monkeypatch):
     make_tagged(tmp_path / "photos", TAGS)
     (tmp_path / "config.yaml").write_text(CONFIG)
     (tmp_path / "given.csv").write_text(DECISIONS)
-    write_table(pd.DataFrame({"image": [*TAGS]}), tmp_path / "results" / "photos" / "images.parquet")
+    for name, images in {"photos": [*TAGS], "photos-quick": ["z.jpg"]}.items():
+        write_table(pd.DataFrame({"image": images}), tmp_path / "results" / name / "images.parquet")
     return tmp_path
 
 

@@ -4,14 +4,12 @@ import itertools
 import unicodedata
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 from albums import lay
 from PIL import Image
 
 from jointsparse.pipeline.datasets import folder, photos, scenes
 from jointsparse.pipeline.datasets.names import finder
-from jointsparse.pipeline.datasets.splits import draw_splits
 from jointsparse.pipeline.provenance.folders import is_no_data
 
 pytestmark = pytest.mark.usefixtures("checked_here")
@@ -173,13 +171,6 @@ def test_a_folder_is_read_as_it_looks(tmp_path, name):
     assert sorted(read.captions.itertuples(index=False, name=None)) == sorted(row.captions)
     assert row.splits is None or read.images["split"].tolist()[: len(row.splits)] == row.splits
     assert dict(read.left_out.itertuples(index=False, name=None)) == row.left_out
-
-
-def test_splits_are_drawn_with_the_given_fractions_and_seed(tmp_path):
-    lay(tmp_path, captioned())
-    drawn = photos.read(tmp_path, smallest_side=None, fractions={"train": 0.5, "test": 0.5}, seed=5).images
-    expected = draw_splits(NAMES, {"train": 0.5, "test": 0.5}, np.random.default_rng(5))
-    assert dict(drawn[["image", "split"]].to_numpy()) == expected
 
 
 @pytest.mark.parametrize(("size", "shrunk"), [((200, 31), "200 x 31"), ((3200, 100), "320 x 10")])
