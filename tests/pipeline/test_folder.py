@@ -8,7 +8,7 @@ import pytest
 from albums import lay
 from PIL import Image
 
-from jointsparse.pipeline.datasets import folder, photos, scenes
+from jointsparse.pipeline.datasets import folder, photos, scenes, tagged
 from jointsparse.pipeline.datasets.names import finder
 from jointsparse.pipeline.provenance.folders import is_no_data
 
@@ -111,10 +111,11 @@ ROWS = {
         ["train", *["unlabelled"] * 3],
     ),
     "of equal pictures the labelled one is kept": Row(
-        captioned(splits=split("train", "test", "train", "train") + "00.png,unlabelled\n") | {"images/00.png": 0},
+        captioned(splits=split("train", "test", "train", "train") + "0 copy.png,unlabelled\n")
+        | {"images/0 copy.png": 0},
         ANIMALS,
         ["train", "test", "train", "train"],
-        {"00.png": "same bytes as 0.png"},
+        {"0 copy.png": "same bytes as 0.png"},
     ),
     "no training picture": Row(
         captioned(splits=split("test", "test", "test")),
@@ -149,6 +150,14 @@ ROWS = {
             "dog/0.png": "same bytes as cat/0.png, which gets its captions, too",
         },
         loader=scenes,
+    ),
+    "of equal pictures a known label comes first": Row(
+        {"images/0.png": 0, "images/1.png": 1, "images/5.png": 0}
+        | {"t.csv": "image,cat,dog\n0.png,,0\n1.png,1,\n5.png,1,1\n"},
+        [("0.png", "cat", True), ("0.png", "dog", True), ("1.png", "cat", True), ("1.png", "dog", False)],
+        left_out={"5.png": "same bytes as 0.png, which gets its captions, too"},
+        options={"labels": "t.csv"},
+        loader=tagged,
     ),
     "a picture outside the classes": Row(
         {"images/cat/0.png": 0, "images/5.png": 1},
