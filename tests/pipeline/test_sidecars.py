@@ -229,6 +229,16 @@ def test_any_sequence_of_changes_gives_the_sets_of_a_twin_and_repeating_a_change
         assert verb is edit or verb({photo: tags}, [photo.parent]) == ([], {})
 
 
+def test_a_predicted_tag_that_a_person_deletes_is_not_predicted_again(photo):
+    assert not change(predict, photo, "dog", "sea")
+    beside(photo).write_text(re.sub("<rdf:li>dog</rdf:li>", "", beside(photo).read_text(), count=1))
+    for predicted in ({"dog", "sea"}, {"sea"}, {"dog", "sea"}):
+        assert not change(predict, photo, *predicted)
+        assert state(photo) == SimpleNamespace(subject={"sea"}, predicted={"sea"}, rejected={"dog"})
+    beside(photo).write_text(beside(photo).read_text().replace("<rdf:li>", "<rdf:li>dog</rdf:li><rdf:li>", 1))
+    assert not change(predict, photo, "sea") and tags_of(photo) == ["dog"]  # a person has set it again
+
+
 @pytest.mark.parametrize("levels", ["all", "last"])
 def test_a_new_sidecar_begins_with_the_tags_of_the_photograph_and_changes_no_label(photo, levels):
     packet = of(
