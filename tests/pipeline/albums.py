@@ -7,11 +7,34 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from PIL import Image
+from pyarrow import parquet
+from scipy import sparse
 
 from jointsparse.pipeline.datasets import photos, picture_check
 from jointsparse.pipeline.datasets.samples import Samples
+
+
+def lay(root: Path, files: Mapping[str, Any]) -> None:
+    """Write arrays, tables, texts, bytes and pictures (a number is the seed of a picture) to files, given by name."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, pd.DataFrame):
+            content.to_parquet(path) if path.suffix == ".parquet" else content.to_csv(path, index=False)
+        elif isinstance(content, np.ndarray):
+            np.save(path, content)
+        elif sparse.issparse(content):
+            sparse.save_npz(path, content)
+        elif isinstance(content, pa.Table):
+            parquet.write_table(content, path)
+        elif isinstance(content, int):
+            Image.fromarray(np.random.default_rng(content).integers(0, 255, (40, 40, 3), dtype=np.uint8)).save(path)
+        else:
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def make_album(root: Path, n_images: int) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from albums import lay
 from raw import raw_files
 from test_configuration import SHIPPED
 
@@ -77,12 +78,6 @@ BY_NETWORK = {
     "features": {"extractor": "onnx", "options": {"model": "efficientnet-lite0"}},
     "final": {"basis": None, "words": {"n_words": 2}},
 }
-
-
-def lay(root, files):
-    for name, content in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(content)
 
 
 @pytest.mark.parametrize(("root", "name"), [("My data: 1", "My-data-1"), ("collage", "my-collage")])
@@ -243,46 +238,36 @@ def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch
     assert ("Quick run" in capsys.readouterr().err) == ("--quick" in arguments)
 
 
+FULL = [errno.ENOSPC, errno.EDQUOT]
+
+
 @pytest.mark.parametrize(
-    ("number", "advice"),
-    [(errno.ENOSPC, disk.AGAIN), (errno.EDQUOT, disk.AGAIN), (errno.EROFS, "A run must be able to write there")],
+    ("number", "folder"),
+    [*((number, "") for number in (*FULL, errno.EROFS)), *((None, f"results/d/{logs}logs") for logs in ("", "study/"))],
 )
-def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypatch, capsys, number, advice):
+def test_a_run_that_cannot_write_to_its_folder_or_logs_starts_nothing(tmp_path, monkeypatch, capsys, number, folder):
     def fail(**_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(disk.tempfile, "TemporaryFile", fail)
+    lay(tmp_path, {"config.yaml": ""} | ({folder: ""} if folder else {}))  # a file where the logs belong
+    if number:
+        monkeypatch.setattr(disk.tempfile, "TemporaryFile", fail)
     monkeypatch.setattr(subprocess, "Popen", None)
     monkeypatch.chdir(tmp_path)
-    lay(tmp_path, {"config.yaml": ""})
     assert main(["run"]) == 2
-    assert capsys.readouterr().err == f"error: {tmp_path}: {os.strerror(number)}. {advice}\n"
+    error, advice = capsys.readouterr().err, disk.AGAIN if number in FULL else "A run must be able to write there"
+    assert error.startswith(f"error: {tmp_path / folder}: {os.strerror(number or errno.EEXIST)}. {advice}\n")
 
 
-@pytest.mark.parametrize("logs", ["results/d/logs", "results/d/study/logs"])
-def test_a_run_whose_logs_cannot_be_written_starts_nothing(tmp_path, monkeypatch, capsys, logs):
-    monkeypatch.setattr(subprocess, "Popen", None)
-    monkeypatch.chdir(tmp_path)
-    lay(tmp_path, {"config.yaml": "", logs: ""})
-    assert main(["run"]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: {tmp_path / logs}: ") and error.endswith("must be able to write there\n")
-
-
-def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(webbrowser, "open", lambda address: print(address))
-    lay(tmp_path, {f"results/{name}/index.html": "" for name in ("old", "new")} | {"results/index.html": ""})
-    os.utime("results/old/index.html", (0, 0))
-    assert main(["open"]) == main(["open", "--dataset", "old"]) == 0
-    assert [Path(line).parent.name for line in capsys.readouterr().out.splitlines()] == ["new", "new", "old", "old"]
-
-
-def test_open_shows_the_list_of_datasets_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
+def test_open_shows_the_page_that_was_written_last_or_the_list_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(webbrowser, "open", lambda address: None)
-    lay(tmp_path, {"results/index.html": "", "results/mine/study/tables/means.csv": ""})
-    assert main(["open", "--dataset", "mine"]) == 0 and capsys.readouterr().out == "results/index.html\n"
+    lay(tmp_path, {f"results/{name}/index.html": "" for name in ("old", "new")} | {"results/index.html": ""})
+    lay(tmp_path, {"results/mine/study/tables/means.csv": ""})
+    os.utime("results/old/index.html", (0, 0))
+    assert [main(["open", *of]) for of in ([], ["--dataset", "old"], ["--dataset", "mine"])] == [0, 0, 0]
+    expected = ["results/new/index.html", "results/old/index.html", "results/index.html"]
+    assert capsys.readouterr().out.splitlines() == expected
 
 
 def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_path, monkeypatch, capfd):

@@ -97,10 +97,10 @@ def test_decisions_change_whole_labels_and_a_second_time_nothing(tmp_path):
 
 
 def test_a_decision_about_an_unknown_label_makes_it_known_and_a_new_label_is_unknown_where_labels_are_unknown():
-    samples = samples_of(["a", "owl"], ["b", "owl"], ["c", "owl"], known=[True, False, False])
-    decided = decisions_of(("b", "owl", True), ("c", "owl", False), ("a", "dog", True))
+    samples = samples_of(["a", "owl"], ["b", "owl"], ["c", "owl"], ["d", "owl"], known=[True, False, False, True])
+    decided = decisions_of(("b", "owl", True), ("c", "owl", False), ("a", "dog", True), ("c", "dog", False))
     labels = labels_of(applied(samples, decided).captions, split_captions=False)
-    assert labels == {"owl": "1100", "dog": "1-1-10"}
+    assert labels == {"owl": "1101", "dog": "1-100"}
 
 
 @pytest.mark.parametrize(("join", "expected"), [(True, {"dog": "0110", "cat": "1100"}), (False, {"cat": "1100"})])

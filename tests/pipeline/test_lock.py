@@ -74,7 +74,19 @@ def message():
     return progress.stream.getvalue()
 
 
-def test_the_lock_of_a_killed_process_is_taken_away(locked):
+def zombie():
+    change(**live())
+    psutil.Process.status = lambda _: psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [lambda: None, zombie, lambda: change(process=os.getpid())],
+    ids=["killed", "zombie", "the number of another process"],
+)
+def test_a_lock_whose_holder_is_gone_is_taken_away(locked, monkeypatch, alter):
+    monkeypatch.setattr(psutil.Process, "status", psutil.Process.status)  # restored after the test
+    alter()
     assert lock.release()
     assert list(Path(".snakemake/locks").iterdir()) == [] and not lock.release()
 
@@ -137,17 +149,6 @@ def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(tmp_path, first
         time.sleep(0.1)
     assert run.communicate()[1].splitlines()[-1] == RESUME and run.returncode == 1
     assert not any(process.is_running() for process in tree) and not list(tmp_path.glob(".snakemake/locks/*"))
-
-
-def test_a_zombie_process_holds_no_lock(locked, monkeypatch):
-    monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
-    change(**live())
-    assert lock.release()
-
-
-def test_another_process_with_the_number_of_the_killed_run_does_not_hold_its_lock(locked):
-    change(process=os.getpid())
-    assert lock.release()
 
 
 def test_a_run_refuses_to_start_beside_a_live_run_and_after_a_kill_unlocks_and_remakes_partial_files(
