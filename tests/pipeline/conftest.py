@@ -1,5 +1,6 @@
 """Fixtures of the pipeline's tests: albums of photographs, the workflow in miniature, and its scripts."""
 
+import shutil
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,3 +49,16 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 def run_script(monkeypatch):
     """Return `run_script_with` without its first parameter."""
     return partial(run_script_with, monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Return Chromium. Tests that need it are skipped if it or Playwright is not installed."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium is installed here")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()

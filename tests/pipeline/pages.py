@@ -1,5 +1,7 @@
 """A page of a made-up model, whose texts are hostile: what the tests of the page and of its script open."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from urllib.parse import quote
 
@@ -37,6 +39,24 @@ CONTRAST = """() => {
     return (a + 0.05) / (b + 0.05) < 4.5;
   }).map((one) => `${one.tagName}.${one.className}: ${one.textContent.slice(0, 40)}`);
 }"""
+
+# Heights in pixels of what is shown.
+HEIGHTS = "ones => ones.map((one) => one.offsetHeight).filter((height) => height)"
+
+
+@contextmanager
+def opened(browser, file, **options) -> Iterator:
+    """Open a page from disk. At the end nothing has gone wrong, and nothing beyond its folder was requested."""
+    page = browser.new_page(**{"viewport": {"width": 1280, "height": 900}} | options)
+    errors, requested = [], []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requested.append(request.url))
+    page.goto(file.as_uri())
+    yield page
+    assert page.title() != "caught" and errors == []
+    assert [url for url in requested if not url.startswith(file.parents[1].as_uri())] == []
+    page.close()
 
 
 def kept_model(rng):

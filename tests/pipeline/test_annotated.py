@@ -12,6 +12,7 @@ from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.models.model_file import save
+from jointsparse.pipeline.page import thumbnails
 
 ORDERS = [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))]
 
@@ -100,11 +101,23 @@ def test_no_sign_of_a_word_reorders_letters_of_the_page(place):
     assert {photo["name"] for photo in data["photos"]} == {"in/0.png", r"in/\u202egnp.png"}
 
 
-def test_tags_that_are_not_listed_in_the_table_are_on_the_page(place, capsys):
+@pytest.mark.parametrize(("second", "shown"), [(-1.0, [0.5, 0.269]), (-9.0, [0.5])])  # probabilities of .27 and .0001
+def test_probable_tags_are_on_the_page_even_if_they_are_not_listed_in_the_table(place, capsys, second, shown):
     model = model_of("pictures")
-    model[-1].calibration_ = np.array([[0.0, 0.0], [0.0, -1.0]])  # probabilities of .5 and .27
+    model[-1].calibration_ = np.array([[0.0, 0.0], [0.0, second]])
+    model.card_ = model.card_.model_copy(update={"thresholds": [9.0, 9.0]})
     save(model, place / "model.jointsparse")
     assert main(["annotate", "model.jointsparse", "in", "--words", "1", "--html", "page"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1 + 1
     (photo,) = data_of(place / "page" / "index.html")["photos"]
-    assert [p for _, p, *_ in photo["tags"]] == [0.5, 0.269]
+    assert [p for _, p, *_ in photo["tags"]] == shown
+
+
+def test_maps_are_in_units_of_the_standard_deviation_of_known_scores(place, monkeypatch):
+    model, seen, overlays = model_of("pictures"), [], thumbnails.overlays
+    model[-1].calibration_ = np.array([[0.0, 1.0], [0.0, 0.0]])  # the first tag is more probable
+    model.known_scores_ = model.known_scores_ / 100
+    save(model, place / "model.jointsparse")
+    monkeypatch.setattr(thumbnails, "overlays", lambda heats, full: seen.append(full) or overlays(heats, full))
+    assert main(["annotate", "model.jointsparse", "in", "--html", "page"]) == 0
+    np.testing.assert_allclose(seen, [model.known_scores_.std(axis=0)], rtol=1e-6)

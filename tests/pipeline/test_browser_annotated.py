@@ -1,21 +1,15 @@
 """The page of annotated photographs in a real browser: filter, order, thresholds, new tags, chunks and maps."""
 
-import shutil
-
 import numpy as np
 import pytest
 from model_files import model_of
-from pages import CONTRAST, HOSTILE
+from pages import CONTRAST, HEIGHTS, HOSTILE, opened
 from PIL import Image
 from scipy import special
 
 from jointsparse.pipeline.datasets.sidecars import confirm
 from jointsparse.pipeline.models.annotator import Annotations
 from jointsparse.pipeline.page.annotated import write
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed here")
 
 N = 250
 CAT, OTHER = "cat", HOSTILE
@@ -46,28 +40,10 @@ def file(tmp_path_factory):
     return place / "page" / "index.html"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture(params=[1280, 420])
 def page(browser, file, request):
-    """The page, opened from disk. At the end nothing has gone wrong."""
-    page = browser.new_page(viewport={"width": request.param, "height": 900})
-    errors, requested = [], []
-    page.on("console", lambda message: errors.append(message.text))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: requested.append(request.url))
-    page.goto(file.as_uri())
-    yield page
-    assert page.title() == "jointsparse: annotated photographs"
-    assert errors == []
-    assert [url for url in requested if not url.startswith(file.parent.as_uri())] == []
-    page.close()
+    with opened(browser, file, viewport={"width": request.param, "height": 900}) as page:
+        yield page
 
 
 def select(page, tag):
@@ -183,9 +159,8 @@ def test_every_text_stands_out_fingers_hit_their_targets_and_nothing_is_wider_th
     assert page.evaluate(CONTRAST) == []
     width = page.viewport_size["width"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    heights = "ones => ones.map((one) => one.offsetHeight).filter((height) => height)"
     targets = page.locator("summary, select, button, [type=search], .controls label")
-    assert min(targets.evaluate_all(heights)) >= (44 if width < 760 else 24)
+    assert min(targets.evaluate_all(HEIGHTS)) >= (44 if width < 760 else 24)
 
 
 def test_a_link_leads_to_the_photograph(page, file):

@@ -23,6 +23,7 @@ from jointsparse.pipeline.page import images, sentences, thumbnails, warnings
 from jointsparse.pipeline.page.check import exclude_each_other, to_check
 from jointsparse.pipeline.page.index import index
 from jointsparse.pipeline.page.kept import judged
+from jointsparse.pipeline.page.model import _reasons
 from jointsparse.pipeline.page.weights import map_of_weights
 from jointsparse.pipeline.page.words import (
     most_probable,
@@ -159,7 +160,7 @@ def test_the_page_says_what_was_learnt_and_how_well(rng, kept):
         assert said in text, said
     assert shown.findings["sentence"] == "The model recognises 1 of 2 tags; 33 labels to check first"
     assert shown.findings["numbers"] == {"photographs": "40", "tags recognised": "1 of 2", "to check first": "33"}
-    assert shown.findings["warnings"] == 1
+    assert shown.findings["warnings"] == 1 and "stability.csv" not in shown.html
 
 
 def test_every_statistic_is_in_the_list_of_words_in_the_order_and_in_the_table_of_norms(rng):
@@ -213,16 +214,6 @@ def test_the_page_begins_with_the_map_of_the_most_probable_photograph_that_has_t
     assert 'class="wipe"' not in made(rng, kept._replace(with_maps=False)).html
 
 
-def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
-    own = {"verdict": "recognised", "by_chance": 1, "first": [(3, True), (5, False)], "telling": list("stuvwxyz")}
-    values = {"a": (0.2, 0.7), "b": (0.7, 0.7), "c": (0.2, 0.8), "d": (0.9, 0.9)}
-    words = [own | {"word": word, "precision_at_10": right, "auc": auc} for word, (right, auc) in values.items()]
-    words[3]["verdict"] = "few"
-    wall = wall_of(words)
-    assert [(tile["word"], tile["images"]) for tile in wall] == [(word, own["first"]) for word in "bca"]
-    assert wall[0]["telling"] == list("stuvw")
-
-
 def test_a_sample_may_have_a_text_no_picture_and_labels_that_are_unknown(rng, kept):
     table = pd.DataFrame({"image": [f"row {i}" for i in range(40)], "split": "test", "text": "said"})
     kept.labels[::2, 1] = -1
@@ -239,134 +230,317 @@ def test_a_sample_may_have_a_text_no_picture_and_labels_that_are_unknown(rng, ke
 
 def test_characters_that_change_the_direction_of_a_name_are_shown_and_kept(rng):
     values = of_classes(rng)
-    text = made(rng, **values).html
+    numbers = values["kept"].fits
+    numbers = numbers._replace(counted=numbers.counted.replace("zebra", "z\u202e"))
+    text = made(rng, **values | {"kept": values["kept"]._replace(fits=numbers)}).html
     data = data_of(text)
+    assert unquote(data["moved"]["z\\u202e"]) == "z\u202e"
     assert "\u202e" not in text and data["samples"][7] == "=7,\"\n\\u202e'="
     assert unquote(data["moved"][data["samples"][7]]) == values["images"]["image"][7]
 
 
-def test_a_map_is_red_for_a_word_and_blue_against_it():
-    heat = np.zeros((8, 12))
-    heat[:4, :4], heat[4:, 8:] = 2.0, -0.5
-    red, blue = thumbnails.overlay(heat, full=1.0)[[0, 1], [0, 2]]
-    assert tuple(red) == (*thumbnails.FOR, thumbnails.OPAQUE) and tuple(blue[:3]) == thumbnails.AGAINST
-    assert blue[3] == round(thumbnails.OPAQUE / 2) and thumbnails.overlay(heat, full=1.0)[1, 0, 3] == 0
+# What is told, counted and packed: a table of facts
+
+KEPT = kept_model(np.random.default_rng(0))
 
 
-# Words
-
-
-def ranked(kept, *columns):
+def ranked(*columns):
     """Test images that are less probable one after another, and labels: a text per word with +, - and ? if unknown."""
     labels = np.array([["-+".find(mark) for mark in column] for column in columns], np.int8).T
     p = np.linspace(1, 0, len(labels))[:, np.newaxis].repeat(len(columns), axis=1)
     words = pd.DataFrame({"word": list("abcdefgh")[: len(columns)]})
-    return kept._replace(labels=labels, probabilities=p, test_images=np.arange(len(labels)), words=words)
+    return KEPT._replace(labels=labels, probabilities=p, test_images=np.arange(len(labels)), words=words)
 
 
-def test_an_image_whose_label_is_unknown_is_not_among_the_most_probable(kept):
-    shown = most_probable(ranked(kept, "?+-+"), 0)
-    assert shown == {"first": [(1, True), (2, False), (3, True)], "top": 3, "by_chance": 2.0, "beside": []}
+def beside(*others):
+    """Words that stand out beside the word of the 30 most probable of 200 images.
+
+    others: for each other word, how many of the 20 most probable images have it, for how many of them it is not known
+    whether they do, and how many of the other images have it.
+    """
+    columns = [(("+" * a + "?" * b).ljust(20, "-") + "+" * c).ljust(200, "-") for a, b, c in others]
+    return most_probable(ranked("+" * 30 + "-" * 170, *columns), 0)["beside"]
 
 
-@pytest.mark.parametrize(
-    ("in_top", "known_without", "in_rest", "shown"),
-    [(3, 0, 12, True), (3, 0, 13, False), (2, 0, 0, False), (5, 0, 20, True), (5, 0, 21, False), (3, 17, 12, True)],
-)
-def test_a_word_stands_out_if_three_images_and_twice_as_many_as_expected_have_it(
-    kept, in_top, known_without, in_rest, shown
-):
-    """Among the 20 most probable images of 200. Labels that are not known are no word."""
-    other = ("+" * in_top + "?" * known_without).ljust(20, "-") + ("+" * in_rest).ljust(180, "-")
-    got = most_probable(ranked(kept, "+" * 30 + "-" * 170, other), 0)["beside"]
-    assert got == ([["b", in_top]] if shown else [])
+def verdicts_at(p_holm):
+    return [word["verdict"] for word in words_of(KEPT._replace(words=KEPT.words.assign(p_holm=p_holm)))]
 
 
-def test_three_words_that_stand_out_are_shown_those_first_with_most_images_beyond_what_is_expected(kept):
-    others = [
-        ("+" * top).ljust(20, "-") + ("+" * rest).ljust(180, "-") for top, rest in ((6, 4), (8, 32), (5, 0), (3, 0))
-    ]
-    assert most_probable(ranked(kept, "+" * 30 + "-" * 170, *others), 0)["beside"] == [["b", 6], ["d", 5], ["c", 8]]
+def walled():
+    """The words on the wall by their tiles. Words are given by the fraction that is right, and the AUC."""
+    own = {"verdict": "recognised", "by_chance": 1, "first": [(3, True), (5, False)], "telling": list("stuvwxyz")}
+    values = {"a": (0.2, 0.7), "b": (0.7, 0.7), "c": (0.2, 0.8), "d": (0.9, 0.9)}
+    words = [own | {"word": word, "precision_at_10": right, "auc": auc} for word, (right, auc) in values.items()]
+    words[3]["verdict"] = "few"
+    return [(tile["word"], tile["images"], tile["telling"]) for tile in wall_of(words)]
 
 
-def test_words_that_were_not_learnt_come_with_the_reason():
-    counted = pd.DataFrame(
-        {"word": list("abcde"), "images": [9, 2, 3, 8, 4]}
-        | {"left_out": ["", Kind.FEW_TRAINING_WITH, Kind.FEW_TEST_WITH, "", Kind.ONE_GROUP]}
-    )
+def why_not_learnt():
+    flags = ["", Kind.FEW_TRAINING_WITH, Kind.FEW_TEST_WITH, "", Kind.ONE_GROUP]
+    counted = pd.DataFrame({"word": list("abcde"), "images": [9, 2, 3, 8, 4], "left_out": flags})
     got = not_learnt(counted, ["a"], 5, "images")
-    assert [(word, n, got["reasons"][reason]) for word, n, reason in got["words"]] == [
-        ("d", 8, "only the 1 most frequent are learnt; to learn more, raise the setting n_words"),
-        ("e", 4, "training images of two groups must have it, and lack it"),
-        ("c", 3, "none of them is among the test images"),
-        ("b", 2, "at least 5 training images are needed"),
-    ]
+    return [(word, n, got["reasons"][reason]) for word, n, reason in got["words"]]
 
 
-@pytest.mark.parametrize(("n", "dtype"), [(2**16 - 1, np.uint16), (2**16, np.uint32)])
-def test_rows_have_as_many_bytes_as_the_last_one_needs(n, dtype):
-    assert bytes_of(packed_rows([np.array([0]), np.array([n - 1])], n), dtype).tolist() == [0, n - 1]
-
-
-# Tags to check
-
-
-def test_the_first_two_hundred_labels_of_each_kind_are_shown_and_the_doubtful_ones_of_thirty_counted():
-    images = [str(i) for i in range(600)]
-    p = np.linspace(0, 1, 300)
+def checked(p=None):
+    """The labels to check of 300 images with and 300 without a tag: some of their rows, how many, how many first."""
+    images, growing = [str(i) for i in range(600)], np.linspace(0, 1, 300)
     tags = pd.concat(
-        pd.DataFrame({"sample": names, "tag": "cat", "kind": kind, "probability": of_tag})
-        for kind, names, of_tag in (("wrong", images[:300], p), ("missing", images[:299:-1], 1 - p / 2))
+        pd.DataFrame({"sample": names, "tag": "cat", "kind": kind, "probability": of_tag if p is None else p})
+        for kind, names, of_tag in (("wrong", images[:300], growing), ("missing", images[:299:-1], 1 - growing / 2))
     )
     checks = to_check(tags, images, ["dog", "cat"])
-    assert [row for row, *_ in checks.wrong] == [*range(200)] and [row for row, *_ in checks.missing][:2] == [599, 598]
-    assert len(checks.missing) == 200 and {k for _, k, _ in checks.wrong} == {1} and checks.first == 60
-    few = to_check(tags.assign(probability=0.5), images, ["dog", "cat"])
-    assert few.first == 0
+    rows = [[row for row, *_ in one] for one in (checks.wrong, checks.missing)]
+    return rows[0][:200], rows[1][:2], [*map(len, rows)], {k for _, k, _ in checks.wrong}, checks.first
 
 
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (lambda labels, captions: captions, True),
-        (lambda labels, captions: captions.replace(WORDS[1], "zebra"), False),  # a word of a sentence
-        (lambda labels, captions: captions[1:], False),
-        (lambda labels, captions: pd.concat([captions, captions[:1]]), False),  # 2 of 35 images
-        (lambda labels, captions: [labels.__setitem__((0, 0), -1), captions][1], False),
-    ],
-    ids=["classes", "words", "none", "several", "unknown"],
-)
-def test_labels_are_classes_if_every_sample_has_one(rng, change, expected):
-    given = of_classes(rng)
+def of_labels(change):
+    """Whether labels of two classes exclude each other after a change of labels and captions."""
+    given = of_classes(np.random.default_rng(0))
     captions = change(given["kept"].labels, given["captions"])
-    assert exclude_each_other(given["kept"], list(given["images"]["image"]), captions) == expected
+    return exclude_each_other(given["kept"], list(given["images"]["image"]), captions)
+
+
+WELL = "at least 5 of the 10 most probable test images are right."
+
+
+def best(*verdicts):
+    """What is said of words a to g by growing AUC, of which two are right on most images."""
+    rows = {"word": list("abcdefg"), "auc": np.arange(7) / 10 + 0.3, "precision_at_10": [0, 0, 0, 0, 0, 0.5, 1]}
+    return sentences.best(pd.DataFrame(rows), verdicts, 10, "images")
+
+
+def stable(bound):
+    table = pd.DataFrame({"used": [True, False, True, False], "halves": [10, 9, 1, 0], "of": 10, "threshold": 0.9})
+    return sentences.how_stable(table.assign(bound=bound))
+
+
+def costs(rows=slice(None), **values):
+    return sentences.what_sparsity_costs(fits().norms[rows].assign(**values))
+
+
+def compared(*others):
+    """What is said of a method with a mean AUC of 0.8 at the largest size, beside those of other methods."""
+    rows = zip(("hinge-l1inf", "svm-l2", "hinge-l1"), [0.8, *others], strict=False)
+    largest = pd.DataFrame(rows, columns=["method", "auc_weighted"])
+    largest = largest.assign(n=1200, features=[0.12, 1, 1][: len(largest)])
+    said = sentences.comparison(pd.concat([largest.assign(n=10, auc_weighted=0.5), largest]))
+    first = "With 1,200 positives for each label, l1,∞ has a mean AUC of 0.800 and uses 12 % of the features"
+    return said.replace(first, "…")
+
+
+def warned(*rows, things=("samples", "topics"), **values):
+    """What is said of warnings: pairs of a flag and of its first row."""
+    table = pd.DataFrame(rows, columns=["warning", "first"]).assign(**{"table": "chosen", "rows": 1, "of": 9} | values)
+    return warnings.warnings_of(table, *things)
+
+
+EDGE = "radius at the upper edge of its grid"
+FLAGS = [(EDGE, "run=2, n=5, method=hinge-l1inf, radius=30.0"), ("a new kind", ""), ("certified gap: 7%", np.nan)]
+FLAGS += [("left out, too few test images with it: 0", "")]
+HEAT = np.zeros((8, 12))
+HEAT[:4, :4], HEAT[4:, 8:] = 2.0, -0.5
+STABLE = "1 of the 2 features of the kept model were chosen in at least 9 of 10 random halves of the "
+OTHERS = "The kept model has the norm l1,∞, uses 5 of 6 features and has a mean AUC of .750. The other norms: l2: 6 "
+FACTS = {
+    # Ranked images and words
+    "an image whose label is unknown is not among the most probable": (
+        lambda: most_probable(ranked("?+-+"), 0),
+        {"first": [(1, True), (2, False), (3, True)], "top": 3, "by_chance": 2.0, "beside": []},
+    ),
+    **{
+        f"a word on {top} of the 20 first images, {rest} of the others and perhaps {n} stands out: {out}": (
+            lambda given=(top, n, rest): beside(given),
+            [["b", top]] if out else [],
+        )
+        for top, n, rest, out in (
+            *((3, 0, 12, True), (3, 0, 13, False), (2, 0, 0, False), (5, 0, 20, True), (5, 0, 21, False)),
+            (3, 17, 12, True),
+        )
+    },
+    "of words that stand out, three with most images beyond what is expected are shown": (
+        lambda: beside((6, 0, 4), (8, 0, 32), (5, 0, 0), (3, 0, 0)),
+        [["b", 6], ["d", 5], ["c", 8]],
+    ),
+    "words are on the wall in the order of their first images, with five telling features": (
+        walled,
+        [(word, [(3, True), (5, False)], list("stuvw")) for word in "bca"],
+    ),
+    "words that were not learnt come with the reason, the most frequent first": (
+        why_not_learnt,
+        [
+            ("d", 8, "only the 1 most frequent are learnt; to learn more, raise the setting n_words"),
+            ("e", 4, "training images of two groups must have it, and lack it"),
+            ("c", 3, "none of them is among the test images"),
+            ("b", 2, "at least 5 training images are needed"),
+        ],
+    ),
+    "the first 200 labels of each kind are shown, and the doubtful ones of the first 30 counted": (
+        checked,
+        ([*range(200)], [599, 598], [200, 200], {1}, 60),
+    ),
+    "a label as probable as not is not doubtful": (lambda: checked(0.5)[-1], 0),
+    "a word is recognised at 5 %": (lambda: verdicts_at(0.05), ["recognised"] * 2),
+    "a word is not recognised above 5 %": (lambda: verdicts_at(0.051), ["not"] * 2),
+    # Classes
+    "labels of which each sample has one are classes": (lambda: of_labels(lambda labels, captions: captions), True),
+    "words of sentences are no classes": (
+        lambda: of_labels(lambda labels, captions: captions.replace(WORDS[1], "zebra")),
+        False,
+    ),
+    "labels that a sample lacks are no classes": (lambda: of_labels(lambda labels, captions: captions[1:]), False),
+    "labels of which 2 of 35 samples have two are no classes": (
+        lambda: of_labels(lambda labels, captions: pd.concat([captions, captions[:1]])),
+        False,
+    ),
+    "labels of which one is unknown are no classes": (
+        lambda: of_labels(lambda labels, captions: [labels.__setitem__((0, 0), -1), captions][1]),
+        False,
+    ),
+    # Numbers
+    "eight features are telling, largest first": (
+        lambda: "".join(telling(np.array([3, -9, 1, 2, 4, 0, 5, 6, 7, 8, 0.5]), list("abcdefghijk"))),
+        "jihgeadc",
+    ),
+    "a feature with a weight against a word is not telling": (
+        lambda: "".join(telling(np.array([3, -9, 1, 2]), list("abcd"))),
+        "adc",
+    ),
+    "weights become bytes, and none is lost": (
+        lambda: bytes_of(packed_weights(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]])), np.int8).tolist(),
+        [127, 1, -1, 0, -64, 64],
+    ),
+    "rows below 65,536 take two bytes": (
+        lambda: bytes_of(packed_rows([np.array([0]), np.array([2**16 - 2])], 2**16 - 1), np.uint16).tolist(),
+        [0, 2**16 - 2],
+    ),
+    "more rows take four bytes": (
+        lambda: bytes_of(packed_rows([np.array([0]), np.array([2**16 - 1])], 2**16), np.uint32).tolist(),
+        [0, 2**16 - 1],
+    ),
+    "numbers have six digits, and those that JSON does not know are none": (
+        lambda: [*map(number, (0.12345678, np.nan, np.inf, -np.inf))],
+        [0.123457, None, None, None],
+    ),
+    # Sentences
+    "the best words are named": (
+        lambda: best(*["recognised"] * 7),
+        [f"For 2 of them, {WELL}", "Recognised best: g, f, e."],
+    ),
+    "words that are not recognised are named": (
+        lambda: best("not", "few", *["recognised"] * 5),
+        [
+            *(f"For 2 of them, {WELL}", "Recognised best: g, f, e."),
+            *("Not recognised better than chance: a.", "Too few test images to tell: b."),
+        ],
+    ),
+    "three of many words are named": (
+        lambda: best(*["not"] * 7),
+        ["Not recognised better than chance: a, b, c and 4 more."],
+    ),
+    "of fewer than ten test samples half are enough": (
+        lambda: sentences.best(
+            pd.DataFrame({"word": ["a"], "auc": 0.3, "precision_at_10": 2 / 3}), ["recognised"], 3, "samples"
+        )[0],
+        "For 1 of them, at least 2 of the 3 most probable test samples are right.",
+    ),
+    "the kept model is compared with other norms": (costs, f"{OTHERS}features, AUC −.050."),
+    "a better norm has a plus": (lambda: costs(auc=[0.75, 0.754]), f"{OTHERS}features, AUC +.004."),
+    "a model may use all features": (
+        lambda: costs(slice(1, None), kept=True),
+        "The kept model has the norm l2, uses all 6 features and has a mean AUC of .700.",
+    ),
+    "the bound on false choices is given if it says something": (
+        lambda: [
+            STABLE in stable(1.25),
+            "Of the 2 features that were chosen so often, at most 1.3 are expected to be false, if " in stable(1.25),
+        ],
+        [True, True],
+    ),
+    "the bound on false choices is left out otherwise": (
+        lambda: [
+            stable(2.0).startswith(STABLE),
+            stable(2.0).endswith(
+                "On average a half chooses 2 of 4 features, too many for a useful bound on the false choices."
+            ),
+        ],
+        [True, True],
+    ),
+    "nothing is said of halves on which no feature was selected": (
+        lambda: sentences.how_stable(pd.DataFrame(columns=COLUMNS)),
+        "",
+    ),
+    **{
+        f"a method with .8 beside others with {others} is {said}": (
+            lambda given=others: compared(*given),
+            f"…; it is {said} the best other method, linear SVM.",
+        )
+        for others, said in (
+            *(((0.82,), "0.020 behind"), ((0.78,), "0.020 ahead of"), ((0.809,), "level (within 0.01) with")),
+            ((0.78, 0.6), "0.020 ahead of"),
+        )
+    },
+    "a method alone is not compared": (compared, "…."),
+    # Warnings
+    "warnings are in plain words, those that make a number wrong first": (
+        lambda: [(one["severity"], one["text"]) for one in warned(*FLAGS)],
+        [
+            ("wrong", "The objective of some fits may be more than 5 % above its minimum: they need more iterations."),
+            ("wrong", "Other warnings."),
+            ("note", "Some topics occur on too few samples to be learnt and tested, and are left out."),
+            ("note", "Validation chose the largest radius or C of the grid: a larger value may do better."),
+        ],
+    ),
+    "the details of a warning name its first row": (
+        lambda: warned(*FLAGS)[3]["details"],
+        [f"{EDGE}, in 1 of 9 rows of the table chosen; first: run 2, n 5, l1,∞, radius 30"],
+    ),
+    "tables of several runs are joined, and left_out has a list of its own": (
+        lambda: [
+            one["details"]
+            for one in warned(
+                *(("a", ""), ("a", ""), ("b", "")), things=(), table=["tasks_run1", "tasks_run2", "left_out"]
+            )
+        ],
+        [["a, in 2 of 18 rows of the table tasks of 2 runs"]],
+    ),
+    "every kind of flag has one meaning": (
+        lambda: sorted(kind for meaning in warnings.MEANINGS for kind in meaning.kinds),
+        sorted(Kind),
+    ),
+    "every kind of flag has words of its own": (
+        lambda: len({one["text"] for one in warned(*((kind, "") for kind in Kind), things=())}),
+        len(warnings.MEANINGS),
+    ),
+    "what is left out is counted by reason, the most frequent first": (
+        lambda: _reasons(pd.DataFrame({"item": list("abc"), "reason": ["one", "two", "two"]})),
+        [{"reason": "two", "count": 2, "first": "b"}, {"reason": "one", "count": 1, "first": "a"}],
+    ),
+    # Pictures
+    "a map is red for a word, blue against it and clear elsewhere": (
+        lambda: thumbnails.overlay(HEAT, full=1.0)[[0, 1, 1], [0, 2, 0]].tolist(),
+        [
+            [*thumbnails.FOR, thumbnails.OPAQUE],
+            [*thumbnails.AGAINST, round(thumbnails.OPAQUE / 2)],
+            [*thumbnails.AGAINST, 0],
+        ],
+    ),
+    "pixels become a picture": (
+        lambda: thumbnails.of_features(np.array([0, 0.5, 1, 2]))[::119, ::119, 0].tolist(),
+        [[255, 128], [0, 0]],
+    ),
+    "features that are no pixels become no picture": (lambda: thumbnails.of_features(np.zeros(5)), None),
+    "thumbnails are WEBP": (lambda: thumbnails.encoded(np.zeros((9, 9, 3), np.uint8))[8:12], b"WEBP"),
+}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_it_is_so_that(fact):
+    got, expected = FACTS[fact]
+    assert got() == expected
 
 
 # Words
-
-
-def test_eight_features_are_telling():
-    w = np.array([3, -9, 1, 2, 4, 0, 5, 6, 7, 8, 0.5])
-    assert telling(w, list("abcdefghijk")) == list("jihgeadc")
-    assert telling(w[:4], list("abcd")) == list("adc")
-
-
-def test_weights_become_bytes_of_which_none_is_lost():
-    packed = packed_weights(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]]))
-    assert np.frombuffer(base64.b64decode(packed), np.int8).tolist() == [127, 1, -1, 0, -64, 64]
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"), [(0.12345678, 0.123457), (np.nan, None), (np.inf, None), (-np.inf, None)]
-)
-def test_numbers_have_six_digits_and_what_json_does_not_know_is_none(value, expected):
-    assert number(value) == expected
-
-
-@pytest.mark.parametrize(("p_holm", "expected"), [(0.05, "recognised"), (0.051, "not")])
-def test_a_word_is_recognised_if_it_is_told_from_chance_at_five_percent(kept, p_holm, expected):
-    words = words_of(kept._replace(words=kept.words.assign(p_holm=p_holm)))
-    assert [word["verdict"] for word in words] == [expected] * 2
 
 
 def test_telling_features_of_a_word_are_those_of_its_own_weights(kept):
@@ -379,8 +553,7 @@ def test_documents_are_told_by_the_features_that_matter_most(kept, form):
     X, W = kept.X, np.outer(np.arange(1, 7), [1, -2, 0.5])
     found = reasons_of(form(X), [3], W, NAMES)
     assert [found["features"][j] for j, _ in found["values"][3]] == [NAMES[i] for i in np.argsort(-abs(X[3] * W[:, 0]))]
-    weights = np.frombuffer(base64.b64decode(found["weights"]), np.int8).reshape(6, 3)
-    np.testing.assert_array_equal(weights, np.rint(127 * W / 12))
+    np.testing.assert_array_equal(bytes_of(found["weights"], np.int8).reshape(6, 3), np.rint(127 * W / 12))
     assert found["brief"] == (form is not np.asarray)
     few = reasons_of(form(X * [1, 0, 1, 1, 1, 1]), [3], W * np.array([[1], [1], [0], [1], [1], [1]]), NAMES)
     assert {few["features"][j] for j, _ in few["values"][3]} == {NAMES[i] for i in (0, 3, 4, 5)}
@@ -393,7 +566,7 @@ def test_rows_and_columns_of_the_map_of_weights_are_ordered_so_that_similar_ones
     W = np.kron([[1.0, 0], [0, 1]], np.ones((2, 2)))[[0, 2, 1, 3]][:, [0, 2, 1, 3]]
     features = [kept.features[0]._replace(place=i) for i in range(4)]
     weights = map_of_weights(kept._replace(W=W, features=features))
-    shown = np.frombuffer(base64.b64decode(weights["weights"]), np.int8).reshape(4, 4)
+    shown = bytes_of(weights["weights"], np.int8).reshape(4, 4)
     assert (np.abs(np.diff(shown, axis=0)).max(axis=1) > 0).tolist() == [False, True, False]
     assert (np.abs(np.diff(shown, axis=1)).max(axis=0) > 0).tolist() == [False, True, False]
 
@@ -402,141 +575,6 @@ def test_a_feature_shows_the_images_with_its_largest_values(kept):
     for feature in map_of_weights(kept)["features"]:
         order = 10 + np.argsort(-kept.X[10:, int(feature["name"].removeprefix("feature "))])
         assert feature["images"] == order[:4].tolist()
-
-
-# Sentences
-
-WELL = "at least 5 of the 10 most probable test images are right."
-
-
-def learnt():
-    """Words a to g by growing AUC."""
-    rows = {"word": list("abcdefg"), "auc": np.arange(7) / 10 + 0.3, "precision_at_10": [0, 0, 0, 0, 0, 0.5, 1]}
-    return pd.DataFrame(rows)
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "expected"),
-    [
-        (["recognised"] * 7, [f"For 2 of them, {WELL}", "Recognised best: g, f, e."]),
-        (
-            ["not", "few", *["recognised"] * 5],
-            [
-                *(f"For 2 of them, {WELL}", "Recognised best: g, f, e."),
-                *("Not recognised better than chance: a.", "Too few test images to tell: b."),
-            ],
-        ),
-        (["not"] * 7, ["Not recognised better than chance: a, b, c and 4 more."]),
-    ],
-)
-def test_the_first_lines_name_what_was_learnt(verdicts, expected):
-    assert sentences.best(learnt(), verdicts, 10, "images") == expected
-
-
-def test_of_fewer_than_ten_test_images_half_are_enough():
-    said, _ = sentences.best(learnt()[:1].assign(precision_at_10=2 / 3), ["recognised"], 3, "samples")
-    assert said == "For 1 of them, at least 2 of the 3 most probable test samples are right."
-
-
-def test_what_sparsity_costs_is_said_beside_the_kept_model():
-    norms = fits().norms
-    assert sentences.what_sparsity_costs(norms) == (
-        "The kept model has the norm l1,∞, uses 5 of 6 features and has a mean AUC of .750. The other norms: l2: 6 "
-        "features, AUC −.050."
-    )
-    assert sentences.what_sparsity_costs(norms.assign(auc=[0.75, 0.754])).endswith("l2: 6 features, AUC +.004.")
-    assert sentences.what_sparsity_costs(norms[1:].assign(kept=True)) == (
-        "The kept model has the norm l2, uses all 6 features and has a mean AUC of .700."
-    )
-
-
-@pytest.mark.parametrize(
-    ("bound", "expected"),
-    [
-        (1.25, "Of the 2 features that were chosen so often, at most 1.3 are expected to be false, if "),
-        (2.0, "On average a half chooses 2 of 4 features, too many for a useful bound on the false choices."),
-    ],
-)
-def test_the_bound_on_false_choices_is_given_if_it_says_something(bound, expected):
-    table = pd.DataFrame({"used": [True, False, True, False], "halves": [10, 9, 1, 0], "of": 10, "threshold": 0.9})
-    said = sentences.how_stable(table.assign(bound=bound))
-    assert said.startswith(
-        "1 of the 2 features of the kept model were chosen in at least 9 of 10 random halves of the "
-    )
-    assert expected in said
-
-
-def test_nothing_is_said_of_halves_if_no_features_were_selected_on_them(rng):
-    assert sentences.how_stable(pd.DataFrame(columns=COLUMNS)) == ""
-    assert "stability.csv" not in made(rng).html
-
-
-@pytest.mark.parametrize(
-    ("others", "expected"),
-    [
-        ([0.82], "; it is 0.020 behind the best other method, linear SVM."),
-        ([0.78], "; it is 0.020 ahead of the best other method, linear SVM."),
-        ([0.809], "; it is level (within 0.01) with the best other method, linear SVM."),
-        ([0.78, 0.6], "; it is 0.020 ahead of the best other method, linear SVM."),
-        ([], "."),
-    ],
-)
-def test_the_first_method_of_a_study_is_compared_with_the_best_other_method_at_the_largest_size(others, expected):
-    rows = zip(("hinge-l1inf", "svm-l2", "hinge-l1"), [0.8, *others], strict=False)
-    largest = pd.DataFrame(rows, columns=["method", "auc_weighted"]).assign(
-        n=1200, features=[0.12, 1, 1][: 1 + len(others)]
-    )
-    said = sentences.comparison(pd.concat([largest.assign(n=10, auc_weighted=0.5), largest]))
-    first = "With 1,200 positives for each label, l1,∞ has a mean AUC of 0.800 and uses 12 % of the features"
-    assert said == first + expected
-
-
-# Warnings
-
-
-def test_warnings_stand_in_plain_words_those_that_make_a_number_wrong_first():
-    warned = [
-        ("radius at the upper edge of its grid", "run=2, n=5, method=hinge-l1inf, radius=30.0"),
-        ("a new kind", ""),
-        ("certified gap: 7%", np.nan),
-        ("left out, too few test images with it: 0", ""),
-    ]
-    table = pd.DataFrame(warned, columns=["warning", "first"]).assign(table="chosen", rows=1, of=9)
-    shown = warnings.warnings_of(table, "samples", "topics")
-    assert [(one["severity"], one["text"]) for one in shown] == [
-        (
-            "wrong",
-            "The objective of some fits may be more than 5 % above its minimum: they need more iterations.",
-        ),
-        ("wrong", "Other warnings."),
-        ("note", "Some topics occur on too few samples to be learnt and tested, and are left out."),
-        ("note", "Validation chose the largest radius or C of the grid: a larger value may do better."),
-    ]
-    assert shown[3]["details"] == [
-        "radius at the upper edge of its grid, in 1 of 9 rows of the table chosen; first: run 2, n 5, l1,∞, radius 30"
-    ]
-    of_runs = table[:3].assign(table=["tasks_run1", "tasks_run2", "left_out"], warning=["a", "a", "b"], first="")
-    (shown,) = warnings.warnings_of(of_runs)
-    assert shown["details"] == ["a, in 2 of 18 rows of the table tasks of 2 runs"]  # left_out has a list
-
-
-def test_every_kind_of_flag_has_one_meaning_in_plain_words():
-    """97 repeated documents once stood among "other warnings"."""
-    assert sorted(kind for meaning in warnings.MEANINGS for kind in meaning.kinds) == sorted(Kind)
-    table = pd.DataFrame({"warning": list(Kind), "first": "", "table": "chosen", "rows": 1, "of": 9})
-    texts = [warning["text"] for warning in warnings.warnings_of(table)]
-    assert len(texts) == len(set(texts)) == len(warnings.MEANINGS)
-
-
-# Thumbnails
-
-
-def test_pixels_become_a_picture():
-    picture = thumbnails.of_features(np.array([0, 0.5, 1, 2]))
-    assert picture.shape == (120, 120, 3)
-    assert [picture[0, 0, 0], picture[0, -1, 0], picture[-1, 0, 0], picture[-1, -1, 0]] == [255, 128, 0, 0]
-    assert thumbnails.of_features(np.zeros(5)) is None
-    assert thumbnails.encoded(picture)[8:12] == b"WEBP"
 
 
 # The list of datasets
