@@ -127,7 +127,7 @@ def made(rng, kept=None, **values):
     captions = pd.DataFrame({"image": images["image"], "caption": HOSTILE})
     left_out = pd.DataFrame({"item": [HOSTILE, "b.jpg"], "reason": [HOSTILE, HOSTILE]})
     given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE, "corrected": "mine"}
-    given |= {"tags": tags_to_check(kept, images["image"]), "digest": "0a", "learnable": {"smallest_size": 20}}
+    given |= {"tags": tags_to_check(kept, images["image"]), "learnable": {"smallest_size": 20}}
     given |= {"thumbnail": thumbnails.file_of, "original": lambda row: f"../data/{quote(images['image'][row])}"}
     return page(Origin("mine", **given | values), kept)
 
