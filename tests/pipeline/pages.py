@@ -64,7 +64,9 @@ def kept_model(rng):
         features=[Feature(i, f"feature {i}", (10 + np.argsort(-X[10:, i])[:4]).tolist()) for i in (4, 1)],
         test_images=np.arange(10, N_IMAGES),
         labels=labels,
+        scores=p,
         probabilities=p,
+        exclusive=False,
         spread=np.ones(4),
         fits=fits(),
     )
@@ -79,7 +81,7 @@ def of_classes(rng):
     table = pd.DataFrame({"image": images, "split": "test"})
     p = np.hstack([kept.probabilities[:, :1], 1 - kept.probabilities[:, :1]])
     return {
-        "kept": kept._replace(labels=labels, probabilities=p),
+        "kept": kept._replace(labels=labels, probabilities=p, exclusive=True),
         "images": table,
         "captions": captions,
         "labels": "classes",
