@@ -84,7 +84,9 @@ def kept_model(rng):
         features=[Feature(i, f"feature {i}", (10 + np.argsort(-X[10:, i])[:4]).tolist()) for i in (4, 1)],
         test_images=np.arange(10, N_IMAGES),
         labels=labels,
+        scores=p,
         probabilities=p,
+        exclusive=False,
         spread=np.ones(4),
         fits=fits(),
     )
@@ -99,7 +101,7 @@ def of_classes(rng):
     table = pd.DataFrame({"image": images, "split": "test"})
     p = np.hstack([kept.probabilities[:, :1], 1 - kept.probabilities[:, :1]])
     return {
-        "kept": kept._replace(labels=labels, probabilities=p),
+        "kept": kept._replace(labels=labels, probabilities=p, exclusive=True),
         "images": table,
         "captions": captions,
         "labels": "classes",
@@ -147,7 +149,7 @@ def made(rng, kept=None, **values):
     captions = pd.DataFrame({"image": images["image"], "caption": HOSTILE})
     left_out = pd.DataFrame({"item": [HOSTILE, "b.jpg"], "reason": [HOSTILE, HOSTILE]})
     given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE, "corrected": "mine"}
-    given |= {"tags": tags_to_check(kept, images["image"]), "digest": "0a", "learnable": {"smallest_size": 20}}
+    given |= {"tags": tags_to_check(kept, images["image"]), "learnable": {"smallest_size": 20}}
     given |= {"thumbnail": thumbnails.file_of, "original": lambda row: f"../data/{quote(images['image'][row])}"}
     return page(Origin("mine", **given | values), kept)
 

@@ -268,6 +268,9 @@ def test_a_feature_on_the_page_is_a_column_of_the_basis_and_its_map_sums_to_its_
     scores = np.concatenate([fit.scores, fit.model.decision_function(features[on_test])])
     np.testing.assert_allclose(kept.probabilities, expit(scores * calibration[:, 0] + calibration[:, 1]), atol=1e-5)
     places = len(WORDS) + np.arange(len(columns))
+    classes = kept_model(model, histograms, np.eye(len(WORDS), dtype=int)[np.arange(86) % len(WORDS)], on_test, **given)
+    np.testing.assert_allclose(classes.probabilities.sum(axis=1), 1, atol=1e-5)
+    assert classes.exclusive and not kept.exclusive
     for picture, expected in zip(pictures[0][80:86], values, strict=True):
         sums = [heat.sum() for heat in Explainer(model, [feature.place for feature in shown]).heats(picture, places)]
         np.testing.assert_allclose(sums, expected, atol=1e-4)

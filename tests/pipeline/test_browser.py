@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
-from pages import CONTRAST, HEIGHTS, HOSTILE, WORDS, listed, of_classes, opened, written_page
+from pages import CONTRAST, HEIGHTS, HOSTILE, WORDS, kept_model, listed, of_classes, opened, tags_to_check, written_page
 
 from jointsparse.metrics import STATISTICS
 from jointsparse.pipeline.datasets import corrections
@@ -143,7 +143,8 @@ def test_decisions_are_counted_undone_kept_when_the_page_is_opened_again_and_sav
     rows = saved(page, tmp_path / "corrections.csv")
     assert [row[2] for row in rows] == [False, True, True] and {tag for _, tag, _ in rows} <= {*WORDS}
     assert {name.partition(" ")[2] for name, *_ in rows} == {f"{HOSTILE}.jpg"}
-    assert page.get_by_text("jointsparse correct ~/Downloads/corrections.csv --dataset mine").is_visible()
+    for command in ("jointsparse correct ~/Downloads/corrections.csv --dataset mine", "jointsparse run --dataset mine"):
+        assert page.get_by_text(command).is_visible()
     assert page.locator("#saved").bounding_box()["y"] < page.viewport_size["height"]
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
@@ -194,6 +195,7 @@ def test_where_classes_exclude_each_other_the_right_class_is_asked_for(browser, 
     page.locator(KINDS).nth(1).click()  # the same samples, whose other class may be missing
     assert decisions(page) == ["accepted", "rejected", "rejected", ""]
     page.locator(f"{CARD} .accept").nth(3).click()
+    assert counted(page) == "4 of 70 decided: 3 accepted"
     tags, names = values["captions"].set_index("image")["caption"], {*values["images"]["image"]}
     rows = saved(page, tmp_path / "corrections.csv")
     assert [has for *_, has in rows] == [False, True, False, True, True, True, False]
@@ -201,6 +203,87 @@ def test_where_classes_exclude_each_other_the_right_class_is_asked_for(browser, 
     assert [tag == tags[name] for name, tag, _ in rows] == [True, False, True, False, True, False, True]
     assert rows[3][1] == "zebra"
     page.close()
+
+
+def test_the_box_shows_the_class_that_is_saved(browser, tmp_path):
+    file, _ = written_page(tmp_path / "page", **of_classes(np.random.default_rng(0)))
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    card, box = page.locator(CARD).first, page.locator(f"{CARD} select").first
+    other = box.input_value()
+    for choice in (other, "zebra"):
+        box.select_option(choice)
+        card.locator(".accept").click()
+        assert saved(page, tmp_path / "corrections.csv")[1][1:] == (choice, True)
+    box.select_option(other)
+    assert saved(page, tmp_path / "corrections.csv")[1][1:] == (other, True)
+    page.locator("#undo").click()
+    page.wait_for_timeout(300)
+    page.reload()
+    assert box.input_value() == "zebra"
+    for kind in (1, 0):
+        page.locator(KINDS).nth(kind).click()
+    assert box.input_value() == "zebra"
+    page.locator("#undo").click()
+    assert box.input_value() == other and decisions(page)[0] == "accepted"
+    page.close()
+
+
+def test_a_class_that_is_right_replaces_all_classes_of_the_sample(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr("jointsparse.pipeline.page.check.DOUBLE", 0.1)
+    values = of_classes(np.random.default_rng(0))
+    also = values["captions"].assign(caption=["zebra", *[""] * 39])[:1]
+    values["captions"] = pd.concat([values["captions"], also])
+    file, _ = written_page(tmp_path / "page", **values)
+    own = values["captions"]["caption"].iloc[0]
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    for kind in (1, 0):
+        page.locator(KINDS).nth(kind).click()
+        page.locator("#more").click()
+        card = page.locator(CARD, has=page.locator(f"[title^='{values['images']['image'][0][:4]}']")).first
+        card.locator(".accept").click()
+        rows = {tag: has for _, tag, has in saved(page, tmp_path / "corrections.csv")}
+        assert rows == dict.fromkeys(WORDS, True) | {own: False, "zebra": False}
+    page.close()
+
+
+def test_decisions_outlast_a_new_page_and_are_saved_with_those_about_it(browser, tmp_path):
+    kept = kept_model(np.random.default_rng(0))
+    tags = tags_to_check(kept, [f"{i} {HOSTILE}.jpg" for i in range(40)])
+    listed_anew = tags.drop(tags.index[tags["kind"] == "wrong"][0])
+    new, _ = written_page(tmp_path / "page", kept=kept, tags=listed_anew)
+    old, _ = written_page(tmp_path / "old", kept=kept, tags=tags)
+    page = browser.new_page()
+    page.goto(old.as_uri())
+    page.locator(f"{CARD} .accept").first.click()
+    page.locator(f"{CARD} .reject").nth(1).click()
+    before = saved(page, tmp_path / "corrections.csv")
+    page.wait_for_timeout(300)
+    page.goto(new.as_uri())
+    besides = "accepted; kept besides: 1 decision of an earlier page"
+    assert counted(page) == f"1 of 69 decided: 0 {besides}" and decisions(page)[0] == "rejected"
+    page.locator("#undo").click()
+    assert page.locator("#undo").is_disabled()
+    page.locator(f"{CARD} .accept").nth(2).click()
+    assert counted(page) == f"1 of 69 decided: 1 {besides}"
+    assert saved(page, tmp_path / "corrections.csv")[0] == before[0]
+    page.close()
+
+
+def test_undo_restores_the_decision_that_was_replaced(page):
+    for side in ("accept", "reject"):
+        page.locator(f"{CARD} .{side}").first.click()
+    page.locator("#undo").click()
+    assert decisions(page)[0] == "accepted"
+    page.locator("#undo").click()
+    assert decisions(page)[0] == ""
+
+
+def test_the_probability_on_a_card_stands_beside_its_tag_on_one_line(page):
+    names = page.locator(f"{CARD} .tag strong")
+    assert names.evaluate_all("ones => ones.every((one) => one.parentElement.offsetHeight < 30)")
+    assert {*names.evaluate_all("ones => ones.map((one) => one.title)")} == {*WORDS}
 
 
 def test_a_sample_may_have_none_of_several_classes_and_any_name(browser, tmp_path):
@@ -229,7 +312,7 @@ def test_two_windows_with_the_same_page_share_their_decisions(browser, file):
     for i, page in enumerate(pages):
         page.locator(f"{CARD} .accept").nth(i).click()
         for other in pages:
-            sync_api.expect(other.locator("#counted")).to_have_text(f"{i + 1} of 70 decided: {i + 1} accepted")
+            other.get_by_text(f"{i + 1} of 70 decided: {i + 1} accepted").wait_for()
     context.close()
 
 

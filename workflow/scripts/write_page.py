@@ -1,6 +1,5 @@
 """Write the page of a saved model, with thumbnails of the images that it shows."""
 
-import hashlib
 import json
 from functools import partial
 from pathlib import Path
@@ -44,7 +43,6 @@ if __name__ == "__main__":
             snakemake.wildcards.dataset,
             **tables,
             tags=read_table(given.tags),
-            digest=hashlib.sha256(Path(given.model).read_bytes()).hexdigest(),
             corrected=params.corrected,
             learnable=params.learnable,
             note=params.note,

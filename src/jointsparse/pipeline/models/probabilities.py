@@ -31,6 +31,16 @@ def _log_odds(model: Pipeline, scores: np.ndarray) -> np.ndarray:
     return np.asarray(scores * a + b)
 
 
+def given_labels(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the probability of each word: of classes if the labels are classes that exclude each other.
+
+    All arrays have the shape (n_samples, n_words). labels: see `are_exclusive`.
+    """
+    if not are_exclusive(labels):
+        return probabilities(model, scores)
+    return of_classes(model, scores, every=bool((labels == 1).any(axis=1).all()))
+
+
 def are_exclusive(labels: np.ndarray) -> bool:
     """Return True if the words are classes that exclude each other: all labels are known, and few samples have two.
 

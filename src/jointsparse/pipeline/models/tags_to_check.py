@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 from jointsparse.checks import require_extra
 from jointsparse.estimators.issues import worst
 from jointsparse.estimators.ranking import Truth
-from jointsparse.pipeline.models.probabilities import are_exclusive, of_classes, probabilities
+from jointsparse.pipeline.models.probabilities import are_exclusive, given_labels
 
 require_extra(__name__, "pandas")
 import pandas as pd  # noqa: E402
@@ -51,19 +51,12 @@ def tags_to_check(
     """
     words, samples = np.array(model.card_.words, object), np.array([*model.known_names_, *names], object)
     truth = np.concatenate([model.known_labels_, labels]).astype(np.int8)
-    every_score, exclusive, open_labels = (
-        np.concatenate([model.known_scores_, scores]),
-        are_exclusive(truth),
-        truth.copy(),
-    )
-    p = probabilities(model, every_score)
-    if exclusive:
-        p = of_classes(model, every_score, every=bool((truth == 1).any(axis=1).all()))
+    p, open_labels = given_labels(model, np.concatenate([model.known_scores_, scores]), truth), truth.copy()
     if decided is not None:
         rows, columns = pd.Index(samples).get_indexer(decided["sample"]), pd.Index(words).get_indexer(decided["tag"])
         is_here = (rows >= 0) & (columns >= 0)
         open_labels[rows[is_here], columns[is_here]] = -1
-        if exclusive:
+        if are_exclusive(truth):
             open_labels[rows[(rows >= 0) & decided["has"].to_numpy()]] = -1  # also if the class has not been learnt
     issues = worst(p, Truth(words, open_labels, is_vector=False), max_issues=MOST)
     table = pd.DataFrame({"sample": samples[issues.sample], "tag": issues.task, "kind": issues.kind})

@@ -54,9 +54,9 @@ def to_check(tags: pd.DataFrame, images: Sequence[str], words: Sequence[str]) ->
 
 
 def exclude_each_other(kept: Kept, images: Sequence[str], captions: pd.DataFrame) -> bool:
-    """Whether the labels are classes: every labelled image has one, and nearly all images have no other.
+    """Whether the labels are classes that exclude each other, of which every labelled image has one by its captions.
 
-    Classes that the model has not learnt count as well. images: names of the images, by row.
+    Nearly all images have no other. Classes that the model has not learnt count as well. images: their names, by row.
     """
     is_labelled = (kept.labels >= 0).any(axis=1)
     names = pd.Index(images)[np.flatnonzero(is_labelled)]
@@ -64,8 +64,5 @@ def exclude_each_other(kept: Kept, images: Sequence[str], captions: pd.DataFrame
     classes = {normalised(str(caption)) for caption in captions["caption"].unique()}
     counts = captions["image"].value_counts().reindex(names, fill_value=0)
     return bool(
-        classes >= set(kept.names_of_words)
-        and (kept.labels[is_labelled] >= 0).all()
-        and (counts > 0).all()
-        and (counts > 1).mean() <= DOUBLE
+        kept.exclusive and classes >= set(kept.names_of_words) and (counts > 0).all() and (counts > 1).mean() <= DOUBLE
     )

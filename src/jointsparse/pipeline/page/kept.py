@@ -12,7 +12,7 @@ from jointsparse.arrays import widened
 from jointsparse.metrics import STATISTICS, by_chance, holm
 from jointsparse.pipeline.models.card import Card
 from jointsparse.pipeline.models.model_file import load
-from jointsparse.pipeline.models.probabilities import probabilities
+from jointsparse.pipeline.models.probabilities import are_exclusive, given_labels
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table
 from jointsparse.pipeline.scores.warning_table import gather
 from jointsparse.pipeline.words import counted_words
@@ -94,9 +94,13 @@ class Kept(NamedTuple):
         The rows of the test images.
     labels : int8 array, (n_images, n_words)
         The labels: 1, 0, or -1 where they are unknown, which they are for all images that are not labelled.
+    scores : array, (n_images, n_words)
+        The score of each word. The model predicts those of the test images. Those of the other labelled images are
+        held out, see `models.final.calibrated`. NaN for images that are not labelled.
     probabilities : array, (n_images, n_words)
-        The probability of each word. The model predicts those of the test images. Those of the other labelled images
-        come from held-out scores, see `models.final.calibrated`. NaN for images that are not labelled.
+        The probability of each word by these scores, see `models.probabilities.given_labels`.
+    exclusive : bool
+        Whether the labels are classes that exclude each other, see `models.probabilities.are_exclusive`.
     spread : array, (n_words + n_features_shown,)
         Standard deviations, first of the scores of each word, then of the values of each feature that is shown.
     fits : Fits
@@ -112,7 +116,9 @@ class Kept(NamedTuple):
     features: list[Feature]
     test_images: np.ndarray
     labels: np.ndarray
+    scores: np.ndarray
     probabilities: np.ndarray
+    exclusive: bool
     spread: np.ndarray
     fits: Fits
 
@@ -247,8 +253,9 @@ def kept_model(
     rows = np.concatenate([known_images, test_images])
     scores = np.concatenate([model.known_scores_, classifier.decision_function(on_test)])
     known, p = np.full(labels.shape, -1, np.int8), np.full(labels.shape, np.nan, np.float32)
-    known[rows] = labels[rows]
-    p[rows] = probabilities(model, scores)
+    all_scores = np.full(labels.shape, np.nan)
+    known[rows], all_scores[rows] = labels[rows], scores
+    p[rows] = given_labels(model, scores, labels[rows])
     return Kept(
         model,
         with_maps,
@@ -259,7 +266,9 @@ def kept_model(
         features=features,
         test_images=test_images,
         labels=known,
+        scores=all_scores,
         probabilities=p,
+        exclusive=are_exclusive(labels[rows]),
         spread=np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)]),
         fits=fits,
     )

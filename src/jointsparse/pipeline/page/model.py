@@ -66,8 +66,6 @@ class Origin(NamedTuple):
         The dataset's tables with these names, see `datasets`.
     tags : DataFrame
         The labels that may be wrong or missing, see `models.tags_to_check`.
-    digest : str
-        A checksum of the model, by which the browser tells decisions about its tags from those about another model's.
     corrected : str
         Name of the dataset in the settings, which corrections change. It is `dataset` but for a quick run.
     learnable : mapping
@@ -91,7 +89,6 @@ class Origin(NamedTuple):
     captions: pd.DataFrame
     left_out: pd.DataFrame
     tags: pd.DataFrame
-    digest: str
     corrected: str
     learnable: Mapping[str, Any]
     note: str = ""
@@ -239,7 +236,7 @@ def _data(origin: Origin, kept: Kept, shown: Shown) -> dict[str, Any]:
         "with_maps": kept.with_maps,
         "first": min(FIRST, len(kept.test_images)),
         "at_once": AT_ONCE,
-        "key": f"jointsparse {origin.corrected} {origin.digest}",
+        "key": f"jointsparse {origin.corrected}",
         "exclusive": exclude_each_other(kept, origin.names, origin.captions),
         "samples": origin.names,
         "names": kept.names_of_words,

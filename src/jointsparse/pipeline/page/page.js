@@ -32,10 +32,14 @@
   const number = (value, digits) => value === null || value === undefined ? "–" : (value + 1e-9).toFixed(digits === undefined ? 3 : digits);
   const percent = (p) => p === NOBODY ? "–" : p === 0 ? "<\u00a01\u00a0%" : p === 100 ? ">\u00a099\u00a0%" : `${p}\u00a0%`;
   const counted = (n, plural, singular) => `${n.toLocaleString("en")} ${n === 1 ? singular : plural}`;
+  const interval = (one) => one.auc_low === null ? "" : `95 % interval: ${number(one.auc_low)} to ${number(one.auc_high)}`;
+  const cut = (text) => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST).replace(/ \S*$/, "")} …`);
+  const quoted = (path) => /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`; // a path in a command
 
   // Samples. They are known by their row in the table of images, tags by their number.
 
   const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+  const unpacked = (text) => new Int8Array(bytes(text).buffer);
 
   const all_rows = new (data.samples.length < 65536 ? Uint16Array : Uint32Array)(bytes(data.having.rows).buffer);
   const their_probabilities = bytes(data.having.probabilities);
@@ -53,6 +57,7 @@
   const all_probabilities = bytes(data.probabilities);
 
   const has = (row, k) => k in (tags_of.get(row) || {});
+  const unclear = (row) => data.unclear[row] || [];
   const names_of = (row) => Object.keys(tags_of.get(row) || {}).map((k) => data.names[k]);
 
   // The probability of every tag on a sample; of the tags that it has, if the page knows no others.
@@ -75,22 +80,17 @@
     return { ...known, name: data.samples[row], file: known.file || original(row), thumbnail: known.file, original: original(row) };
   }
 
-  // Tags to check. A decision says of a sample whether it has a tag: [sample, tag, "yes" or "no", another tag or null].
-  // Where classes exclude each other, the other tag is the class that is right if this one is wrong, or the reverse.
+  // Tags to check. A decision names a sample, and tags that it has or has not: [sample, [tag, "yes" or "no"], ...]. The first
+  // tag is that of the card. Where classes exclude each other, others follow: the right class, and those that are wrong.
 
-  let decisions = [], known = new Map(), forgetful = false; // known: what the decisions say of each sample's tags
+  let log = [], decisions = [], forgetful = false; // log: all decisions in their order. decisions: those that stand
+  const known = new Map(); // for each sample, what the decisions say of its tags
+  const load = () => store(() => (log = JSON.parse(localStorage.getItem(data.key)) || []));
+  const remember = () => store(() => localStorage.setItem(data.key, JSON.stringify(log)));
 
-  function load() {
+  function store(act) {
     try {
-      decisions = JSON.parse(localStorage.getItem(data.key)) || [];
-    } catch {
-      forgetful = true;
-    }
-  }
-
-  function remember() {
-    try {
-      localStorage.setItem(data.key, JSON.stringify(decisions));
+      act();
       forgetful = false;
     } catch {
       forgetful = true;
@@ -99,7 +99,15 @@
   }
 
   function recall() {
-    known = new Map();
+    const standing = new Map();
+    for (const one of log) {
+      const [name, ...said] = one, names_class = data.exclusive && said.some(([, yes]) => yes === "yes");
+      // A class that is named replaces all that was said of the sample; that a class is wrong leaves the other classes as they are.
+      const others = (standing.get(name) || []).filter((other) => !names_class && other.slice(1).every(([tag]) => tag !== said[0][0]));
+      standing.set(name, [...others, one]);
+    }
+    decisions = [...standing.values()].flat();
+    known.clear();
     for (const [name, tag, yes] of decisions.flatMap(rows_of)) known.set(name, (known.get(name) || new Map()).set(tag, yes));
     refresh();
   }
@@ -107,34 +115,39 @@
   // What a spreadsheet would run as a formula gets an apostrophe in front, as in all tables, see FORMULA in tables.py.
   const FORMULA = /((?:^|[,;\t\r\n])[ "]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])/g;
 
-  // The rows of corrections.csv.
-  const rows_of = ([name, tag, yes, other]) => [[name, tag, yes], ...(other === null ? [] : [[name, other, yes === "yes" ? "no" : "yes"]])];
+  const rows_of = ([name, ...said]) => said.map((pair) => [name, ...pair]); // of corrections.csv
+
+  const exactly = ([row, k]) => [exact(data.samples[row]), exact(data.names[k])];
+  const place = ([name, [tag]]) => JSON.stringify([name, tag]);
+  const kinds = new Map(Object.entries(data.check).flatMap(([kind, labels]) => labels.map((label) => [JSON.stringify(exactly(label)), kind])));
 
   // What was decided about a label to check: "accepted" or "rejected", or "" as long as nothing was.
-  function decided([row, k], kind) {
-    const tags = known.get(data.samples[row]);
-    const yes = tags && (tags.get(data.names[k]) || (data.exclusive && [...tags.values()].includes("yes") ? "no" : ""));
+  function decided(label, kind) {
+    const [name, tag] = exactly(label), tags = known.get(name);
+    const yes = tags && (tags.get(tag) || (data.exclusive && class_of(name) ? "no" : ""));
     return yes ? ((yes === "yes") === (kind === "missing") ? "accepted" : "rejected") : "";
   }
 
-  function decide([row, k], accepts, other) {
-    const [name, tag] = [data.samples[row], data.names[k]];
-    const yes = accepts === (state.kind === "missing") ? "yes" : "no";
-    const right = accepts && data.exclusive ? other : null, names_class = data.exclusive && (yes === "yes" || right !== null);
-    // A class that is named replaces all that was said of the sample; that a class is wrong leaves the other classes as they are.
-    decisions = decisions.filter((one) => one[0] !== name || (one[1] !== tag && one[3] !== tag && !names_class));
-    decisions.push([name, tag, yes, right]);
+  const class_of = (name) => [...(known.get(name) || [])].find(([, yes]) => yes === "yes")?.[0]; // the class that a person has named
+
+  // right: the class that is right if this is accepted.
+  function decide(label, accepts, right) {
+    const [name, tag] = exactly(label), yes = accepts === (state.kind === "missing") ? "yes" : "no";
+    const classes = accepts && data.exclusive ? [right, ...sample(label[0]).captions.map((caption) => exact(caption.normalize("NFC").trim()))] : [];
+    const others = [...new Set(classes)].filter((one) => one !== tag).map((one) => [one, one === right ? "yes" : "no"]);
+    const made = JSON.stringify([name, [tag, yes], ...others]);
+    if (!decisions.some((one) => JSON.stringify(one) === made)) log.push(JSON.parse(made)); // so that undo changes something
     remember();
   }
 
   function undo() {
-    const [name, tag] = decisions.pop() || [];
+    const undone = place(log.pop());
     remember();
-    cards().find((one) => one.label && data.samples[one.label[0]] === name && data.names[one.label[1]] === tag)?.focus();
+    cards().find((one) => one.label && JSON.stringify(exactly(one.label)) === undone)?.focus();
   }
 
   function save() {
-    const cell = (text) => `"${exact(text).replace(FORMULA, "$1'").replaceAll('"', '""')}"`;
+    const cell = (text) => `"${text.replace(FORMULA, "$1'").replaceAll('"', '""')}"`;
     const lines = [["sample", "tag", "has"], ...decisions.flatMap(rows_of)].map((row) => row.map(cell).join(","));
     const address = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
     element("a", { href: address, download: "corrections.csv" }).click();
@@ -168,17 +181,18 @@
     const [row, k, listed_as] = label, p = probabilities(row), wrong = state.kind === "wrong", asks = data.exclusive && wrong;
     const shown = sample(row), others = names_of(row).filter((name) => name !== data.names[k]);
     const classes = [...data.names.keys()].filter((one) => one !== k).sort((a, b) => p[b] - p[a]).map((one) => data.names[one]);
-    const choice = element("select", {}, ...[...classes, ...data.not_learnt.words.map(([name]) => name)].map((name) => element("option", { value: name }, name)));
+    const choice = element("select", {}, ...[...classes, ...data.not_learnt.words.map(([name]) => name)].map((name) => element("option", { value: exact(name) }, name)));
+    choice.addEventListener("change", () => decided(label, state.kind) === "accepted" && decide(label, true, choice.value));
     const choose = (accepts) => () => {
-      decide(label, accepts, wrong ? choice.value : shown.captions[0]);
+      decide(label, accepts, wrong ? choice.value : exactly(label)[1]);
       next(made);
     };
     const [accept, reject] = data.exclusive ? ["Change", "Keep"] : wrong ? ["Remove", "Keep"] : ["Add", "Leave"];
-    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no ${wrong ? "other " : ""}${data.tag}`];
+    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", ...others.flatMap((name, i) => [i ? " · " : "", isolated(name)])] : asks ? [] : [`has no ${wrong ? "other " : ""}${data.tag}`];
     const place = listed().indexOf(label), rows = listed().map(([one]) => one);
     const made = element("li", { className: "card", tabIndex: 0 },
       opener(row, k, () => view(rows, place, k)),
-      element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(listed_as))),
+      element("p", { className: "tag" }, element("strong", { title: data.names[k] }, isolated(data.names[k])), element("span", {}, percent(listed_as))),
       element("p", { className: "faint" }, ...has),
       asks ? element("label", {}, "change to ", choice) : "",
       element("div", { className: "decide" }, button(accept, choose(true), { className: "accept" }), button(reject, choose(false), { className: "reject" })));
@@ -205,10 +219,17 @@
       const verdict = decided(one.label, state.kind);
       one.className = `card ${verdict}`;
       for (const side of ["accept", "reject"]) one.querySelector(`.${side}`).setAttribute("aria-pressed", String(verdict === `${side}ed`));
+      const choice = one.querySelector("select"), chosen = class_of(exactly(one.label)[0]);
+      if (!choice || verdict !== "accepted") continue;
+      choice.value = chosen;
+      if (choice.selectedIndex < 0) choice.append(element("option", { value: chosen, selected: true }, chosen)); // of an earlier page
     }
-    const all = Object.entries(data.check).flatMap(([kind, labels]) => labels.map((label) => decided(label, kind)));
-    at("counted").textContent = `${all.filter(Boolean).length} of ${all.length} decided: ${all.filter((one) => one === "accepted").length} accepted`;
-    at("undo").disabled = at("save").disabled = !decisions.length;
+    const here = decisions.filter((one) => kinds.has(place(one))), kept = decisions.length - here.length;
+    const accepted = here.filter((one) => (one[1][1] === "yes") === (kinds.get(place(one)) === "missing"));
+    at("counted").textContent = `${here.length} of ${kinds.size} decided: ${accepted.length} accepted` +
+      (kept ? `; kept besides: ${counted(kept, "decisions", "decision")} of an earlier page` : "");
+    at("undo").disabled = !log.length || !kinds.has(place(log.at(-1)));
+    at("save").disabled = !decisions.length;
     at("forgetful").hidden = !forgetful;
   }
 
@@ -218,7 +239,7 @@
     const by = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across }[event.key];
     if (by && own && all[i + by]) all[i + by].focus();
     else if (event.key === "j" && !own) next(null);
-    else if (event.key === "u" && event.target.closest("#check")) undo();
+    else if (event.key === "u" && event.target.closest("#check")) at("undo").click();
     else if (own && event.key === "a") own.querySelector(".accept").click();
     else if (own && event.key === "r") own.querySelector(".reject").click();
     else if (event.key === "Enter" && event.target === own) own.querySelector(".open").click();
@@ -226,54 +247,9 @@
     event.preventDefault();
   }
 
-  function fillCheck() {
-    at("kinds").append(...Object.keys(data.check).map((kind) =>
-      button(`May be ${kind} (${data.check[kind].length})`, () => only(state.only, kind), { "data-kind": kind })));
-    at("only").addEventListener("change", (event) => only(Number(event.target.value)));
-    at("more").addEventListener("click", more);
-    at("undo").addEventListener("click", undo);
-    at("save").addEventListener("click", save);
-    window.addEventListener("storage", (event) => { // another window with this page has decided
-      if (event.key !== data.key) return;
-      load();
-      recall();
-    });
-    load();
-    recall();
-    only(-1);
-  }
-
   function only(k, kind) {
     Object.assign(state, { only: k, kind: kind || state.kind, cards: data.at_once });
     check();
-  }
-
-  // Controls.
-
-  function fillControls() {
-    at("order").addEventListener("change", list);
-    at("seek").addEventListener("input", list);
-    at("find").addEventListener("click", (event) => {
-      event.preventDefault(); // following the link would take the focus away from the search
-      at("words").scrollIntoView();
-      at("seek").focus({ preventScroll: true });
-    });
-    window.addEventListener("hashchange", follow);
-    window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
-    at("before").addEventListener("click", () => step(-1));
-    at("after").addEventListener("click", () => step(1));
-    at("leave").addEventListener("click", () => viewer.close());
-    viewer.addEventListener("click", (event) => event.target === viewer && viewer.close());
-    viewer.addEventListener("close", () => history.state && history.state.viewer && history.back());
-    window.addEventListener("popstate", (event) => !(event.state && event.state.viewer) && viewer.open && viewer.close());
-    document.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input")) return;
-      if (!viewer.open) return pressKeyOfCheck(event);
-      if (event.key === "ArrowRight") step(1);
-      else if (event.key === "ArrowLeft") step(-1);
-      else return;
-      event.preventDefault();
-    });
   }
 
   // The list of tags, and one tag.
@@ -316,8 +292,6 @@
     Object.assign(line.style, { left: place(one.auc_low), width: `calc(${place(one.auc_high)} - ${place(one.auc_low)})` });
     return element("span", { className: "meter", title: interval(one) }, bar, one.auc_low === null ? "" : line);
   }
-
-  const interval = (one) => one.auc_low === null ? "" : `95 % interval: ${number(one.auc_low)} to ${number(one.auc_high)}`;
 
   function press() {
     const box = at("list").closest(".list");
@@ -394,8 +368,6 @@
     at("more-samples").hidden = rows.length <= most;
   }
 
-  const cut = (text) => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST).replace(/ \S*$/, "")} …`);
-
   // A sample of a gallery, with its map of a tag or feature if there is one. title: its probability. rows: its neighbours.
   function picture(row, title, k, rows) {
     const shown = sample(row), captions = (shown.thumbnail && shown.text ? [shown.text] : shown.captions).join(" / ");
@@ -448,8 +420,6 @@
     if (!viewer.open) viewer.showModal();
   }
 
-  const unclear = (row) => data.unclear[row] || [];
-
   // What the model says about a tag, and why.
   function why(row, image, k) {
     const reasons = data.reasons;
@@ -491,8 +461,6 @@
   }
 
   // What tags share.
-
-  const unpacked = (text) => new Int8Array(bytes(text).buffer);
 
   // A picture of a tag or a feature, small.
   function sign(row) {
@@ -538,36 +506,57 @@
     );
   }
 
-  // The photograph on top of the page, and the commands.
+  // Controls.
 
-  function fillTop() {
-    at("wipe")?.addEventListener("input", (event) => {
-      const map = document.querySelector(".wipe span");
-      map.style.animation = "none";
-      map.style.clipPath = `inset(0 ${100 - event.target.value}% 0 0)`;
+  at("wipe")?.addEventListener("input", (event) => {
+    const map = document.querySelector(".wipe span");
+    map.style.animation = "none";
+    map.style.clipPath = `inset(0 ${100 - event.target.value}% 0 0)`;
+  });
+  const folder = decodeURIComponent(location.pathname).replace(/[^/]*$/, "").replace(/^\/(?=[A-Z]:)/, "");
+  if (location.protocol === "file:") at("model").textContent = quoted(`${folder}model.jointsparse`);
+  for (const command of document.querySelectorAll(".command")) {
+    const [code, copy] = command.children;
+    copy.addEventListener("click", async () => {
+      getSelection().selectAllChildren(code); // what a reader sees, and copies where the clipboard is closed
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+        copy.textContent = "Copied";
+      } catch {
+        copy.textContent = "Selected: press Ctrl+C";
+      }
     });
-    const folder = decodeURIComponent(location.pathname).replace(/[^/]*$/, "").replace(/^\/(?=[A-Z]:)/, "");
-    if (location.protocol === "file:") at("model").textContent = quoted(`${folder}model.jointsparse`);
-    for (const command of document.querySelectorAll(".command")) {
-      const [code, copy] = command.children;
-      copy.addEventListener("click", async () => {
-        getSelection().selectAllChildren(code); // what a reader sees, and copies where the clipboard is closed
-        try {
-          await navigator.clipboard.writeText(code.textContent);
-          copy.textContent = "Copied";
-        } catch {
-          copy.textContent = "Selected: press Ctrl+C";
-        }
-      });
-    }
   }
-
-  // A path as an argument of a command.
-  const quoted = (path) => /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-
-  fillTop();
-  fillControls();
-  fillCheck();
+  at("order").addEventListener("change", list);
+  at("seek").addEventListener("input", list);
+  at("find").addEventListener("click", (event) => {
+    event.preventDefault(); // following the link would take the focus away from the search
+    at("words").scrollIntoView();
+    at("seek").focus({ preventScroll: true });
+  });
+  window.addEventListener("hashchange", follow);
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
+  at("before").addEventListener("click", () => step(-1));
+  at("after").addEventListener("click", () => step(1));
+  at("leave").addEventListener("click", () => viewer.close());
+  viewer.addEventListener("click", (event) => event.target === viewer && viewer.close());
+  viewer.addEventListener("close", () => history.state && history.state.viewer && history.back());
+  window.addEventListener("popstate", (event) => !(event.state && event.state.viewer) && viewer.open && viewer.close());
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input")) return;
+    if (!viewer.open) return pressKeyOfCheck(event);
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by) step(by);
+  });
+  at("kinds").append(...Object.keys(data.check).map((kind) =>
+    button(`May be ${kind} (${data.check[kind].length})`, () => only(state.only, kind), { "data-kind": kind })));
+  at("only").addEventListener("change", (event) => only(Number(event.target.value)));
+  at("more").addEventListener("click", more);
+  at("undo").addEventListener("click", undo);
+  at("save").addEventListener("click", save);
+  window.addEventListener("storage", (event) => event.key === data.key && load()); // another window with this page has decided
+  load();
+  only(-1);
   state.word = sorted()[0].word;
   list();
   word();

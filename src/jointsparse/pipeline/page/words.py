@@ -76,7 +76,7 @@ def most_probable(kept: Kept, k: int) -> dict[str, Any]:
           number of these images that have it.
     """
     rows = kept.test_images[kept.labels[kept.test_images, k] >= 0]
-    rows = rows[np.argsort(-kept.probabilities[rows, k], kind="stable")]
+    rows = rows[np.argsort(-kept.scores[rows, k], kind="stable")]
     has, top = kept.labels[rows, k] == 1, kept.labels[rows[:TOP]] == 1
     count, expected = top.sum(axis=0), len(top) * (kept.labels[kept.test_images] == 1).mean(axis=0)
     many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
