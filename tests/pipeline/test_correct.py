@@ -149,6 +149,7 @@ def test_a_bad_table_is_refused_in_a_line_and_nothing_is_written(folder, capsys,
             [],
             "names the corrections x.csv, which are not there",
         ),
+        ("datasets:\n  digits: {}\n", ["--dataset", "digits"], "on lines of their own"),
         ("dataset: photos\ndatasets:\n  photos:  # none\n", [], "photos must be a block of keys, got nothing"),
         (CONFIG, ["--dataset", "other", "--xmp"], "--xmp is for photographs, and other has none"),
         (
@@ -160,6 +161,7 @@ def test_a_bad_table_is_refused_in_a_line_and_nothing_is_written(folder, capsys,
 )
 def test_an_unfit_dataset_is_refused_in_a_line_and_nothing_is_written(folder, capsys, config, arguments, said):
     (folder / "config.yaml").write_text(config) if config else (folder / "config.yaml").unlink()
+    ran("digits", TAGS)
     before = files_in(folder)
     assert main(["correct", "given.csv", *arguments]) == 2
     error = capsys.readouterr().err

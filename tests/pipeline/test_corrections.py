@@ -142,6 +142,6 @@ def test_decisions_about_samples_that_are_not_there_are_listed_unless_the_datase
 
 
 def test_a_word_whose_only_sample_is_decided_not_to_have_it_is_not_counted():
-    samples = applied(samples_of(["a", "owl"], ["b", "dog"]), decisions_of(("a", "owl", False)))
+    samples = applied(samples_of(["a", "An owl."], ["b", "dog"]), decisions_of(("a", "owl", False)))
     counted = counted_words(IMAGES, samples.captions, {"smallest_size": 1, "split_captions": True})
     assert counted["word"].tolist() == ["dog"]
