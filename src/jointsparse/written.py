@@ -3,6 +3,7 @@
 import errno
 import glob
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ def written(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`, and rename it to `path` if the block ends without an error.
 
     The temporary path has the same suffix. Its content is flushed to disk before the file is renamed, so that not even
-    a power cut leaves a partial file.
+    a power cut leaves a partial file. A file that is replaced keeps its mode.
     """
     final = Path(path)
     final.parent.mkdir(parents=True, exist_ok=True)
@@ -25,6 +26,8 @@ def written(path: str | Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
+        if final.exists():
+            shutil.copymode(final, temporary)
         os.replace(temporary, final)
     except OSError as error:
         full = errno.ENOSPC if error.errno is None else error.errno  # NumPy: "80000 requested and 872 written"

@@ -138,6 +138,14 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
     assert ("\r\n" in new) == (kind == "Windows") and len(re.findall("(?<!\r)\n", new)) * (kind == "Windows") == 0
 
 
+def test_init_does_not_add_to_a_config_yaml_that_is_read_only(tmp_path, monkeypatch, capsys):
+    lay(tmp_path, TABLE | {"config.yaml": "seed: 2\n"})
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config.yaml").chmod(0o444)
+    assert main(["init", "x", "--add"]) == 2 and (tmp_path / "config.yaml").read_text() == "seed: 2\n"
+    assert "config.yaml is read-only, and would be changed: make it writable" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("files", "arguments", "said"),
     [
@@ -289,5 +297,7 @@ def test_the_help_has_an_example_of_each_command(capsys):
 
 def test_an_unknown_dataset_is_answered_with_the_datasets_of_the_user_first():
     config = merged(SHIPPED, {"dataset": "c", "datasets": dict.fromkeys("ab", SHIPPED["datasets"]["collage"])})
-    with pytest.raises(ValueError, match="dataset must be one of b, a, "):
+    with pytest.raises(ValueError, match=r"dataset must be one of b, a, .*got 'c': set it here or with --dataset NAME"):
         read(config)
+    with pytest.raises(ValueError, match="got 'a-quick': set it here or with --dataset a --quick"):
+        read(config | {"dataset": "a-quick"})

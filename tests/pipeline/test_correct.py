@@ -21,6 +21,13 @@ CONFIG = f"dataset: photos\ndatasets:\n{ENTRY}  other: {{loader: digits}}\n"
 DECISIONS = "sample,tag,has\na.jpg,owl,no\nb.jpg,owl,yes\nd.jpg,dog,yes\n"
 
 
+def ran(name, tags):
+    """Write what a run knows about the samples of a dataset."""
+    captions = [(image, tag) for image, own in tags.items() for tag in own]
+    write_table(pd.DataFrame({"image": [*tags]}), f"results/{name}/images.parquet")
+    write_table(pd.DataFrame(captions, columns=["image", "caption"], dtype=str), f"results/{name}/captions.parquet")
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """Return the working folder, with photographs, and the names of the photographs that the last run used."""
@@ -28,7 +35,7 @@ def folder(tmp_path, monkeypatch):
     make_tagged(tmp_path / "photos", TAGS)
     (tmp_path / "config.yaml").write_text(CONFIG)
     (tmp_path / "given.csv").write_text(DECISIONS)
-    write_table(pd.DataFrame({"image": [*TAGS]}), tmp_path / "results" / "photos" / "images.parquet")
+    ran("photos", TAGS)
     return tmp_path
 
 
@@ -46,24 +53,33 @@ OWL = [["a.jpg", "owl", False], ["b.jpg", "owl", True], ["d.jpg", "dog", True]]
 def test_decisions_are_added_once_and_the_file_is_named_in_config_yaml(folder, capsys):
     assert main(["correct", "given.csv"]) == 0
     out = capsys.readouterr().out.split("\n")
-    assert out[0] == "Added 3 decisions (3 new) to photos-corrections.csv."
-    assert out[2:] == ["Learn from them with: jointsparse run", ""]
+    assert out == [
+        "3 decisions: 3 new, 0 changed, 0 known already.",
+        "1 decision is about a tag that no sample has yet: dog",
+        "Wrote photos-corrections.csv.",
+        "config.yaml names photos-corrections.csv in the entry of photos, with the key corrections.",
+        "Learn from them with: jointsparse run",
+        "",
+    ]
     assert decided() == OWL and (folder / "config.yaml").read_text() == CONFIG.replace(
         "# tags in them\n", "# tags in them\n    corrections: photos-corrections.csv\n"
     )
     before = files_in(folder)
     for again in ("given.csv", "photos-corrections.csv"):
         assert main(["correct", again]) == 0 and files_in(folder) == before
-    assert capsys.readouterr().out.startswith("Added 3 decisions (0 new) to photos-corrections.csv.\nLearn")
-    (folder / "given.csv").write_text("sample,tag,has\nb.jpg,owl,yes\na.jpg,owl,yes\n=1.jpg,@x,no\n")
+    assert capsys.readouterr().out == 2 * "3 decisions: 0 new, 0 changed, 3 known already.\n"
+    (folder / "given.csv").write_text("sample,tag,has\nb.jpg,owl,yes\na.jpg,owl,yes\n=1.jpg,@x,yes\n")
     assert main(["correct", "given.csv"]) == 0
-    assert decided() == [["a.jpg", "owl", True], *OWL[1:], ["=1.jpg", "@x", False]]
-    assert capsys.readouterr().out.startswith("Added 3 decisions (2 new)")
+    assert decided() == [["a.jpg", "owl", True], *OWL[1:], ["=1.jpg", "@x", True]]
+    assert capsys.readouterr().out.startswith("3 decisions: 1 new, 1 changed, 1 known already.\n")
 
 
 OLD = {  # by dataset, a config.yaml, cut where the key comes
     "photos": [
         ("datasets:\r\n  photos:\r\n", "    options:\r\n      {root: photos}\r\n    loader: keywords\r\n"),
+        ("datasets:\n  photos:\n    loader: keywords\n    corrections:", "   # none\n    options: {root: photos}"),
+        ("datasets: {photos: {loader: keywords, corrections: ", ", options: {root: photos}}}\n"),
+        ("datasets:\r\n  photos:\r\n    corrections: ", "\r\n    loader: keywords\r\n    options: {root: photos}"),
         ("datasets:\n    'photos':\n        loader: keywords # tags\n", "        options: {root: photos}"),
     ],
     "digits": [("seed: 2\n", ""), ("datasets:\n  digits:\n    note: mine", "")],  # the package's config.yaml has it
@@ -74,7 +90,7 @@ OLD = {  # by dataset, a config.yaml, cut where the key comes
 def test_config_yaml_keeps_every_other_byte(folder, name, first, last):
     file, old = folder / "config.yaml", f"{first}{last}"
     file.write_bytes(old.encode())
-    (folder / "results" / "digits").symlink_to("photos")
+    ran(name, TAGS)
     assert main(["correct", "given.csv", "--dataset", name]) == 0
     new, before = file.read_bytes().decode(), yaml.safe_load(old).get("datasets") or {}
     assert new.startswith(first) and new.endswith(last) and new.count("\r\n") in (0, new.count("\n"))
@@ -88,10 +104,12 @@ def test_a_dry_run_writes_nothing(folder, capsys):
     assert main(["correct", "given.csv", "--xmp", "--dry-run"]) == 0
     assert files_in(folder) == before
     assert capsys.readouterr().out.split("\n") == [
-        "Would add 3 decisions (3 new) to photos-corrections.csv.",
-        "config.yaml would name this file in the entry of photos, with the key corrections.",
+        "3 decisions: 3 new, 0 changed, 0 known already.",
+        "1 decision is about a tag that no sample has yet: dog",
+        "Would write photos-corrections.csv.",
+        "config.yaml would name photos-corrections.csv in the entry of photos, with the key corrections.",
         "photos/d.jpg.xmp: adds 1 (dog)",
-        "photos/a.jpg.xmp: no longer predicts 1 (owl)",
+        "photos/a.jpg.xmp: rejects 1 (owl)",
         "2 sidecars of 3 pictures would change.",
         "",
     ]
@@ -104,6 +122,7 @@ BAD = [
     ),
     ("sample,tag,has\na.jpg,owl,perhaps\n", "given.csv line 2: has must be yes or no, got 'perhaps'"),
     ("sample,tag,has\n", "given.csv must hold at least one decision"),
+    ("sample,tag,has\na.jpg,Owl,no\na.jpg,dog,no\nb.jpg,fox,yes\nd.jpg,fox,no\n", "it: 'Owl' (similar: 'owl'), 'dog'."),
 ]
 
 
@@ -123,7 +142,15 @@ def test_a_bad_table_is_refused_in_a_line_and_nothing_is_written(folder, capsys,
         (CONFIG.replace("dataset: photos", "dataset: [photos, other]"), [], "choose one with --dataset"),
         (CONFIG, ["--dataset", "nope"], "config.yaml has no dataset 'nope'"),
         (CONFIG, ["--dataset", "synthetic"], "draws its own tasks"),
-        (CONFIG + ENTRY.replace("photos:", "more:"), ["--dataset", "more", "--xmp"], "--xmp needs the results of more"),
+        (CONFIG + ENTRY.replace("photos:", "more:"), ["--dataset", "more", "--xmp"], "run of more, and there was none"),
+        (CONFIG + ENTRY.replace("photos:", "more:"), ["--dataset", "more"], "start one with jointsparse run --dataset"),
+        (
+            CONFIG.replace("# tags", "\n    corrections: x.csv #"),
+            [],
+            "names the corrections x.csv, which are not there",
+        ),
+        ("datasets:\n  digits: {}\n", ["--dataset", "digits"], "on lines of their own"),
+        ("dataset: photos\ndatasets:\n  photos:  # none\n", [], "photos must be a block of keys, got nothing"),
         (CONFIG, ["--dataset", "other", "--xmp"], "--xmp is for photographs, and other has none"),
         (
             "datasets: {photos: {loader: keywords, options: {root: photos}}}",
@@ -134,6 +161,7 @@ def test_a_bad_table_is_refused_in_a_line_and_nothing_is_written(folder, capsys,
 )
 def test_an_unfit_dataset_is_refused_in_a_line_and_nothing_is_written(folder, capsys, config, arguments, said):
     (folder / "config.yaml").write_text(config) if config else (folder / "config.yaml").unlink()
+    ran("digits", TAGS)
     before = files_in(folder)
     assert main(["correct", "given.csv", *arguments]) == 2
     error = capsys.readouterr().err
@@ -141,8 +169,8 @@ def test_an_unfit_dataset_is_refused_in_a_line_and_nothing_is_written(folder, ca
 
 
 def test_samples_of_a_quick_run_and_of_a_full_run_count(folder, capsys):
-    write_table(pd.DataFrame({"image": ["new.jpg"]}), "results/photos-quick/images.parquet")
-    (folder / "given.csv").write_text("sample,tag,has\nnew.jpg,owl,yes\na.jpg,owl,no\n")
+    ran("photos-quick", {"new.jpg": ["fox"]})
+    (folder / "given.csv").write_text("sample,tag,has\nnew.jpg,owl,yes\na.jpg,fox,no\n")
     assert main(["correct", "given.csv"]) == 0 and len(decided()) == 2
     (folder / "given.csv").write_text("sample,tag,has\nz.jpg,owl,yes\n")
     assert main(["correct", "given.csv"]) == 2
@@ -162,8 +190,64 @@ def test_sidecars_and_corrections_say_the_same_and_nothing_is_applied_twice(fold
         for captions in (corrections.applied(read, corrections.read("given.csv")).captions, read.captions)
     )
     pd.testing.assert_frame_equal(again, once)
-    write_table(pd.DataFrame({"image": ["b.jpg"]}), "results/photos/images.parquet")
-    assert main(["correct", "given.csv"]) == 0  # decisions about samples that the next run has lost
+    ran("photos", {"b.jpg": ["sea"]})
+    assert main(["correct", "given.csv"]) == 0  # decisions about samples and tags that the next run has lost
     os.remove("photos/d.jpg")
     assert main(["correct", "given.csv", "--xmp"]) == 1  # the photograph is not there any more
     assert not Path("photos/d.jpg").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("config.yaml", "config.yaml is read-only"),
+        ("photos-corrections.csv", "photos-corrections.csv is read-only"),
+        (".", "photos-corrections.csv cannot be written into {}, which is read-only"),
+    ],
+)
+def test_nothing_that_is_read_only_is_changed(folder, capsys, file, said):
+    (folder / "photos-corrections.csv").write_text("sample,tag,has\n")
+    before = files_in(folder)
+    Path(file).chmod(0o555 if file == "." else 0o444)
+    status = main(["correct", "given.csv"])
+    Path(file).chmod(0o755)
+    error = capsys.readouterr().err
+    assert status == 2 and said.format(folder) in error and error.count("\n") == 1 and files_in(folder) == before
+
+
+def test_files_keep_their_modes_and_links_stay(folder):
+    for name in ("config.yaml", "photos-corrections.csv"):
+        file = folder / f"my-{name}"
+        file.write_text(CONFIG if name == "config.yaml" else "sample,tag,has\n")
+        file.chmod(0o640)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(file)
+    assert main(["correct", "given.csv"]) == 0 and decided() == OWL
+    assert "corrections" in (folder / "my-config.yaml").read_text()
+    assert {(folder / f"my-{name}").stat().st_mode & 0o777 for name in ("config.yaml", "photos-corrections.csv")} == {
+        0o640
+    }
+
+
+def test_words_and_stems_are_compared_where_the_model_joins_them(folder, capsys):
+    text = (folder / "config.yaml").read_text()
+    final = "    final: {like: own-words, words: {split_captions: true, join_inflections: true}}\n"
+    (folder / "config.yaml").write_text(text.replace("    options", f"{final}    options"))
+    ran("photos", {"a.jpg": ["Two dogs."], "b.jpg": ["A black cat"]})
+    (folder / "given.csv").write_text("sample,tag,has\na.jpg,Dog,no\nb.jpg,Cats black,no\n")
+    assert main(["correct", "given.csv"]) == 0 and len(decided()) == 2
+    (folder / "given.csv").write_text("sample,tag,has\nb.jpg,blakc,no\n")
+    assert main(["correct", "given.csv"]) == 2 and "'blakc' (similar: 'black')" in capsys.readouterr().err
+
+
+def test_samples_are_found_in_either_unicode_form_and_other_columns_stay(folder):
+    ran("photos", {"cafe\u0301.jpg": ["owl"], "b.jpg": ["sea"]})
+    (folder / "photos-corrections.csv").write_text("note,sample,tag,has\nmine,caf\u00e9.jpg,owl,no\n,b.jpg,sea,no\n")
+    (folder / "given.csv").write_text("Sample,TAG,Has\ncaf\u00e9.jpg,owl, YES\nb.jpg,owl,No \n")
+    assert main(["correct", "given.csv"]) == 0
+    assert (folder / "photos-corrections.csv").read_text().split() == [
+        "sample,tag,has,note",
+        "cafe\u0301.jpg,owl,yes,mine",
+        "b.jpg,sea,no,",
+        "b.jpg,owl,no,",
+    ]

@@ -8,7 +8,7 @@ import pytest
 from jointsparse.pipeline.datasets import corrections
 from jointsparse.pipeline.datasets.corrections import applied, read
 from jointsparse.pipeline.datasets.samples import Samples, present
-from jointsparse.pipeline.words import as_words, choose_words
+from jointsparse.pipeline.words import as_words, choose_words, counted_words
 
 COLUMNS = ["sample", "tag", "has"]
 IMAGES = pd.DataFrame({"image": list("abcd"), "split": "train"})
@@ -40,6 +40,11 @@ def test_later_decisions_override_earlier_ones_and_other_columns_are_ignored(tmp
     assert read(file).to_numpy().tolist() == [["a", "owl", False], ["b", "dog", False], ["b", "owl", True]]
 
 
+def test_the_words_of_the_table_may_be_in_upper_case_and_names_in_either_unicode_form(tmp_path):
+    file = written(tmp_path, "Sample, TAG,Has\ncaf\u00e9,owl, YES \nb,owl,No\ncafe\u0301,owl,no\n")
+    assert read(file, ["b", "cafe\u0301"]).to_numpy().tolist() == [["cafe\u0301", "owl", False], ["b", "owl", False]]
+
+
 def test_any_name_survives_writing_and_reading(tmp_path):
     names = [
         "a,b.jpg",
@@ -62,19 +67,29 @@ def test_any_name_survives_writing_and_reading(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "line 1: expected the columns sample,tag,has, got ''"),
-        ("sample,tag\na,owl\n", "line 1: expected the columns sample,tag,has, got 'sample,tag'"),
-        ("sample,tag,has,tag\na,owl,yes,x\n", "line 1: expected the columns sample,tag,has, got"),
+        ("", "line 1: corrections must be a table with the columns sample,tag,has, got ''"),
+        (
+            "sample,tag\na,owl\n",
+            "line 1: corrections must be a table with the columns sample,tag,has, got 'sample,tag'",
+        ),
+        (
+            "sample,tag,has,tag\na,owl,yes,x\n",
+            "line 1: corrections must be a table with the columns sample,tag,has, got",
+        ),
         ('sample,tag,has\n"a\nb",owl,yes\n\nc,owl,maybe\n', "line 5: has must be yes or no, got 'maybe'"),
         ("sample,tag,has\na,owl\n", "line 2: expected 3 fields, got 2"),
         ("sample,tag,has\n,owl,yes\n", "line 2: sample must be a name, got ''"),
         ("sample,tag,has\na, ,yes\n", "line 2: tag must be a name, got ' '"),
         ("sample,tag,has\na\0b,owl,yes\n", "line 2: "),
         ('sample,tag,has\na,"owl"s,yes\n', "line 2: "),
-        ("sample,tag,has\n\udcff,owl,yes\n", "must be UTF-8 text, got byte 0xff in line 2"),
+        (
+            "sample,tag,has\n\udcff,owl,yes\n",
+            "must be UTF-8 text, got byte 0xff in line 2: save it as UTF-8 (a spreadsheet as CSV UTF-8)",
+        ),
+        ("# mine\nseed: 1\n", "line 1: corrections must be a table with the columns sample,tag,has, got '# mine'"),
         (f"sample,tag,has\n{'x' * corrections.MOST_BYTES}", "must have at most 16,777,216 bytes, got "),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_a_file_that_is_no_table_of_decisions_is_refused_with_its_line(tmp_path, content, said):
     with pytest.raises(ValueError, match=f"mine.csv.*{re.escape(said)}"):
@@ -124,3 +139,9 @@ def test_decisions_about_samples_that_are_not_there_are_listed_unless_the_datase
     listed = [["x.txt", "no picture"], ["z", "mine.csv decides about it, but it is not there"]]
     assert applied(samples, decided, "mine.csv").left_out.to_numpy().tolist() == listed
     assert applied(samples, decided).left_out.to_numpy().tolist() == listed[:1]
+
+
+def test_a_word_whose_only_sample_is_decided_not_to_have_it_is_not_counted():
+    samples = applied(samples_of(["a", "An owl."], ["b", "dog"]), decisions_of(("a", "owl", False)))
+    counted = counted_words(IMAGES, samples.captions, {"smallest_size": 1, "split_captions": True})
+    assert counted["word"].tolist() == ["dog"]

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import unicodedata
 from types import SimpleNamespace
 
@@ -340,7 +341,7 @@ def test_a_dry_run_writes_nothing(photo):
 
 def test_a_full_disk_ends_the_run_and_leaves_the_old_sidecar(photo, monkeypatch):
     beside(photo).write_text(LIGHTROOM)
-    monkeypatch.setattr(sidecars.shutil, "copymode", lambda *args: (_ for _ in ()).throw(OSError(28, "No space")))
+    monkeypatch.setattr(shutil, "copymode", lambda *args: (_ for _ in ()).throw(OSError(28, "No space")))
     with pytest.raises(OSError, match="No space"):
         predict({photo: ["dog"]}, [photo.parent])
     assert beside(photo).read_text() == LIGHTROOM and len([*photo.parent.iterdir()]) == 2

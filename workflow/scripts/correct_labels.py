@@ -10,7 +10,7 @@ if __name__ == "__main__":
     with job(snakemake):
         (file,) = snakemake.params.raw["paths"]
         tables = {name: read_table(path) for name, path in snakemake.input.items()}
-        decisions, output = read(file), snakemake.output
+        decisions, output = read(file, tables["images"]["image"].tolist()), snakemake.output
         samples = applied(Samples(**tables), decisions, file if snakemake.params.is_whole else None)
         written = (
             (decisions, output.decisions),

@@ -11,6 +11,7 @@ import unicodedata
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -243,6 +244,7 @@ def _counted(
             rows_with.get(key, set()).discard(row[image])
             if key in unknown:
                 unknown[key] = unknown[key][unknown[key] != row[image]]
+    rows_with = {key: rows for key, rows in rows_with.items() if rows}
 
     in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
     return _Counted(rows_with, forms, unknown, in_split)
@@ -326,6 +328,23 @@ def as_words(
     word_of = {stem(word): word for word in words}
     tags = decisions["tag"].map(lambda tag: [word_of.get(stem(word), "") for word in split(tag)])
     return decisions.assign(tag=tags).explode("tag", ignore_index=True)
+
+
+def in_no_caption(
+    tags: Iterable[str], captions: Iterable[str], *, split_captions: bool = True, join_inflections: bool = False
+) -> dict[str, list[str]]:
+    """Return the tags that have a word which no caption contains in any form, and for each tag similar ones.
+
+    tags: as in `as_words`. captions, split_captions, join_inflections: as in `choose_words`.
+
+    >>> in_no_caption(["blakc", "Dog"], ["black dogs"], join_inflections=True)
+    {'blakc': ['black']}
+    """
+    stem, split = _stem(join_inflections), words_of if split_captions else _whole
+    known = {word: stem(word) for caption in {*captions} for word in split(caption)}
+    stems, folded = {*known.values()}, {word.lower(): word for word in sorted(known)}
+    lacking = [tag for tag in dict.fromkeys(tags) if not (words := split(tag)) or not {*map(stem, words)} <= stems]
+    return {tag: [folded[word] for word in get_close_matches(tag.lower(), folded)] for tag in lacking}
 
 
 def _by_count(forms: Counter[str]) -> list[str]:

@@ -260,7 +260,7 @@ def _annotate(given: argparse.Namespace) -> int:
     model = model_file.load(given.model, network=given.network)
     _require_outside(given)
     precision = PRECISION_OF_SIDECARS if given.xmp and given.precision is None else given.precision
-    limits = {"n_words": LISTED if given.words is None else given.words, "precision": precision}
+    limits: dict[str, Any] = {"n_words": LISTED if given.words is None else given.words, "precision": precision}
     of_pictures = is_of_pictures(model)
     for option in ("html", "xmp"):
         require(
@@ -310,7 +310,7 @@ def _write_sidecars(given: argparse.Namespace, pictures: Sequence[Path], table: 
 def _say_changes(update: Any, n_pictures: int, dry_run: bool) -> int:
     """Say which sidecars of pictures change, and return the number of sidecars left out."""
     for change in update.changes if dry_run else ():
-        parts = (("adds", change.added), ("removes", change.removed), ("no longer predicts", change.rejected))
+        parts = (("adds", change.added), ("removes", change.removed), ("rejects", change.rejected))
         did = [f"{verb} {_counted(tags)}" for verb, tags in parts if tags]
         say(f"{change.file}: {', '.join(did) or 'confirms tags'}")
     verb = "would change" if dry_run else "changed"
@@ -324,20 +324,30 @@ def _correct(given: argparse.Namespace) -> int:
 
     options = {"dataset": given.dataset, "xmp": given.xmp, "dry_run": given.dry_run}
     done = correct(given.file, Path("config.yaml"), WORKFLOW, **options)
-    did, would = ("Would add", "would name") if given.dry_run else ("Added", "names")
-    say(f"{did} {done.n:,} decision{'s' * (done.n != 1)} ({done.n_new:,} new) to {done.file}.")
+    changes = done.n_new + done.n_changed
+    said = f"{done.n_new:,} new, {done.n_changed:,} changed, {done.n - changes:,} known already"
+    say(f"{done.n:,} decision{'s' * (done.n != 1)}: {said}.")
+    if done.n_unseen:
+        are, shown = "is about a tag" if done.n_unseen == 1 else "are about tags", _shown(done.unseen)
+        say(f"{done.n_unseen:,} decision{'s' * (done.n_unseen != 1)} {are} that no sample has yet: {shown}")
+    did, would = ("Would write", "would name") if given.dry_run else ("Wrote", "names")
+    if changes:
+        say(f"{did} {done.file}.")
     if done.names_file:
-        say(f"config.yaml {would} this file in the entry of {done.dataset}, with the key corrections.")
+        say(f"config.yaml {would} {done.file} in the entry of {done.dataset}, with the key corrections.")
     left_out = _say_changes(done.update, done.n_samples, given.dry_run) if done.update else 0
-    if not given.dry_run:
+    if (changes or done.names_file) and not given.dry_run:
         say(f"Learn from them with: jointsparse run{done.again}")
     return 1 if left_out else 0
 
 
 def _counted(tags: Sequence[str]) -> str:
     """Return the number of tags and the first few of them."""
-    shown = ", ".join(tags[:LISTED]) + ", …" * (len(tags) > LISTED)
-    return f"{len(tags)} ({shown})"
+    return f"{len(tags)} ({_shown(tags)})"
+
+
+def _shown(tags: Sequence[str]) -> str:
+    return ", ".join(tags[:LISTED]) + ", …" * (len(tags) > LISTED)
 
 
 def _require_network(describe: Any, model: str) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +22,7 @@ from jointsparse.features.basis import MOST_AUTO_RANK
 from jointsparse.messages import printable
 from jointsparse.pipeline.app.estimate import Work
 from jointsparse.pipeline.app.layouts import LIBSVM, OF_FILES, Folder, Recognised, found_in
-from jointsparse.pipeline.app.plain_yaml import check_file
+from jointsparse.pipeline.app.plain_yaml import check, check_file
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.datasets.names import composed, files_of
@@ -31,6 +33,7 @@ from jointsparse.pipeline.settings.inheritance import merged
 from jointsparse.pipeline.tasks import SMALLEST_SIZE
 from jointsparse.pipeline.words import FEWEST_WORDS, MOST_WORDS, counted_words, normalised
 from jointsparse.registry import pick
+from jointsparse.written import written
 
 if TYPE_CHECKING:
     from jointsparse.features.embedding import Embedding
@@ -110,9 +113,12 @@ def write(
     ------
     ValueError
         If no loader can read the folder, if too few samples are labelled, if several files could be used for the
-        same purpose and the user has not chosen one, or if no entry of this name can be added to the file.
+        same purpose and the user has not chosen one, if no entry of this name can be added to the file, or if the file
+        is read-only.
     """
     require(root.is_dir(), f"init expects a folder of data, got {str(root)!r}")
+    if add:
+        require_writable(file)
     name = _name(root, file if add else None, workflow / "config.yaml", name)
     choices = {key: value for key, value in (choices or {}).items() if value or value == ""}
     pictures, reasons = list_pictures(root)
@@ -128,7 +134,7 @@ def write(
     text = _rendered(
         workflow, name, root, found, network=network and str(network.model), said=said, n_words=learnt.n_words
     )
-    file.write_bytes(_with_entry(file, name, text) if add else text.encode())
+    overwrite(file, _with_entry(file, name, text)) if add else file.write_bytes(text.encode())
     lines = [*found.lines, *([_reading(network)] if network else []), *_idle(folder, found, reasons)]
     said += [printable(line) for line in learnt.others]
     return Written(name, [*said, *(f"  {line}" for line in lines)], _work(root, found, learnt.n, network), learnt.total)
@@ -262,21 +268,25 @@ def _rendered(
 def with_corrections(file: Path, name: str, table: str) -> bytes:
     """Return the content of a config.yaml in which the entry of a dataset has the key `corrections`.
 
-    All other bytes stay the same. The key comes after the first key of the entry, or the file gets an entry. Raises
-    ValueError if no line can be added to the entry.
+    All other bytes stay the same. The key comes after the first key of the entry, or the file gets an entry; a key
+    without a value gets the value. Raises ValueError if no line can be added to the entry.
     """
     old = file.read_bytes().decode("utf-8")
     entry: yaml.Node | None = yaml.compose(old, yaml.SafeLoader)
     for key in ("datasets", name):
         blocks = entry.value if isinstance(entry, yaml.MappingNode) else ()
         entry = next((value for own, value in blocks if own.value == key), None)
-    inner = {"corrections": table}
+    inner, line = {"corrections": table}, yaml.safe_dump({"corrections": table}, allow_unicode=True, width=10**6)
     if not (isinstance(entry, yaml.MappingNode) and entry.value):
         return _with_entry(file, name, "\n" + yaml.safe_dump({"datasets": {name: inner}}, allow_unicode=True))
-    key, value = entry.value[0]
-    place = key.start_mark.line + isinstance(value, yaml.ScalarNode)
-    line = " " * key.start_mark.column + yaml.safe_dump(inner, allow_unicode=True, width=10**6)
-    new = _with_lines(old, place, line)
+    empty = next((value for key, value in entry.value if key.value == "corrections"), None)
+    if empty:
+        before, after = old[: empty.start_mark.index], old[empty.end_mark.index :]
+        new = f"{before.rstrip(' ')} {line.partition(': ')[2].rstrip()}{after}"
+    else:
+        key, value = entry.value[0]
+        place = key.start_mark.line + isinstance(value, yaml.ScalarNode)
+        new = _with_lines(old, place, " " * key.start_mark.column + line)
     return _checked(file, new, {"datasets": {name: inner}}, f"corrections: {table} to the entry of {name}")
 
 
@@ -305,7 +315,8 @@ def _with_lines(text: str, place: int, added: str) -> str:
 def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes:
     """Return the new content of a config.yaml. Raises ValueError if it is not the old content with some more values."""
     is_added, config = False, yaml.safe_load(file.read_bytes().decode("utf-8")) or {}
-    with suppress(yaml.YAMLError):
+    with suppress(yaml.YAMLError, ValueError):
+        check(new.encode(), file.name)
         is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, added)
     require(
         is_added,
@@ -313,6 +324,26 @@ def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes
         f"that lines can be added: write them so, or add {what} by hand",
     )
     return new.encode()
+
+
+def overwrite(file: Path, content: bytes) -> None:
+    """Replace the content of a config.yaml. If it is a link, the link stays."""
+    require_writable(file)
+    with written(file.resolve()) as temporary:
+        temporary.write_bytes(content)
+
+
+def require_writable(file: Path) -> None:
+    """Raise ValueError if a file, or the folder of a new file, is read-only, even if this user could write there."""
+    folder = file.resolve().parent
+    said = f"{file.name} cannot be written into {folder}, which is read-only: allow writing there, or use a copy of it"
+    require(_is_writable(folder), said)
+    said = f"{file} is read-only, and would be changed: make it writable (chmod u+w {shlex.quote(str(file))})"
+    require(not file.exists() or _is_writable(file), said)
+
+
+def _is_writable(path: Path) -> bool:
+    return bool(path.stat().st_mode & 0o222) and os.access(path, os.W_OK)
 
 
 def _end_of(block: yaml.Node, lines: Sequence[str]) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import yaml
 
 from jointsparse.checks import require
 from jointsparse.messages import shortened
-from jointsparse.pipeline.app.config import with_corrections
+from jointsparse.pipeline.app.config import overwrite, require_writable, with_corrections
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.datasets import corrections
 from jointsparse.pipeline.datasets.sidecars import Update, confirm, reject
@@ -19,9 +20,11 @@ from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.pipeline.settings import Config, read
 from jointsparse.pipeline.settings.datasets import FolderOptions, Learnable
 from jointsparse.pipeline.settings.inheritance import merged
-from jointsparse.written import written
+from jointsparse.pipeline.settings.studies import WordStudy
+from jointsparse.pipeline.words import in_no_caption
 
-SHOWN = 3  # samples that an error names
+SHOWN = 3  # samples or tags that an error names
+LABEL = ["sample", "tag"]
 
 
 class Corrected(NamedTuple):
@@ -35,8 +38,10 @@ class Corrected(NamedTuple):
         Its table of corrections.
     n
         Number of decisions that were given.
-    n_new
-        Number of those that the table did not have.
+    n_new, n_changed
+        Number of those about labels that the table did not decide, and decided otherwise.
+    n_unseen, unseen
+        Number of decisions about tags that no sample has yet, and these tags.
     names_file
         Whether config.yaml now names the table, and did not before.
     n_samples
@@ -51,6 +56,9 @@ class Corrected(NamedTuple):
     file: str
     n: int
     n_new: int
+    n_changed: int
+    n_unseen: int
+    unseen: list[str]
     names_file: bool
     n_samples: int
     update: Update | None
@@ -81,34 +89,58 @@ def correct(
     Raises
     ------
     ValueError
-        If the table is not one of decisions, if the last run did not have one of its samples, or if the dataset has no
-        labels to correct. Nothing is written then.
+        If the table is not one of decisions, if the last run did not have one of its samples, if no sample has a tag
+        that one is said not to have, if a file is missing or read-only, or if the dataset has no labels to correct.
+        Nothing is written then.
     """
     settings = _settings(config, workflow)
     name = dataset or (settings.chosen[0] if len(settings.chosen) == 1 else "")
     require(name, f"config.yaml runs several datasets, {', '.join(settings.chosen)}: choose one with --dataset")
     require(name in settings.datasets, f"config.yaml has no dataset {shortened(name)}: choose another with --dataset")
-    entry, decided = settings.datasets[name], corrections.read(file)
+    entry = settings.datasets[name]
     if not isinstance(entry, Learnable):
         raise ValueError(f"the dataset {name} draws its own tasks, and has no labels to correct")
-    require(len(decided), f"{file} must hold at least one decision, got only a header")
     options = entry.options if isinstance(entry.options, FolderOptions) else None
     require(options or not xmp, f"--xmp is for photographs, and {name} has none: leave it out")
-    table = entry.corrections or f"{name}-corrections.csv"
-    before = corrections.read(table) if os.path.lexists(table) else decided[:0]
-    _require_known(file, name, decided[~decided["sample"].isin(before["sample"])], xmp)
-    text = None if entry.corrections else with_corrections(config, name, table)
-    n_new = len(decided) - len(decided.merge(before))
-    if n_new and not dry_run:
-        every = pd.concat([before, decided], ignore_index=True)
-        corrections.write(every.groupby(["sample", "tag"], sort=False)["has"].last().reset_index(), table)
+    again = "" if settings.chosen == [name] else f" --dataset {name}"
+    images, captions = _last_runs(name, again)
+    decided = corrections.read(file, images)
+    require(len(decided), f"{file} must hold at least one decision, got only a header")
+    table = Path(entry.corrections or f"{name}-corrections.csv")
+    gone = f"config.yaml names the corrections {table}, which are not there: put this file back, or remove the key"
+    require(not entry.corrections or os.path.lexists(table), gone)
+    before = corrections.read(table, images, whole=True) if os.path.lexists(table) else decided[:0]
+    _require_samples(file, name, decided, {*images, *before["sample"]})
+    unseen = in_no_caption(decided["tag"], [*captions, *before["tag"]], **_forms(entry))
+    _require_tags(file, name, decided, unseen)
+    text = None if entry.corrections else with_corrections(config, name, str(table))
+    n_new, n_same = (
+        len(decided) - len(decided.merge(before, on=LABEL)),
+        len(decided.merge(before, on=[*LABEL, "has"])),
+    )
+    changes = n_same < len(decided)
+    for changed in ([table] if changes else []) + ([config] if text else []):
+        require_writable(changed)
+    if changes and not dry_run:
+        every = pd.concat([before, decided], ignore_index=True).groupby(LABEL, sort=False).last().reset_index()
+        corrections.write(every[before.columns], table.resolve())
     if text and not dry_run:
-        with written(config.resolve()) as temporary:
-            temporary.write_bytes(text)
+        overwrite(config, text)
     photographs = Path(options.root) / options.images if options and xmp else None
     update = _written_beside(photographs, decided, dry_run) if photographs else None
-    again = "" if settings.chosen == [name] else f" --dataset {name}"
-    return Corrected(name, table, len(decided), n_new, text is not None, decided["sample"].nunique(), update, again)
+    return Corrected(
+        dataset=name,
+        file=str(table),
+        n=len(decided),
+        n_new=n_new,
+        n_changed=len(decided) - n_new - n_same,
+        n_unseen=int(decided["tag"].isin(unseen.keys()).sum()),
+        unseen=[*unseen],
+        names_file=text is not None,
+        n_samples=decided["sample"].nunique(),
+        update=update,
+        again=again,
+    )
 
 
 def _settings(config: Path, workflow: Path) -> Config:
@@ -119,24 +151,56 @@ def _settings(config: Path, workflow: Path) -> Config:
     return read(merged(shipped, own))
 
 
-def _require_known(file: Path, name: str, decided: pd.DataFrame, xmp: bool) -> None:
+def _last_runs(name: str, again: str) -> tuple[list[str], list[str]]:
+    """Return the samples and captions of the last run and the last quick run. Raises ValueError without a run."""
+    folders = (Path("results", name), Path("results", f"{name}-quick"))
+    files = [[folder / f"{kind}.parquet" for kind in ("images", "captions")] for folder in folders]
+    tables = [[read_table(file) for file in pair] for pair in files if all(map(Path.is_file, pair))]
+    said = f"correct compares with a run of {name}, and there was none: start one with jointsparse run{again}"
+    require(tables, said)
+    images, captions = (pd.concat(each) for each in zip(*tables, strict=True))
+    return images["image"].unique().tolist(), captions["caption"].unique().tolist()
+
+
+def _forms(entry: Learnable) -> dict[str, bool]:
+    """Return the options that determine which tags name the same word."""
+    study = entry.blocks.get(entry.final.study) if entry.final else next(iter(entry.blocks.values()), None)
+    words = study.words if isinstance(study, WordStudy) else None
+    return {key: getattr(words, key, False) for key in ("split_captions", "join_inflections")}
+
+
+def _require_samples(file: Path, name: str, decided: pd.DataFrame, known: set[str]) -> None:
     """Raise ValueError if neither the last run nor the last quick run had the sample of a decision.
 
-    decided: the decisions about samples of which the dataset's table has none yet. Others have been samples: `keywords`
-    leaves a photograph out whose last tag is removed from its sidecar.
+    known: the samples of these runs and of the dataset's table. The latter have been samples: `keywords` leaves a
+    photograph out whose last tag is removed from its sidecar.
     """
-    files = (Path("results") / results / "images.parquet" for results in (name, f"{name}-quick"))
-    tables = [read_table(file, "image")["image"] for file in files if file.is_file()]
-    require(tables or not xmp, f"--xmp needs the results of {name}, and there are none: start with jointsparse run")
-    if tables:
-        unknown = [*decided["sample"][~decided["sample"].isin(pd.concat(tables))].unique()]
-        shown = ", ".join(map(shortened, unknown[:SHOWN])) + ", …" * (len(unknown) > SHOWN)
-        require(
-            not unknown,
-            f"{file} must decide about samples of {name}, but {len(unknown):,} of the samples "
-            f"{'was' if len(unknown) == 1 else 'were'} not in the last run: {shown}. Remove these rows, or choose "
-            "another dataset with --dataset",
-        )
+    unknown = [sample for sample in decided["sample"].unique() if sample not in known]
+    shown = ", ".join(map(shortened, unknown[:SHOWN])) + ", …" * (len(unknown) > SHOWN)
+    require(
+        not unknown,
+        f"{file} must decide about samples of {name}, but {len(unknown):,} of the samples "
+        f"{'was' if len(unknown) == 1 else 'were'} not in the last run: {shown}. Remove these rows, or choose "
+        "another dataset with --dataset",
+    )
+
+
+def _require_tags(file: Path, name: str, decided: pd.DataFrame, unseen: Mapping[str, list[str]]) -> None:
+    """Raise ValueError if a sample is said not to have a tag that no sample has. unseen: these tags, and similar ones.
+
+    A tag that another decision gives to a sample is there.
+    """
+    given = {*decided["tag"][decided["has"]]}
+    unknown = {tag: similar for tag, similar in unseen.items() if tag not in given}
+    shown = [
+        shortened(tag) + f" (similar: {', '.join(map(shortened, similar))})" * bool(similar)
+        for tag, similar in [*unknown.items()][:SHOWN]
+    ]
+    require(
+        not unknown,
+        f"{file} says that samples of {name} do not have a tag, but no sample has it: {', '.join(shown)}"
+        f"{', …' * (len(unknown) > SHOWN)}. Correct the tag, or remove these rows",
+    )
 
 
 def _written_beside(photographs: Path, decided: pd.DataFrame, dry_run: bool) -> Update:

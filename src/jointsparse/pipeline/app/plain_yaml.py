@@ -19,7 +19,12 @@ class Surprise(yaml.MarkedYAMLError):
 
 
 def check_file(path: Path) -> None:
-    """Raise ValueError with one line if a file is not plain YAML, or if YAML would misread it.
+    """Raise ValueError with one line if a file is not plain YAML, see `check`."""
+    check(path.read_bytes(), path.name)
+
+
+def check(content: bytes, name: str) -> None:
+    """Raise ValueError with one line if the content of a file is not plain YAML, or if YAML would misread it.
 
     The following are refused:
 
@@ -28,9 +33,8 @@ def check_file(path: Path) -> None:
     - aliases and deep nesting, which can expand beyond any memory;
     - tags and templates (`__use_yte__`), which run code.
     """
-    content = path.read_bytes()
     if len(content) > MOST_BYTES:
-        raise ValueError(f"the file may have at most {MOST_BYTES:,} bytes, got {len(content):,} ({path.name}, line 1)")
+        raise ValueError(f"the file may have at most {MOST_BYTES:,} bytes, got {len(content):,} ({name}, line 1)")
     try:
         text = content.decode("utf-8-sig")
         _PlainLoader(text).get_single_node()
@@ -48,7 +52,7 @@ def check_file(path: Path) -> None:
         line = (error.problem_mark or error.context_mark).line
     else:
         return
-    raise ValueError(f"{said} ({path.name}, line {line + 1})")
+    raise ValueError(f"{said} ({name}, line {line + 1})")
 
 
 class _PlainLoader(yaml.SafeLoader):

@@ -6,6 +6,7 @@ earlier one.
 """
 
 import csv
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,7 @@ from jointsparse.checks import require
 from jointsparse.messages import shortened
 from jointsparse.pipeline.datasets.names import composed
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.datasets.text import open_text, sign_of
+from jointsparse.pipeline.datasets.text import open_text, sign_in
 from jointsparse.pipeline.provenance.tables import ESCAPED_FORMULA, write_table
 
 MOST_BYTES = 2**24  # size limit of a table; it has room for some 400,000 decisions
@@ -22,13 +23,17 @@ COLUMNS = ("sample", "tag", "has")
 HAS = {"yes": True, "no": False}
 
 
-def read(file: str | Path) -> pd.DataFrame:
+def read(file: str | Path, samples: Sequence[str] = (), *, whole: bool = False) -> pd.DataFrame:
     """Read a table of decisions.
 
     Parameters
     ----------
     file : path
-        The table. It may have other columns, which are ignored.
+        The table. It may have other columns.
+    samples : list of str
+        The samples of the dataset. A sample whose name is in another Unicode form (NFC, NFD) gets its name from here.
+    whole : bool
+        If True, other columns are returned as well, as text.
 
     Returns
     -------
@@ -44,28 +49,35 @@ def read(file: str | Path) -> pd.DataFrame:
     require(path.is_file(), f"corrections must be in a file with the columns {','.join(COLUMNS)}, got no file {path}")
     size = path.stat().st_size
     require(size <= MOST_BYTES, f"{path} must have at most {MOST_BYTES:,} bytes, got {size:,}")
-    sign, decided = sign_of(path), dict[tuple[str, str], bool]()
+    decided = dict[tuple[str, str], dict[str, str | bool]]()
+    names = {composed(name): name for name in samples} | {name: name for name in samples}
     with open_text(path) as lines:
-        rows = csv.reader(lines, strict=True, delimiter=sign)
+        first = lines.readline()
+        lines.seek(0)
+        rows = csv.reader(lines, strict=True, delimiter=sign_in(first))
         try:
             header = [name.strip() for name in next(rows, [])]
+            header = [name.lower() if name.lower() in COLUMNS else name for name in header]
             require(
                 all(header.count(name) == 1 for name in COLUMNS),
-                f"{path} line 1: expected the columns {','.join(COLUMNS)}, got {shortened(sign.join(header))}",
+                f"{path} line 1: corrections must be a table with the columns {','.join(COLUMNS)}, got "
+                f"{shortened(first.rstrip())}",
             )
             for row in filter(None, rows):
                 where = f"{path} line {rows.line_num}"
                 require(len(row) == len(header), f"{where}: expected {len(header)} fields, got {len(row)}")
                 cells = dict(zip(header, (ESCAPED_FORMULA.sub(r"\1", cell) for cell in row), strict=True))
-                sample, tag, has = cells["sample"], plain(cells["tag"]), cells["has"].strip()
+                sample, tag, has = cells["sample"], plain(cells["tag"]), cells["has"].strip().lower()
+                sample = names.get(sample) or names.get(composed(sample), sample)
                 for name in ("sample", "tag"):
                     sound = cells[name].strip() and "\0" not in cells[name]
                     require(sound, f"{where}: {name} must be a name, got {shortened(cells[name])}")
                 require(has in HAS, f"{where}: has must be yes or no, got {shortened(cells['has'])}")
-                decided[sample, tag] = HAS[has]
+                decided[sample, tag] = {**cells, "sample": sample, "tag": tag, "has": HAS[has]}
         except csv.Error as error:
             raise ValueError(f"{path} line {rows.line_num}: {error}") from None
-    return pd.DataFrame([(*label, has) for label, has in decided.items()], columns=[*COLUMNS]).astype({"has": bool})
+    others = [name for name in header if name not in COLUMNS] if whole else []
+    return pd.DataFrame([*decided.values()], columns=[*COLUMNS, *dict.fromkeys(others)]).astype({"has": bool})
 
 
 def write(decisions: pd.DataFrame, file: str | Path) -> None:

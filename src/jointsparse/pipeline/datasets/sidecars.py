@@ -16,7 +16,6 @@ as lxml would write the whole document anew, and change quotes, line ends, and w
 
 import os
 import re
-import shutil
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -264,11 +263,8 @@ def _read(file: Path) -> tuple[str, str]:
 
 
 def _write(change: Change) -> None:
-    with written(change.file) as temporary:
-        with temporary.open("xb") as file:
-            file.write(change.content)
-        if change.file.exists():
-            shutil.copymode(change.file, temporary)
+    with written(change.file) as temporary, temporary.open("xb") as file:
+        file.write(change.content)
 
 
 def _tags(root: Element) -> Tags:

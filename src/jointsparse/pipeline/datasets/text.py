@@ -28,7 +28,8 @@ def open_text(path: Path) -> Iterator[TextIO]:
         with path.open("rb") as lines:
             line = next(n for n, line in enumerate(lines, start=1) if line.decode(errors="ignore").encode() != line)
         raise ValueError(
-            f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in line {line}"
+            f"{path} must be UTF-8 text, got byte {error.object[error.start]:#04x} in line {line}: save it as UTF-8 "
+            "(a spreadsheet as CSV UTF-8)"
         ) from None
 
 
@@ -40,6 +41,11 @@ def sign_of(path: Path) -> str:
         not header.startswith("#") or header.count("#") > 1 or any(sign in header for sign in SIGNS),
         f"{path} must begin with a header, got the comment {header.strip()[:80]!r}: remove this line",
     )
+    return sign_in(header)
+
+
+def sign_in(header: str) -> str:
+    """Return the separator of fields in a header line, see `SIGNS`."""
     return max(SIGNS, key=header.count) if any(sign in header for sign in SIGNS) else ONE_COLUMN
 
 

@@ -39,7 +39,10 @@ class Config(Block):
         for name in self.chosen:
             if name not in self.datasets:
                 known = reversed(self.datasets)  # the user's own datasets were added last
-                raise misplaced(f"dataset must be {one_of(known, name)}, got {shown(name)}", "dataset")
+                full = name.removesuffix("-quick")
+                advice = f"{full} --quick" if full in self.datasets else "NAME"
+                said = f"dataset must be {one_of(known, name)}, got {shown(name)}"
+                raise misplaced(f"{said}: set it here or with --dataset {advice}", "dataset")
         return self
 
     @field_validator("studies")
