@@ -27,9 +27,7 @@ def test_the_papers_theta_and_mu_agree_with_bisection(rng):
 def test_theta_and_mu_meet_their_conditions(rng):
     """Row i loses s_i theta, or all of its mass if mu_i = 0. Inside the ball theta is 0, and mu the row maxima."""
     large = [(what, W, {}) for what, W in kinds(rng, 300, 7).items() if "beside" not in what]
-    # With groups and weights of all sizes theta loses digits.
-    small = [form for form in forms(l1inf, rng) if "with weights" not in form[0]]
-    for what, W, options in [*small, *large]:
+    for what, W, options in [*forms(l1inf, rng), *large]:
         groups = options.get("groups", np.arange(len(W)))
         s, norm = options.get("weights", np.ones(groups.max() + 1)), l1inf.norm(W, **options)
         tops, mass = np.zeros(len(s)), np.bincount(groups, np.abs(W / size(W)).sum(axis=1)) * size(W)
