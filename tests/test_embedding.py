@@ -216,6 +216,7 @@ def test_weights_of_every_kind_are_found(tmp_path):
         ("inner/../../weights", "got the location"),
         ("/etc/hostname", "got the location '/etc/hostname'"),
         ("C:\\weights", "got the location"),
+        ("..\\weights", "got the location"),
         ("link", "got the location 'link'"),
         ("device", "got the location 'device'"),
         ("absent", "needs its weights in the file .*absent', which is not there"),

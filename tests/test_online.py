@@ -130,6 +130,8 @@ def test_a_sample_of_weight_zero_is_ignored_and_weight_two_doubles_the_step(rng)
     kept = rng.random(30) < 0.5
     plain, some = (online().partial_fit(X[rows], Y[rows]).coef_ for rows in (slice(None), kept))
     np.testing.assert_array_equal(online().partial_fit(X, Y, sample_weight=kept.astype(int)).coef_, some)
+    fitted = online(random_state=0).fit(X, Y, sample_weight=kept.astype(int)).coef_
+    np.testing.assert_array_equal(fitted, online(random_state=0).fit(X[kept], Y[kept]).coef_)
     doubled = online(eta0=0.25).partial_fit(X, Y, sample_weight=np.full(30, 2.0)).coef_
     np.testing.assert_allclose(doubled, plain, atol=1e-15)
     np.testing.assert_array_equal(online(class_weight={1: 2.0, -1: 2.0}, eta0=0.25).partial_fit(X, Y).coef_, doubled)

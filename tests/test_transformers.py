@@ -147,6 +147,7 @@ def test_an_invalid_picture_raises_an_error_with_its_number(picture, message):
             "3 of them distinct, got 600 rows, 2 of them distinct$",
         ),
         (lambda d, X: words().fit([array + 0.5 for array in d]), "descriptors must be uint8"),
+        (lambda d, X: words().fit([array + 256.0 for array in d]), "descriptors must be uint8"),
         (lambda d, X: words(weighting="log").fit(d), "weighting must be one of .* got 'log'"),
         (lambda d, X: words(sample_size=0).fit(d), "sample_size must be a whole number of at least 1, got 0"),
         (lambda d, X: words(random_state="a").fit(d), "random_state must be .* got 'a'"),
