@@ -96,7 +96,7 @@ IDS, THIRDS = [LARGE, LARGE + 1, LARGE + 2], np.digitize(X[:, 0], [-0.5, 0.5])
         (np.array([True, None, False] * 40), [False, True]),
         (np.array([1, None, 2.5 - 0.5] * 40), [1.0, 2.0]),
         ([5, float("nan"), LARGE + 1] * 40, [5, LARGE + 1]),
-        (np.array([2**64 - 1, None, 7] * 40), np.array([7, 2**64 - 1], dtype=np.uint64)),
+        (np.array([2**64 - 1, None, 0] * 40), np.array([0, 2**64 - 1], dtype=np.uint64)),
     ],
     ids=["truth", "mixed", "list", "unsigned"],
 )
