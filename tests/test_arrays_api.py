@@ -334,6 +334,10 @@ def test_gradients_where_there_is_none_are_those_that_formulas_states(jax, name)
         assert not by_V[V == 0].any() and by_V[V != 0].any()
 
 
+def test_theta_inside_the_ball_has_the_gradient_zero(jax):
+    assert not jax.grad(lambda W: l1inf.project(W, 99.0, return_theta=True)[1])(jax.numpy.asarray(NORMAL)).any()
+
+
 # Refusals
 
 
