@@ -51,6 +51,12 @@ def test_theta_and_mu_meet_their_conditions(rng):
     assert (B.shape, theta, mu.tolist()) == ((3, 0), 0.0, [0.0, 0.0, 0.0])
 
 
+def test_levels_of_float32_are_those_at_which_its_rows_are_clipped(rng):
+    W = rng.normal(size=(30, 7)).astype(np.float32)
+    B, _, mu = l1inf.project(W, 3.0, return_theta=True)
+    np.testing.assert_array_equal(B, np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis]), strict=True)
+
+
 @pytest.mark.parametrize("mu", [np.full(40, 1e300), np.full(40, -1.0), np.zeros(40), np.zeros(3)])
 @pytest.mark.parametrize("theta", [0.0, 1e-300, 1e300])
 def test_a_nonsensical_warm_start_is_still_exact(rng, mu, theta):
