@@ -155,6 +155,7 @@ NORMAL = np.random.default_rng(0).normal(size=(6, 4))
 SCALED = {  # matrices in float32, numbers and weights whose sums or squares are no float32
     "zeros": (np.zeros((3, 2)), 0.0, None),
     "zeros, large number": (np.zeros((3, 2)), 1e38, None),
+    "small, large number": (NORMAL * 1e-30, 1e10, None),
     "near the largest float": (LARGE, 1e38, None),
     **{
         f"{scale:g}, weights {of_weights:g}": (NORMAL * scale, None, np.linspace(1, 2, 6) * of_weights)
@@ -394,6 +395,11 @@ def test_numbers_of_the_library_are_checked_too(library, verb, options, message,
     given |= {key: library.array(np.asarray(value)) for key, value in options.items()}
     with pytest.raises(ValueError, match=message):
         verb(library.array(np.ones((4, 2))) if of_library else np.ones((4, 2)), **given)
+
+
+def test_an_infinite_number_of_numpy_is_no_size_of_a_simplex(library):
+    with pytest.raises(ValueError, match=r"^z must be finite, got inf$"):
+        l1.project_simplex(library.array(np.ones((4, 2))), np.inf)
 
 
 @eager

@@ -84,6 +84,8 @@ def test_any_dual_variables_and_any_weights_enclose_the_optimum(cell, rng, conve
         W, b = rng.normal(size=(1, 9, 3)) * rng.uniform(0, 2), rng.normal(size=(1, 3)) * tasks.intercept
         regularisers[0].project(W[0] if not form.get("positive") else np.abs(W[0], out=W[0]))
         assert objective_of(tasks, loss, regularisers, W, b)[0] >= optimum(cell) * (1 - 1e-7)
+        W[..., 0] *= 1e6  # one task outside its ball is enough
+        assert penalised or objective_of(tasks, loss, regularisers, W, b)[0] == np.inf
 
 
 @pytest.mark.parametrize("loss", LOSSES)
