@@ -140,58 +140,29 @@ def make_external(tensor: onnx.TensorProto, location: str) -> None:
     tensor.external_data.add(key="location", value=location)
 
 
-def cubic(path: Path) -> Path:
-    """Four features for each of 4 x 4 places: the axes have equal lengths."""
-    nodes = [helper.make_node("Conv", ["x", "W"], ["y"], strides=[STRIDE, STRIDE])]
-    return saved(path, nodes, FLOAT_PICTURE, FEATURES, {"W": WEIGHTS[:4]})
-
-
 FLOAT_PICTURE = {"x": (TensorProto.FLOAT, [1, 3, SIDE, SIDE])}
 FEATURES = {"y": (TensorProto.FLOAT, None)}
 
 
-def truncated(path: Path) -> Path:
-    path.write_bytes(maps_of_uint8(path).read_bytes()[:-100])
-    return path
-
-
-def no_onnx(path: Path) -> Path:
-    path.write_bytes(b"\x89PNG and so on")
-    return path
-
-
-def empty(path: Path) -> Path:
-    path.write_bytes(b"")
-    return path
-
-
-def of_two_inputs(path: Path) -> Path:
-    inputs = FLOAT_PICTURE | {"z": (TensorProto.FLOAT, [1])}
-    return saved(path, [helper.make_node("Add", ["x", "z"], ["y"])], inputs, FEATURES)
-
-
-def of_text(path: Path) -> Path:
-    ends = {"x": (TensorProto.STRING, [1])}, {"y": (TensorProto.STRING, None)}
-    return saved(path, [helper.make_node("Identity", ["x"], ["y"])], *ends)
-
-
-def huge(path: Path) -> Path:
-    """10^10 numbers for each picture."""
-    nodes = [
-        helper.make_node("ReduceMean", ["x"], ["m"], keepdims=1),
-        helper.make_node("Expand", ["m", "shape"], ["y"]),
+def graph(*nodes: tuple[str, str, dict[str, Any]], ends: Any = (FLOAT_PICTURE, FEATURES), **constants: Any) -> Any:
+    """Return a function that writes a chain of nodes, each with the inputs "a b", from x to y."""
+    names = [*(f"n{i}" for i in range(1, len(nodes))), "y"]
+    made = [
+        helper.make_node(kind, inputs.split(), [name], **options)
+        for (kind, inputs, options), name in zip(nodes, names, strict=True)
     ]
-    return saved(path, nodes, FLOAT_PICTURE, FEATURES, {"shape": np.array([1, 10**4, 1000, 1000])})
+    domains = sorted({"", *(node.domain for node in made)})
+    return lambda path: saved(path, made, *ends, {name: np.array(value) for name, value in constants.items()}, domains)
 
 
-def outside(path: Path) -> Path:
-    """Weights in a file outside of the model's folder."""
-    return with_weights_in(maps_of_uint8(path), "../secret.bin")
+def holding(content: bytes) -> Callable[[Path], Path]:
+    """Return a function that writes a file with this content."""
 
+    def write(path: Path) -> Path:
+        path.write_bytes(content)
+        return path
 
-def unknown_operator(path: Path) -> Path:
-    node = helper.make_node("Summon", ["x"], ["y"], domain="elsewhere")
-    return saved(path, [node], FLOAT_PICTURE, FEATURES, domains=("", "elsewhere"))
+    return write
 
 
 def endless(path: Path) -> Path:
@@ -236,55 +207,50 @@ def by_brightness(path: Path, name: str) -> Path:
     return saved(path, start, FLOAT_PICTURE, FEATURES, constants)
 
 
-def of_chance(path: Path) -> Path:
-    """Noise times the colours."""
-    nodes = [
-        helper.make_node("RandomUniformLike", ["x"], ["r"]),
-        helper.make_node("Mul", ["r", "x"], ["y"]),
-    ]
-    return saved(path, nodes, FLOAT_PICTURE, FEATURES)
+def truncated(path: Path) -> Path:
+    path.write_bytes(maps_of_uint8(path).read_bytes()[:-100])
+    return path
 
 
-def wide(path: Path) -> Path:
-    """2^26 features."""
-    nodes = [
-        helper.make_node("ReduceMean", ["x"], ["m"], keepdims=0),
-        helper.make_node("Expand", ["m", "shape"], ["y"]),
-    ]
-    return saved(path, nodes, FLOAT_PICTURE, FEATURES, {"shape": np.array([1, 2**26])})
-
-
-def of_nan(path: Path) -> Path:
-    return saved(path, [helper.make_node("Log", ["x"], ["y"])], FLOAT_PICTURE, FEATURES)
-
-
-def nothing(path: Path) -> Path:
-    """No feature at all."""
-    nodes = [helper.make_node("Slice", ["x", "start", "end"], ["y"])]
-    limits = {"start": np.zeros(4, int), "end": np.array([1, 0, 1, 1])}
-    return saved(path, nodes, FLOAT_PICTURE, FEATURES, limits)
-
-
-def of_bytes(path: Path) -> Path:
-    """Features that are whole numbers."""
-    nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.UINT8)]
-    return saved(path, nodes, FLOAT_PICTURE, {"y": (TensorProto.UINT8, None)})
-
-
+# Four features for each of 4 x 4 places: the axes have equal lengths.
+cubic = graph(("Conv", "x W", {"strides": [STRIDE, STRIDE]}), W=WEIGHTS[:4])
+TEXT = {"x": (TensorProto.STRING, [1])}, {"y": (TensorProto.STRING, None)}
+TWO = FLOAT_PICTURE | {"z": (TensorProto.FLOAT, [1])}, FEATURES
+BYTES = FLOAT_PICTURE, {"y": (TensorProto.UINT8, None)}
+MEAN, EXPAND = ("ReduceMean", "x", {"keepdims": 1}), ("Expand", "n1 shape", {})
+LIMITS = {"start": [0] * 4, "end": [1, 0, 1, 1]}
 REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "no ONNX file": (no_onnx, "does not open as an ONNX model"),
+    "no ONNX file": (holding(b"\x89PNG and so on"), "does not open as an ONNX model"),
     "truncated": (truncated, "does not open as an ONNX model"),
-    "empty": (empty, r"must hold 1 to .* bytes, got 0"),
-    "two inputs": (of_two_inputs, "must have an output that depends on the input x alone, got .* depend on z as well"),
-    "text": (of_text, r"one input of pictures, uint8 or floating-point with four axes, got x: tensor\(string\)"),
-    "huge": (huge, r"fails on a picture|at most 4 GiB of memory"),
-    "outside": (outside, "must have its weights in files beside it, got the location '../secret.bin'"),
-    "unknown operator": (unknown_operator, "does not open as an ONNX model"),
+    "empty": (holding(b""), r"must hold 1 to .* bytes, got 0"),
+    "two inputs": (
+        graph(("Add", "x z", {}), ends=TWO),
+        "must have an output that depends on the input x alone, got .* depend on z as well",
+    ),
+    "text": (
+        graph(("Identity", "x", {}), ends=TEXT),
+        r"one input of pictures, uint8 or floating-point with four axes, got x: tensor\(string\)",
+    ),
+    "huge": (graph(MEAN, EXPAND, shape=[1, 10**4, 1000, 1000]), r"fails on a picture|at most 4 GiB of memory"),
+    "outside": (
+        lambda path: with_weights_in(maps_of_uint8(path), "../secret.bin"),
+        "must have its weights in files beside it, got the location '../secret.bin'",
+    ),
+    "unknown operator": (graph(("Summon", "x", {"domain": "elsewhere"})), "does not open as an ONNX model"),
     "endless": (endless, "within 0.5 s"),
-    "NaN": (of_nan, "must give finite features"),
-    "nothing": (nothing, r"must be floating-point of shape .* got float32 \(1, 0, 1, 1\)"),
-    "whole numbers": (of_bytes, "must be floating-point of shape"),
-    "wide": (wide, "must give at most 1,048,576 features, got 67,108,864"),
-    "chance": (of_chance, "must give the same features for the same picture, got others the second time"),
+    "NaN": (graph(("Log", "x", {})), "must give finite features"),
+    "nothing": (
+        graph(("Slice", "x start end", {}), **LIMITS),
+        r"must be floating-point of shape .* got float32 \(1, 0, 1, 1\)",
+    ),
+    "whole numbers": (graph(("Cast", "x", {"to": TensorProto.UINT8}), ends=BYTES), "must be floating-point of shape"),
+    "wide": (
+        graph(("ReduceMean", "x", {"keepdims": 0}), EXPAND, shape=[1, 2**26]),
+        "must give at most 1,048,576 features, got 67,108,864",
+    ),
+    "chance": (
+        graph(("RandomUniformLike", "x", {}), ("Mul", "n1 x", {})),
+        "must give the same features for the same picture, got others the second time",
+    ),
     "cubic": (cubic, "output_layout must be given"),
 }

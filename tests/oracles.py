@@ -40,6 +40,8 @@ def project_l1_weighted(v, a, z):
 
 def project_l1(W, radius, weights=1.0):
     a, radii = np.broadcast_to(weights, len(W)), np.broadcast_to(radius, W.shape[1])
+    if np.all(a == 1):
+        return np.stack([project_l1_vector(w, z) for w, z in zip(W.T, radii, strict=True)], axis=1)
     return np.stack([project_l1_weighted(w, a, z) for w, z in zip(W.T, radii, strict=True)], axis=1)
 
 
@@ -98,6 +100,12 @@ def features_of_rows(rows, groups, n_tasks):
     return W
 
 
+SIZES = {  # the norm and the dual norm of a matrix without weights and groups
+    "l1": (lambda W: np.abs(W).sum(axis=0), lambda W: np.abs(W).max(axis=0)),
+    "l12": (lambda W: np.sqrt((W**2).sum(axis=1)).sum(), lambda W: np.sqrt((W**2).sum(axis=1)).max()),
+    "l1inf": (lambda W: np.abs(W).max(axis=1).sum(), lambda W: np.abs(W).sum(axis=1).max()),
+    "l2": (lambda W: np.sqrt((W**2).sum(axis=0)),) * 2,
+}
 PROJECTIONS = {"l1": project_l1, "l2": project_l2, "l12": project_l12, "l1inf": project_l1inf}
 
 

@@ -107,21 +107,15 @@ def plant(folder, tmp_path):
     return tmp_path / "ran"
 
 
-def test_a_file_planted_in_a_folder_that_others_can_write_is_not_run(compiling, cache, tmp_path):
+@pytest.mark.parametrize(("of_folder", "of_files"), [(0o777, 0o644), (0o755, 0o664)], ids=["folder", "files"])
+def test_a_planted_file_that_others_can_write_is_not_run(compiling, cache, tmp_path, of_folder, of_files):
     folder = cache / compiling[1][0].name
     ran = plant(folder, tmp_path)
-    folder.chmod(0o777)
+    for path, mode in ((folder, of_folder), *((file, of_files) for file in folder.iterdir())):
+        path.chmod(mode)
     _, count, stderr, _ = run(cache)
     assert count > 0 and not ran.exists()
-    assert stderr.count("set the environment variable NUMBA_CACHE_DIR") == 1
-
-
-def test_a_planted_file_that_others_can_write_is_not_run(compiling, cache, tmp_path):
-    folder = cache / compiling[1][0].name
-    ran = plant(folder, tmp_path)
-    for file in folder.iterdir():
-        file.chmod(0o664)
-    assert run(cache)[1] > 0 and not ran.exists()
+    assert stderr.count("set the environment variable NUMBA_CACHE_DIR") == (of_folder == 0o777)
 
 
 def test_a_process_does_not_repeat_the_advice_of_its_parent(compiling, cache):

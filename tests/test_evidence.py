@@ -1,81 +1,13 @@
-"""The evidence of patches: their parts sum to the score of the pipeline, and are shown at the right pixels."""
+"""Heat maps of patches and places: they sum to the parts, and show them at the right pixels.
+
+test_explain.py shows that the parts sum to the score of a pipeline.
+"""
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
 
-from jointsparse import JointSparseClassifier
-from jointsparse.features import SVDBasis, VocabularyTree, dense_sift
-from jointsparse.features.evidence import heat, parts, smooth_heat, word_weights
-from jointsparse.features.vocabulary_tree import quantise
-
-HEIGHT, WIDTH = 64, 96
-
-
-def textures(side=512):
-    """Return two textures: grass with patches of bare ground, and bricks with mortar."""
-    rng = np.random.default_rng(0)
-    down, across = np.mgrid[:side, :side]
-    noise = rng.random((side, side))
-    blades = sum(np.roll(noise, shift, axis=0) for shift in range(12)) / 12
-    bare = (down // 40 + across // 40) % 4 == 0
-    mortar = (down % 24 < 3) | ((across + 24 * (down // 24 % 2)) % 48 < 3)
-    return np.where(bare, 0.2, blades).astype(np.float32), (0.4 + 0.4 * mortar + 0.2 * noise).astype(np.float32)
-
-
-GRASS, BRICK = textures()
-
-
-def meadow(i, wall=False):
-    """Return a picture of grass. With a wall, its bottom right quarter shows bricks."""
-    picture = GRASS[40 * i :][:HEIGHT, 30 * i :][:, :WIDTH].copy()
-    if wall:
-        picture[HEIGHT // 2 :, WIDTH // 2 :] = BRICK[40 * i :][: HEIGHT // 2, 30 * i :][:, : WIDTH // 2]
-    return picture
-
-
-@pytest.fixture(scope="module")
-def descriptors():
-    """Descriptors of ten pictures, half of which have a wall."""
-    return [dense_sift.describe(meadow(i, wall=i % 2 == 1)) for i in range(10)]
-
-
-def explained(words, classifier, descriptors, basis=None):
-    """Return the parts of a picture's descriptors in the scores of a fitted pipeline, and the constants."""
-    fitted = () if basis is None else (basis.basis_, basis.factors_)
-    G, constant = word_weights(classifier.coef_.T, classifier.intercept_, *fitted)
-    options = {"weighting": words.weighting, "normalise": words.normalise, "idf": words.idf_}
-    return parts(words.tree_, descriptors, G, **options), constant
-
-
-def learn(descriptors, basis=None, **options):
-    """Fit a pipeline to eight pictures, for two tasks: whether there is a wall, and random labels."""
-    Y = np.array([[0, 1, 0, 1, 0, 1, 0, 1], [1, 1, 0, 1, 0, 0, 1, 0]]).T
-    words = VocabularyTree(4, 3, random_state=0, **options)
-    classifier = JointSparseClassifier(radius=5.0, tol=0.05, fit_intercept=True)
-    chain = make_pipeline(words, *([] if basis is None else [basis]), classifier).fit(descriptors[:8], Y)
-    return chain, words, classifier
-
-
-@pytest.mark.parametrize(
-    ("basis", "weighting", "normalise"),
-    [
-        *((None, weighting, True) for weighting in ("count", "sqrt", "tf-idf")),
-        *((SVDBasis(5, power=power, random_state=0), "tf-idf", True) for power in (0, 0.5, 1)),
-        (SVDBasis(5, centred=False, random_state=0), "tf-idf", False),
-    ],
-    ids=str,
-)
-def test_parts_and_the_constant_sum_to_the_score_of_the_pipeline(descriptors, basis, weighting, normalise):
-    chain, words, classifier = learn(descriptors, basis, weighting=weighting, normalise=normalise)
-    patches = dense_sift.patches(HEIGHT, WIDTH)
-    for picture in descriptors[-2:]:
-        assert (quantise(words.tree_, picture) < 0).any()  # early leaves
-        got, constant = explained(words, classifier, picture, basis)
-        [expected] = chain.decision_function([picture])
-        np.testing.assert_allclose(got.sum(axis=0) + constant, expected, rtol=1e-5, atol=1e-5)
-        sums = [heat(part, patches, HEIGHT, WIDTH).sum() for part in got.T]
-        np.testing.assert_allclose(sums + constant, expected, rtol=1e-5, atol=1e-5)
+from jointsparse.features import dense_sift
+from jointsparse.features.evidence import heat, smooth_heat
 
 
 def test_heat_agrees_with_a_slow_version(rng):

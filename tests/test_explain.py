@@ -47,16 +47,24 @@ KINDS = {  # which labels an estimator learns: those of both tasks, of one task,
 CASES = [(kind, last) for kind, estimators in KINDS.items() for last in estimators]
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [(), (SVDBasis(5, random_state=0),), (StandardScaler(with_mean=False),), (SVDBasis(5), StandardScaler())],
-    ids=["words", "basis", "scaled", "both"],
-)
+WORDS = {"branching": 4, "depth": 3, "random_state": 0}  # deep enough for leaves on several levels
+STEPS = {  # options of the vocabulary, and the steps between it and the estimator
+    "words": ({}, ()),
+    "scaled": ({}, (StandardScaler(with_mean=False),)),
+    "both": ({}, (SVDBasis(5), StandardScaler())),
+    "count": ({"weighting": "count"}, ()),
+    "tf-idf": ({"weighting": "tf-idf"}, (SVDBasis(5, power=0.5, random_state=0),)),
+    "whitened": ({"weighting": "tf-idf", "normalise": False}, (SVDBasis(5, power=0, centred=False, random_state=0),)),
+}
+
+
+@pytest.mark.parametrize("steps", STEPS)
 @pytest.mark.parametrize(("kind", "last"), CASES, ids=[f"{kind}-{type(last).__name__}" for kind, last in CASES])
 def test_a_map_and_the_intercept_sum_to_the_decision(drawn, kind, last, steps):
     pictures, labels = drawn
     y = {"tasks": labels, "numbers": labels, "one": labels[:, 0], "classes": labels.sum(axis=1)}[kind]
-    model = make_pipeline(*FIRST, *steps, last).fit(pictures, y)
+    options, between = STEPS[steps]
+    model = make_pipeline(FIRST[0], VocabularyTree(**WORDS, **options), *between, last).fit(pictures, y)
     decisions = getattr(model, "decision_function", model.predict)(pictures[:3]).reshape(3, -1)
     intercepts, tol = np.atleast_1d(model[-1].intercept_), 1e-5 * float(abs(decisions).max()) + 1e-5
     names = {"one": [1] if hasattr(last, "classes_") else [0], "classes": [0, 1, 2]}.get(kind, [0, 1])

@@ -1,13 +1,13 @@
-"""Missing labels, names of tasks, probabilities, weights per task, and penalties per feature."""
+"""Missing labels, names of tasks in warnings, probabilities, weights per task, and penalties per feature."""
 
 import sys
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pytest
 from common import problem
 from scipy import special
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
@@ -45,45 +45,41 @@ def test_samples_with_a_missing_label_are_left_out_of_the_task():
     assert_left_out(WITH_MISSING)
 
 
+WORDS = np.where(Y > 0, "yes", "no")
+
+
 @pytest.mark.parametrize("labels", ["classes", "01"])
-def test_missing_entries_of_a_vector_are_left_out(labels):
-    y = WITH_MISSING[:, 0]
-    model = JointSparseClassifier(radius=3.0, labels=labels).fit(X, y)
-    there = ~HIDDEN[:, 0]
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_entries_of_a_vector_are_left_out(labels, missing):
+    y, there = (Y if labels == "01" else WORDS)[:, 0], ~HIDDEN[:, 0]
+    model = JointSparseClassifier(radius=3.0, labels=labels).fit(X, np.where(there, y.astype(object), missing))
     expected = JointSparseClassifier(radius=3.0, labels=labels).fit(X[there], y[there])
     np.testing.assert_allclose(model.coef_, expected.coef_, atol=1e-6)
-    assert model.score(X, y) == pytest.approx(expected.score(X[there], y[there]))
-    words = np.where(HIDDEN[:, 0], None, np.where(Y[:, 0] > 0, "yes", "no"))
-    assert JointSparseClassifier(radius=3.0).fit(X, words).classes_.tolist() == ["no", "yes"]
-    words[HIDDEN[:, 0]] = np.nan
-    assert JointSparseClassifier(radius=3.0).fit(X, words.tolist()).classes_.tolist() == ["no", "yes"]
+    np.testing.assert_array_equal(model.classes_, expected.classes_, strict=True)
+    got = model.score(X, np.where(there, y.astype(object), missing))
+    assert got == pytest.approx(expected.score(X[there], y[there]))
 
 
 def test_missing_targets_are_left_out_of_fit_and_score():
-    T = np.where(HIDDEN, np.nan, TARGETS)
+    T, own = np.where(HIDDEN, np.nan, TARGETS), [(X[~HIDDEN[:, k]], TARGETS[~HIDDEN[:, k], k]) for k in range(3)]
     model = JointSparseRegressor(radius=4.0, tol=1e-8).fit(X, T)
-    apart = JointSparseRegressor(radius=4.0, tol=1e-8).fit_tasks(
-        [(X[~HIDDEN[:, k]], TARGETS[~HIDDEN[:, k], k]) for k in range(3)]
-    )
-    np.testing.assert_allclose(model.coef_, apart.coef_, atol=1e-6)
+    np.testing.assert_allclose(model.coef_, JointSparseRegressor(radius=4.0, tol=1e-8).fit_tasks(own).coef_, atol=1e-6)
     assert model.score(X, T) > 0.9
-    T[1:, 1] = np.nan
-    assert model.score(X, T) == pytest.approx(
-        np.mean([model.score(X, np.where(np.eye(3)[k], T, np.nan)) for k in (0, 2)])
-    )
+    T[1:, 1] = np.nan  # a score of a single target is undefined
+    others = [model.score(X, np.where(np.eye(3)[k], T, np.nan)) for k in (0, 2)]
+    assert model.score(X, T) == pytest.approx(np.mean(others))
     with pytest.raises(ValueError, match=r"^y must hold at least two known values of some target"):
         model.score(X[:1], TARGETS[:1])
 
 
 def test_tasks_with_samples_of_their_own_are_scored_and_calibrated_by_their_classes():
-    words = np.where(Y > 0, "yes", "no")
-    model = JointSparseClassifier().fit_tasks([(X, words[:, k]) for k in range(3)])
+    model, some_missing = JointSparseClassifier(), np.where(HIDDEN, None, WORDS)
+    model.fit_tasks([(X, WORDS[:, k]) for k in range(3)])
     expected = JointSparseClassifier().fit(X, Y)
-    assert model.score(X, words) == expected.score(X, Y)
-    some_missing = np.where(HIDDEN, None, words)
+    assert model.score(X, WORDS) == expected.score(X, Y)
     assert model.score(X, some_missing) == expected.score(X, WITH_MISSING)
-    calibrated = model.calibrate(X, some_missing).calibration_
-    np.testing.assert_allclose(calibrated, expected.calibrate(X, WITH_MISSING).calibration_, rtol=1e-6)
+    calibrations = model.calibrate(X, some_missing).calibration_, expected.calibrate(X, WITH_MISSING).calibration_
+    np.testing.assert_allclose(*calibrations, rtol=1e-6)
     with pytest.raises(ValueError, match=r"^y must hold the classes \['no', 'yes'\], got \['maybe'\]"):
         model.score(X, np.where(Y > 0, "yes", "maybe"))
 
@@ -100,7 +96,7 @@ IDS, THIRDS = [LARGE, LARGE + 1, LARGE + 2], np.digitize(X[:, 0], [-0.5, 0.5])
         (np.array([True, None, False] * 40), [False, True]),
         (np.array([1, None, 2.5 - 0.5] * 40), [1.0, 2.0]),
         ([5, float("nan"), LARGE + 1] * 40, [5, LARGE + 1]),
-        (np.array([2**64 - 1, None, 7] * 40), np.array([7, 2**64 - 1], dtype=np.uint64)),
+        (np.array([2**64 - 1, None, 0] * 40), np.array([0, 2**64 - 1], dtype=np.uint64)),
     ],
     ids=["truth", "mixed", "list", "unsigned"],
 )
@@ -179,44 +175,30 @@ def test_labels_of_another_type_do_not_match_a_class_by_rounding_or_as_text(othe
 # Tasks without any known label
 
 
-UNKNOWN = np.where([False, True, False], np.nan, Y)
-KINDS = {
-    "classifier": JointSparseClassifier(),
-    "search": JointSparseClassifierCV(radii=[3.0], cv=2),
-    "online": OnlineJointSparseClassifier(random_state=0),
-    "regressor": JointSparseRegressor(),
-    "search-of-regressor": JointSparseRegressorCV(radii=[3.0], cv=2),
+UNKNOWN, ONLINE = np.where([False, True, False], np.nan, Y), OnlineJointSparseClassifier(random_state=0)
+LEFT_OUT = {  # calls in which the second of three tasks has no sample
+    "classifier": lambda: JointSparseClassifier().fit(X, UNKNOWN),
+    "search": lambda: JointSparseClassifierCV(radii=[3.0], cv=2).fit(X, UNKNOWN),
+    "X_val": lambda: JointSparseClassifierCV(radii=[3.0]).fit(X, UNKNOWN, X_val=X, y_val=Y),
+    "online": lambda: ONLINE.fit(X, UNKNOWN),
+    "regressor": lambda: JointSparseRegressor().fit(X, UNKNOWN),
+    "search of regressor": lambda: JointSparseRegressorCV(radii=[3.0], cv=2).fit(X, UNKNOWN),
+    "masked": lambda: JointSparseClassifier(labels="masked").fit(X, np.where([True, False, True], SIGNS, 0)),
+    "weights": lambda: JointSparseClassifier().fit(X, Y, np.tile([1.0, 0.0, 1.0], (120, 1))),
+    "tasks": lambda: JointSparseClassifier(labels="masked").fit_tasks([(X, SIGNS[:, k] * (k != 1)) for k in range(3)]),
+    "path": lambda: JointSparseClassifier().path(X, UNKNOWN, strengths=[1.0]),
 }
 
 
-@pytest.mark.parametrize("learner", KINDS.values(), ids=KINDS)
-def test_tasks_without_known_labels_are_named_once(learner):
-    said = "^1 of 3 tasks have no known label or target of positive weight, .* stay 0 .*: (label|target) 1$"
+@pytest.mark.parametrize("case", LEFT_OUT)
+def test_tasks_without_samples_are_named_once_and_have_weights_of_zero(case):
+    said = "^1 of 3 tasks have no known label or target of positive weight, .* stay 0 .*: (label|target|task) 1$"
     with pytest.warns(UserWarning, match=said) as warned:
-        model = clone(learner).fit(X, UNKNOWN)
+        model = LEFT_OUT[case]()
     assert len(warned) == 1 and warned[0].filename == __file__
-    assert not model.coef_[1].any() and not model.intercept_[1] and model.coef_[2].any()
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: JointSparseClassifier(labels="masked").fit(X, np.where([True, False, True], SIGNS, 0)),
-        lambda: JointSparseClassifier().fit(X, Y, np.tile([1.0, 0.0, 1.0], (120, 1))),
-        lambda: JointSparseClassifier().path(X, UNKNOWN, strengths=[1.0]),
-        lambda: JointSparseClassifier(labels="masked").fit_tasks([(X, SIGNS[:, k] * (k != 1)) for k in range(3)]),
-        lambda: JointSparseClassifierCV(radii=[3.0]).fit(X, UNKNOWN, X_val=X, y_val=Y),
-    ],
-    ids=["masked", "weights", "path", "fit_tasks", "X_val"],
-)
-def test_tasks_without_samples_are_named_once_whatever_leaves_them_out(call):
-    with pytest.warns(UserWarning, match="^1 of 3 tasks have no known label .* stay 0 .*: (label|task) 1$") as warned:
-        call()
-    assert len(warned) == 1
-
-
-def test_a_single_step_does_not_warn_of_tasks_without_samples():
-    assert not OnlineJointSparseClassifier().partial_fit(X[:5], UNKNOWN[:5]).coef_[1].any()
+    W, b = (model.coef[0], model.intercept[0]) if case == "path" else (model.coef_, model.intercept_)
+    assert not W[1].any() and not b[1] and W[2].any()
+    assert not OnlineJointSparseClassifier().partial_fit(X[:5], UNKNOWN[:5]).coef_[1].any()  # without a warning
 
 
 def test_a_task_of_its_own_samples_without_known_labels_is_refused_by_name():
@@ -224,53 +206,98 @@ def test_a_task_of_its_own_samples_without_known_labels_is_refused_by_name():
         JointSparseClassifier().fit_tasks({"cat": (X, Y[:, 0]), "dog": (X, np.full(120, np.nan))})
 
 
-# Names
+# Names in warnings and errors
 
 
-def test_pandas_is_only_needed_for_data_frames(monkeypatch):
-    model = JointSparseClassifier(radius=1.0).fit(X, Y)
-    monkeypatch.delitem(sys.modules, "pandas", raising=False)
-    assert model.predict_proba(X).shape == (120, 3) and "pandas" not in sys.modules
+RARE = np.hstack(
+    [np.eye(120, 12, dtype=int), Y]
+)  # twelve labels with a single positive sample, and three frequent ones
+NAMES, ABC = [*map(str, range(9)), "bird", "\x1b[31mcat", "dog", "a", "b", "c"], ["a", "b", "c"]
+
+
+def named(Y, names):
+    return pytest.importorskip("pandas").DataFrame(Y, columns=names)
+
+
+def searched(Y):
+    return JointSparseClassifierCV(radii=[1.0], cv=3).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (
+            lambda: searched(RARE[:, 10:]),
+            "in some of the 3 folds .* \\(choose fewer folds with cv, .*\\): labels 0, 1$",
+        ),
+        (lambda: searched(named(RARE, NAMES)), "^12 of 15 tasks .*: labels 0, 1, 2, 3, 4, 5, 6, 7, 8, bird, ...$"),
+        (lambda: searched(named(RARE[:, 9:], NAMES[9:])), r"^3 of 6 tasks .*: labels bird, \\x1b\[31mcat, dog$"),
+        (lambda: JointSparseClassifier().fit(X, named(UNKNOWN, ABC)), "add labels or targets, or leave .*: label b$"),
+        (
+            lambda: task_scores(JointSparseClassifier().fit(X, Y), X, Y * [1, 1, 0]),
+            r"are NaN \(add samples, or leave these tasks out\): label 2$",
+        ),
+    ],
+)
+def test_a_warning_names_the_labels_and_says_what_to_do(call, said):
+    with pytest.warns(UserWarning, match=said):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("form", "Y", "lacking", "said"),
+    [
+        (np.asarray, Y, Y * [1, 0, 1], "^label 1 must have a positive and a negative .*, got no positive$"),
+        (partial(named, names=ABC), Y, np.maximum(Y, [0, 0, 1]), "^label c .*, got no negative$"),
+        (np.asarray, WORDS[:, 0], np.repeat("no", 120), "^label yes .*, got no positive$"),
+    ],
+)
+def test_a_label_that_cannot_be_calibrated_is_named(form, Y, lacking, said):
+    model = JointSparseClassifier().fit(X, form(Y))
+    with pytest.raises(ValueError, match=said):
+        model.calibrate(X, form(lacking))
 
 
 # Probabilities
 
 
-@pytest.mark.parametrize("y", [Y, Y[:, 0], np.digitize(X[:, 0], [-0.5, 0.5])], ids=["matrix", "two", "three"])
+def test_pandas_is_only_needed_for_data_frames(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+    assert JointSparseClassifier(radius=1.0).fit(X, Y).predict_proba(X).shape == (120, 3)
+    assert "pandas" not in sys.modules
+
+
+@pytest.mark.parametrize("y", [Y, Y[:, 0], THIRDS], ids=["matrix", "two", "three"])
 def test_probabilities_are_logistic_functions_of_decisions(y):
     model = JointSparseClassifier(radius=3.0).fit(X, y)
-    P, L, expected = model.predict_proba(X), model.predict_log_proba(1e4 * X), special.expit(model.decision_function(X))
+    P, far, expected = model.predict_proba(X), 1e4 * X, special.expit(model.decision_function(X).reshape(120, -1))
     if y.ndim == 1:
-        np.testing.assert_allclose(P.sum(axis=1), 1.0)
         np.testing.assert_array_equal(P.argmax(axis=1), model.predict(X))
-    expected = expected[:, np.newaxis] if expected.ndim == 1 else expected
-    np.testing.assert_allclose(
-        P[:, 1:] if P.shape[1] == 2 else P, expected / expected.sum(axis=1, keepdims=True) if y.max() == 2 else expected
-    )
-    assert np.isfinite(L).all()
-    np.testing.assert_allclose(np.exp(L), model.predict_proba(1e4 * X), atol=1e-15)
-
-
-def test_probabilities_sum_to_one_where_no_class_holds():
-    model = JointSparseClassifier(radius=3.0).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
-    model.intercept_ -= 1e6
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+        expected = (
+            expected / expected.sum(axis=1, keepdims=True) if y.max() == 2 else np.hstack([1 - expected, expected])
+        )
+    np.testing.assert_allclose(P, expected)
+    assert np.isfinite(model.predict_log_proba(far)).all()
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(far)), model.predict_proba(far), atol=1e-15)
+    model.intercept_ -= 1e6  # no class holds
+    assert y.ndim == 2 or np.allclose(model.predict_proba(X).sum(axis=1), 1.0)
 
 
 def test_hinge_has_probabilities_after_calibration_only():
-    model = JointSparseClassifier(loss="hinge", radius=3.0).fit(X[:60], Y[:60])
+    model, options = (
+        JointSparseClassifier(loss="hinge", radius=3.0).fit(X[:60], Y[:60]),
+        {"loss": "hinge", "radius": 3.0},
+    )
     with pytest.raises(AttributeError) as refused:
         model.predict_proba(X)
     assert str(refused.value.__cause__).startswith("probabilities need loss='logistic' or a call of calibrate(X, y)")
     P = model.calibrate(X[60:], Y[60:]).predict_proba(X[60:])
     for k in range(3):  # scikit-learn calibrates one task at a time
-        one = JointSparseClassifier(loss="hinge", radius=3.0).fit(X[:60], Y[:60, k])
+        one = JointSparseClassifier(**options).fit(X[:60], Y[:60, k])
         one.coef_, one.intercept_ = model.coef_[[k]], model.intercept_[[k]]
         peer = CalibratedClassifierCV(FrozenEstimator(one), ensemble=False).fit(X[60:], Y[60:, k])
         np.testing.assert_allclose(P[:, k], peer.predict_proba(X[60:])[:, 1], atol=1e-3)
     assert not hasattr(model.fit(X, Y), "calibration_")  # a new fit removes the old calibration
-    with pytest.raises(ValueError, match=r"^label 1 must have a positive and a negative"):
-        model.calibrate(X, np.where([False, True, False], 1, Y))
 
 
 def test_a_calibration_has_no_negative_slope():

@@ -9,7 +9,7 @@ import pytest
 from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 
 
-@pytest.fixture(params=sorted(LOSSES))
+@pytest.fixture(params=LOSSES)
 def loss(request):
     return LOSSES[request.param]
 
@@ -52,34 +52,24 @@ def test_values_add_up_the_weighted_losses_of_the_samples(name, rng):
     np.testing.assert_allclose(loss.subgradient(F, Y, c), c * loss.subgradient(F, Y), rtol=1e-15)
 
 
-def test_subgradients_support_the_value_from_below(loss, rng):
-    """value(Z) >= value(F) + <subgradient(F), Z - F> for a convex loss, also at kinks."""
-    F, Y = problem(rng)
+def test_subgradients_support_the_value_from_below_and_dual_values_are_conjugates(loss, rng):
+    """value(F) >= dual_value(A) - <A, F> for all F and all feasible A, with equality for A = -subgradient(F)."""
+    F, Y, c, A = weighted_problem(rng, loss)
     F[:5] = Y[:5]  # the hinge has its kink at y f = 1
-    for _ in range(20):
-        Z = 3 * rng.normal(size=F.shape)
-        assert np.all(loss.value(Z, Y) >= loss.value(F, Y) + (loss.subgradient(F, Y) * (Z - F)).sum(axis=0) - 1e-10)
+    slopes, value = loss.subgradient(F, Y, c), loss.value(F, Y, c)
+    assert np.all(value >= loss.dual_value(A, Y, c) - (A * F).sum(axis=0) - 1e-10)
+    np.testing.assert_allclose(loss.dual_value(-slopes, Y, c) + (slopes * F).sum(axis=0), value, rtol=1e-12)
+    for Z in 3 * rng.normal(size=(20, *F.shape)):
+        assert np.all(loss.value(Z, Y, c) >= value + (slopes * (Z - F)).sum(axis=0) - 1e-10)
 
 
 def test_samples_of_weight_zero_or_without_a_class_do_not_count(loss, rng):
     F, Y = problem(rng)
     c = rng.integers(0, 2, size=F.shape).astype(float)
     absent = c == 0 if loss is squared else (c == 0) | (Y == 0)  # 0 is an ordinary label of the squared loss
-    other = np.where(absent, 1e9, F)
-    np.testing.assert_equal(
-        [loss.value(other, Y, c), loss.subgradient(other, Y, c)], [loss.value(F, Y, c), loss.subgradient(F, Y, c)]
-    )
-    assert not loss.subgradient(F, Y, c)[absent].any() and not loss.value(F, Y, 0 * c).any()
-
-
-def test_dual_values_are_conjugates(loss, rng):
-    """value(F) >= dual_value(A) - <A, F> for all F and all feasible A, with equality for A = -subgradient(F)."""
-    F, Y, c, A = weighted_problem(rng, loss)
-    assert np.all(loss.value(F, Y, c) >= loss.dual_value(A, Y, c) - (A * F).sum(axis=0) - 1e-10)
-    slopes = loss.subgradient(F, Y, c)
-    np.testing.assert_allclose(
-        loss.dual_value(-slopes, Y, c) + (slopes * F).sum(axis=0), loss.value(F, Y, c), rtol=1e-12
-    )
+    got, expected = ((loss.value(f, Y, c), loss.subgradient(f, Y, c)) for f in (np.where(absent, 1e9, F), F))
+    np.testing.assert_equal(got, expected)
+    assert not expected[1][absent].any() and not loss.value(F, Y, 0 * c).any()
 
 
 def test_dual_steps_maximise_their_objective(loss, rng):
@@ -91,60 +81,51 @@ def test_dual_steps_maximise_their_objective(loss, rng):
 
     np.testing.assert_allclose(loss.dual_step(A, F, Y, c, 0.0), A, rtol=1e-15)
     got = loss.dual_step(A, F, Y, c, sigma)
-    for scale in (1e-3, 1e-1, 1.0):
-        for _ in range(20):
-            assert np.all(gain(got) >= gain(got + scale * (dual_variables(rng, loss, Y, c) - got)) - 1e-9)
+    for scale in np.repeat((1e-3, 1e-1, 1.0), 20):
+        assert np.all(gain(got) >= gain(got + scale * (dual_variables(rng, loss, Y, c) - got)) - 1e-9)
 
 
 def test_single_precision_is_kept_and_sums_are_double(loss, rng):
     F, Y, c, A = (array.astype(np.float32) for array in weighted_problem(rng, loss))
-    step = loss.dual_step(A, F, Y, c, 0.7)
-    results = loss.value(F, Y), loss.dual_value(A, Y, c), loss.subgradient(F, Y), step
-    assert [result.dtype for result in results] == [np.float64, np.float64, np.float32, np.float32]
-    np.testing.assert_allclose(loss.value(F, Y), loss.value(F.astype(float), Y), rtol=1e-6)
-    np.testing.assert_allclose(loss.subgradient(F, Y), loss.subgradient(F.astype(float), Y), rtol=1e-5)
+
+    def results(F, A):
+        return loss.value(F, Y), loss.dual_value(A, Y, c), loss.subgradient(F, Y), loss.dual_step(A, F, Y, c, 0.7)
+
+    got = results(F, A)
+    assert [result.dtype for result in got] == [np.float64, np.float64, np.float32, np.float32]
+    for result, expected in zip(got, results(F.astype(float), A.astype(float)), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
     many = np.zeros((100_000, 1), np.float32)
-    got, expected = loss.value(many, np.ones_like(many))[0], 100_000 * loss.value(many[:1], [[1]])[0]
-    np.testing.assert_allclose(got, expected, rtol=1e-10)
-    np.testing.assert_allclose(step, loss.dual_step(A.astype(float), F.astype(float), Y, c, 0.7), rtol=1e-5, atol=1e-6)
+    expected = 100_000 * loss.value(many[:1], [[1]])
+    np.testing.assert_allclose(loss.value(many, np.ones_like(many)), expected, rtol=1e-10)
 
 
-def test_labels_weights_and_step_sizes_broadcast_over_the_tasks(loss, rng):
+FORMS = {
+    "margins by columns": lambda F, Y: (np.asfortranarray(F), Y),
+    "strided margins": lambda F, Y: (np.repeat(np.repeat(F, 2, axis=0), 2, axis=1)[::2, ::2], Y),
+    "read-only margins": lambda F, Y: (np.broadcast_to(F, F.shape), Y),
+    "labels by columns": lambda F, Y: (F, np.asfortranarray(Y)),
+    "labels of one byte": lambda F, Y: (F, Y.astype(np.int8)),
+    "labels in lists": lambda F, Y: (F, Y.astype(int).tolist()),
+    "one column of labels, weights and steps": lambda F, Y: (F, Y[:, :1], np.ones((50, 1)), np.full(6, 0.5)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_layouts_types_and_broadcasts_give_the_same_bits(loss, rng, form):
     F, Y = problem(rng)
-    c, everywhere = np.full(Y.shape, 2.0), np.repeat(Y[:, :1], F.shape[1], axis=1)
-    np.testing.assert_equal(
-        all_results(loss, F, Y[:, :1], c[:, :1], 0.5), all_results(loss, F, everywhere, c, np.full(6, 0.5))
-    )
+    Y = np.repeat(Y[:, :1], 6, axis=1) if "one column" in form else Y
+    np.testing.assert_equal(all_results(loss, *FORMS[form](F, Y)), all_results(loss, F, Y))
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda F, Y: (np.asfortranarray(F), Y), id="margins by columns"),
-        pytest.param(lambda F, Y: (np.repeat(np.repeat(F, 2, axis=0), 2, axis=1)[::2, ::2], Y), id="strided margins"),
-        pytest.param(lambda F, Y: (np.broadcast_to(F, F.shape), Y), id="read-only margins"),
-        pytest.param(lambda F, Y: (F, np.asfortranarray(Y)), id="labels by columns"),
-        pytest.param(lambda F, Y: (F, Y.astype(np.int8)), id="labels of one byte"),
-        pytest.param(lambda F, Y: (F, Y.astype(int).tolist()), id="labels in lists"),
-    ],
-)
-def test_layouts_and_label_types_give_the_same_bits(loss, rng, change):
-    F, Y = problem(rng)
-    np.testing.assert_equal(all_results(loss, *change(F, Y)), all_results(loss, F, Y))
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
-def test_empty_arrays_work(loss, shape):
-    nothing, sums = np.empty(shape), np.zeros(shape[1])
-    np.testing.assert_equal(all_results(loss, nothing, nothing, nothing), [sums, nothing, sums, nothing])
-
-
-def test_nan_propagates(loss):
+def test_empty_arrays_work_and_nan_propagates(loss):
+    for shape in [(0, 3), (3, 0), (0, 0)]:
+        nothing, sums = np.empty(shape), np.zeros(shape[1])
+        np.testing.assert_equal(all_results(loss, nothing, nothing, nothing), [sums, nothing, sums, nothing])
     assert np.isnan(loss.value(np.array([[np.nan, 0.0]]), np.ones((1, 2)))).tolist() == [True, False]
 
 
 FITTING = np.ones((4, 3))
-OTHER_SHAPES = [np.ones(shape) for shape in ((4, 2), (3, 3), 4, (1, 3))]
 FORM = r"must hold real numbers, in the shape \(4, 3\) of F or with a single column, got"
 
 
@@ -152,18 +133,17 @@ FORM = r"must hold real numbers, in the shape \(4, 3\) of F or with a single col
 @pytest.mark.parametrize(
     ("F", "Y", "c", "said"),
     [
-        *((FITTING, Y, FITTING, f"^Y {FORM} float64") for Y in OTHER_SHAPES),
-        *((FITTING, FITTING, c, f"^c {FORM} float64") for c in OTHER_SHAPES),
+        *((FITTING, np.ones(shape), FITTING, f"^Y {FORM} float64") for shape in ((4, 2), (3, 3), 4, (1, 3))),
+        (FITTING, FITTING, np.ones((4, 2)), f"^c {FORM} float64"),
         (FITTING.astype(int), FITTING, FITTING, "^F must be float64 or float32, got int64"),
         (FITTING, FITTING * 1j, FITTING, f"^Y {FORM} complex128"),
     ],
 )
 def test_shapes_and_types_that_do_not_fit_raise(loss, name, F, Y, c, said):
-    arguments = (F, F, Y, c, 1.0) if name == "dual_step" else (F, Y, c)
+    with pytest.raises(ValueError, match=said):
+        getattr(loss, name)(*((F, F, Y, c, 1.0) if name == "dual_step" else (F, Y, c)))
     with pytest.raises(ValueError, match=r"^F must have the shape of A, \(4, 3\), got \(4, 1\)"):
         loss.dual_step(FITTING, FITTING[:, :1], FITTING, FITTING, 1.0)
-    with pytest.raises(ValueError, match=said):
-        getattr(loss, name)(*arguments)
 
 
 # Single losses
@@ -173,16 +153,7 @@ def test_shapes_and_types_that_do_not_fit_raise(loss, name, F, Y, c, said):
 @pytest.mark.parametrize(("outside", "edge"), [(-1e-7, 0.0), (1 + 1e-7, 1.0)])
 def test_dual_values_outside_the_domain_are_clipped(loss, outside, edge):
     Y = np.array([[1.0, -1.0]])
-    np.testing.assert_equal([loss.dual_value(outside * Y, Y, [[1.0]])], [loss.dual_value(edge * Y, Y, [[1.0]])])
-
-
-def test_logistic_dual_step_solves_its_equation_everywhere():
-    """alpha + sigma log(alpha / (c - alpha)) = alpha_0 - sigma f, with full accuracy of alpha and of c - alpha."""
-    margins = (-80.0, -1.0, 0.0, 3.0, 90.0)
-    for c, sigma, f, start in product((1e-3, 1.0, 1e2), (1e-6, 1e-2, 1.0, 1e4), margins, (0, 0.3, 1)):
-        for alpha, margin in ((c * start, f), (c - c * start, -f)):  # c - alpha solves the mirrored problem
-            got = logistic.dual_step([[alpha]], [[margin]], [[1]], [[c]], sigma)[0, 0]
-            assert abs(got - c / (1 + np.exp(log_odds(c, sigma, alpha - sigma * margin)))) <= 1e-11 * got
+    np.testing.assert_equal(*(loss.dual_value(share * Y, Y, [[1.0]]) for share in (outside, edge)))
 
 
 def log_odds(c, sigma, target):
@@ -194,7 +165,13 @@ def log_odds(c, sigma, target):
     return low
 
 
-def test_logistic_dual_step_far_from_zero():
+def test_logistic_dual_step_solves_its_equation_everywhere():
+    """alpha + sigma log(alpha / (c - alpha)) = alpha_0 - sigma f, with full accuracy of alpha and of c - alpha."""
+    margins = (-80.0, -1.0, 0.0, 3.0, 90.0)
+    for c, sigma, f, start in product((1e-3, 1.0, 1e2), (1e-6, 1e-2, 1.0, 1e4), margins, (0, 0.3, 1)):
+        for alpha, margin in ((c * start, f), (c - c * start, -f)):  # c - alpha solves the mirrored problem
+            got = logistic.dual_step([[alpha]], [[margin]], [[1]], [[c]], sigma)[0, 0]
+            assert abs(got - c / (1 + np.exp(log_odds(c, sigma, alpha - sigma * margin)))) <= 1e-11 * got
     A, one = np.array([[0.5, 0.5, 0.0, 1.0]]), np.ones((1, 1))
     got = logistic.dual_step(A, np.array([[1e300, -1e300, -1e300, 1e300]]), one, one, 1.0)
     assert got.tolist() == [[0.0, 1.0, 1.0, 0.0]]
@@ -212,6 +189,5 @@ def test_logistic_dual_step_far_from_zero():
 )
 def test_by_hand(loss, F, Y, value, slopes):
     F, Y = (np.array(column, dtype=float)[:, np.newaxis] for column in (F, Y))
-    c = np.ones_like(F)
-    np.testing.assert_array_equal(loss.value(F, Y, c), [value])
-    np.testing.assert_array_equal(loss.subgradient(F, Y, c)[:, 0], slopes)
+    np.testing.assert_array_equal(loss.value(F, Y), [value])
+    np.testing.assert_array_equal(loss.subgradient(F, Y)[:, 0], slopes)

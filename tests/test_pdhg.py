@@ -9,7 +9,7 @@ from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import per_pair
+from jointsparse.learning.regulariser import Ball
 from jointsparse.learning.solvers import SOLVERS, pdhg
 from jointsparse.norms import NORMS, l1inf
 
@@ -30,8 +30,13 @@ def test_a_warm_start_saves_iterations(penalised):
     rough, cold = (fit([1.0, 3.0], tol=tol) for tol in (1e-3, 1e-5))
     assert fit([1.0, 3.0], start=rough).n_iter == fit([1.0, 3.0], tol=1e-5, start=cold).n_iter == 0
     near, far = (fit([0.99, 2.97], tol=1e-4, start=start) for start in (cold, None))
-    assert near.n_iter < far.n_iter
-    assert np.all(near.gap <= 1e-4)
+    assert near.n_iter < far.n_iter and np.all(near.gap <= 1e-4)
+
+
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+def test_a_start_outside_the_ball_is_projected(norm):
+    small = fit_hinge(draw_tasks(), [0.5], norm, start=fit_hinge(draw_tasks(), [10.0], norm), n_iter=0)
+    assert np.all(norm.norm(small.W[0]) <= 0.5 * (1 + 1e-12)) and np.isfinite(small.value[0])
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
@@ -40,42 +45,29 @@ def test_a_warm_start_saves_iterations(penalised):
 def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container, rng):
     X = rng.normal(size=(200, 20))
     Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
-    near, far = (
-        solver.fit(
-            Problem.from_matrix(container(X + shift), Y, intercept=True),
-            loss=loss, norm=l1inf, radius=np.array([2.0]), tol=1e-3, n_iter=5000,
-        )
-        for shift in (0.0, 100.0)
-    )  # fmt: skip
+    options = {"loss": loss, "norm": l1inf, "radius": np.array([2.0]), "tol": 1e-3, "n_iter": 5000}
+    problems = (Problem.from_matrix(container(X + shift), Y, intercept=True) for shift in (0.0, 100.0))
+    near, far = (solver.fit(problem, **options) for problem in problems)
     assert far.gap[0] <= 1e-3 and far.n_iter <= 1.5 * near.n_iter
     np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
 def test_iterations_leave_the_first_iterate_as_it_is(intercept):
-    # A proof that has kept its dual variables would otherwise change with the iterations.
-    problem = draw_tasks(intercept=intercept)
-    (ball,) = per_pair(l1inf, np.array([3.0]))
+    """A proof that has kept its dual variables would otherwise change with the iterations."""
+    problem, ball = draw_tasks(intercept=intercept), Ball(l1inf, 3.0)
     at = pdhg.begin(problem, hinge, ball, None, np.zeros(3))
     before, run = [array.copy() for array in at], pdhg.Run(problem, hinge, ball, at, None)
     for t in range(1, 4):
         run.iterate(t, None)
-    for array, expected in zip(at, before, strict=True):
-        np.testing.assert_array_equal(array, expected)
+    np.testing.assert_equal([*at], before)
 
 
-@pytest.mark.parametrize("norm", sorted(NORMS))
-def test_a_start_outside_the_ball_is_projected(norm):
-    small = fit_hinge(draw_tasks(), [0.5], NORMS[norm], start=fit_hinge(draw_tasks(), [10.0], NORMS[norm]), n_iter=5)
-    assert np.all(NORMS[norm].norm(small.W[0]) <= 0.5 * (1 + 1e-12))
-
-
-def test_spectral_bounds_are_tight_and_ignore_samples_of_weight_zero():
-    rng = np.random.default_rng(1)
+def test_spectral_bounds_are_tight_and_ignore_samples_of_weight_zero(rng):
     X = [rng.normal(size=(n, 40)) for n in (20, 40, 300)] + [np.zeros((3, 40))]
     c = [np.ones(20), np.arange(40) > 1, np.arange(300) > 0, np.ones(3)]
-    for k in (1, 2):
-        X[k][c[k] == 0] *= 1e5
+    for X_k, c_k in zip(X[1:3], c[1:3], strict=True):
+        X_k[c_k == 0] *= 1e5
     problem = Problem(X, [np.ones(len(X_k)) for X_k in X], c)
     assert len(problem.y) == 363  # few samples have weight 0, so no rows are copied
     got = pdhg.spectral_bounds(problem)

@@ -14,6 +14,12 @@ from jointsparse.learning.solvers import SOLVERS
 from jointsparse.learning.solvers.pdhg import margins
 from jointsparse.norms import l1inf
 
+CONTAINERS = pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
+
+
+def dense(X):
+    return X.toarray() if sparse.issparse(X) else X
+
 
 def test_mean_divides_by_the_sum_of_the_weights():
     made = Problem([np.ones((3, 1))], [np.ones(3)], [np.array([1.0, 2.0, 5.0])], normalisation="mean")
@@ -22,27 +28,28 @@ def test_mean_divides_by_the_sum_of_the_weights():
 
 def test_large_dense_tasks_are_split_into_parts(monkeypatch, rng):
     monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 8 * 3 * 40)
-    X = rng.normal(size=(101, 3))
-    made = Problem([X, X[:0]], [np.ones(101), np.ones(0)])
+    X, dual = rng.normal(size=(101, 3)), rng.normal(size=(101, 1))
+    made, whole = (Problem([of(X), of(X[:0])], [np.ones(101), np.ones(0)]) for of in (np.asarray, sparse.csr_matrix))
     assert [(part.tasks.start, len(part.y)) for part in made.parts] == [(0, 33), (0, 34), (0, 34), (1, 0)]
     np.testing.assert_array_equal(np.vstack([part.X for part in made.parts]), X)
-    assert len(Problem([sparse.csr_matrix(X)], [np.ones(101)]).parts) == 1  # sparse tasks are not split
+    assert len(whole.parts) == 2  # sparse tasks are not split
+    for problem in (made, whole):
+        np.testing.assert_allclose(problem.transposed(dual)[..., 0], [(X.T @ dual)[:, 0], np.zeros(3)], atol=1e-12)
 
 
 @pytest.mark.parametrize("n_pairs", [1, 3])
 @pytest.mark.parametrize("small", [1, 10**6])
-def test_products(monkeypatch, rng, n_pairs, small):
+@CONTAINERS
+def test_products(monkeypatch, rng, n_pairs, small, container):
     monkeypatch.setattr("jointsparse.learning.problem.SMALL_PRODUCT_MULTIPLICATIONS", small)
     X, W, A = rng.normal(size=(20, 90)), rng.normal(size=(90, n_pairs)), rng.normal(size=(20, n_pairs))
     W[3:] = 0
-    for features in (X, sparse.csr_matrix(X)):
-        for used in (None, np.arange(3)):
-            np.testing.assert_allclose(product(features, W, used), X @ W, atol=1e-13)
-        V = np.ones((90, n_pairs))
-        add_transposed_product(features, A, V, first=False)
-        np.testing.assert_allclose(V, 1 + X.T @ A, atol=1e-13)
-        add_transposed_product(features, A, V, first=True)
-        np.testing.assert_allclose(V, X.T @ A, atol=1e-13)
+    for used in (None, np.arange(3)):
+        np.testing.assert_allclose(product(container(X), W, used), X @ W, atol=1e-13)
+    V = np.ones((90, n_pairs))
+    for first, expected in ((False, 1 + X.T @ A), (True, X.T @ A)):
+        add_transposed_product(container(X), A, V, first=first)
+        np.testing.assert_allclose(V, expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -69,40 +76,62 @@ def test_tasks_of_different_or_large_sizes_are_not_joined(rng):
         assert apart.together() is apart
 
 
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
-def test_restriction_to_some_features_of_all_tasks_or_of_each_task(container):
+@CONTAINERS
+@pytest.mark.parametrize("columns", [np.array([2, 0]), np.array([[2, 1], [0, -1]])], ids=["all", "each"])
+def test_restriction_to_some_features_of_all_tasks_or_of_each_task(container, columns):
     X = np.arange(12.0).reshape(3, 4)
-    problem = Problem([container(X), container(X + 1)], [np.ones(3)] * 2)
-    for columns in (np.array([2, 0]), np.array([[2, 1], [0, -1]])):
-        small = problem.restricted(columns)
-        assert small.n_features == 2
-        for k, part in enumerate(small.parts):
-            of_task = columns if columns.ndim == 1 else columns[:, k]
-            np.testing.assert_array_equal(
-                part.X.toarray() if sparse.issparse(part.X) else part.X, np.where(of_task >= 0, (X + k)[:, of_task], 0)
-            )
+    small = Problem([container(X), container(X + 1)], [np.ones(3)] * 2).restricted(columns)
+    assert small.n_features == 2
+    for k, part in enumerate(small.parts):
+        of_task = columns if columns.ndim == 1 else columns[:, k]
+        np.testing.assert_array_equal(dense(part.X), np.where(of_task >= 0, (X + k)[:, of_task], 0))
 
 
 def work():
     """Return fingerprints of the solvers' results, for products large enough for several threads."""
     X = np.random.default_rng(0).normal(size=(400, 700)).astype(np.float32)
-    Y = np.where(X[:, :5] > 0, 1, -1)
-    problem, options = Problem.from_matrix(X, Y), {"loss": hinge, "norm": l1inf, "n_iter": 12}
-    radius, eta0 = np.repeat([1.0, 10.0], 3), np.tile([0.01, 0.1, 1.0], 2)
-    fits = [
-        solver.fit(problem, radius=radius, **options, **({"eta0": eta0} if "eta0" in solver.TAKES else {}))
-        for solver in SOLVERS.values()
-    ]
+    problem, options = Problem.from_matrix(X, np.where(X[:, :5] > 0, 1, -1)), {"loss": hinge, "norm": l1inf}
+    options |= {"n_iter": 12, "radius": np.repeat([1.0, 10.0], 3)}
+    steps = {"eta0": np.tile([0.01, 0.1, 1.0], 2)}
+    fits = [solver.fit(problem, **options, **(steps if solver.TAKES else {})) for solver in SOLVERS.values()]
     return [fingerprint(each) for fit in fits for each in (fit.W, fit.b, fit.objective, fit.value, fit.bound, fit.dual)]
 
 
 def test_training_does_not_depend_on_the_number_of_threads_or_processes():
-    with_two = run_python(
-        "-c",
-        "from test_problem import work; print(work())",
-        variables={"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"},
-    )
-    assert with_two.strip() == str(work())
+    threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    assert run_python("-c", "from test_problem import work; print(work())", variables=threads).strip() == str(work())
+
+
+# Tasks that share X
+
+
+def nearly_whole(rng):
+    """Draw features, and labels (100, 3) of tasks that lack 0, 1 and 9 samples."""
+    X = rng.normal(size=(100, 6))
+    Y = np.where(X[:, :1] + rng.normal(size=(100, 3)) > 0, 1.0, -1.0)
+    Y[40, 1] = Y[50:59, 2] = 0
+    return X, Y
+
+
+@CONTAINERS
+def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkeypatch):
+    X, Y = nearly_whole(rng)
+    # The last task lacks a tenth of the samples, so it copies its rows.
+    Y = np.column_stack([Y, np.where(np.arange(100) < 10, 0, Y[:, 0])])
+    made = Problem.from_matrix(container(X), Y)
+    assert [len(part.y) for part in made.parts] == [100, 100, 100, 90]
+    first = [part.X.data if sparse.issparse(part.X) else part.X for part in made.parts]
+    assert [np.shares_memory(first[0], x) for x in first] == [True, True, True, False]
+    np.testing.assert_array_equal(made.parts[2].c[:, 0], Y[:, 2] != 0)
+    np.testing.assert_array_equal(np.vstack([part.y for part in made.parts]), made.y)
+    np.testing.assert_array_equal(np.vstack([made.c[part.rows] for part in made.parts]), made.c)
+    monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies exceeded the limit
+    Y[:70, 3], Y[:80, 2] = 0, 0
+    expected = [100, 100, 20, 30 if container is sparse.csr_matrix else 100]
+    assert [len(part.y) for part in Problem.from_matrix(container(X), Y).parts] == expected
+
+
+# Refusals
 
 
 @pytest.mark.parametrize(
@@ -119,49 +148,19 @@ def test_arguments_that_do_not_fit_raise(make, y, options, expected):
         make([X] if make is Problem else X, y, **options)
 
 
-# Tasks that share X
-
-
-def nearly_whole(rng, dtype=float):
-    """Draw features, and labels (100, 3) of tasks that lack 0, 1 and 9 samples."""
-    X = rng.normal(size=(100, 6)).astype(dtype)
-    Y = np.where(X[:, :1] + rng.normal(size=(100, 3)) > 0, 1.0, -1.0)
-    Y[40, 1] = Y[50:59, 2] = 0
-    return X, Y
-
-
-@pytest.mark.parametrize("container", [np.asarray, np.asfortranarray, sparse.csr_matrix])
-def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkeypatch):
-    X, Y = nearly_whole(rng)
-    # The last task lacks a tenth of the samples, so it copies its rows.
-    Y = np.column_stack([Y, np.where(np.arange(100) < 10, 0, Y[:, 0])])
-    made = Problem.from_matrix(container(X), Y)
-    assert [len(part.y) for part in made.parts] == [100, 100, 100, 90]
-    first = [part.X.data if sparse.issparse(part.X) else part.X for part in made.parts]
-    assert [np.shares_memory(first[0], x) for x in first] == [True, True, True, False]
-    np.testing.assert_array_equal(made.parts[2].c[:, 0], Y[:, 2] != 0)
-    np.testing.assert_array_equal(np.vstack([part.y for part in made.parts]), made.y)
-    np.testing.assert_array_equal(np.vstack([made.c[part.rows] for part in made.parts]), made.c)
-    monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies exceeded the limit
-    Y[:70, 3], Y[:80, 2] = 0, 0
-    assert [len(part.y) for part in Problem.from_matrix(container(X), Y).parts] == (
-        [100, 100, 20, 30] if container is sparse.csr_matrix else [100, 100, 20, 100]
-    )
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("factor", [1e10, np.inf, np.nan])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix])
+@CONTAINERS
 def test_numbers_too_large_to_square_raise(dtype, factor, container):
-    large = magnitude_limit(dtype)
+    large, one = magnitude_limit(dtype), np.ones(3)
     X, too_large = np.ones((3, 2), dtype), np.array([1, 1, factor * large])
-    Problem([container(X)], [np.ones(3)], [np.full(3, 0.9 * large)])
-    for labels_and_weights in (([np.ones(3)], [too_large]), ([too_large],)):
+    Problem([container(X)], [one], [0.9 * large * one])
+    for labels_and_weights in (([one], [too_large]), ([too_large],)):
         with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale"):
             Problem([container(X)], *labels_and_weights)
     X[1, 1] = factor * large
     with pytest.raises(ValueError, match=r"^features of task 1 must be finite and at most .* scale them"):
-        Problem([container(X[:1]), container(X)], [np.ones(1), np.ones(3)])
+        Problem([container(X[:1]), container(X)], [one[:1], one])
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
@@ -171,7 +170,5 @@ def test_exactly_the_rows_of_a_task_are_checked(rng, bad):
     assert [len(part.y) for part in Problem.from_matrix(X, Y).parts] == [99, 99, 90]
     for column in range(3):
         Y[40] = np.arange(3) == column
-        with pytest.raises(
-            ValueError, match=rf"^features of task {column} must be finite .* got {bad:.3g}".replace("+", r"\+")
-        ):
+        with pytest.raises(ValueError, match=rf"^features of task {column} must be finite .* got (nan|inf|1e\+200)"):
             Problem.from_matrix(X, Y)

@@ -4,9 +4,9 @@ import numpy as np
 import oracles
 import pytest
 from scipy import sparse
-from test_l1 import METHODS
+from test_l1 import METHODS, SLOW
 from test_l1_sparse import follow
-from test_l1inf import check, warm_from
+from test_norms import check, warm_from
 from test_online import LAZY, assert_same_steps, both
 
 from jointsparse.learning import radii
@@ -19,50 +19,30 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 EPS = np.finfo(float).eps
-
-# The l1 ball, the simplex and the non-negative set
-
 numbers = (
     st.integers(-3, 3).map(float)
     | st.floats(-1e6, 1e6)
     | st.sampled_from([1e-300, -1e-300, 1e-9, -1e9, 1e300, -3e300, 0.0, -0.0])
 )
-vectors = arrays(np.float64, st.integers(0, 50), elements=numbers)
-fractions = st.floats(0, 1) | st.sampled_from([1e-300, 1e-17, 1e-3, 0.5, 1 - EPS])
-
-
-@given(v=vectors, fraction=fractions, z=st.sampled_from([0.0, 1e-300, 1e-9, 0.5, 1.0, 1e6]) | st.floats(1e-300, 100))
-def test_any_vector_any_set_any_method(v, fraction, z):
-    top = np.abs(v).max(initial=0.0)
-    for method in METHODS:
-        radius = l1.norm(v) * fraction
-        got = l1.project(v, radius, method=method)
-        assert np.abs(got - oracles.project_l1_vector(v, radius)).max(initial=0) <= 4e-15 * top
-        assert l1.norm(got) <= radius * (1 + 1e-12) + 5e-324 * v.size  # 5e-324 is the smallest positive float
-        got = l1.project_nonnegative(v, z, method=method)
-        assert np.abs(got - oracles.project_nonnegative(v, z)).max(initial=0) <= 4e-15 * max(top, z)
-        if v.size:
-            got = l1.project_simplex(v, z, method=method)
-            assert np.abs(got - oracles.project_simplex(v, z)).max() <= 4e-15 * max(top, z) and got.min() >= 0
-            np.testing.assert_allclose(got.sum(), z, rtol=1e-13, atol=5e-324)
+shares = st.floats(0, 1) | st.sampled_from([1e-300, 1e-17, 1e-12, 1e-2, 0.5, 1 - EPS / 2, 1.0])
 
 
 @given(
-    pairs=st.lists(st.tuples(numbers, st.sampled_from([1.0, 0.5, 3.0]) | st.floats(1e-3, 1e3)), max_size=50),
-    fraction=fractions,
+    v=arrays(np.float64, st.integers(0, 50), elements=numbers),
+    fraction=shares,
+    z=st.sampled_from([0.0, 1e-300, 1e-9, 0.5, 1.0, 1e6]) | st.floats(1e-300, 100),
 )
-def test_weighted_any_vector(pairs, fraction):
-    v, a = np.array(pairs, dtype=float).reshape(-1, 2).T
-    radius = float((a * np.abs(v)).sum() * fraction)
-    got, expected = l1.project(v, radius, weights=a), oracles.project_l1_weighted(v, a, radius)
-    scale = np.abs(v).max(initial=0)
-    # The oracle has extended precision: its result may lie between 0 and the smallest positive float64.
-    assert np.abs(got - expected).max(initial=0) <= 4e-15 * scale * (a.max(initial=1) / a.min(initial=1)) + 5e-324
-
-
-# The l1,inf ball
-
-shares = st.floats(0, 1) | st.sampled_from([1e-300, 1e-17, 1e-12, 1e-2, 0.5, 1 - EPS / 2, 1.0])
+def test_any_vector_any_set_any_method(v, fraction, z):
+    top = np.abs(v).max(initial=0.0)
+    for onto in (*SLOW,) if v.size else (l1.project, l1.project_nonnegative):
+        radius, tolerance = (l1.norm(v) * fraction, 4e-15 * top) if onto is l1.project else (z, 4e-15 * max(top, z))
+        for method in METHODS:
+            got = onto(v, radius, method=method)
+            assert np.abs(got - SLOW[onto](v, radius)).max(initial=0) <= tolerance
+            assert l1.norm(got) <= radius * (1 + 1e-12) + 5e-324 * v.size  # 5e-324 is the smallest positive float
+            assert onto is l1.project or got.min(initial=0) >= 0
+            if onto is l1.project_simplex:
+                np.testing.assert_allclose(got.sum(), z, rtol=1e-13, atol=5e-324)
 
 
 @st.composite
@@ -76,8 +56,7 @@ def matrices(draw):
     else:
         rng = np.random.default_rng(draw(st.integers(0, 2**32)))
         W = rng.standard_t(draw(st.sampled_from([0.5, 1.5, 100.0])), size=shape)
-        if most:
-            W = W / np.abs(W).max(initial=1e-9) * 10.0 ** draw(st.floats(9 - most, most))
+        W = W / np.abs(W).max(initial=1e-9) * 10.0 ** draw(st.floats(9 - most, most)) if most else W
     if len(W) and draw(st.booleans()):
         W = W[draw(st.lists(st.integers(0, len(W) - 1), min_size=1, max_size=50))]  # repeated rows
     return W.astype(dtype)
@@ -93,12 +72,13 @@ def test_any_matrix_any_method_any_weights_any_warm_start(W, fraction, power, sp
     radius = l1inf.norm(W, weights=s) * fraction
     expected = oracles.project_l1inf(W, radius, 1.0 if s is None else s)
     unrelated = rng.standard_t(1.5, size=(len(W), 3)) * 10.0**power
-    warm = [warm_from(unrelated, 0.1), warm_from(W * W.dtype.type(0.75), 0.5)]
-    for options in ({}, {"method": "sort" if s is None else "newton"}, {"warm": warm[0]}, {"warm": warm[1]}):
-        check(W, radius, expected, weights=s, **options)
+    warm = [{"warm": warm_from(unrelated, 0.1)}, {"warm": warm_from(W * W.dtype.type(0.75), 0.5)}]
+    for options in ({}, {"method": "sort" if s is None else "newton"}, *warm):
+        check(l1inf, W, radius, expected, weights=s, **options)
 
 
 # Sparse and lazy steps
+
 
 entry = st.integers(-4, 4).map(lambda i: i / 4) | st.floats(-10, 10) | st.sampled_from([1e-9, -1e3, 1e250, -1e-300])
 
@@ -109,8 +89,8 @@ entry = st.integers(-4, 4).map(lambda i: i / 4) | st.floats(-10, 10) | st.sample
     updates=st.lists(st.lists(st.tuples(st.integers(0, 10**6), entry), max_size=8), max_size=20),
 )
 def test_any_sequence_of_updates(n, radius, updates):
-    ball = SparseL1Ball(n, radius)
-    follow(ball, [([i % n for i, _ in u], [x for _, x in u]) for u in updates], tolerance=2e-15 * n + 4e-15)
+    taken = [([i % n for i, _ in update], [x for _, x in update]) for update in updates]
+    follow(SparseL1Ball(n, radius), taken, tolerance=2e-15 * n + 4e-15)
 
 
 @given(
@@ -141,14 +121,10 @@ def curves(draw):
     for sign in (-1, 1):
         best, step = scored[0], 0
         for gap, rise in draw(st.lists(st.tuples(st.integers(0, radii.PATIENCE - 1), st.integers(1, 3)), max_size=5)):
-            for _ in range(gap):
-                step += sign
-                scored[step] = best - draw(st.integers(0, 5))
-            step += sign
-            best += rise
+            scored |= {step + sign * k: best - draw(st.integers(0, 5)) for k in range(1, gap + 1)}
+            step, best = step + sign * (gap + 1), best + rise
             scored[step] = best
-        for end in range(step + sign, sign * radii.MOST_RADII, sign):
-            scored[end] = best - draw(st.integers(0, 5))
+        scored |= {end: best - draw(st.integers(0, 5)) for end in range(step + sign, sign * radii.MOST_RADII, sign)}
     return {step: value / 100 for step, value in scored.items()}
 
 

@@ -151,11 +151,6 @@ def test_tags_say_what_an_estimator_takes(estimator):
         assert tags.transformer_tags.preserves_dtype == (["float64", "float32"] if tags.input_tags.sparse else [])
 
 
-@pytest.mark.parametrize("estimator", [*CHECKED, *OF_PICTURES], ids=repr)
-def test_the_html_representation_names_the_estimator(estimator):
-    assert type(estimator).__name__ in estimator._repr_html_()
-
-
 def labelled():
     """Return features (40, 6), and labels 0 and 1 of three tasks."""
     X, Y = problem()

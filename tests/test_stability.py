@@ -65,8 +65,9 @@ def example(q=10, p=1000, n_pairs=25, threshold=1.0):
     ],
 )
 def test_frequencies_are_counted_over_separate_fits_of_all_halves(estimator, samples, monkeypatch):
+    before, used = vars(estimator).copy(), []
     got = stability_selection(estimator, *samples, n_pairs=2)
-    used = []
+    assert vars(estimator) == before
     for rows in halves_of(monkeypatch, estimator, *samples, n_pairs=2):
         if len(samples) == 1:
             fit = estimator.fit_tasks([(x[i], y[i]) for (x, y), i in zip(OWN.values(), rows, strict=True)])
@@ -236,12 +237,6 @@ def test_names_are_those_of_the_data_frames():
     assert result.selected[0] == "a"
 
 
-def test_the_estimator_is_not_changed():
-    estimator = JointSparseClassifier(radius=0.5)
-    stability_selection(estimator, X, Y, n_pairs=1)
-    assert vars(estimator) == vars(JointSparseClassifier(radius=0.5))
-
-
 def test_one_warning_says_how_many_halves_have_large_gaps():
     with pytest.warns(ConvergenceWarning, match="^4 of 4 halves have fits that are not certified") as caught:
         stability_selection(JointSparseClassifier(radius=3.0, n_iter=1, tol=1e-9), X, Y, n_pairs=2)
@@ -281,19 +276,16 @@ def test_one_warning_says_how_many_halves_have_large_gaps():
             "positives and negatives .* samples or groups, or leave out task 0$",
         ),
         (JointSparseRegressor(), {"Y": [0.5, *[np.nan] * 39]}, "both halves must hold targets .* leave out task 0$"),
+        (
+            JointSparseClassifier(),
+            {"X": OWN, "Y": None, "sample_groups": [PEOPLE[:21], PEOPLE[:1]]},
+            r"each sample of each task, \[21, 19\], got \[\(21,\), \(1,\)\]",
+        ),
     ],
 )
 def test_errors_say_what_was_expected(estimator, options, said):
     with pytest.raises(ValueError, match=said):
-        stability_selection(estimator, X, **{"Y": Y, "n_pairs": 1} | options)
-
-
-def test_groups_of_tasks_with_samples_of_their_own_are_lists():
-    with pytest.raises(ValueError, match=r"each sample of each task, \[21, 19\], got \[\(21,\), \(1,\)\]"):
-        stability_selection(JointSparseClassifier(), OWN, sample_groups=[PEOPLE[:21], PEOPLE[:1]])
-
-
-def test_a_bound_that_no_threshold_gives_is_refused():
+        stability_selection(estimator, **{"X": X, "Y": Y, "n_pairs": 1} | options)
     with pytest.raises(ValueError, match=r"n_false must be at least 1, the bound at a threshold of 1, got 0\.5: "):
         example(q=10, p=100).within(0.5)
 

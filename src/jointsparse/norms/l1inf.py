@@ -595,7 +595,10 @@ def careful_levels(
         if any(np.array_equal(k, counts) for counts in previous):
             break
         previous = [previous[1], k]
-    return float((tops - heights).max(initial=0.0, where=heights > 0)), np.minimum(mu, maxima)
+    # Every surviving row has its own theta up to rounding. That of the smallest sum has lost the fewest digits.
+    alive = heights > 0
+    smallest = alive & (tops == tops.min(initial=np.inf, where=alive))
+    return float((tops - heights).max(initial=0.0, where=smallest)), np.minimum(mu, maxima)
 
 
 # Whether W is inside the ball, theta, and mu. This is a plain tuple, because making a NamedTuple takes a tenth of the
