@@ -179,6 +179,12 @@ def test_line_search_ends_at_an_exact_optimum():
     assert len(table) < 10 and table["objective"].iloc[-1] == table["bound"].iloc[-1] == 1.0
 
 
+def test_line_search_refuses_a_step_that_does_not_lower_the_objective():
+    """The full step leads from a margin of 0 to one of 2, whose distance from y = 1 is the same."""
+    _, accepted = line_search(Objective(np.array([[2**0.5]]), np.ones(1), loss="squared"), 10.0, n_iter=1)
+    assert accepted.weights() == pytest.approx(0.5**0.5)
+
+
 @pytest.mark.parametrize("schedule", ["constant", "1/sqrt(t)", "1/t"])
 def test_batch_steps_are_the_papers_and_follow_their_schedule(schedule):
     objective = objective_of("squared")
