@@ -11,10 +11,13 @@ WORKFLOW_TESTS := bad_input browser cluster code reruns workflow
 KERNELS := $(BIN)/python -c 'import scipy.linalg, threadpoolctl; print({library.get("architecture") for library in threadpoolctl.threadpool_info()})'
 
 .DEFAULT_GOAL := help
-.PHONY: help reproduce-all test test-kernel lint docs clean
+.PHONY: help digits reproduce-all test test-kernel lint docs clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+digits: .venv/run.stamp ## run one experiment of Duchi et al. (Fig. 7) on 1,797 small pictures of digits, with results in results/
+	$(BIN)/snakemake --config dataset=digits
 
 reproduce-all: .venv/run.stamp ## run every experiment on embedded data, with results in results/
 	$(BIN)/snakemake reproduce-all

@@ -88,4 +88,4 @@ html_theme_options = {
 templates_path = ["_templates"]
 urls = dict(url.split(", ", 1) for url in metadata("jointsparse").get_all("Project-URL") or [])
 html_context = {"repository": urls.get("Repository", "")}
-html_sidebars = {"index": [], "start": [], "questions": [], "changes": []}
+html_sidebars = {"index": [], "start": [], "questions": [], "changes": [], "papers/*-*": []}  # papers need the width

@@ -1,8 +1,8 @@
 """Additions of the site to Sphinx: links to lines of code, rules and verdicts, and formulas that need no script.
 
 In a page, {src}`norms.l1inf.project` links to the line of that function, and {rule}`train_path` to the rule.
-{claim}`auc-order` counts the verdicts on a claim in docs/results/verdicts.csv. A name that does not exist stops the
-build.
+{claim}`auc-order` counts the verdicts on a claim in docs/results/verdicts.csv. A block {steps} sets an algorithm beside
+its code. A name that does not exist stops the build.
 """
 
 import re
@@ -18,11 +18,11 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
-from site_places import ROOT, page_of, place_of_code, place_of_rule, tally, verdicts
+from site_places import ROOT, page_of, place_of_code, place_of_rule, steps_of_code, tally, verdicts
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxRole
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import jointsparse
 
@@ -47,6 +47,21 @@ class LinkRole(SphinxRole):
             name += [nodes.Text(part), nodes.raw("", "<wbr>", format="html")]
         address = f"{up}{page_of(file)}.html#L-{line}"
         return [nodes.reference("", "", name, refuri=address, internal=True)], []
+
+
+class Steps(SphinxDirective):
+    """Set the steps of an algorithm, the items of a list, beside the lines of the function that perform them."""
+
+    has_content = True
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        items = list(self.parse_content_to_nodes()[0].findall(nodes.list_item))
+        steps = nodes.container(classes=["steps"])
+        for item, code in zip(items, steps_of_code(self.arguments[0]), strict=True):
+            steps += nodes.container("", *item.children)
+            steps += nodes.literal_block(code, code, language="python")
+        return [steps]
 
 
 def pages_of_code(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
@@ -163,6 +178,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the roles, the formulas and the pages of code with Sphinx."""
     for name in ("src", "rule", "claim"):
         app.add_role(name, LinkRole())
+    app.add_directive("steps", Steps)
     app.add_html_math_renderer("mathml", (_visit_formula, None), (_visit_formula, None))
     app.connect("autodoc-process-docstring", plain, priority=0)
     app.connect("autodoc-skip-member", left_out)

@@ -4,6 +4,7 @@ This module does not import Sphinx, so that `tests/pipeline/test_site.py` can fi
 """
 
 import ast
+import re
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -18,23 +19,47 @@ ROOT = Path(__file__).parents[1]
 
 def place_of_code(name: str) -> tuple[Path, int]:
     """Return the file and line of a module, function, class, method or constant. name: without `jointsparse`."""
+    file, node = _definition(name)
+    return file, getattr(node, "lineno", 1)
+
+
+def _definition(name: str) -> tuple[Path, ast.AST]:
+    """Return the file of a name, and the statement that defines it, or the whole module."""
     parts = name.split(".")
     for n in range(len(parts), 0, -1):
         stem = ROOT.joinpath("src/jointsparse", *parts[:n])
         for file in (stem.with_suffix(".py"), stem / "__init__.py"):
             if file.exists():
-                return file, _line(file, parts[n:])
+                return file, _within(file, parts[n:])
     raise LookupError(f"jointsparse has no module {name}")
 
 
-def _line(file: Path, path: list[str]) -> int:
-    body, line = _tree(file).body, 1
+def _within(file: Path, path: list[str]) -> ast.AST:
+    node: ast.AST = _tree(file)
     for name in path:
-        statements = [node for node in body if name in _names(node)]
+        statements = [statement for statement in getattr(node, "body", []) if name in _names(statement)]
         if not statements:
             raise LookupError(f"{file.relative_to(ROOT)} has no {name}")
-        body, line = getattr(statements[0], "body", []), statements[0].lineno
-    return line
+        node = statements[0]
+    return node
+
+
+def steps_of_code(name: str) -> list[str]:
+    """Return the code of a function, cut before each comment that begins with `Paper:` or `Choice:`.
+
+    These comments, and what stands before the first of them, are left out.
+    """
+    file, node = _definition(name)
+    steps: list[list[str]] = []
+    in_comment = opens = False
+    for line in file.read_text().splitlines()[node.lineno : node.end_lineno]:  # type: ignore[attr-defined]
+        continues, in_comment = in_comment, line.lstrip().startswith("#")
+        opens = in_comment and (opens if continues else bool(re.match(r"\s*# (Paper|Choice): ", line)))
+        if opens and not continues:
+            steps.append([])
+        elif steps and not opens:
+            steps[-1].append(line[node.body[0].col_offset :])  # type: ignore[attr-defined]
+    return ["\n".join(step) for step in steps]
 
 
 @cache

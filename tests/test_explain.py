@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC
 
 from jointsparse import (
     JointSparseClassifier,
@@ -36,7 +36,12 @@ def drawn():
 KINDS = {  # which labels an estimator learns: those of both tasks, of one task, or three classes
     "tasks": (JointSparseClassifier(radius=5.0), JointSparseClassifierCV(radii=[5.0], cv=2), RidgeClassifier()),
     "numbers": (JointSparseRegressor(radius=5.0), LinearRegression()),
-    "one": (JointSparseClassifier(radius=5.0), LogisticRegression(), LinearSVC(), JointSparseRegressor(radius=5.0)),
+    "one": (
+        JointSparseClassifier(radius=5.0),
+        LogisticRegression(),
+        SVC(kernel="linear"),
+        JointSparseRegressor(radius=5.0),
+    ),
     "classes": (JointSparseClassifier(radius=5.0), OnlineJointSparseClassifier(radius=5.0), LogisticRegression()),
 }
 CASES = [(kind, last) for kind, estimators in KINDS.items() for last in estimators]
@@ -126,4 +131,11 @@ def test_other_models_have_no_maps(drawn, model, message):
     if hasattr(model, "steps"):
         model.fit(FIRST[0].transform(pictures) if model[0] is FIRST[1] else pictures, labels)
     with pytest.raises(ValueError, match=f"model must be a fitted Pipeline of Embedding, or of .*{message}"):
+        explain(model, pictures[0], 0)
+
+
+def test_a_model_with_a_row_of_weights_for_each_pair_of_classes_has_no_maps(drawn):
+    pictures, labels = drawn
+    model = make_pipeline(*FIRST, SVC(kernel="linear")).fit(pictures, labels.sum(axis=1))
+    with pytest.raises(ValueError, match="got SVC, which has a row for each pair of classes: use LinearSVC"):
         explain(model, pictures[0], 0)

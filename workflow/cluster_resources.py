@@ -16,7 +16,7 @@ LARGE_MB = 300  # larger than any measured file; for files above this size, the 
 # fmt: off
 NEEDS = {
     "read_images": (3500, 0, 30),  # a single odd picture may take 3 GiB, and with less memory it would be left out
-    "read_samples": (600, 2.3, 20), "set_aside": (140, 100, 10),
+    "read_samples": (600, 2.3, 20), "correct_labels": (220, 100, 10), "set_aside": (140, 100, 10),
     "describe": (750, 0, 20), "grow_vocabularies": (600, 0, 20), "encode": (600, 0, 20), "embed": (700, 0, 20),
     "fit_basis": (910, 2, 20), "fit_similarities": (310, 4, 10),
     "choose_words": (220, 100, 10), "draw_tasks": (160, 4, 10),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from code_hashes import code_of, plug_in_file
-from raw import Found, raw_files, require_network
+from raw import Found, raw_files, require_corrections, require_network
 
 from jointsparse.pipeline.provenance.manifest import deleted
 from jointsparse.pipeline.provenance.records import read_json
@@ -151,9 +151,12 @@ class Plan:
     def require_raw_files(self) -> None:
         """Raise SettingError if a dataset of the run lacks a raw file."""
         for name in self.chosen:
-            raw_files(name, self.datasets[name])
-            if isinstance(dataset := self.datasets[name], Pictures):
+            dataset = self.datasets[name]
+            raw_files(name, dataset)
+            if isinstance(dataset, Pictures):
                 require_network(name, dataset)
+            if isinstance(dataset, Learnable):
+                require_corrections(name, dataset)
 
     def require_shown(self) -> None:
         """Raise SettingError if a figure or claim of a study is unknown, or needs a table that the study lacks."""
@@ -200,6 +203,10 @@ class Plan:
         """Return the options of a dataset's loader."""
         return self.datasets[w.dataset].options.given()
 
+    def options_of_pictures(self, w: OfDataset) -> Block:
+        """Return those options of a dataset's loader that decide what a picture with a given name looks like."""
+        return {key: value for key, value in self.options(w).items() if key in self.pictures(w).options.PIXELS}
+
     def extractor(self, w: OfDataset) -> str:
         """Return the name of the plug-in that describes a dataset's pictures."""
         return self.pictures(w).features.extractor
@@ -237,12 +244,32 @@ class Plan:
 
         A job that has these values as a param is run again if the contents change, but not if only the dates change.
         """
-        paths, cache = raw_files(w.dataset, self.datasets[w.dataset]), f"results/{w.dataset}/records/raw_files.json"
-        return {"paths": paths, "cache": cache, "digest": self._found.digest(w.dataset, paths, cache)}
+        cache = f"results/{w.dataset}/records/raw_files.json"
+        return self._raw(w.dataset, raw_files(w.dataset, self.datasets[w.dataset]), cache)
+
+    def corrections(self, w: OfDataset) -> str | None:
+        """Return the file with the decisions about a dataset's labels, or None if there is none."""
+        dataset = self.datasets[w.dataset]
+        return dataset.corrections if isinstance(dataset, Learnable) else None
+
+    def raw_corrections(self, w: OfDataset) -> Block:
+        """Return the file with the decisions about a dataset's labels in the form of `raw`."""
+        files = filter(None, [self.corrections(w)])
+        cache = f"results/{w.dataset}/records/corrections.json"
+        return self._raw(f"{w.dataset} (corrections)", [*files], cache)
+
+    def _raw(self, name: str, paths: list[str], cache: str) -> Block:
+        return {"name": name, "paths": paths, "cache": cache, "digest": self._found.digest(name, paths, cache)}
 
     def raw_of_datasets(self, w: OfDatasets) -> dict[str, Block]:
-        """Return the raw files of several datasets."""
-        return {name: self.raw(Place(name, "")) for name in w.datasets.split("+")}
+        """Return the raw files of several datasets, and the files with decisions about their labels."""
+        places = [Place(name, "") for name in w.datasets.split("+")]
+        corrections = [self.raw_corrections(place) for place in places if self.corrections(place)]
+        return {block["name"]: block for block in (*map(self.raw, places), *corrections)}
+
+    def corrected(self, w: OfDataset, name: str) -> str:
+        """Return a table of a dataset in which corrections are applied, if there are any."""
+        return f"results/{w.dataset}/{'corrected/' if self.corrections(w) else ''}{name}"
 
     def n_shards(self, w: OfDataset) -> int:
         """Return the number of shards of a dataset of pictures."""
@@ -425,8 +452,11 @@ class Plan:
         """Return the files of a dataset from which an experiment learns; nothing if the experiment draws samples."""
         if not isinstance(self.datasets[w.dataset], Samples):
             return {}
-        names = {"images": "images.parquet", "captions": "captions.parquet", "features": "features.npz"}
-        return {key: f"results/{w.dataset}/{name}" for key, name in names.items()}
+        files = {
+            key: f"results/{w.dataset}/{name}"
+            for key, name in (("images", "images.parquet"), ("features", "features.npz"))
+        }
+        return files | {"captions": self.corrected(w, "captions.parquet")}
 
     def tables_of_figures(self, w: OfStudy) -> list[str]:
         """Return the tables that the figures of a study show."""
@@ -440,7 +470,7 @@ class Plan:
 
     def left_out(self, w: OfDataset) -> list[str]:
         """Return the table of what is left out of a dataset; nothing if its experiments draw their own samples."""
-        return [f"results/{w.dataset}/left_out.csv"] if isinstance(self.datasets[w.dataset], Learnable) else []
+        return [self.corrected(w, "left_out.csv")] if isinstance(self.datasets[w.dataset], Learnable) else []
 
     def inputs_of_final(self, w: OfDataset) -> dict[str, Files]:
         """Return the files from which a final fit learns."""
@@ -464,6 +494,7 @@ class Plan:
         dataset = self.datasets[w.dataset]
         if isinstance(dataset, Pictures) and isinstance(dataset.features, VisualWords):
             files["vocabularies"] = f"results/{w.dataset}/vocabularies.npz"
+        files |= {"decisions": self.corrected(w, "decisions.parquet")} if self.corrections(w) else {}
         return {key: file for key, file in files.items() if key != "words"}
 
     # Pages
@@ -543,10 +574,11 @@ class Plan:
         files: dict[str, Files] = {"model": f"{folder}/model.jointsparse", "labels": learnt["labels"]}
         files |= {"images": model["images"], "features": model["features"]}
         files |= {name: f"{folder}/{name}.csv" for name in ("norms", "thresholds")}
+        files |= {"tags": f"{folder}/tags_to_check.csv"}
         files |= {"stability": f"{folder}/stability.csv"} if final.stability else {}
         files["warned"] = [f"{self.final_study(w).folder}/tables/{name}.csv" for name in ("words", "odd_features")]
-        names = {"images": "images.parquet", "captions": "captions.parquet", "left_out": "left_out.csv"}
-        files |= {f"all_{key}": f"{folder}/{name}" for key, name in names.items()}
+        files |= {"all_images": f"{folder}/images.parquet", "all_captions": self.corrected(w, "captions.parquet")}
+        files |= {"all_left_out": self.corrected(w, "left_out.csv")}
         return files | ({"samples": f"{folder}/features.npz"} if isinstance(self.datasets[w.dataset], Samples) else {})
 
     # The whole run
@@ -595,7 +627,8 @@ class Plan:
         if not final:
             return results
         folder = f"results/{w.dataset}"
-        names = ["norms.csv", "thresholds.csv", "model.jointsparse", *(["stability.csv"] if final.stability else [])]
+        names = ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
+        names += ["stability.csv"] if final.stability else []
         results += [f"{folder}/final/{norm}.csv" for norm in final.norms] + [f"{folder}/{name}" for name in names]
         files = ["config.yaml", *TABLES_OF_SETTINGS] if final.settings else []
         return [*results, *(f"{self.final_study(w).folder}/{file}" for file in files)]

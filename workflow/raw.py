@@ -15,6 +15,7 @@ from jointsparse.pipeline.settings.datasets import (
     Dataset,
     FilesOptions,
     FolderOptions,
+    Learnable,
     PhotosOptions,
     Pictures,
     TaggedOptions,
@@ -62,6 +63,15 @@ def require_network(name: str, dataset: Pictures) -> None:
             network_files.files_of(dataset.features.options.model)
         except ValueError as error:
             raise SettingError(str(error), f"datasets.{name}.features.options") from None
+
+
+def require_corrections(name: str, dataset: Learnable) -> None:
+    """Raise SettingError if the file with the decisions about a dataset's labels does not exist."""
+    file = dataset.corrections
+    said = f"corrections must be a file with decisions about labels, got {file!r}, which is not there"
+    _require(
+        file is None or os.path.isfile(file), f"{said}: put it there, or remove the key", f"datasets.{name}.corrections"
+    )
 
 
 def _captions(options: FolderOptions) -> Files:

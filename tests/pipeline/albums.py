@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,21 @@ def make_album(root: Path, n_images: int) -> Path:
         Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)).save(root / "images" / name)
         lines += [f"{name},A dog number {i}.", f'{name},"A cat, or ""kitten"", on grass."']
     (root / "captions.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return root
+
+
+XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:subject><rdf:Bag>{}</rdf:Bag></dc:subject>
+</rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+def make_tagged(root: Path, tags: Mapping[str, Sequence[str]]) -> Path:
+    """Make photographs that carry tags, in `root` itself."""
+    rng = np.random.default_rng(0)
+    root.mkdir()
+    for name, own in tags.items():
+        packet = XMP.format("".join(f"<rdf:li>{tag}</rdf:li>" for tag in own)).encode() if own else b""
+        Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)).save(root / name, xmp=packet)
     return root
 
 

@@ -12,7 +12,6 @@ from PIL import Image
 
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.models.model_file import save
-from jointsparse.pipeline.page.frame import render
 
 ORDERS = [*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))]
 
@@ -39,6 +38,11 @@ def annotated(names):
     model.known_labels_ = (model.known_scores_ > 3).astype(np.int8)
     save(model, Path("model.jointsparse"))
     return main(["annotate", "model.jointsparse", "in", "--html", "page", "--known", "known"])
+
+
+def data_of(page):
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    return json.loads(data)
 
 
 OPENED = []
@@ -80,7 +84,7 @@ def test_a_known_picture_that_does_not_open_is_one_line_and_the_page_is_written(
     assert annotated([name]) == 0
     err = capsys.readouterr().err
     assert err.startswith("not shown: ") and err.count("\n") == 1
-    assert "with the most similar scores" in (place / "page" / "index.html").read_text()
+    assert len(data_of(place / "page" / "index.html")["photos"][0]["alike"]) == 1
 
 
 def test_no_sign_of_a_word_reorders_letters_of_the_page(place):
@@ -89,13 +93,18 @@ def test_no_sign_of_a_word_reorders_letters_of_the_page(place):
     (place / "in" / "\u202egnp.png").write_bytes((place / "in" / "0.png").read_bytes())
     save(model, place / "model.jointsparse")
     assert main(["annotate", "model.jointsparse", "in", "--html", "page"]) == 0
-    page = (place / "page" / "index.html").read_text()
-    assert not set(page) & set(ORDERS) and r"a\u202a" in page
-    assert re.findall(r"<bdi>(שלום)</bdi>", page) and r"<h3><bdi>in/\u202egnp.png</bdi></h3>" in page
+    page = place / "page" / "index.html"
+    data = data_of(page)
+    assert not set(page.read_text()) & set(ORDERS)
+    assert data["words"][1] == "שלום" and data["words"][0].startswith(r"a\u202a")
+    assert {photo["name"] for photo in data["photos"]} == {"in/0.png", r"in/\u202egnp.png"}
 
 
-def test_the_data_of_a_page_hold_the_signs_as_text():
-    of_page = {"shown": [], "left_out": {}, "card": {"words": [], "known_images": 1}, "with_maps": True}
-    page = render("annotated.html.jinja", **of_page, data=["a\u202eb"])
-    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
-    assert json.loads(data) == [r"a\u202eb"]
+def test_tags_that_are_not_listed_in_the_table_are_on_the_page(place, capsys):
+    model = model_of("pictures")
+    model[-1].calibration_ = np.array([[0.0, 0.0], [0.0, -1.0]])  # probabilities of .5 and .27
+    save(model, place / "model.jointsparse")
+    assert main(["annotate", "model.jointsparse", "in", "--words", "1", "--html", "page"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 1
+    (photo,) = data_of(place / "page" / "index.html")["photos"]
+    assert [p for _, p, *_ in photo["tags"]] == [0.5, 0.269]

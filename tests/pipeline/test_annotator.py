@@ -272,25 +272,23 @@ def test_a_feature_on_the_page_is_a_column_of_the_basis_and_its_map_sums_to_its_
         np.testing.assert_allclose(sums, expected, atol=1e-4)
 
 
-def test_a_page_shows_each_picture_with_a_map_of_each_word(files, capsys):
-    given = [
-        "annotate",
-        str(files / "model.jointsparse"),
-        str(files / "in"),
-        "--html",
-        str(files / "page"),
-        "--words",
-        "2",
-    ]
-    main([*given, "--known", str(files / "in")])
-    page = (files / "page" / "index.html").read_text()
-    known = [file.name for file in (files / "page" / "thumbnails").glob("*-known-*")]
-    assert known and all(f"thumbnails/{name}" in page for name in known)
-    shown = sorted({file.name for file in (files / "page" / "thumbnails").iterdir()} - set(known))
-    assert len(shown) == 8 * 3 and all(f"thumbnails/{name}" in page for name in shown)
-    assert "does not open as a picture" in page
-    for name, mode in ((shown[0], "RGBA"), (shown[2], "RGB")):  # a map, and its picture
-        with Image.open(files / "page" / "thumbnails" / name) as picture:
+def test_a_page_shows_each_picture_with_maps_of_its_tags(files):
+    model, page = str(files / "model.jointsparse"), files / "page"
+    main(["annotate", model, str(files / "in"), "--html", str(page), "--known", str(files / "in")])
+    html = (page / "index.html").read_text()
+    photos = json.loads(re.findall(r'id="data">(.*?)</script>', html)[0])["photos"]
+    shown = {photo["file"] for photo in photos}
+    known = {file for photo in photos for _, file in photo["alike"] if file}
+    maps = {
+        photo["file"].replace(".webp", f"-{place:03d}.webp")
+        for photo in photos
+        for place, *_ in photo["tags"][: photo["n_maps"]]
+    }
+    assert {f"thumbnails/{file.name}" for file in (page / "thumbnails").iterdir()} == shown | maps | known
+    assert len(shown) == 8 and known and maps
+    assert "does not open as a picture" in html
+    for name, mode in ((min(maps), "RGBA"), (min(shown), "RGB")):
+        with Image.open(page / name) as picture:
             assert picture.mode == mode
 
 

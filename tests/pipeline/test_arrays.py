@@ -24,6 +24,7 @@ from jointsparse.pipeline.app.columns import roles_of
 from jointsparse.pipeline.datasets import arrays, packed, records, tabular
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.models.probabilities import probabilities
 from jointsparse.pipeline.page import words
 from jointsparse.pipeline.provenance import tables
 from jointsparse.pipeline.provenance.tables import read_matrix
@@ -463,7 +464,7 @@ def test_a_saved_model_annotates_the_rows_of_a_table(kept, tmp_path):
     both = annotator.annotate_rows(model, [tmp_path / "new.npy", tmp_path / "new.parquet"], n_words=2)
     files = np.repeat([tmp_path / "new.npy", tmp_path / "new.parquet"], 240)
     assert both["row"].tolist() == [f"{file} {row}" for file, row in zip(files, [*got["row"]] * 2, strict=True)]
-    first = annotator.probabilities(model, model.decision_function(features[:1]))[0]
+    first = probabilities(model, model.decision_function(features[:1]))[0]
     # Scores of one row, and of all rows together. The slope of the logistic function is 1/4 at most.
     terms, weights = np.append(features[:1], [[1]], axis=1), np.vstack([model[-1].coef_.T, model[-1].intercept_])
     atol = (rounding(terms, weights) * abs(model[-1].calibration_[:, 0]) / 4).max()

@@ -10,6 +10,7 @@ import yaml
 from albums import make_album
 from miniature import Project
 
+from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.provenance.tables import read_table
 
 NAMES = [
@@ -82,5 +83,5 @@ def test_an_interrupt_while_rules_are_read_is_one_line(tmp_path):
     with project.edited("workflow/raw.py", "import math\n", "raise KeyboardInterrupt\n"):
         done = project.snakemake("reproduce-all", "--dry-run")
     assert done.returncode != 0
-    assert done.stderr.splitlines()[-1] == "error: interrupted"
+    assert done.stderr.splitlines()[-1] == RESUME
     assert "Traceback" not in done.stderr

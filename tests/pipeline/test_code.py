@@ -150,6 +150,7 @@ def test_the_line_of_a_python_file_is_the_same_in_all_versions_of_python(tmp_pat
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text())
 KINDS = {name: study["kind"] for name, study in written_out(CONFIG)["studies"].items()}
 
+UNUSED = {"correct_labels", "describe", "embed"}  # no dataset of the configuration needs them
 HELPERS = ("job", "describing", "training")  # modules that scripts import
 
 LIST_JOBS = """
@@ -215,7 +216,7 @@ def test_every_job_depends_on_its_script_and_every_rule_and_experiment_has_one(j
     for rule, wildcards, script, code in jobs:
         assert script == ("repeat" if rule.startswith("repeat_") else rule)
         assert {f"scripts/{script}", "checks", "written"} <= code, (rule, wildcards)
-    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {"describe", "embed", *HELPERS}
+    scripts = {path.stem for path in (BASE / "workflow" / "scripts").glob("*.py")} - {*UNUSED, *HELPERS}
     assert {script for _, _, script, _ in jobs} == scripts
     kinds = {KINDS[wildcards["study"]] for _, wildcards, script, _ in jobs if script in ("repeat", "measure")}
     assert kinds == set(room("experiments"))
@@ -249,13 +250,16 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
 @pytest.mark.parametrize(
     ("edited", "expected"),
     [
-        ("estimators/online estimators/ranking pipeline/app/command_line __main__", set()),
+        ("estimators/online pipeline/app/command_line __main__", set()),
         ("estimators/classifier estimators/search pipeline/models/final", KEPT | LOADING),
         ("pipeline/models/model_file pipeline/models/card", LOADING),
         ("features/explain features/evidence", {"keep_model", "write_page"}),
         ("norms/l12", set()),  # no study here uses this norm
         ("pipeline/datasets/photos pipeline/datasets/libsvm", set()),  # nor other loaders
         ("pipeline/models/annotator", {"keep_model"}),
+        ("pipeline/models/probabilities", LOADING - {"count_selections"}),
+        ("pipeline/models/tags_to_check", {"keep_model"}),
+        ("estimators/issues estimators/ranking", {"keep_model"}),
         ("pipeline/models/stability estimators/stability", {"count_selections"}),
         ("features/transformers features/embedding features/efficientnet features/onnx", LOADING),
         ("pipeline/datasets/collage", {"read_images", *DESCRIBING, "write_page", "keep_model"}),

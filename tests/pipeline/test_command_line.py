@@ -157,7 +157,11 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
             "init x",
             "every folder must be a class, but of the folders test, train some are named after splits",
         ),
-        (pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")}, "init x", "at least 2 words must have 5"),
+        (
+            pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")},
+            "init x",
+            "x must hold at least 2 words that 5 training images and a test image have, and as many lack, got 'A cat.'",
+        ),
         (pictures() | {"captions.csv": CAPTIONS}, "init .", "must not be written into the folder of the pictures"),
         (
             {"config.yaml": ""},
@@ -165,8 +169,12 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
             "this folder already has a config.yaml, and init does not overwrite it: add an entry with --add",
         ),
         ({}, "init x --add", "this folder has no config.yaml to which --add could add: leave --add out"),
-        (TABLE | {"config.yaml": "datasets: {a: {}}"}, "init x --add", "must have the entries of `datasets:` on lines"),
-        (TABLE | {"config.yaml": "[a]"}, "init x --add", "must have the entries of `datasets:` on lines of their own"),
+        (
+            TABLE | {"config.yaml": "datasets: {a: {}}"},
+            "init x --add",
+            "must have the entries of `datasets:`, and their",
+        ),
+        (TABLE | {"config.yaml": "[a]"}, "init x --add", "must have the entries of `datasets:`, and their"),
         (TABLE | {"config.yaml": "datasets:\n  X: {}"}, "init x --add", "already has a dataset x: choose another name"),
         (TABLE | {"config.yaml": "a: 1\na: 2"}, "init x --add", "the key 'a' occurs twice in one block"),
         (TABLE, "init x --name collage", "already has a dataset collage: choose another name with --name NAME"),
@@ -185,6 +193,11 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
         ),
         ({}, "open", "results/ has no page yet: make it with jointsparse run"),
         (
+            {"results/index.html": "", "results/a/index.html": "", "results/b/index.html": ""},
+            "open --dataset c",
+            "results/ has no page of the dataset 'c', only of: a, b",
+        ),
+        (
             {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},
             "report",
             "a report needs a finished run, and results/ has none: start one with jointsparse run\n",
@@ -200,14 +213,22 @@ def test_the_error_of_a_command_is_one_line(tmp_path, monkeypatch, capsys, files
     assert error.startswith("error: ") and said in error and error.count("\n") == 1
 
 
+# The options in profiles/default/config.yaml.
+PROFILE = (
+    "--workflow-profile none --cores all --rerun-incomplete --scheduler greedy --rerun-triggers mtime params input"
+)
+PROFILE += " --max-checksum-file-size 100000000000"
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ("run", "{} --cores all"),
-        ("run --cores 2 -- -n -C seed=2", "{} --cores 2 -n -C seed=2"),
-        ("run --quick", "--config quick=True {} --cores all"),
-        ("run --compare", "--config compare=True {} --cores all"),
-        ("report --dataset d", '--config dataset="d" {} --cores all --report report.html'),
+        ("run", f"{{}} {PROFILE} --cores all"),
+        ("run --cores 2 -- -n -C seed=2", f"{{}} {PROFILE} --cores 2 -n -C seed=2"),
+        ("run --quick", f"--config quick=True {{}} {PROFILE} --cores all"),
+        ("run --compare", f"--config compare=True {{}} {PROFILE} --cores all"),
+        ("run -- --workflow-profile slurm", "{} --cores all --workflow-profile slurm"),
+        ("report --dataset d", f'--config dataset="d" {{}} {PROFILE} --cores all --report report.html'),
     ],
 )
 def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch, capsys, arguments, expected):
@@ -260,7 +281,7 @@ def test_open_shows_the_page_that_was_written_last(tmp_path, monkeypatch, capsys
 def test_open_shows_the_list_of_datasets_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(webbrowser, "open", lambda address: None)
-    lay(tmp_path, {"results/index.html": "", "results/claims/mine/index.html": ""})
+    lay(tmp_path, {"results/index.html": "", "results/mine/study/tables/means.csv": ""})
     assert main(["open", "--dataset", "mine"]) == 0 and capsys.readouterr().out == "results/index.html\n"
 
 
@@ -269,4 +290,19 @@ def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     lay(tmp_path, {"config.yaml": "seed: 2\n"})
     assert main(["run", "--quick", "--dataset", "collage", "--", "--dry-run"]) == 0
-    assert re.search(r"^total +22$", capfd.readouterr().out, re.MULTILINE)
+    out, err = capfd.readouterr()
+    assert re.search(r"^total +22$", out, re.MULTILINE) and "profile" not in err
+
+
+def test_the_help_has_an_example_of_each_command(capsys):
+    for command in ("", *command_line.COMMANDS):
+        with pytest.raises(SystemExit):
+            main([*filter(None, [command]), "--help"])
+        examples = re.findall(r"^ +jointsparse (\w+)", capsys.readouterr().out, re.MULTILINE)
+        assert examples == ([command] if command else [*command_line.COMMANDS])
+
+
+def test_an_unknown_dataset_is_answered_with_the_datasets_of_the_user_first():
+    config = merged(SHIPPED, {"dataset": "c", "datasets": dict.fromkeys("ab", SHIPPED["datasets"]["collage"])})
+    with pytest.raises(ValueError, match="dataset must be one of b, a, "):
+        read(config)

@@ -14,7 +14,7 @@ from jointsparse.pipeline.models import final
 from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.pipeline.scores import comparison, flags
 from jointsparse.pipeline.scores.runs import FEWEST_RUNS
-from jointsparse.pipeline.words import choose_words, n_learnable
+from jointsparse.pipeline.words import choose_words, counted_words
 
 PATIENTS = np.random.default_rng(0).permutation(np.repeat(np.arange(150), 4))
 
@@ -61,7 +61,8 @@ def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_group
     run_script("fit_final", input=learnt, params=params, output=fitted, wildcards={"norm": "l1"})
     given = learnt | {"models": [made["l1"]], "tables": [made["fit"]], "transformed": made["features"]}
     params = of_data | {"network": None, "features": None, "study": "", "kept": "l1", "raw": {"digest": ""}}
-    kept = {"model": made["model"], "norms": made["norms"], "thresholds": tmp_path / "thresholds.csv"}
+    kept = {"model": made["model"], "norms": made["norms"]}
+    kept |= {"thresholds": tmp_path / "thresholds.csv", "tags": tmp_path / "tags_to_check.csv"}
     run_script("keep_model", input=given, params=params, output=kept, wildcards={"dataset": ""})
 
     images = read_table(made["images"])
@@ -120,12 +121,13 @@ def test_one_group_cannot_be_divided_into_folds():
 def test_groups_that_the_data_divide_between_splits_are_counted_in_the_warnings():
     images = pd.DataFrame({"image": list("abcdefg"), "split": ["train", "test", "unlabelled", *["train"] * 4]})
     X = [(slice(None), np.random.default_rng(0).random((7, 2)))]
-    for groups, n, warning in (
-        ([0, 0, 1, 1, 2, 3, 3], 1, "groups in several splits: 1"),
-        ([0, 1, 1, 2, 3, 4, 4], 0, ""),
+    for groups, n, warning, grouped in (
+        ([0, 0, 1, 1, 2, 3, 3], 1, "groups in several splits: 1", 6),
+        ([0, 1, 1, 2, 3, 4, 4], 0, "", 4),
     ):
         table, _ = flags.of_features(X, X, images.assign(group=groups))
         assert table.iloc[3].tolist() == ["torn groups", n, groups[-1] + 1, warning]
+        assert table.iloc[4].tolist() == ["grouped images", grouped, 7, f"images in a group with others: {grouped}"]
 
 
 def test_images_are_set_aside_in_whole_groups():
@@ -154,5 +156,8 @@ def test_a_word_whose_training_images_are_in_one_group_is_left_out(side):
     with pytest.warns(UserWarning, match=f"the word 'elk' is {Kind.ONE_GROUP}"):
         words, labels = choose_words(images, captions, n_words="auto", **options)
     assert words["word"].tolist() == ["cat", "dog", "elk"] and labels.shape == (24, 2)
-    assert n_learnable(images, captions, options) == 2
-    assert n_learnable(images.drop(columns="group"), captions, options) == 3
+    for table, left_out in ((images, ["", "", Kind.ONE_GROUP]), (images.drop(columns="group"), [""] * 3)):
+        assert (
+            counted_words(table, captions, options).set_index("word")["left_out"][["cat", "dog", "elk"]].tolist()
+            == left_out
+        )

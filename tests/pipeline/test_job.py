@@ -198,7 +198,7 @@ def test_a_line_on_a_terminal_overwrites_the_line_of_the_run(run):
 
 WITH_RAW_FILES = """
 snakemake.wildcards = SimpleNamespace(dataset="collage")
-raw = {{"paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": {digest!r}}}
+raw = {{"name": "collage", "paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": {digest!r}}}
 snakemake.params = Params(fromdict={{"where": "datasets.collage.options", "raw": raw, "rank": 3}})
 """
 

@@ -785,7 +785,7 @@ ROWS = {
         line="labels.csv: tags: labels (None counts as no label)",
     ),
     "a single label": Row(
-        F | {"labels.csv": Y[["cat"]] > 0}, stops="at least 2 labels, .* got 'cat' with 27 samples: add"
+        F | {"labels.csv": Y[["cat"]] > 0}, stops="at least 2 labels .* got 'cat' with 27 samples: add"
     ),
     "unknown labels": Row(
         F | {"labels.csv": Y.astype(object).mask(np.arange(180).reshape(60, 3) % 9 == 0)},

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from jointsparse.pipeline.app import command_line, lock
+from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.app.progress import Progress
 
 SIGNED = """
@@ -134,7 +135,7 @@ def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(tmp_path, first
     for number in filter(None, (first, second)):
         os.killpg(run.pid, number) if number == signal.SIGINT else os.kill(run.pid, number)
         time.sleep(0.1)
-    assert run.communicate()[1].splitlines()[-1] == "error: interrupted" and run.returncode == 1
+    assert run.communicate()[1].splitlines()[-1] == RESUME and run.returncode == 1
     assert not any(process.is_running() for process in tree) and not list(tmp_path.glob(".snakemake/locks/*"))
 
 

@@ -242,5 +242,6 @@ def test_the_error_about_a_file_that_is_not_a_manifest_is_one_line(tmp_path, tex
         path.write_text(text)
     assert main(["verify", str(path)]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"error: {path} is not a manifest, or is damaged (") and error.count("\n") == 1
+    said = f"there is no manifest {path}: " if text is None else f"{path} is not a manifest, or is damaged"
+    assert error.startswith(f"error: {said}") and error.count("\n") == 1
     assert len(error) < len(str(path)) + 300

@@ -3,6 +3,7 @@
 import io
 import os
 import pickle
+import re
 import struct
 import subprocess
 import sys
@@ -308,10 +309,11 @@ def with_64_bits(content):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda path: path.unlink(), "must be a model that a run has saved, got no file"),
-        (lambda path: (path.unlink(), path.mkdir()), "must be a model that a run has saved, got no file"),
-        (lambda path: path.write_bytes(b""), "it must be an archive, got 0 bytes"),
-        (lambda path: path.write_bytes(pickle.dumps(Canary())), "it must end with a directory|it must be an archive"),
+        (lambda path: path.unlink(), "there is no model file "),
+        (lambda path: (path.unlink(), path.mkdir()), "there is no model file "),
+        (lambda path: path.write_bytes(b""), "is not a model file: a run saves its model as "),
+        (lambda path: path.write_bytes(pickle.dumps(Canary())), "is not a model file: a run saves its model as "),
+        (lambda path: path.write_bytes(b"PK"), "it must be an archive, got 2 bytes"),
         (lambda path: os.truncate(path, 10 * 2**30), "must hold at most 200,000,000 bytes, got 10,737,418,240"),
         (lambda path: rewritten(path, zipfile.ZIP_DEFLATED, [("zeros", bytes(10**7))]), "not be compressed"),
         (lambda path: rewritten(path, more=[("coef.npy", b"")]), "must have different names"),
@@ -406,10 +408,17 @@ def test_names_of_files_and_errors_reach_the_terminal_as_text(path, capsys):
     assert r"\x1b[2J\u202e.png: does not open" in said_of(["annotate", str(path), "in"], capsys, 1)[1]
     other = path.with_name("\x1b[31m\u202e.jointsparse")
     other.write_bytes(b"no model")
-    assert r"\x1b[31m\u202e.jointsparse is damaged" in said_of(["show", str(other)], capsys)[1]
+    assert r"\x1b[31m\u202e.jointsparse is not a model file" in said_of(["show", str(other)], capsys)[1]
     with pytest.raises(SystemExit):
         main(["show", str(path), "\x1b[2J\u202e"])
     assert r"unrecognized arguments: \x1b[2J\u202e" in capsys.readouterr().err
+
+
+def test_a_model_of_tables_is_shown_with_samples_and_labels(path, capsys):
+    save(fitted("rows"), path)
+    out, _ = said_of(["show", str(path)], capsys, 0)
+    assert "known_samples: 28" in out and re.search(r"^ *label  samples  test_samples ", out, re.MULTILINE)
+    assert "image" not in out
 
 
 def test_the_version_of_another_is_a_warning_in_one_line(path):

@@ -7,28 +7,30 @@ import ntpath
 import os
 import re
 from types import SimpleNamespace
+from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
 import pytest
-from pages import HOSTILE, WORDS, fits, kept_model, listed, made
-from scipy import sparse, stats
+from pages import HOSTILE, WORDS, fits, kept_model, listed, made, of_classes
+from scipy import sparse
 
 from jointsparse.metrics import STATISTICS, by_chance
 from jointsparse.pipeline.figures import style
 from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.models.stability import COLUMNS
 from jointsparse.pipeline.page import images, sentences, thumbnails, warnings
+from jointsparse.pipeline.page.check import exclude_each_other, to_check
 from jointsparse.pipeline.page.index import index
 from jointsparse.pipeline.page.kept import judged
 from jointsparse.pipeline.page.weights import map_of_weights
 from jointsparse.pipeline.page.words import (
+    most_probable,
+    not_learnt,
     number,
-    packed_scores,
+    packed_rows,
     packed_weights,
-    ranking,
     reasons_of,
-    suspects_of,
     telling,
     wall_of,
     words_of,
@@ -66,49 +68,98 @@ def test_the_policy_lets_the_pages_own_script_run_and_nothing_load(rng):
     assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", text)
 
 
-def test_thumbnails_of_all_images_that_are_shown_are_asked_for(rng):
-    mine = made(rng)
+def bytes_of(text, dtype=np.uint8):
+    return np.frombuffer(base64.b64decode(text), dtype)
+
+
+def test_the_data_hold_each_label_and_its_probability_once(rng, kept):
+    data = data_of(made(rng, kept).html)
+    assert set(data) == {
+        *("at_once", "base", "check", "colour", "exclusive", "files", "first", "having", "images", "key", "method"),
+        *("moved", "names", "not_learnt", "probabilities", "reasons", "samples", "statistics", "tag", "tags", "thing"),
+        *("things", "unclear", "weights", "with_maps", "words"),
+    }
+    assert (data["key"], data["exclusive"], data["base"], data["files"]) == (
+        "jointsparse mine 0a",
+        False,
+        "../data/",
+        None,
+    )
+    labels, p, shown = kept.labels, np.rint(100 * kept.probabilities), [int(row) for row in data["images"]]
+    assert data["having"]["counts"] == (labels == 1).sum(axis=0).tolist()
+    rows = np.split(bytes_of(data["having"]["rows"], np.uint16), np.cumsum(data["having"]["counts"]))
+    for k in range(2):
+        assert rows[k].tolist() == sorted(
+            np.flatnonzero(labels[:, k] == 1), key=lambda row: -kept.probabilities[row, k]
+        )
+    on_these = np.concatenate([p[rows[k], k] for k in range(2)])
+    np.testing.assert_array_equal(bytes_of(data["having"]["probabilities"]), on_these)
+    np.testing.assert_array_equal(bytes_of(data["probabilities"]).reshape(-1, 2), p[shown])
+    doubts = [
+        max(np.argwhere(labels == has).tolist(), key=lambda place: abs(has - kept.probabilities[*place]))
+        for has in (1, 0)
+    ]
+    assert [data["check"][kind][0][:2] for kind in ("wrong", "missing")] == doubts
+    assert data["check"]["wrong"][0][2] == p[*doubts[0]]
+
+
+def test_thumbnails_and_maps_of_all_images_that_are_shown_are_asked_for(rng, kept):
+    mine = made(rng, kept)
     data = data_of(mine.html)
-    assert sorted(map(int, data["images"])) == mine.images
-    shown = {i for word in data["words"] for i, _ in word["highest"]}
-    assert {data["rows"][str(i)] for i in shown} <= set(mine.images)
+    assert sorted(map(int, data["images"])) == sorted(mine.images)
+    asked = {(row, k) for row, words in mine.maps.items() for k in words}
+    assert asked >= {(row, k) for kind in data["check"].values() for row, k, _ in kind}
+    assert asked >= {(row, k) for k, word in enumerate(data["words"]) for row, _ in word["first"]}
+    assert asked >= {(row, feature["place"]) for feature in data["weights"]["features"] for row in feature["images"]}
     assert {file for _, file in mine.findings["pictures"]} <= {thumbnails.file_of(row) for row in mine.images}
+    assert made(rng, kept._replace(with_maps=False)).maps == {}
 
 
-def test_each_image_that_the_model_ranks_has_a_map_and_the_map_of_weights_those_of_the_model(rng, kept):
-    shown = made(rng, kept)
-    asked = {(row, k) for row, words in shown.maps.items() for k in words}
-    assert len(asked) == (14 + 6) + (10 + 6) + 2 * 4  # of 15 and of 10 images with the word, and of two features
-    best = 5 + max(np.flatnonzero(kept.labels[:, 0]), key=lambda i: kept.scores[i, 0])
-    assert {(best, 0), (5 + int(np.argmax(kept.X[:, 1])), 3)} <= asked
-    weights = data_of(shown.html)["weights"]
-    got = np.frombuffer(base64.b64decode(weights["weights"]), np.int8).reshape(2, 2)
+def test_the_map_of_weights_has_those_of_the_model(rng, kept):
+    weights = data_of(made(rng, kept).html)["weights"]
+    got = bytes_of(weights["weights"], np.int8).reshape(2, 2)
     features = [kept.features[feature["place"] - 2].place for feature in weights["features"]]
     np.testing.assert_array_equal(got, np.rint(127 * kept.W[np.ix_(features, weights["words"])] / 2))
-    assert made(rng, kept._replace(with_maps=False)).maps == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "things", "command"),
+    [
+        ({}, "photographs", "FOLDER --html annotated"),
+        ({"original": None}, "images", "FOLDER --html annotated"),
+        ({"original": None, "thumbnail": None, "with_maps": False}, "samples", "TABLE"),
+    ],
+)
+def test_samples_are_called_what_they_are(rng, kept, given, things, command):
+    with_maps = given.pop("with_maps", True)
+    shown = made(rng, kept._replace(with_maps=with_maps), **given)
+    text = re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>|<script type.*?</script>", "", shown.html)
+    assert f"Annotate new {things}" in text and f"model.jointsparse</span> {command}</code>" in text
+    assert things in shown.findings["numbers"]
+    assert [noun for noun in ("images", "samples") if noun in re.sub("<.*?>", "", text)] == [things] * (
+        things != "photographs"
+    )
 
 
 def test_the_page_says_what_was_learnt_and_how_well(rng, kept):
     shown = made(rng, kept)
     text = " ".join(html.unescape(shown.html).split())
     for said in (
-        "The kept model recognises 1 of 2 words better than chance; for 1 of them, at least 5 of the 10",
-        "On average 5.0 of the 10 highest-ranked images are right (mean AUC 0.750 on 30 test images).",
-        "The model learns the 2 most frequent of 374 words; to learn all, set n_words to 374.",
-        "The kept model, l1,∞, uses 5 of 6 features and is ahead of l2, which uses all of them",
-        "with the norm l1,∞ and the radius 2, uses 5 of 6 features, of which the map shows 2.",
+        'The model recognises 1 of 2 tags; <a href="#check">check these 33 labels first</a>.',
+        "For 1 of them, at least 5 of the 10 most probable test photographs are right.",
+        "The model learns the 2 most frequent of 3 tags; to learn all, set n_words to 4.",
+        "The kept model has the norm l1,∞, uses 5 of 6 features and has a mean AUC of .750. The other norms: l2:",
+        "It has learnt from 5 labelled training and validation photographs.",
         '<th>l1,∞, kept</th><td>0.750 <span class="faint">0.650 to 0.850</span></td>',
         "<td>12 of 30</td><td>1.5</td><td>2</td>",
-        '40 images were used; 2 files, captions or labels were <a href="#data-used">left out</a>. ',
+        '40 photographs were used; <a href="#data-used">left out</a>: 2. ',
         '<a href="#data-used">1 warning</a>: The objective of some fits may be more than 5 %',
+        "jointsparse correct ~/Downloads/corrections.csv --dataset mine</code>",
     ):
         assert said in text, said
-    assert shown.findings["sentence"] in text and shown.findings["warnings"] == 1
-    assert shown.findings["numbers"] == {
-        "images": "40",
-        "of the 10 highest-ranked right": "5.0",
-        "of the features": "83 %",
-    }
+    assert shown.findings["sentence"] == "The model recognises 1 of 2 tags; 33 labels to check first"
+    assert shown.findings["numbers"] == {"photographs": "40", "tags recognised": "1 of 2", "to check first": "33"}
+    assert shown.findings["warnings"] == 1
 
 
 def test_every_statistic_is_in_the_list_of_words_in_the_order_and_in_the_table_of_norms(rng):
@@ -119,20 +170,20 @@ def test_every_statistic_is_in_the_list_of_words_in_the_order_and_in_the_table_o
 
 
 def test_the_statistics_of_a_word_are_those_of_the_card_and_its_p_value_counts_known_labels(kept):
-    labels = kept.labels.astype(np.int8)
+    labels = kept.labels[10:].copy()
     labels[:10, 1] = -1
-    words, averages = judged(kept.model.card_, labels)
+    words = judged(kept.model.card_, labels)
     has = (labels == 1).sum(axis=0)
     assert words["word"].tolist() == WORDS and words["positives"].tolist() == has.tolist()
-    assert (words["auc"].tolist(), averages["auc"]) == ([0.55, 0.8], 0.75)
+    assert (words["auc"].tolist(), words["of"].tolist()) == ([0.55, 0.8], [30, 20])
     p = by_chance(np.array([0.55, 0.8]), has, np.array([30, 20]))
     np.testing.assert_allclose(words["p_holm"], [max(2 * p[1], p[0]), 2 * p[1]])
 
 
-def test_the_wall_shows_the_images_ranked_highest_of_words_that_are_told_from_chance(rng, kept):
-    order = np.argsort(-kept.scores[:, 1])
+def test_the_wall_shows_the_most_probable_images_of_words_that_are_told_from_chance(rng, kept):
+    order = 10 + np.argsort(-kept.probabilities[10:, 1])
     wall = re.search('<ul class="wall">(.*)<section id="words">', made(rng, kept).html, re.DOTALL)[1]
-    assert re.findall('src="(.*?)"', wall) == [thumbnails.file_of(5 + row) for row in order[:3]]
+    assert re.findall('src="(.*?)"', wall) == [thumbnails.file_of(row) for row in order[:3]]
     assert wall.count('class="without"') == 3 - kept.labels[order[:3], 1].sum()
     assert f'Not recognised better than chance: <a href="#word={WORDS[0]}">' in wall  # its interval begins at 0.45
 
@@ -144,72 +195,54 @@ def test_a_tile_has_a_full_dot_for_each_image_that_is_right_and_a_line_where_gue
     assert re.findall('fill-opacity="(.*?)"', dots) == ["1.00"] * 5 + ["0.00"] * 5
 
 
-def test_the_page_begins_with_the_map_of_the_highest_ranked_photograph_that_has_the_best_word(rng, kept):
-    scores, labels = kept.scores[:, 1], kept.labels[:, 1].copy()
-    best, second = np.argsort(-scores)[:2].tolist()
-    labels[second] = True
-    for right in (True, False):
-        labels[best] = right
-        text = made(rng, kept._replace(labels=np.column_stack([kept.labels[:, 0], labels]))).html
-        assert thumbnails.file_of(5 + (best if right else second), 1) in text
-        assert f"The model gives this photograph rank {1 if right else 2} of 30." in text
-    command = re.search('<code id="command">(.*?)</code>', made(rng, kept).html)[1]
-    assert re.sub("<.*?>", "", command) == "jointsparse annotate results/mine/model.jointsparse FOLDER"
+def test_the_page_begins_with_the_map_of_the_most_probable_photograph_that_has_the_best_word(rng, kept):
+    best, second = (10 + np.argsort(-kept.probabilities[10:, 1])[:2]).tolist()
+    labels = kept.labels.copy()
+    labels[second, 1] = 1
+    for right in (1, 0):
+        labels[best, 1] = right
+        text = made(rng, kept._replace(labels=labels)).html
+        row, said = (best, "over 99") if right else (second, f"{100 * kept.probabilities[second, 1]:.0f}")
+        assert thumbnails.file_of(row, 1) in text[: text.index('class="finding"')]
+        assert f"a probability of {said} % here" in text
     with_network = made(rng, kept, network="private/my network.onnx").html
-    assert "FOLDER --network &#39;my network.onnx&#39;</code>" in with_network and "private" not in with_network
+    assert (
+        "FOLDER --html annotated --network &#39;my network.onnx&#39;</code>" in with_network
+        and "private" not in with_network
+    )
     assert 'class="wipe"' not in made(rng, kept._replace(with_maps=False)).html
 
 
 def test_words_stand_on_the_wall_in_the_order_of_their_first_images():
-    own = {
-        "recognised": True,
-        "auc": 0.7,
-        "by_chance": 1,
-        "highest": [[3, 1], [4, 4]],
-        "errors": [[5, 2], [6, 3]],
-        "telling": list("stuvwxyz"),
-    }
+    own = {"verdict": "recognised", "by_chance": 1, "first": [(3, True), (5, False)], "telling": list("stuvwxyz")}
     values = {"a": (0.2, 0.7), "b": (0.7, 0.7), "c": (0.2, 0.8), "d": (0.9, 0.9)}
     words = [own | {"word": word, "precision_at_10": right, "auc": auc} for word, (right, auc) in values.items()]
-    words[3]["recognised"] = False
-    wall, unknown = wall_of(words)
-    assert ([(tile["word"], tile["images"]) for tile in wall], unknown) == (
-        [(word, [(3, True), (5, False), (6, False)]) for word in "bca"],
-        ["d"],
-    )
+    words[3]["verdict"] = "few"
+    wall = wall_of(words)
+    assert [(tile["word"], tile["images"]) for tile in wall] == [(word, own["first"]) for word in "bca"]
     assert wall[0]["telling"] == list("stuvw")
-
-
-def test_labels_that_may_be_wrong_are_listed(rng, kept):
-    suspects = made(rng, kept).suspects.to_dict("records")
-    assert suspects
-    for row in suspects:
-        image = int(row["image"].split()[0]) - 5
-        expected = (WORDS[1], kept.scores[image, 1], kept.labels[image, 1])
-        assert (row["word"], row["score"], row["label"]) == expected
-
-
-def test_an_image_comes_with_its_scores_and_ranks_for_every_word(rng):
-    scores = rng.normal(size=(30, 3)) * [1, 5, 0]
-    said = {name: base64.b64decode(packed) for name, packed in packed_scores(scores, [4, 9]).items()}
-    levels, ranks = np.frombuffer(said["scores"], np.int8), np.frombuffer(said["ranks"], np.uint16)
-    expected = (scores - scores.mean(axis=0))[:, :2] / scores[:, :2].std(axis=0)
-    np.testing.assert_allclose(levels.reshape(2, 3)[:, :2] / 20, expected[[4, 9]], atol=0.026)
-    np.testing.assert_array_equal(ranks.reshape(2, 3)[:, :2], stats.rankdata(-scores, axis=0)[[4, 9], :2])
 
 
 def test_a_sample_may_have_a_text_no_picture_and_labels_that_are_unknown(rng, kept):
     table = pd.DataFrame({"image": [f"row {i}" for i in range(40)], "split": "test", "text": "said"})
-    kept = kept._replace(labels=kept.labels.astype(np.int8))
     kept.labels[::2, 1] = -1
-    captions = pd.DataFrame({"image": ["row 5", "row 6"], "caption": "cat", "known": [False, True]})
-    options = {"images": table, "captions": captions, "original": None}
-    shown = made(rng, kept, thumbnail=lambda row, *place: None if row == 5 else "a.webp", **options)
+    captions = pd.DataFrame({"image": ["row 11", "row 12"], "caption": "cat", "known": [False, True]})
+    files = [None if row == 11 else f"../{row}.jpg" for row in range(40)]
+    options = {"images": table, "captions": captions, "original": files.__getitem__}
+    shown = made(rng, kept, thumbnail=lambda row: None if row == 11 else "a.webp", **options)
     data = data_of(shown.html)
-    assert [data["images"]["5"][key] for key in ("captions", "file", "text")] == [[], None, "said"]
-    assert data["images"]["6"]["captions"] == ["cat"]
-    assert all(has == ([] if int(i) % 2 else [1]) for i, has in data["unclear"].items())
-    assert 5 not in shown.images
+    assert [data["images"]["11"][key] for key in ("captions", "file", "text")] == [[], None, "said"]
+    assert data["images"]["12"]["captions"] == ["cat"]
+    assert all(unclear == ([] if int(i) % 2 else [1]) for i, unclear in data["unclear"].items())
+    assert 11 not in shown.images and 12 in shown.images and data["files"] == files
+
+
+def test_characters_that_change_the_direction_of_a_name_are_shown_and_kept(rng):
+    values = of_classes(rng)
+    text = made(rng, **values).html
+    data = data_of(text)
+    assert "\u202e" not in text and data["samples"][7] == "=7,\"\n\\u202e'="
+    assert unquote(data["moved"][data["samples"][7]]) == values["images"]["image"][7]
 
 
 def test_a_map_is_red_for_a_word_and_blue_against_it():
@@ -223,84 +256,93 @@ def test_a_map_is_red_for_a_word_and_blue_against_it():
 # Words
 
 
-def test_images_are_ranked_by_their_scores(kept):
-    for k, word in enumerate(words_of(kept)):
-        has, order = kept.labels[:, k], np.argsort(-kept.scores[:, k], kind="stable")
-        right, wrong = ([[i, rank] for rank, i in enumerate(order, 1) if has[i] == held] for held in (True, False))
-        m = has.sum()
-        assert word["highest"] == right[:8]
-        assert word["misses"] == [pair for pair in right[::-1] if pair[1] > m][:6]
-        assert word["errors"] == [pair for pair in wrong if pair[1] <= max(m, 10)][:6]
-        alarms, hits = word["roc"]
-        assert (alarms[0], hits[0], alarms[-1], hits[-1]) == (0, 0, 1, 1)
-        auc = STATISTICS["auc"](kept.scores[:, [k]], kept.labels[:, [k]])[0]
-        assert np.trapezoid(hits, alarms) == pytest.approx(auc, abs=0.05)
-        assert "telling" not in word
-
-
-def ranked(*columns):
-    """Scores that fall from image to image, and labels: a text per word with +, - and ? for what is not known."""
+def ranked(kept, *columns):
+    """Test images that are less probable one after another, and labels: a text per word with +, - and ? if unknown."""
     labels = np.array([["-+".find(mark) for mark in column] for column in columns], np.int8).T
-    return np.linspace(1, 0, len(labels))[:, np.newaxis].repeat(len(columns), axis=1), labels
+    p = np.linspace(1, 0, len(labels))[:, np.newaxis].repeat(len(columns), axis=1)
+    words = pd.DataFrame({"word": list("abcdefgh")[: len(columns)]})
+    return kept._replace(labels=labels, probabilities=p, test_images=np.arange(len(labels)), words=words)
 
 
-@pytest.mark.parametrize(
-    ("has", "errors", "misses"),
-    [
-        # Errors are among the first ten, or among the first as many as have the word, misses behind the latter.
-        ("+---+--------------+", [2, 3, 4, 6, 7, 8], [20, 5]),
-        ("+++++++++--", [10], []),
-        ("++-+--------", [3, 5, 6, 7, 8, 9], [4]),
-        ("++++++++++-+-+--", [11], [14]),
-        ("+++++++++++-----+++++++", [12, 13, 14, 15, 16], [23, 22, 21, 20, 19]),
-    ],
-)
-def test_errors_are_images_without_the_word_ranked_among_the_first_and_misses_those_with_it_behind(has, errors, misses):
-    shown = ranking(*ranked(has), 0, ["cat"])
-    got = {kind: [[image, rank] for image, rank in shown[kind]] for kind in ("errors", "misses")}
-    assert got == {
-        kind: [[rank - 1, rank] for rank in ranks] for kind, ranks in (("errors", errors), ("misses", misses))
-    }
-
-
-def test_images_whose_label_is_not_known_have_no_rank():
-    shown = ranking(*ranked("+?-+"), 0, ["cat"])
-    assert (shown["highest"], shown["errors"], shown["misses"]) == ([[0, 1], [3, 3]], [[2, 2]], [[3, 3]])
-    assert (shown["of"], shown["top"], shown["by_chance"]) == (3, 3, 2.0)
-    assert shown["roc"] == [[0, 0, 1, 1], [0, 0.5, 0.5, 1]]
-
-
-def test_the_roc_curve_has_the_point_at_which_as_many_images_are_named_as_have_the_word():
-    alarms, hits = ranking(*ranked("+" * 7 + "-" * 193), 0, ["cat"])["roc"]
-    assert (0, 1) in zip(alarms, hits, strict=True)
+def test_an_image_whose_label_is_unknown_is_not_among_the_most_probable(kept):
+    shown = most_probable(ranked(kept, "?+-+"), 0)
+    assert shown == {"first": [(1, True), (2, False), (3, True)], "top": 3, "by_chance": 2.0, "beside": []}
 
 
 @pytest.mark.parametrize(
     ("in_top", "known_without", "in_rest", "shown"),
     [(3, 0, 12, True), (3, 0, 13, False), (2, 0, 0, False), (5, 0, 20, True), (5, 0, 21, False), (3, 17, 12, True)],
 )
-def test_a_word_stands_out_if_three_images_and_twice_as_many_as_expected_have_it(in_top, known_without, in_rest, shown):
-    """Among the 20 images ranked highest of 200. Labels that are not known are no word."""
+def test_a_word_stands_out_if_three_images_and_twice_as_many_as_expected_have_it(
+    kept, in_top, known_without, in_rest, shown
+):
+    """Among the 20 most probable images of 200. Labels that are not known are no word."""
     other = ("+" * in_top + "?" * known_without).ljust(20, "-") + ("+" * in_rest).ljust(180, "-")
-    got = ranking(*ranked("+" * 30 + "-" * 170, other), 0, ["cat", "dog"])["beside"]
-    assert got == ([["dog", in_top]] if shown else [])
+    got = most_probable(ranked(kept, "+" * 30 + "-" * 170, other), 0)["beside"]
+    assert got == ([["b", in_top]] if shown else [])
 
 
-def test_three_words_that_stand_out_are_shown_those_first_with_most_images_beyond_what_is_expected():
+def test_three_words_that_stand_out_are_shown_those_first_with_most_images_beyond_what_is_expected(kept):
     others = [
         ("+" * top).ljust(20, "-") + ("+" * rest).ljust(180, "-") for top, rest in ((6, 4), (8, 32), (5, 0), (3, 0))
     ]
-    shown = ranking(*ranked("+" * 30 + "-" * 170, *others), 0, list("abcde"))
-    assert shown["beside"] == [["b", 6], ["d", 5], ["c", 8]]
+    assert most_probable(ranked(kept, "+" * 30 + "-" * 170, *others), 0)["beside"] == [["b", 6], ["d", 5], ["c", 8]]
 
 
-def test_labels_that_may_be_wrong_are_the_worst_twenty_of_both_kinds():
-    got = suspects_of(*ranked("?" + "-" * 25 + "+" * 30 + "-" * 5), {0: "cat"})
-    assert got["label"].tolist() == [0] * 20 + [1] * 20
-    assert got["rank"].tolist() == [*range(1, 21), *range(55, 35, -1)]
-    assert (got["image"] == got["rank"]).all()  # as the first image has no rank
-    few = suspects_of(*ranked("----------++"), {0: "cat"})
-    assert few["rank"].tolist() == [1, 2, 12, 11]
+def test_words_that_were_not_learnt_come_with_the_reason():
+    counted = pd.DataFrame(
+        {"word": list("abcde"), "images": [9, 2, 3, 8, 4]}
+        | {"left_out": ["", Kind.FEW_TRAINING_WITH, Kind.FEW_TEST_WITH, "", Kind.ONE_GROUP]}
+    )
+    got = not_learnt(counted, ["a"], 5, "images")
+    assert [(word, n, got["reasons"][reason]) for word, n, reason in got["words"]] == [
+        ("d", 8, "only the 1 most frequent are learnt; to learn more, raise the setting n_words"),
+        ("e", 4, "training images of two groups must have it, and lack it"),
+        ("c", 3, "none of them is among the test images"),
+        ("b", 2, "at least 5 training images are needed"),
+    ]
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(2**16 - 1, np.uint16), (2**16, np.uint32)])
+def test_rows_have_as_many_bytes_as_the_last_one_needs(n, dtype):
+    assert bytes_of(packed_rows([np.array([0]), np.array([n - 1])], n), dtype).tolist() == [0, n - 1]
+
+
+# Tags to check
+
+
+def test_the_first_two_hundred_labels_of_each_kind_are_shown_and_the_doubtful_ones_of_thirty_counted():
+    images = [str(i) for i in range(600)]
+    p = np.linspace(0, 1, 300)
+    tags = pd.concat(
+        pd.DataFrame({"sample": names, "tag": "cat", "kind": kind, "probability": of_tag})
+        for kind, names, of_tag in (("wrong", images[:300], p), ("missing", images[:299:-1], 1 - p / 2))
+    )
+    checks = to_check(tags, images, ["dog", "cat"])
+    assert [row for row, *_ in checks.wrong] == [*range(200)] and [row for row, *_ in checks.missing][:2] == [599, 598]
+    assert len(checks.missing) == 200 and {k for _, k, _ in checks.wrong} == {1} and checks.first == 60
+    few = to_check(tags.assign(probability=0.5), images, ["dog", "cat"])
+    assert few.first == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda labels, captions: captions, True),
+        (lambda labels, captions: captions.replace(WORDS[1], "zebra"), False),  # a word of a sentence
+        (lambda labels, captions: captions[1:], False),
+        (lambda labels, captions: pd.concat([captions, captions[:1]]), False),  # 2 of 35 images
+        (lambda labels, captions: [labels.__setitem__((0, 0), -1), captions][1], False),
+    ],
+    ids=["classes", "words", "none", "several", "unknown"],
+)
+def test_labels_are_classes_if_every_sample_has_one(rng, change, expected):
+    given = of_classes(rng)
+    captions = change(given["kept"].labels, given["captions"])
+    assert exclude_each_other(given["kept"], list(given["images"]["image"]), captions) == expected
+
+
+# Words
 
 
 def test_eight_features_are_telling():
@@ -314,19 +356,6 @@ def test_weights_become_bytes_of_which_none_is_lost():
     assert np.frombuffer(base64.b64decode(packed), np.int8).tolist() == [127, 1, -1, 0, -64, 64]
 
 
-def test_scores_far_from_the_mean_and_those_that_are_not_numbers_have_a_byte():
-    scores = np.zeros((101, 2))
-    scores[0, 0], scores[:, 1] = 1e6, np.nan
-    said = np.frombuffer(base64.b64decode(packed_scores(scores, [0, 1])["scores"]), np.int8)
-    assert said.reshape(2, 2).tolist() == [[127, 0], [-2, 0]]
-
-
-@pytest.mark.parametrize(("n", "dtype"), [(2**16 - 1, np.uint16), (2**16, np.uint32)])
-def test_ranks_have_as_many_bytes_as_the_last_one_needs(n, dtype):
-    ranks = packed_scores(np.arange(n, 0, -1.0)[:, np.newaxis], [0, n - 1])["ranks"]
-    assert np.frombuffer(base64.b64decode(ranks), dtype).tolist() == [1, n]
-
-
 @pytest.mark.parametrize(
     ("value", "expected"), [(0.12345678, 0.123457), (np.nan, None), (np.inf, None), (-np.inf, None)]
 )
@@ -334,10 +363,10 @@ def test_numbers_have_six_digits_and_what_json_does_not_know_is_none(value, expe
     assert number(value) == expected
 
 
-@pytest.mark.parametrize(("p_holm", "expected"), [(0.05, True), (0.051, False)])
+@pytest.mark.parametrize(("p_holm", "expected"), [(0.05, "recognised"), (0.051, "not")])
 def test_a_word_is_recognised_if_it_is_told_from_chance_at_five_percent(kept, p_holm, expected):
     words = words_of(kept._replace(words=kept.words.assign(p_holm=p_holm)))
-    assert [word["recognised"] for word in words] == [expected] * 2
+    assert [word["verdict"] for word in words] == [expected] * 2
 
 
 def test_telling_features_of_a_word_are_those_of_its_own_weights(kept):
@@ -371,63 +400,53 @@ def test_rows_and_columns_of_the_map_of_weights_are_ordered_so_that_similar_ones
 
 def test_a_feature_shows_the_images_with_its_largest_values(kept):
     for feature in map_of_weights(kept)["features"]:
-        order = np.argsort(-kept.X[:, int(feature["name"].removeprefix("feature "))])
+        order = 10 + np.argsort(-kept.X[10:, int(feature["name"].removeprefix("feature "))])
         assert feature["images"] == order[:4].tolist()
 
 
 # Sentences
 
-CHANCE, WELL = "better than chance", "at least 5 of the 10 highest-ranked are right."
+WELL = "at least 5 of the 10 most probable test images are right."
 
 
-def learnt(p_holm):
+def learnt():
     """Words a to g by growing AUC."""
-    rows = {"word": list("abcdefg"), "auc": np.arange(7) / 10 + 0.3, "positives": 20}
-    rows["precision_at_10"] = [0, 0, 0, 0, 0, 0.5, 1]
-    return pd.DataFrame(rows).assign(p_holm=p_holm)
+    rows = {"word": list("abcdefg"), "auc": np.arange(7) / 10 + 0.3, "precision_at_10": [0, 0, 0, 0, 0, 0.5, 1]}
+    return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize(
-    ("p_holm", "labels", "expected"),
+    ("verdicts", "expected"),
     [
-        (0.01, "words", f"7 of 7 words {CHANCE}; for 2 of them, {WELL} Best: g, f, e."),
+        (["recognised"] * 7, [f"For 2 of them, {WELL}", "Recognised best: g, f, e."]),
         (
-            [0.9] + [0.01] * 6,
-            "topics",
-            f"6 of 7 topics {CHANCE}; for 2 of them, {WELL} Best: g, f, e. Not recognised: a.",
+            ["not", "few", *["recognised"] * 5],
+            [
+                *(f"For 2 of them, {WELL}", "Recognised best: g, f, e."),
+                *("Not recognised better than chance: a.", "Too few test images to tell: b."),
+            ],
         ),
-        (
-            [0.9] * 6 + [0.01],
-            "words",
-            f"1 of 7 words {CHANCE}; for 1 of them, {WELL} Best: g. Not recognised: a, b, c and 3 more.",
-        ),
-        (0.9, "classes", f"0 of 7 classes {CHANCE}. Not recognised: a, b, c and 4 more."),
+        (["not"] * 7, ["Not recognised better than chance: a, b, c and 4 more."]),
     ],
 )
-def test_the_sentence_names_what_was_learnt(p_holm, labels, expected):
-    assert sentences.recognised(learnt(p_holm), labels, 10) == f"The kept model recognises {expected}"
+def test_the_first_lines_name_what_was_learnt(verdicts, expected):
+    assert sentences.best(learnt(), verdicts, 10, "images") == expected
 
 
 def test_of_fewer_than_ten_test_images_half_are_enough():
-    said = sentences.recognised(learnt(0.01)[:1].assign(precision_at_10=2 / 3), "words", 3)
-    assert said.endswith("for 1 of them, at least 2 of the 3 highest-ranked are right. Best: a.")
+    said, _ = sentences.best(learnt()[:1].assign(precision_at_10=2 / 3), ["recognised"], 3, "samples")
+    assert said == "For 1 of them, at least 2 of the 3 most probable test samples are right."
 
 
-def test_all_features_are_compared_with_those_of_the_kept_model():
+def test_what_sparsity_costs_is_said_beside_the_kept_model():
     norms = fits().norms
-    assert sentences.against_all_features(norms) == (
-        "The kept model, l1,∞, uses 5 of 6 features and is ahead of l2, which uses all of them: its mean AUC is 0.750, "
-        "that of l2 is 0.700 (95 % interval 0.600 to 0.800)."
+    assert sentences.what_sparsity_costs(norms) == (
+        "The kept model has the norm l1,∞, uses 5 of 6 features and has a mean AUC of .750. The other norms: l2: 6 "
+        "features, AUC −.050."
     )
-    for auc, where in ((0.745, "level with l2"), (0.755, "level with l2"), (0.8, "behind l2")):
-        other = norms.assign(auc=[0.75, auc])
-        assert f" and is {where}, which uses all of them: " in sentences.against_all_features(other)
-    assert sentences.against_all_features(norms[:1]) == "The kept model, l1,∞, uses 5 of 6 features."
-    of_l2 = norms.assign(kept=~norms["kept"])
-    assert sentences.against_all_features(of_l2) == "The kept model, l2, uses all 6 features."
-    without_interval = norms.assign(auc_low=np.nan, features=5)
-    assert sentences.against_all_features(without_interval).endswith(
-        "which uses 5: its mean AUC is 0.750, that of l2 is 0.700."
+    assert sentences.what_sparsity_costs(norms.assign(auc=[0.75, 0.754])).endswith("l2: 6 features, AUC +.004.")
+    assert sentences.what_sparsity_costs(norms[1:].assign(kept=True)) == (
+        "The kept model has the norm l2, uses all 6 features and has a mean AUC of .700."
     )
 
 
@@ -470,18 +489,6 @@ def test_the_first_method_of_a_study_is_compared_with_the_best_other_method_at_t
     said = sentences.comparison(pd.concat([largest.assign(n=10, auc_weighted=0.5), largest]))
     first = "With 1,200 positives for each label, l1,∞ has a mean AUC of 0.800 and uses 12 % of the features"
     assert said == first + expected
-
-
-@pytest.mark.parametrize(
-    ("rare", "why"),
-    [(14, "rarer than"), (16, "about as frequent as"), (26, "about as frequent as"), (27, "more frequent than")],
-)
-def test_words_that_are_not_recognised_are_rarer_or_more_frequent_or_neither(rare, why):
-    table = learnt([0.9, 0.9] + [0.01] * 5).assign(positives=[rare, rare] + [20] * 5)
-    assert sentences.why_not(table, "samples", "topics") == (
-        f"The topics that are not recognised are {why} the others: the median is {rare} test samples against 20."
-    )
-    assert [sentences.why_not(learnt(p)) for p in (0.01, 0.9)] == ["", ""]
 
 
 # Warnings
@@ -567,5 +574,10 @@ def test_pages_and_figures_share_the_colours_of_the_norms():
 def test_a_picture_on_another_drive_of_windows_has_an_absolute_address(file, expected, monkeypatch):
     monkeypatch.setattr(os, "path", ntpath)
     monkeypatch.setattr(os, "sep", ntpath.sep)
-    some = SimpleNamespace(loader=SimpleNamespace(file=lambda **picture: file), _picture=lambda row, side: {})
-    assert images.Images.original(some, 0, r"C:\run") == expected
+    assert images.url_of(file, r"C:\run") == expected
+
+
+def test_a_sample_without_a_picture_has_no_original_file():
+    loader = SimpleNamespace(SHOWS="names", feature_names=list, file=lambda image, **options: f"data/{image}")
+    some = images.Images(loader, {}, pd.DataFrame({"image": ["row 1", "row 2"], "picture": ["a.jpg", ""]}), None)
+    assert [some.original(row, "out/page") for row in range(2)] == ["../../data/a.jpg", None]

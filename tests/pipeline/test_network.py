@@ -1,6 +1,7 @@
 """The jobs of a run on photographs that a network describes, from `init` to annotated pictures with maps."""
 
 import json
+import shutil
 
 import networks
 import numpy as np
@@ -19,6 +20,7 @@ from jointsparse.pipeline import load
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.pipeline.settings import SettingError
 
 # The jobs until the model is saved, as the workflow plans them: the name of each rule, and what its script is given.
@@ -56,9 +58,14 @@ def run_in(folder, *arguments, n=24):
         (folder / "config.yaml").write_text(
             text.replace("basis: null", "basis: null\n      norm: l1inf"), encoding="utf-8"
         )
-        for rule, given in json.loads(run_python("-c", PLAN_JOBS, *RULES, cwd=folder)):
-            run_script_with(patch, rule, **given)
+        finish(folder, patch, RULES)
     return folder
+
+
+def finish(folder, patch, rules):
+    """Run the jobs of some rules."""
+    for rule, given in json.loads(run_python("-c", PLAN_JOBS, *rules, cwd=folder)):
+        run_script_with(patch, rule, **given)
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +98,30 @@ def test_init_takes_visual_words_if_the_user_says_so(tmp_path, monkeypatch, caps
     assert main(["init", "photos", "--visual-words"]) == 0
     assert "features:" not in (tmp_path / "config.yaml").read_text(encoding="utf-8")
     assert "network" not in capsys.readouterr().out
+
+
+def test_a_run_lists_every_label_of_every_split_as_it_stands(finished):
+    listed = read_table(finished / "results" / "photos" / "tags_to_check.csv")
+    pictures = [f"{colour}/{i:02}.png" for colour in ("blue", "red") for i in range(24)]
+    expected = {
+        (name, tag, "wrong" if name.startswith(tag) else "missing") for name in pictures for tag in ("blue", "red")
+    }
+    assert {*listed[["sample", "tag", "kind"]].itertuples(index=False, name=None)} == expected
+
+
+def test_decided_labels_are_learnt_and_not_listed_again(finished, tmp_path, monkeypatch):
+    folder = shutil.copytree(finished, tmp_path / "run")
+    monkeypatch.chdir(folder)
+    wrong, right = [name for name in load("results/photos/model.jointsparse").known_names_ if "red" in name][:2]
+    (folder / "decided.csv").write_text(f"sample,tag,has\n{wrong},red,no\n{right},red,yes\n", encoding="utf-8")
+    text = (folder / "config.yaml").read_text(encoding="utf-8")
+    corrected = text.replace("    loader:", "    corrections: decided.csv\n    loader:")
+    (folder / "config.yaml").write_text(corrected, encoding="utf-8")
+    finish(folder, monkeypatch, ("correct_labels", "choose_words", "fit_final", "keep_model"))
+    listed = read_table(folder / "results" / "photos" / "tags_to_check.csv").set_index(["sample", "tag"])["kind"]
+    assert (wrong, "red") not in listed and right not in listed and len(listed) == 93
+    learnt = load("results/photos/model.jointsparse")
+    assert learnt.known_labels_[learnt.known_names_.index(wrong)].tolist() == [0, 0]
 
 
 def test_init_writes_the_network_into_the_config(finished):

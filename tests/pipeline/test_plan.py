@@ -21,7 +21,7 @@ MINE = Place("mine", "annotation")
 HISTOGRAMS = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
 TWO = {"shards": 2}
 OF_PAGE = ("model", "labels", "images", "features", "norms", "thresholds", "warned", "all_images", "all_captions")
-OF_PAGE += ("all_left_out",)
+OF_PAGE += ("all_left_out", "tags")
 OF_TEXT = {"final": {"study": "text", "norm": "l1"}}
 OWN = {"loader": "documents", "options": {"n_documents": 60}}
 
@@ -177,7 +177,38 @@ def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(album, m
     assert plan.n_shards(Place("flickr8k", "")) == 4  # the next power of two above 12 / 5
 
 
+def test_corrections_are_raw_files_of_their_own_and_a_missing_file_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan, digest = (lambda: plan_of("documents", entry={"corrections": "mine.csv"})), "documents (corrections)"
+    said = "corrections must be a file with decisions about labels, got 'mine.csv', which is not there: put it there, "
+    with pytest.raises(SettingError, match=f"^{said}or remove the key .config.yaml: datasets.documents.corrections.$"):
+        plan().require_raw_files()
+    found = []
+    for content in ("a", "b"):
+        (tmp_path / "mine.csv").write_text(content)
+        plan().require_raw_files()
+        blocks = plan().raw_of_datasets(SimpleNamespace(datasets="documents+collage"))
+        assert [*blocks] == ["documents", "collage", digest] and blocks[digest]["paths"] == ["mine.csv"]
+        found.append([block["digest"] for block in blocks.values()])
+    assert found[0][:2] == found[1][:2] and found[0][2] != found[1][2]
+    assert plan().corrections(TEXT) == "mine.csv" and plan().corrections(RACE) is None
+
+
 # Inputs of jobs
+
+
+def test_jobs_read_corrected_labels_if_there_are_corrections():
+    plan, before = (
+        plan_of("documents", entry=OF_TEXT | {"corrections": "mine.csv"}),
+        plan_of("documents", entry=OF_TEXT),
+    )
+    for files_of in (Plan.left_out, Plan.samples, Plan.inputs_of_page):
+        new, old = (
+            {*files} if isinstance(files := files_of(one, TEXT), list) else {*map(str, files.values())}
+            for one in (plan, before)
+        )
+        changed = {file.replace("documents/", "documents/corrected/") for file in old - new}
+        assert changed == new - old and changed
 
 
 @pytest.mark.parametrize(
@@ -324,7 +355,8 @@ def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_li
     plan = plan_of(quick=True)
     everything = plan.everything()
     assert {file.split("/")[2] for file in everything if file.startswith("results/collage-quick/")} == {
-        *("annotation", "final", "index.html", "left_out.csv", "model.jointsparse", "norms.csv", "thresholds.csv")
+        *("annotation", "final", "index.html", "left_out.csv", "model.jointsparse", "norms.csv", "tags_to_check.csv"),
+        "thresholds.csv",
     }
     assert not any("figures" in file or "claims.md" in file for file in everything)
     assert everything[-1] == "results/index.html"
@@ -360,9 +392,9 @@ def test_descriptors_are_made_only_if_they_are_saved(keep):
 def test_a_dataset_with_final_fits_has_a_model_and_a_table_for_each_fit():
     results = plan_of(entry={"final": {"norm": ["l1inf", "l2"]}}).results(["collage", "documents"])
     kept = [file for file in results if "/final/" in file or file.count("/") == 2]
-    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "model.jointsparse")
+    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "tags_to_check.csv")
     assert [file for file in kept if "collage" in file and "claims" not in file] == [
-        f"results/collage/{name}" for name in names
+        f"results/collage/{name}" for name in (*names, "model.jointsparse")
     ]
 
 
@@ -372,7 +404,8 @@ def test_own_data_have_a_fit_with_each_norm_and_tables_of_words_but_no_study(qui
     plan = plan_of("mine", entry=OWN | {"final": {"stability": stability}}, quick=quick)
     (name,) = plan.chosen
     names = ["left_out.csv", *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2"))]
-    names += ["norms.csv", "thresholds.csv", "model.jointsparse", *["stability.csv"] * bool(stability)]
+    names += ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
+    names += ["stability.csv"] * bool(stability)
     names += ["own-labels/config.yaml"]
     names += [f"own-labels/tables/{table}.csv" for table in ("words", "odd_features", "repeated")]
     assert plan.results([name]) == [f"results/{name}/{file}" for file in names]

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from jointsparse.pipeline.app import disk
+from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.app.progress import Progress, last_words
 from jointsparse.pipeline.app.terminal import ERASE
 
@@ -95,7 +96,7 @@ def test_an_interrupt_is_one_line():
     send(progress, "RuleException:\nCalledProcessError: died with <Signals.SIGINT: 2>.", logging.ERROR)
     send(progress, "Traceback\nRuntimeError: Cannot close a running event loop", logging.ERROR, event="error")
     progress.fail([], remote=False)
-    assert progress.stream.getvalue() == "0 of 2 jobs\nerror: interrupted\n"
+    assert progress.stream.getvalue() == f"0 of 2 jobs\n{RESUME}\n"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import os
 import re
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
+from albums import make_tagged
 from PIL import Image
 
 from jointsparse.pipeline.datasets import keywords, metadata, sidecars
@@ -347,3 +349,21 @@ def test_a_model_never_learns_from_predicted_tags(tmp_path):
     assert before.captions.equals(after.captions) and before.images.equals(after.images)
     confirm({paths[7]: ["owl"]}, [tmp_path])
     assert read().captions["caption"].value_counts().to_dict() == {"cat": 3, "dog": 3, "owl": 1}
+
+
+@pytest.mark.parametrize("inside", [True, False], ids=["tags inside", "tags in sidecars"])
+def test_sidecars_move_no_photograph_of_a_group_to_another_split(tmp_path, checked_here, inside):
+    tags = {f"{i:02}.jpg": [("cat", "dog", "owl")[i % 7 % 3]] for i in range(60)}
+    make_tagged(tmp_path / "a", tags if inside else dict.fromkeys(tags, ()))
+    for i, name in enumerate(tags):
+        (tmp_path / "a" / f"{i % 20}").mkdir(exist_ok=True)
+        (tmp_path / "a" / name).rename(tmp_path / "a" / f"{i % 20}" / name)
+    paths = sorted((tmp_path / "a").rglob("*.jpg"))
+    confirm({path: tags[path.name] for path in paths[1:]}, [tmp_path])
+    read = lambda: keywords.read(tmp_path, images="a", smallest_side=None, group_by="folder").images  # noqa: E731
+    before = read()
+    confirm({path: ["sea"] for path in paths[::3]}, [tmp_path])  # the first one had no sidecar
+    reject({path: tags[path.name] for path in paths[9::3]}, [tmp_path])
+    after = read()
+    assert len(before) == 60 - (not inside) and len(after) == 60
+    pd.testing.assert_frame_equal(after[after["image"].isin(before["image"])].reset_index(drop=True), before)

@@ -37,7 +37,8 @@ PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.* ScenesOptions
 PHOTOS += "MeaningOptions.* DrawnSplits.* NamedSplits.*"
 SAMPLES = "Drawn.* DocumentsOptions.* FilesOptions.* MeaningOptions.* ArraysOptions.* LibsvmOptions.* IdxOptions.* "
 SAMPLES += "DrawnSplits.* NamedSplits.*"
-DESCRIBED = f"{PHOTOS} DenseSift.* VisualWords.longest_side features"
+PIXELS = "Drawn.seed FolderOptions.root FolderOptions.images"
+DESCRIBED = f"{PIXELS} DenseSift.* VisualWords.longest_side features"
 BASIS = "WordStudy.basis Basis.power WordStudy.vocabulary"
 PARAMS = {  # rules whose jobs get other params
     "read_images": f"{PHOTOS} DenseSift.* Onnx.* *.longest_side Learnable.most_samples quick seed? features?",
@@ -46,6 +47,7 @@ PARAMS = {  # rules whose jobs get other params
     "grow_vocabularies": f"{DESCRIBED} VisualWords.keep Sample.* Vocabulary.[!n]* WordStudy.vocabulary seed",
     "encode": f"{DESCRIBED} Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary",
     "embed": "Onnx.*",
+    "correct_labels": "Learnable.corrections? Learnable.most_samples? quick",
     "set_aside": "WordStudy.set_aside? seed",
     "fit_basis": "Basis.rank Basis.centred Basis.fitted_on WordStudy.vocabulary seed quick",
     "fit_similarities": "*Similarities.* SimilaritiesBase.* WordStudy.vocabulary seed",
@@ -59,7 +61,8 @@ PARAMS = {  # rules whose jobs get other params
     "inspect_features": "WordStudy.vocabulary",
     "compare_methods": "Tests.* seed",
     "fit_final": f"{BASIS} Tests.n_resamples seed",
-    "keep_model": f"{DESCRIBED}? {SAMPLES} Onnx.* Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary "
+    "keep_model": f"{PHOTOS} DenseSift.* VisualWords.longest_side features? {SAMPLES} Onnx.* "
+    "Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary "
     "Final.study Final.like Final.norm seed",
     "count_selections": "Final.stability? WordStudy.vocabulary seed",
     "repeat_recovery": "Repeated.runs Recovery.* RecoveryTasks.* seed",
@@ -77,31 +80,33 @@ PARAMS = {  # rules whose jobs get other params
     "write_manifest": "* features?",
 }
 FILES = {  # rules that get more or fewer jobs, or whose jobs get other files
+    "correct_labels": "Learnable.corrections?",
     "set_aside": "WordStudy.set_aside?",
     "describe": "Pictures.shards VisualWords.keep",
     "encode": "Pictures.shards",
     "fit_basis": "Pictures.shards WordStudy.set_aside WordStudy.basis Final.like",
     "fit_similarities": "WordStudy.set_aside? WordStudy.similarities",
-    "choose_words": "WordStudy.set_aside? Final.like",
+    "choose_words": "WordStudy.set_aside? Final.like Learnable.corrections?",
     "draw_tasks": "WordStudy.set_aside? WordStudy.runs compare",
     "train_path": "WordStudy.set_aside? WordStudy.basis WordStudy.similarities Basis.power WordStudy.runs "
     "Method.radius",
     "train_sweep": "WordStudy.basis WordStudy.similarities Basis.power WordStudy.runs? Method.radius?",
     "train_svm": "WordStudy.basis WordStudy.similarities Basis.power WordStudy.runs WordStudy.methods compare",
     "evaluate": "WordStudy.set_aside? WordStudy.basis WordStudy.similarities WordStudy.runs WordStudy.methods "
-    "Method.radius? compare",
+    "Method.radius? Learnable.corrections? compare",
     "compare_methods": "WordStudy.set_aside? WordStudy.methods?",
     "fit_final": "WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm Learnable.final",
     "keep_model": "Pictures.shards WordStudy.set_aside WordStudy.basis Final.study Final.like Final.norm "
-    "Learnable.final",
+    "Learnable.final Learnable.corrections?",
     "count_selections": "WordStudy.set_aside WordStudy.basis Final.stability? Learnable.final",
     "inspect_features": "Pictures.shards WordStudy.set_aside? WordStudy.basis WordStudy.similarities Final.like",
     "judge_claims": "Study.claims? quick compare",
     "draw_figures": "WordStudy.methods? Study.figures? quick compare",
-    "write_page": "Pictures.shards WordStudy.set_aside? Final.study Final.like Final.stability? Learnable.final",
+    "write_page": "Pictures.shards WordStudy.set_aside? Final.study Final.like Final.stability? Learnable.final "
+    "Learnable.corrections?",
     "write_configs": "Final.like",
-    "write_manifest": "WordStudy.runs? WordStudy.methods? Final.like Final.norm Final.stability? Learnable.final "
-    "compare",
+    "write_manifest": "Learnable.corrections? WordStudy.runs? WordStudy.methods? Final.like Final.norm "
+    "Final.stability? Learnable.final compare",
 }
 RECORDS = {"write_configs", "write_manifest"}  # these rules hold all settings
 
@@ -152,10 +157,11 @@ def entry_of(loader, *studies, **more):
 
 
 FINAL, LIKE = {"study": "svm", "norm": "l1"}, {"like": "settings", "norm": "l1"}
+PATHS = {"study": "paths", "norm": "l1", "stability": 2}
 KEPT = {"keep": ["descriptors"]}
 NETWORK = {"extractor": "onnx", "options": {"model": "samples/other"}}
 ENTRIES = [  # the settings of each dataset and of its first study are changed
-    entry_of("collage", "paths", features=KEPT, final={"study": "paths", "norm": "l1", "stability": 2}),
+    entry_of("collage", "paths", features=KEPT, corrections="samples/other", final=PATHS),
     entry_of("photos", features=KEPT, final=LIKE),
     entry_of("scenes", features=KEPT, final=LIKE),
     entry_of("keywords", features=KEPT, final=LIKE),
@@ -183,7 +189,7 @@ def lay(folder):
     """
     options = [dataset.model_fields["options"].annotation for dataset in LOADERS.values()]
     files = ["other", *(name for one in options if issubclass(one, FilesOptions) for name in one.FILES)]
-    for path in [*(f"samples/{one}" for name in files for one in (name, f"{name}2")), "pictures/images/a.png"]:
+    for path in [*(f"samples/{one}" for name in files for one in (name, f"{name}2")), "pictures/images/a.png", "other"]:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(f"\x12{chr(len(path))}{path}")
     for link, target in (("pictures/images2", "images"), ("pictures2", "pictures"), ("samples2", "samples")):

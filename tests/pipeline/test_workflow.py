@@ -31,7 +31,6 @@ SIZES = 2  # sizes of every study in the overlay
 STUDIES = [(dataset, study) for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]]
 FIGURES = [f"{d}/{study}/figures/{name}" for d, study in STUDIES for name in CONFIG["studies"][study]["figures"]]
 MADE_WITH = {f"claims/{'+'.join(DATASETS)}/made_with.csv"}
-OF_PAGE = {"collage/errors.csv"}  # a list for a page, which is not a result
 
 
 def test_every_figure_and_table_is_made_and_every_job_has_its_log_and_seconds(project):
@@ -66,7 +65,7 @@ def test_the_manifest_names_every_table_and_the_settings_of_the_run_and_mixed_ve
     made = json.loads(project.manifest().read_text())
     assert (made["settings"]["dataset"], made["settings"]["seed"]) == (list(DATASETS), CONFIG["seed"])
     recorded = set(made["tables"])
-    assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH - OF_PAGE}
+    assert recorded == {f"results/{name}" for name in project.tables().keys() - MADE_WITH}
     checked, differences, notes = manifest.verify(project.manifest())
     assert (checked > len(project.tables()), differences) == (True, [])
     assert not any(note.startswith("numpy: ") for note in notes)
@@ -129,7 +128,7 @@ def test_words_with_fewer_images_than_asked_for_are_in_the_table_of_warnings(
     study, drawn, warnings = "results/collage/annotation", tmp_path / "tasks_run1.csv", tmp_path / "warnings.csv"
     write_table(read_table(f"{study}/tables/tasks_run1.csv").assign(capped=True), drawn)
     params = json.loads(Path(f"{study}/tables/records/chosen.csv.json").read_text(encoding="utf-8"))["values"]
-    given = {"images": "results/collage/images.parquet", "left_out": "results/collage/left_out.csv", "drawn": [drawn]}
+    given = {"images": "results/collage/images.parquet", "left_out": ["results/collage/left_out.csv"], "drawn": [drawn]}
     given |= {"features": f"{study}/basis/features.npy", "labels": f"{study}/labels.npy"}
     given |= {name: f"{study}/tables/{name}.csv" for name in ("words", "odd_features")}
     sweeps = [next(Path(study).glob(f"*/run1/{method}.npz")) for method in params["methods"]]

@@ -16,9 +16,9 @@ if (BASE / "src").is_dir():
     paths = [str(BASE / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ.update(PYTHONPATH=os.pathsep.join(paths))
 sys.path.insert(0, str(BASE / "workflow"))
-from jointsparse.pipeline.app.interrupt import end_interrupts_with
+from jointsparse.pipeline.app.interrupt import RESUME, end_interrupts_with
 
-end_interrupts_with("error: interrupted\n")  # the imports below take a while
+end_interrupts_with(f"{RESUME}\n")  # the imports below take a while
 import code_hashes
 import cluster_resources
 from code_hashes import plug_in_file

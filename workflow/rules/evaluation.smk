@@ -11,7 +11,7 @@ rule evaluate:
         tasks=plan.tasks,
         sweeps=plan.sweeps,
         odd_features="results/{dataset}/{study}/tables/odd_features.csv",
-        left_out="results/{dataset}/left_out.csv",
+        left_out=plan.left_out,
         drawn=plan.tables_of_tasks,
     output:
         chosen=in_report("results/{dataset}/{study}/tables/chosen.csv", "Tables", "chosen fits"),

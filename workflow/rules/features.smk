@@ -2,7 +2,7 @@ DESCRIBING = BASE / "workflow" / "scripts" / "describing.py"
 DESCRIBED_BY = {"datasets": plan.loader, "features": plan.extractor}
 DESCRIBED = {
     "loader": plan.loader,
-    "options": plan.options,
+    "options": plan.options_of_pictures,
     "longest_side": lambda w: plan.pictures(w).features.longest_side,
     "extractor": plan.extractor,
     "extractor_options": lambda w: plan.pictures(w).features.options.given(),
@@ -111,7 +111,7 @@ rule embed:
     params:
         *code("embed", DESCRIBING, datasets=plan.loader),
         loader=plan.loader,
-        options=plan.options,
+        options=plan.options_of_pictures,
         extractor_options=lambda w: plan.pictures(w).features.options.given(),
         where=lambda w: f"features.options, datasets.{plan.named(w)}.shards",
         network=plan.network,

@@ -62,6 +62,37 @@ rule read_samples:
         "../scripts/read_samples.py"
 
 
+rule correct_labels:
+    """Apply the decisions of a person to the labels of a dataset.
+
+    This is a rule of its own, so that changed decisions read no picture again and change no feature.
+    """
+    input:
+        images="results/{dataset}/images.parquet",
+        captions="results/{dataset}/captions.parquet",
+        left_out="results/{dataset}/left_out.csv",
+    output:
+        captions="results/{dataset}/corrected/captions.parquet",
+        left_out=in_report("results/{dataset}/corrected/left_out.csv", "Data", "what is left out, with corrections"),
+        decisions="results/{dataset}/corrected/decisions.parquet",
+    log:
+        "results/{dataset}/logs/correct_labels.log",
+    benchmark:
+        "results/{dataset}/timings/correct_labels.tsv"
+    priority: 10
+    conda:
+        "../envs/jointsparse.yaml"
+    resources:
+        **needs,
+    params:
+        *code("correct_labels"),
+        where=lambda w: f"datasets.{plan.named(w)}.corrections",
+        raw=plan.raw_corrections,
+        is_whole=lambda w: plan.drawn(w) == [None, None],
+    script:
+        "../scripts/correct_labels.py"
+
+
 rule set_aside:
     """Set images aside, so that a study treats them as unlabelled."""
     input:

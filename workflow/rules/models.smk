@@ -27,9 +27,10 @@ rule fit_final:
 rule keep_model:
     """Save a final fit in a single file, with all steps from a picture to the probability of each word.
 
-    One job writes three files, because all of them need the fits: `norms` compares the fits, and `thresholds` counts
-    the test images to which each word would be assigned at several precisions. Only the saved fit is calibrated. The
-    code of the solver is not in `params`, because the fits are made again if it changes.
+    One job writes four files, because all of them need the fits: `norms` compares the fits, `thresholds` counts the test
+    images to which each word would be assigned at several precisions, and `tags` lists the labels that may be wrong or
+    missing. Only the saved fit is calibrated. The code of the solver is not in `params`, because the fits are made again
+    if it changes.
     """
     input:
         unpack(plan.inputs_of_model),
@@ -37,6 +38,7 @@ rule keep_model:
         model="results/{dataset}/model.jointsparse",
         norms=in_report("results/{dataset}/norms.csv", "Tables", "final fits, by norm", caption="norms"),
         thresholds="results/{dataset}/thresholds.csv",
+        tags=in_report("results/{dataset}/tags_to_check.csv", "Tables", "tags to check", caption="tags_to_check"),
     log:
         "results/{dataset}/logs/keep_model.log",
     benchmark:

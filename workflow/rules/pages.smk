@@ -5,7 +5,7 @@ FRAME = [f"pipeline/page/{name}" for name in ("frame.html.jinja", "page.css", "p
 rule write_page:
     """Write the page of a saved model: how well each word is recognised, on which pictures, and which features it uses.
 
-    The page can be opened from disk. Thumbnails and a table of labels that may be wrong are written next to it.
+    The page can be opened from disk. Thumbnails are written next to it.
     """
     input:
         unpack(plan.inputs_of_page),
@@ -13,7 +13,6 @@ rule write_page:
         page=in_report("results/{dataset}/index.html", "Page", "what was learnt", caption="page"),
         thumbnails=directory("results/{dataset}/thumbnails"),
         findings="results/{dataset}/findings.json",
-        errors="results/{dataset}/errors.csv",
     log:
         "results/{dataset}/logs/write_page.log",
     benchmark:
@@ -36,6 +35,7 @@ rule write_page:
         options=plan.options,
         raw=plan.raw,
         note=lambda w: plan.datasets[w.dataset].note,
+        corrected=plan.named,
         network=plan.network,
         vocabulary=plan.final_vocabulary,
         learnable=plan.final_words,

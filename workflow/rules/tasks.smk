@@ -5,7 +5,7 @@ rule choose_words:
     """
     input:
         images=plan.images,
-        captions="results/{dataset}/captions.parquet",
+        captions=lambda w: plan.corrected(w, "captions.parquet"),
     output:
         words=in_report("results/{dataset}/{study}/tables/words.csv", "Data", "words"),
         labels="results/{dataset}/{study}/labels.npy",

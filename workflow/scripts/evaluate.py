@@ -52,7 +52,7 @@ if __name__ == "__main__":
             words_learnt(tables.by_word, dict(zip(words, (tables.scores.labels >= 0).sum(axis=0), strict=True))),
             output.pop("words_learnt"),
         )
-        warned = [input.odd_features, input.words, output["chosen"], output["by_word"], *input.drawn, input.left_out]
+        warned = [input.odd_features, input.words, output["chosen"], output["by_word"], *input.drawn, *input.left_out]
         for name, path in output.items():
             write_table(getattr(tables, name), path)
         write_table(warning_table.gather({Path(file).stem: read_table(file) for file in warned}), warnings)

@@ -66,7 +66,7 @@ def job(snakemake: Any) -> Iterator[Callable[[int, int], None]]:
         inputs = records.read_inputs(snakemake.input)
         yield progress
         values, code = dict(snakemake.params.items()), lines_of_code(snakemake.params)
-        raw = {snakemake.wildcards.dataset: _unchanged(**values.pop("raw"))} if "raw" in values else {}
+        raw = _unchanged(**values.pop("raw")) if "raw" in values else {}
         records.write(snakemake.output, inputs, job=name, code=code, values=values, raw=raw)
     except Exception as error:
         line = " ".join(f"error: {name}: {_explained(error, snakemake)}".split())
@@ -131,14 +131,17 @@ def lines_of_code(params: Any) -> list[str]:
     return list(params)[: -len(dict(params.items()))]
 
 
-def _unchanged(paths: list[str], cache: str, digest: str) -> str:
-    """Return the digest of the raw files that a job has read. Raise ValueError if they have changed in the meantime."""
+def _unchanged(name: str, paths: list[str], cache: str, digest: str) -> dict[str, str]:
+    """Return the digest of the raw files that a job has read, by the name under which the manifest lists the files.
+
+    Raise ValueError if the files have changed in the meantime.
+    """
     if records.digest(records.checksums(paths, cache, records.LARGEST_RAW)) != digest:
         names = ", ".join(paths)
         raise ValueError(
             f"raw files must not change while they are read, but the contents of {names} have changed: run again"
         )
-    return digest
+    return {name: digest}
 
 
 def _explained(error: Exception, snakemake: Any) -> str:

@@ -11,6 +11,7 @@ from jointsparse.features.basis import Basis, factors
 from jointsparse.features.embedding import fitted
 from jointsparse.pipeline.models import annotator, final
 from jointsparse.pipeline.models.model_file import save
+from jointsparse.pipeline.models.tags_to_check import tags_to_check
 from jointsparse.pipeline.provenance.tables import (
     read_array,
     read_arrays,
@@ -45,7 +46,7 @@ if __name__ == "__main__":
         fits = {Path(file).stem: read_record(final.Fit, file) for file in given.models}
         tables = dict(zip(fits, map(read_table, given.tables), strict=True))
         norm = final.chosen_norm(fits) if params.kept == "auto" else params.kept
-        labels, known = read_array(given.labels), np.isin(split, final.KNOWN)
+        labels, known, on_test = read_array(given.labels), np.isin(split, final.KNOWN), split == "test"
         power = float(tables[norm]["power"].iloc[0])
         basis = read_record(Basis, given.basis) if given.get("basis") else None
         features = read_features(given.features, params.vocabulary)
@@ -56,7 +57,7 @@ if __name__ == "__main__":
             factors(basis.singular_values, [power])[power] if basis else None,
             None if groups is None else groups[known],
         )
-        X = select(features, split == "test", "features")
+        X, test_labels = select(features, on_test, "features"), select(labels, on_test, "labels")
         model = annotator.annotator(
             kept,
             tables[norm],
@@ -70,10 +71,10 @@ if __name__ == "__main__":
             seed=params.seed,
             raw=params.raw["digest"],
         )
-        decisions = np.asarray(model[model.check_["first_step"] :].decision_function(X))
+        scores = np.asarray(model[model.check_["first_step"] :].decision_function(X))
         save(model, snakemake.output.model)
         write_table(final.norms(fits, list(tables.values()), norm), snakemake.output.norms)
-        write_table(
-            annotator.at_precisions(model, decisions, select(labels, split == "test", "labels")),
-            snakemake.output.thresholds,
-        )
+        write_table(annotator.at_precisions(model, scores, test_labels), snakemake.output.thresholds)
+        decided = read_table(given.decisions) if given.get("decisions") else None
+        listed = tags_to_check(model, scores, test_labels, names=images["image"][on_test], decided=decided)
+        write_table(listed, snakemake.output.tags)

@@ -1,5 +1,6 @@
 """Write the page of a saved model, with thumbnails of the images that it shows."""
 
+import hashlib
 import json
 from functools import partial
 from pathlib import Path
@@ -8,8 +9,8 @@ from job import job
 
 from jointsparse.pipeline.page.images import Images, write_thumbnails
 from jointsparse.pipeline.page.kept import read_fits, read_kept
-from jointsparse.pipeline.page.model import page
-from jointsparse.pipeline.provenance.tables import read_table, write_table
+from jointsparse.pipeline.page.model import Origin, page
+from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.registry import pick
 from jointsparse.written import written
 
@@ -39,19 +40,22 @@ if __name__ == "__main__":
                 params.learnable,
             ),
         )
-        made = page(
+        origin = Origin(
             snakemake.wildcards.dataset,
-            kept,
             **tables,
+            tags=read_table(given.tags),
+            digest=hashlib.sha256(Path(given.model).read_bytes()).hexdigest(),
+            corrected=params.corrected,
+            learnable=params.learnable,
             note=params.note,
             labels=loader.LABELS,
             thumbnail=images.file if images.are_pictures else None,
             original=partial(images.original, folder=folder) if images.are_files and hasattr(loader, "file") else None,
             network=network,
         )
+        made = page(origin, kept)
         Path(output.thumbnails).mkdir(parents=True, exist_ok=True)
         write_thumbnails(folder, made, images, kept, longest_side=params.longest_side, progress=progress)
-        write_table(made.suspects, output.errors)
         for text, file in ((made.html, output.page), (json.dumps(made.findings), output.findings)):
             with written(file) as path:
                 path.write_text(text, encoding="utf-8")

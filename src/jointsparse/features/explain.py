@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, NuSVC
 from sklearn.utils.validation import check_is_fitted
 
 from jointsparse.checks import require
@@ -104,7 +106,14 @@ class Explainer:
         linear = linear and hasattr(self.last, "coef_") and hasattr(self.last, "intercept_")
         names = ", ".join(type(step).__name__ for step in steps)
         require(known and linear, f"model must be {EXPECTED} with coef_ and intercept_, got the steps {names}")
-        self.coef, self.intercept = np.atleast_2d(self.last.coef_), np.atleast_1d(self.last.intercept_)
+        one_vs_one = isinstance(self.last, SVC | NuSVC) and len(self.last.classes_) > 2
+        require(
+            not one_vs_one,
+            f"the last step must have a row of coef_ for each task, got {type(self.last).__name__}, which has a row "
+            "for each pair of classes: use LinearSVC",
+        )
+        coef = self.last.coef_.toarray() if sparse.issparse(self.last.coef_) else self.last.coef_  # after sparsify()
+        self.coef, self.intercept = np.atleast_2d(coef), np.atleast_1d(self.last.intercept_)
         self.features = np.asarray(features, int)
         self._cached: dict[int, tuple[np.ndarray, float]] = {}
 

@@ -70,15 +70,16 @@ def theta_by_sorting(v: Floats, z: float) -> float:
 @njit
 def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
     """Return theta such that sum (u - theta)_+ = z, in expected linear time. Changes the order of u. Paper: Fig. 2."""
-    start, end = 0, u.size  # U is u[start:end]
+    # Paper: U = [n], s = rho = 0. U is u[start:end].
+    start, end = 0, u.size
     s, rho = 0.0, 0
     random = np.uint64(1)
+    # Paper: pick k in U at random. Choice: use a fixed pseudo-random sequence, so that results are reproducible.
     while start < end:
-        # Choice: the pivot, random in the paper, comes from a fixed pseudo-random sequence, so that results are
-        # reproducible.
         random = random * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
         pivot = u[start + np.int64((random >> np.uint64(33)) % np.uint64(end - start))]
-        # Partition U into larger (up to `tied`), equal (up to `smaller`) and smaller entries.
+        # Paper: partition U into G, the entries from u_k up, and L. Choice: divide G further, into larger entries (up
+        # to `tied`) and equal ones (up to `smaller`).
         tied, smaller, i, delta_s = start, end, start, 0.0
         while i < smaller:
             x = u[i]
@@ -91,12 +92,15 @@ def theta_by_pivot(u, z):  # type: ignore[no-untyped-def]
                 u[i], u[tied] = u[tied], x
                 tied += 1
             i += 1
+        # Paper: delta_rho = |G|, delta_s = sum of G. If the test holds, all of G stays positive: continue with L.
         delta_rho = smaller - start
         if (s + delta_s) - (rho + delta_rho) * pivot < z:
             s, rho, start = s + delta_s, rho + delta_rho, smaller
+        # Paper: else continue with G without k. Choice: entries tied with the pivot leave U together with it, because
+        # ties would take quadratic time.
         else:
-            # Choice: entries tied with the pivot leave U together with it. Otherwise ties would take quadratic time.
             end = tied
+    # Paper: theta = (s - z) / rho.
     return (s - z) / rho
 
 

@@ -37,6 +37,7 @@ class Kind(StrEnum):
     EMPTY = "images without any feature"
     REPEATED = "images with the features of an image in another split"
     TORN = "groups in several splits"
+    GROUPED = "images in a group with others"
 
 
 ETA0_EDGES = {Kind.ETA0_LOWER, Kind.ETA0_UPPER}

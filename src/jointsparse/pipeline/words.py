@@ -92,7 +92,8 @@ def choose_words(
         Columns `image`, `split` and perhaps `group`.
     captions : table
         Columns `image` and `caption`. If whole captions are labels, there may also be a column `known`, which is False
-        if it is unknown whether the image has the label.
+        if it is unknown whether the image has the label. A column `absent` is True for words that the image does not
+        have, whatever its other captions say.
     n_words : int, at least 1, or "auto"
         Number of words to choose. "auto" chooses all words that have enough images, but at most `MOST_WORDS`.
     smallest_size : int, optional
@@ -173,6 +174,10 @@ def choose_words(
     return (table, labels) if unknown else (table.drop(columns="unknown"), labels == 1)
 
 
+def _whole(caption: str) -> list[str]:
+    return [normalised(caption)]
+
+
 class _Counted(NamedTuple):
     """The words in captions, counted by stem or by form, and the images that have them.
 
@@ -213,6 +218,8 @@ def _counted(
     row = {image: i for i, image in enumerate(images["image"])}
     for image in captions["image"][~captions["image"].isin(row)].head(1):
         raise Misfit(f"captions must belong to images in the table of images, got a caption of {image!r}")
+    absent = captions[captions["absent"]] if "absent" in captions else captions[:0]
+    captions = captions.drop(index=absent.index)
     unknown: dict[str, NDArray[Any]] = {}  # rows by word
     if "known" in captions:
         require(not split_captions, "split_captions must be false if labels of samples are unknown, got true")
@@ -221,12 +228,18 @@ def _counted(
         captions = captions[captions["known"]]
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
+    split = words_of if split_captions else _whole
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
-        for word in words_of(caption) if split_captions else [normalised(caption)]:
+        for word in split(caption):
             short = len(word) < (min_length if split_captions else 1)
             if not short and not {word.lower(), word.partition("'")[0]} & left_out:
                 rows_with[stem(word)].add(row[image])
                 forms[stem(word)][word] += 1
+    for image, caption in zip(absent["image"], absent["caption"], strict=True):
+        for key in map(stem, split(caption)):
+            rows_with.get(key, set()).discard(row[image])
+            if key in unknown:
+                unknown[key] = unknown[key][unknown[key] != row[image]]
 
     in_split = {split: (images["split"] == split).to_numpy() for split in ("train", "validation", "test")}
     return _Counted(rows_with, forms, unknown, in_split)
@@ -240,30 +253,50 @@ def _label(n: int, with_it: set[int], unknown: Any) -> np.ndarray:
     return label
 
 
-def n_learnable(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> int:
-    """Count the words that `choose_words` would choose if `n_words` were large enough.
+def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Count the images that have each word, and say which words cannot be learnt from them.
+
+    The words are ranked as by `choose_words`, which takes the learnable ones among the first `n_words`.
 
     images, captions: as in `choose_words`. options: the other arguments of `choose_words`, which must include
     `smallest_size` but not `n_words`.
 
+    Returns
+    -------
+    table
+        A row for each word, with its most frequent form, `word`; the number of `images` and of images in `train` that
+        have it; and the kind of the flag with which `choose_words` leaves it out, `left_out`, or an empty string.
+
+    Examples
+    --------
     >>> import pandas as pd
     >>> images = pd.DataFrame({"image": list("abcdef"), "split": [*4 * ["train"], *2 * ["test"]]})
     >>> captions = pd.DataFrame({"image": list("aabbee"), "caption": ["cat", "dog", "cat", "elk", "cat", "dog"]})
-    >>> [n_learnable(images, captions, {"smallest_size": n, "split_captions": False}) for n in (2, 1)]
-    [1, 2]
+    >>> table = counted_words(images, captions, {"smallest_size": 2, "split_captions": False})
+    >>> table[["word", "train"]].values.tolist(), (table["left_out"] == "").tolist()
+    ([['cat', 2], ['dog', 1], ['elk', 1]], [True, False, False])
     """
+    import pandas as pd  # imported here, because the import takes a third of a second
+
     counted = _counted(images, captions, **{key: value for key, value in options.items() if key != "smallest_size"})
     images_in = {split: int(mask.sum()) for split, mask in counted.in_split.items()}
-    learnable = 0
+    words = []
     for key, rows in counted.rows_with.items():
         unknown = counted.unknown.get(key, np.empty(0, int))
         counts = {split: int(mask[list(rows)].sum()) for split, mask in counted.in_split.items()}
         totals = {split: images_in[split] - int(mask[unknown].sum()) for split, mask in counted.in_split.items()}
-        too_few = _too_few(counts, totals, options["smallest_size"])
+        flag = _too_few(counts, totals, options["smallest_size"])
         if "group" in images:
-            too_few = too_few or _of_one_group(_label(len(images), rows, unknown), counted.in_split, images["group"])
-        learnable += too_few is None
-    return learnable
+            flag = flag or _of_one_group(_label(len(images), rows, unknown), counted.in_split, images["group"])
+        word = _by_count(counted.forms[key])[0]
+        words.append((-counts["train"], key, word, len(rows), counts["train"], flag.kind if flag else ""))
+    columns = ["word", "images", "train", "left_out"]
+    return pd.DataFrame([row for _, _, *row in sorted(words)], columns=columns)
+
+
+def _by_count(forms: Counter[str]) -> list[str]:
+    """Return the forms of a word, the most frequent one first."""
+    return sorted(forms, key=lambda form: (-forms[form], form))
 
 
 def _row_of_word(
@@ -277,7 +310,7 @@ def _row_of_word(
 
     label: 1, 0 or `UNKNOWN` per image. in_split: a mask per split. groups: the group of each image, or None.
     """
-    by_count = sorted(forms, key=lambda form: (-forms[form], form))
+    by_count = _by_count(forms)
     counts = {split: int((label[mask] == 1).sum()) for split, mask in in_split.items()}
     totals = {split: int((label[mask] >= 0).sum()) for split, mask in in_split.items()}
     # A word that nearly all images have has few negatives. `draw` refuses a word that all images have.

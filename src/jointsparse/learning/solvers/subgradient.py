@@ -95,20 +95,24 @@ def fit(
     visit, best = _Visit(problem, loss, n_pairs), Best(problem, n_pairs, Trace())
     W, b = best.W.copy(), best.b.copy()
     total, weight_sum = np.zeros_like(visit.slopes), np.zeros(n_pairs, dtype=problem.dtype)
+    # Paper: at each iteration compute the subgradient, eq. 6, from the samples whose loss is not 0.
     for t in range(n_iter + 1):
         visit.at(W, b, last=t == n_iter)
+        # Choice: return the iterate with the smallest objective. The paper does not say which one is returned.
         value = loss.value(visit.F, problem.y, problem.c) + [r.cost(w) for r, w in zip(regularisers, W, strict=True)]
         best.take(t, np.arange(n_pairs), value, W, b)
         if (watch and watch(t, float(best.smallest.sum()), np.nan)) or t == n_iter:
             break
-        step = (eta0 / np.sqrt(t + 1)).astype(problem.dtype)  # Paper: eta = eta0 / sqrt(t), t = 1, 2, …
+        # Paper: W - eta * subgradient, with eta = eta0 / sqrt(t), t = 1, 2, …
+        step = (eta0 / np.sqrt(t + 1)).astype(problem.dtype)
+        subtract_gradient(W, visit.G, step)
+        b -= step[:, np.newaxis] * visit.slope_b
         # Choice: later dual variables have larger weights in the average. With the step sizes as weights, the gaps were
         # three to six times larger.
         weight = (t + 1) ** 2 * step
-        subtract_gradient(W, visit.G, step)
-        b -= step[:, np.newaxis] * visit.slope_b
         total -= np.multiply(visit.slopes, weight, out=visit.slopes)
         weight_sum += weight
+        # Paper: project onto the ball, eq. 5. Every pair (eta0, radius) has a ball of its own.
         for pair, w in enumerate(W):
             try:
                 regularisers[pair].step(w, float(step[pair]), **warm[pair])
@@ -116,6 +120,7 @@ def fit(
                 advice = f"choose an eta0 below {eta0[pair]:g}, or scale the features"
                 require(np.isfinite(w).all(), f"training diverged in iteration {t + 1}: {advice}")
                 raise
+    # Choice: a lower bound of the optimum, which the paper does not have.
     total /= np.where(weight_sum > 0, weight_sum, 1)
     bound = lower_bound(problem, loss, regularisers, total)
     value = objective_of(problem, loss, regularisers, best.W, best.b)

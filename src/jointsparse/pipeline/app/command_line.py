@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import fill
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -30,7 +31,7 @@ WORKFLOW = INSTALLED if INSTALLED.is_dir() else PIPELINE.parents[2]
 
 # Importing Snakemake takes seconds. The hook is set first, so that Ctrl-C prints one line during the imports, too.
 SNAKEMAKE = (
-    "from jointsparse.pipeline.app.interrupt import end_interrupts_with; end_interrupts_with('error: interrupted\\n'); "
+    "from jointsparse.pipeline.app.interrupt import RESUME, end_interrupts_with; end_interrupts_with(RESUME + '\\n'); "
     "from snakemake.cli import main; main()"
 )
 
@@ -72,11 +73,22 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="jointsparse", description="Jointly sparse multi-task learning.")
+    parser = _Parser(
+        prog="jointsparse",
+        description="Learn to recognise the labels of photographs or tables, find wrong labels, and label new data.\n"
+        "The first commands are in the order in which they are used, each with an example.",
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"jointsparse {version('jointsparse')}")
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command", required=True, title="commands", metavar="COMMAND")
     for name, (run, summary, more, arguments) in COMMANDS.items():
-        added = commands.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}. {more}")
+        added = commands.add_parser(
+            name,
+            help=f"{summary}\n  {EXAMPLES[name]}",
+            description=fill(f"{summary[0].upper()}{summary[1:]}. {more}", COLUMNS),
+            epilog=f"example:\n  {EXAMPLES[name]}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         added.set_defaults(run=run)
         either = added.add_mutually_exclusive_group() if arguments.keys() >= EITHER else added
         for argument, options in arguments.items():
@@ -134,6 +146,8 @@ def _snakemake(given: argparse.Namespace) -> int:
     )
     command = [sys.executable, "-P", "-c", SNAKEMAKE]  # -P: do not import modules from the user's folder
     options = [*(["--config"] * bool(settings)), *settings, "--snakefile", str(WORKFLOW / "Snakefile")]
+    if not any(option.startswith("--workflow-profile") for option in given.options):
+        options += _options_of_profile()
     options += ["--cores", given.cores, *(["--report", given.file] if given.command == "report" else [])]
     if given.quick:
         say("Quick run: uses at most 500 samples.", to=sys.stderr)
@@ -145,6 +159,18 @@ def _snakemake(given: argparse.Namespace) -> int:
     if given.command == "report" and not status:
         say(given.file)
     return status
+
+
+def _options_of_profile() -> list[str]:
+    """Return the options in the profile of the workflow. If Snakemake reads the profile, it prints a line about it."""
+    import yaml  # comes with the extra that `run` needs
+
+    text = (WORKFLOW / "profiles" / "default" / "config.yaml").read_text(encoding="utf-8")
+    options = ["--workflow-profile", "none"]
+    for name, value in yaml.safe_load(text).items():
+        values = value if isinstance(value, list) else [] if value is True else [value]
+        options += [f"--{name}", *map(str, values)]
+    return options
 
 
 class _Ended(BaseException):
@@ -205,8 +231,14 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 
 
 def _open(given: argparse.Namespace) -> int:
-    pages = sorted(Path("results").glob(f"{given.dataset or '*'}/index.html"), key=lambda page: page.stat().st_mtime)
-    page = pages[-1] if pages else Path("results/index.html")
+    pages = sorted(Path("results").glob("*/index.html"), key=lambda page: page.stat().st_mtime)
+    of_dataset = [page for page in pages if given.dataset in (None, page.parent.name)]
+    known = ", ".join(sorted(page.parent.name for page in pages)) or "none"
+    require(
+        of_dataset or given.dataset is None or Path("results", given.dataset).is_dir(),
+        f"results/ has no page of the dataset {given.dataset!r}, only of: {known}",
+    )
+    page = of_dataset[-1] if of_dataset else Path("results/index.html")
     require(page.is_file(), "results/ has no page yet: make it with jointsparse run")
     say(str(page))
     webbrowser.open(page.resolve().as_uri())
@@ -254,7 +286,8 @@ def _annotate(given: argparse.Namespace) -> int:
     if given.html:
         from jointsparse.pipeline.page.annotated import write
 
-        not_shown = write(given.html, model, found._replace(left_out=left_out), given.known)
+        shown = found._replace(left_out=left_out)
+        not_shown = write(given.html, model, shown, precision=given.precision, known=given.known)
         say(*(f"not shown: {name}: {reason}" for name, reason in not_shown.items()), to=sys.stderr)
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}", to=sys.stderr)
@@ -269,14 +302,34 @@ def _write_sidecars(given: argparse.Namespace, pictures: Sequence[Path], table: 
     for row in table[table["above"]].itertuples():
         words[Path(row.image)].append(row.word)
     folders = [path if path.is_dir() else path.parent for path in map(Path, given.pictures)]
-    update = predict(words, folders, dry_run=given.dry_run)
-    for change in update.changes if given.dry_run else ():
+    return _say_changes(predict(words, folders, dry_run=given.dry_run), len(pictures), given.dry_run)
+
+
+def _say_changes(update: Any, n_pictures: int, dry_run: bool) -> int:
+    """Say which sidecars of pictures change, and return the number of sidecars left out."""
+    for change in update.changes if dry_run else ():
         parts = (("adds", change.added), ("removes", change.removed), ("no longer predicts", change.rejected))
-        say(f"{change.file}: {', '.join(f'{verb} {_counted(tags)}' for verb, tags in parts if tags)}")
-    verb = "would change" if given.dry_run else "changed"
-    say(f"{len(update.changes):,} sidecars of {len(pictures):,} pictures {verb}.")
+        did = [f"{verb} {_counted(tags)}" for verb, tags in parts if tags]
+        say(f"{change.file}: {', '.join(did) or 'confirms tags'}")
+    verb = "would change" if dry_run else "changed"
+    say(f"{len({change.file for change in update.changes}):,} sidecars of {n_pictures:,} pictures {verb}.")
     say(*(f"not written: {name}: {reason}" for name, reason in update.left_out.items()), to=sys.stderr)
     return len(update.left_out)
+
+
+def _correct(given: argparse.Namespace) -> int:
+    from jointsparse.pipeline.app.correct import correct
+
+    options = {"dataset": given.dataset, "xmp": given.xmp, "dry_run": given.dry_run}
+    done = correct(given.file, Path("config.yaml"), WORKFLOW, **options)
+    did, would = ("Would add", "would name") if given.dry_run else ("Added", "names")
+    say(f"{did} {done.n:,} decision{'s' * (done.n != 1)} ({done.n_new:,} new) to {done.file}.")
+    if done.names_file:
+        say(f"config.yaml {would} this file in the entry of {done.dataset}, with the key corrections.")
+    left_out = _say_changes(done.update, done.n_samples, given.dry_run) if done.update else 0
+    if not given.dry_run:
+        say(f"Learn from them with: jointsparse run{done.again}")
+    return 1 if left_out else 0
 
 
 def _counted(tags: Sequence[str]) -> str:
@@ -319,14 +372,17 @@ def _lines_of(table: Any) -> list[str]:
 
 
 def _show(given: argparse.Namespace) -> int:
+    from jointsparse.features.explain import is_of_pictures
     from jointsparse.metrics import STATISTICS
     from jointsparse.pipeline.models.model_file import load
 
     shown = ["word", "images", "test_images", *STATISTICS, "auc_low", "auc_high"]
-    card = load(given.model).card_
-    origin = card.model_dump(mode="json", exclude={"thresholds", "statistics"})
-    say(*(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in origin.items()))
-    say(*_lines_of(card.table().filter(shown)))  # a file may have other statistics
+    model = load(given.model)
+    names = {} if is_of_pictures(model) else {"images": "samples", "test_images": "test_samples", "word": "label"}
+    names |= {} if is_of_pictures(model) else {"known_images": "known_samples", "words": "labels"}
+    origin = model.card_.model_dump(mode="json", exclude={"thresholds", "statistics"})
+    say(*(f"{names.get(key, key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in origin.items()))
+    say(*_lines_of(model.card_.table().filter(shown).rename(columns=names)))  # a file may have other statistics
     return 0
 
 
@@ -360,6 +416,7 @@ def _schema(given: argparse.Namespace) -> int:
 
 
 LISTED = 5  # number of words that annotate lists for a picture, and of tags for a sidecar
+COLUMNS = 79  # width of the text of a help
 OF_FILES = ("features", "labels", "captions")  # options of `init` that choose a file
 OF_COLUMNS = (  # options of `init` that choose a column, and what the column holds
     ("caption", "captions, which are sentences"),
@@ -441,44 +498,26 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
         },
     ),
-    "schema": (
-        _schema,
-        "print the JSON Schema of config.yaml",
-        "Editors complete and check a config.yaml by it. The file that init writes names it already.",
-        {},
-    ),
     "run": (
         _snakemake,
         "train a model and write its page",
         "Makes only results that are missing or out of date. Rerun an interrupted run to resume it.",
         OF_RUN,
     ),
-    "report": (
-        _snakemake,
-        "write Snakemake's report of a run",
-        "The report is one HTML file with the settings, tables and figures.",
-        OF_RUN | {"--file": {"default": "report.html", "help": "the file to write (default: report.html)"}},
-    ),
     "open": (
         _open,
-        "open the page of a model in the browser, or the list of datasets if no model was kept",
-        "Also prints the path of the page.",
+        "open the page of a model in the browser",
+        "Opens the list of datasets if no model was kept. Also prints the path of the page.",
         {
             "--dataset": {
                 "metavar": "D",
-                "help": "the dataset whose page to open (default: the page written last, or the list of datasets)",
+                "help": "the dataset whose page to open (default: the page written last)",
             }
         },
     ),
-    "warmup": (
-        _warmup,
-        "compile the code that training uses",
-        "Later runs then start without waiting for the compiler. Takes about a minute, once.",
-        {"norms": {"nargs": "*", "metavar": "NORM", "help": "names of norms (default: l1inf)"}},
-    ),
     "annotate": (
         _annotate,
-        "annotate new photographs, or the rows of a table, with a saved model",
+        "predict the labels of new photographs, or of the rows of a table",
         "Prints a table with picture, word, probability, the rank of the probability among the pictures that the model "
         "knows, and whether it reaches the threshold of the word, which maximises F1 on these pictures. The exit "
         "status is 1 if some inputs were left out.",
@@ -499,7 +538,8 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--csv": {"metavar": "FILE", "help": "write the table into this file instead of printing it"},
             "--html": {
                 "metavar": "FOLDER",
-                "help": "write a page into this folder that shows the pictures and where the evidence for each word is",
+                "help": "write a page into this folder that shows the pictures, with maps of the evidence for each "
+                "word; it also lists less probable words",
             },
             "--xmp": {
                 "action": "store_true",
@@ -520,6 +560,40 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
         },
     ),
+    "correct": (
+        _correct,
+        "add decisions about labels, which the next run learns from",
+        "Adds the decisions in a table, such as the corrections.csv that the page saves, to the corrections of a "
+        "dataset, and names these in config.yaml. The table has the columns sample, tag and has, which is yes or no.",
+        {
+            "file": {"type": Path, "help": "the table of decisions"},
+            "--dataset": OF_RUN["--dataset"],
+            "--xmp": {
+                "action": "store_true",
+                "help": "also write the decisions into .xmp files beside the photographs",
+            },
+            "--dry-run": {"action": "store_true", "help": "say what would change, and write nothing"},
+        },
+    ),
+    "report": (
+        _snakemake,
+        "write Snakemake's report of a run",
+        "The report is one HTML file with the settings, tables and figures.",
+        OF_RUN | {"--file": {"default": "report.html", "help": "the file to write (default: report.html)"}},
+    ),
+    "verify": (
+        _verify,
+        "compare files with the checksums in a manifest",
+        "Checks that the inputs of a run and its tables are the files that the manifest recorded, and lists installed "
+        "versions that differ.",
+        {
+            "manifest": {"help": "the file manifest.json; the paths in it are relative to the folder of the run"},
+            "--against": {
+                "metavar": "OTHER",
+                "help": "compare the tables of two manifests with each other, without reading any other file",
+            },
+        },
+    ),
     "show": (
         _show,
         "show the description of a saved model",
@@ -537,18 +611,30 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--onnx": {"metavar": "FILE", "required": True, "help": "the file to write; an existing file is replaced"},
         },
     ),
-    "verify": (
-        _verify,
-        "compare files with the checksums in a manifest",
-        "Checks that the inputs of a run and its tables are the files that the manifest recorded, and lists installed "
-        "versions that differ.",
-        {
-            "manifest": {"help": "the file manifest.json; the paths in it are relative to the folder of the run"},
-            "--against": {
-                "metavar": "OTHER",
-                "help": "compare the tables of two manifests with each other, without reading any other file",
-            },
-        },
+    "schema": (
+        _schema,
+        "print the JSON Schema of config.yaml",
+        "Editors complete and check a config.yaml by it. The file that init writes names it already.",
+        {},
     ),
+    "warmup": (
+        _warmup,
+        "compile the code that training uses",
+        "Later runs then start without waiting for the compiler. Takes about a minute, once.",
+        {"norms": {"nargs": "*", "metavar": "NORM", "help": "names of norms (default: l1inf)"}},
+    ),
+}
+EXAMPLES = {  # of each command
+    "init": "jointsparse init ~/photos",
+    "run": "jointsparse run",
+    "open": "jointsparse open",
+    "annotate": "jointsparse annotate results/photos/model.jointsparse NEW --html page",
+    "correct": "jointsparse correct corrections.csv",
+    "report": "jointsparse report --file report.html",
+    "verify": "jointsparse verify results/claims/photos/manifest.json",
+    "show": "jointsparse show results/photos/model.jointsparse",
+    "export": "jointsparse export results/table/model.jointsparse --onnx table.onnx",
+    "schema": "jointsparse schema > schema.json",
+    "warmup": "jointsparse warmup",
 }
 EITHER = {"--words", "--precision"}  # mutually exclusive options

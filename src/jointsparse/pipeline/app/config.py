@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -26,12 +25,11 @@ from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.datasets.names import composed, files_of
 from jointsparse.pipeline.datasets.tabular import INDEX, KINDS, columns_of
-from jointsparse.pipeline.flag import read_cell
 from jointsparse.pipeline.settings.datasets import LOADERS, Pictures, options_of
 from jointsparse.pipeline.settings.features import BUILT_IN
 from jointsparse.pipeline.settings.inheritance import merged
 from jointsparse.pipeline.tasks import SMALLEST_SIZE
-from jointsparse.pipeline.words import FEWEST_WORDS, MOST_WORDS, choose_words, n_learnable, normalised
+from jointsparse.pipeline.words import FEWEST_WORDS, MOST_WORDS, counted_words, normalised
 from jointsparse.registry import pick
 
 if TYPE_CHECKING:
@@ -182,47 +180,47 @@ def _learnt(root: Path, found: Recognised) -> _Learnt:
         "join_inflections": of_captions,
     }
     labels, samples = pick("datasets", found.loader).LABELS, "images" if of_pictures else "samples"
-    try:
-        with warnings.catch_warnings(action="ignore"):  # warnings about words that are left out
-            words, has = choose_words(found.images, found.captions, n_words=MOST_LEARNT, **what)
-    except ValueError as error:
-        raise error if of_pictures else _too_few(root, found.captions) from None
-    learnable, refused = words[: has.shape[1]], words[has.shape[1] :]
+    counted = counted_words(found.images, found.captions, what)
+    ranked = counted[counted["train"] > 0].head(MOST_LEARNT)
+    learnable = ranked[ranked["left_out"] == ""]
+    if len(learnable) < FEWEST_WORDS:
+        raise _too_few(root, found.captions, labels, samples)
     least = math.ceil(LEAST_SHARE * (found.images["split"] == "train").sum()) if of_captions else 0
     n = max((learnable["train"] >= least).sum(), min(len(learnable), MOST_WORDS))
     learnt = learnable[learnable["train"] >= learnable["train"].iloc[n - 1]]
-    total = n_learnable(found.images, found.captions, what)
+    total = int((counted["left_out"] == "").sum())
     numbers = " to ".join(dict.fromkeys(f"{count:,}" for count in (learnt["train"].min(), learnt["train"].max())))
     names = ", ".join(learnt["word"][:3]) + ", …" * (len(learnt) > 3)
     said = f"The model will learn {len(learnt):,} {labels} ({names}), each with {numbers} positive training {samples}."
     rarer = f"Not learnt, because they are rarer: {total - len(learnt):,} {labels}"
     others = [f"{rarer}. To learn more, raise n_words in config.yaml."] * (len(learnt) < total)
     if not of_captions:  # nobody expects to learn every word
-        others += _too_rare(found.captions, refused, total, labels, samples)
-    return _Learnt(int((words["train"] >= learnt["train"].iloc[-1]).sum()), len(learnt), total, said, others)
+        others += _too_rare(found.captions, counted, labels, samples)
+    return _Learnt(int((ranked["train"] >= learnt["train"].iloc[-1]).sum()), len(learnt), total, said, others)
 
 
-def _too_few(root: Path, captions: pd.DataFrame) -> ValueError:
-    """Return the error about tables with too few labels."""
+def _too_few(root: Path, captions: pd.DataFrame, labels: str, samples: str) -> ValueError:
+    """Return the error about data with too few labels."""
     known = captions[captions["known"].astype(bool)] if "known" in captions else captions
-    got = ", ".join(f"{name!r} with {n:,} samples" for name, n in known["caption"].value_counts().head(3).items())
+    got = ", ".join(f"{name!r} with {n:,} {samples}" for name, n in known["caption"].value_counts().head(3).items())
     return ValueError(
-        f"the tables in {root} must hold at least {FEWEST_WORDS} labels, each with at least {SMALLEST_SIZE} training "
-        f"samples and one test sample that have the label, and as many that do not have it, got {got or 'none'}: add "
-        "samples or labels (write a single yes/no label as two classes in a column of text)"
+        f"{root} must hold at least {FEWEST_WORDS} {labels} that {SMALLEST_SIZE} training {samples} and a test "
+        f"{samples[:-1]} have, and as many lack, got {got or 'none'}: add {samples} or {labels} (write a single yes/no "
+        "label as two classes in a column of text)"
     )
 
 
-def _too_rare(captions: pd.DataFrame, refused: pd.DataFrame, n_learnable: int, labels: str, samples: str) -> list[str]:
+def _too_rare(captions: pd.DataFrame, counted: pd.DataFrame, labels: str, samples: str) -> list[str]:
     """Return a line about labels that cannot be learnt, and the reasons; or no line if there are none.
 
-    refused: rows of these labels in the table of `choose_words`, which lacks labels without a training sample.
+    counted: the table from `counted_words`, which lacks labels that no sample is known to have.
     """
-    n = captions["caption"].map(normalised).nunique()
-    kinds = Counter(flag.kind.removeprefix("left out, ") for cell in refused["warning"] for flag in read_cell(cell))
-    kinds += Counter({f"no training {samples} with it": n - n_learnable - len(refused)})
+    n, refused = captions["caption"].map(normalised).nunique(), counted[counted["left_out"] != ""]
+    n_refused = n - (len(counted) - len(refused))
+    kinds = Counter(refused["left_out"][refused["train"] > 0].str.removeprefix("left out, "))
+    kinds += Counter({f"no training {samples} with it": n_refused - kinds.total()})
     reasons = ", ".join(f"{kind.replace('images', samples)}: {number:,}" for kind, number in kinds.most_common())
-    return [f"Not learnt: {n - n_learnable:,} of {n:,} {labels} ({reasons})."] if reasons else []
+    return [f"Not learnt: {n_refused:,} of {n:,} {labels} ({reasons})."] if reasons else []
 
 
 def _work(root: Path, found: Recognised, n_labels: int, network: Embedding | None) -> Work:
@@ -261,27 +259,52 @@ def _rendered(
     )
 
 
+def with_corrections(file: Path, name: str, table: str) -> bytes:
+    """Return the content of a config.yaml in which the entry of a dataset has the key `corrections`.
+
+    All other bytes stay the same. The key comes after the first key of the entry, or the file gets an entry. Raises
+    ValueError if no line can be added to the entry.
+    """
+    old = file.read_bytes().decode("utf-8")
+    entry: yaml.Node | None = yaml.compose(old, yaml.SafeLoader)
+    for key in ("datasets", name):
+        blocks = entry.value if isinstance(entry, yaml.MappingNode) else ()
+        entry = next((value for own, value in blocks if own.value == key), None)
+    inner = {"corrections": table}
+    if not (isinstance(entry, yaml.MappingNode) and entry.value):
+        return _with_entry(file, name, "\n" + yaml.safe_dump({"datasets": {name: inner}}, allow_unicode=True))
+    (key, value), lines = entry.value[0], old.splitlines(keepends=True)
+    place = key.start_mark.line + isinstance(value, yaml.ScalarNode)
+    line = " " * key.start_mark.column + yaml.safe_dump(inner, allow_unicode=True, width=10**6)
+    lines.insert(place, line.replace("\n", "\r\n" if "\r\n" in old else "\n"))
+    return _checked(file, "".join(lines), {"datasets": {name: inner}}, f"corrections: {table} to the entry of {name}")
+
+
 def _with_entry(file: Path, name: str, text: str) -> bytes:
     """Return the content of a config.yaml with one more entry under `datasets`. All other bytes stay the same.
 
     text: a config.yaml with this entry alone. Raises ValueError if no lines can be added to the block `datasets`.
     """
     old = file.read_bytes().decode("utf-8")
-    lines, root, config = old.splitlines(keepends=True), yaml.compose(old, yaml.SafeLoader), yaml.safe_load(old) or {}
+    lines, root = old.splitlines(keepends=True), yaml.compose(old, yaml.SafeLoader)
     blocks = {key.value: value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}
     place, indent = _end_of(blocks["datasets"], lines) if "datasets" in blocks else (len(lines), 2)
     entry = re.sub("^  ", " " * indent, text.partition("\ndatasets:\n")[2], flags=re.MULTILINE).rstrip("\n") + "\n"
     before, after = "".join(lines[:place]), "".join(lines[place:])
     added = "\n" * (before[-1:] not in "\r\n") + "\n" + "datasets:\n" * ("datasets" not in blocks) + entry
     new = before + added.replace("\n", "\r\n" if "\r\n" in old else "\n") + after
-    is_added = False
+    return _checked(file, new, {"datasets": {name: yaml.safe_load(text)["datasets"][name]}}, f"the entry of {name}")
+
+
+def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes:
+    """Return the new content of a config.yaml. Raises ValueError if it is not the old content with some more values."""
+    is_added, config = False, yaml.safe_load(file.read_bytes().decode("utf-8")) or {}
     with suppress(yaml.YAMLError):
-        entries = {"datasets": {name: yaml.safe_load(text)["datasets"][name]}}
-        is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, entries)
+        is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, added)
     require(
         is_added,
-        f"{file} must have the entries of `datasets:` on lines of their own below it, to which init can add lines: "
-        "write them so, or run init in another folder and copy the entry",
+        f"{file} must have the entries of `datasets:` on lines of their own below it, and their keys below them, so "
+        f"that lines can be added: write them so, or add {what} by hand",
     )
     return new.encode()
 

@@ -5,6 +5,7 @@ import sys
 import time
 from types import FrameType, TracebackType
 
+RESUME = "Interrupted. Rerun the same command to resume."  # the last line of an interrupted run
 AGAIN_SECONDS = 5  # how long further interrupts are ignored, so that they do not disturb the end of the process
 # The command `run` sends SIGUSR1 to Snakemake, where it blocks SIGINT, and Snakemake handles SIGTERM itself.
 INTERRUPTS = [getattr(signal, name) for name in ("SIGINT", "SIGUSR1") if hasattr(signal, name)]

@@ -15,6 +15,7 @@ from snakemake.logging import logger
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from jointsparse.pipeline.app import disk, lock
+from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.app.terminal import ERASE, say
 from jointsparse.pipeline.provenance import manifest
 
@@ -94,7 +95,7 @@ class Progress(logging.Handler):
         elif message.startswith("Nothing to be done"):
             self._write(message, *([] if self.dry else [self.without_jobs()]))
         elif message.startswith("Terminating processes on user request"):
-            self._write("error: interrupted")
+            self._write(RESUME)
             self.interrupted = True
             self.total = 0  # so that `fail` adds nothing
         elif exception == "LockException":

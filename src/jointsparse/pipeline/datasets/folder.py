@@ -51,6 +51,8 @@ class Annotations(NamedTuple):
         The name of the group of each image, or None.
     unreadable
         The reason for each image that is left out because it could not be read.
+    strata
+        The labels by which splits are stratified that are drawn for groups; `captions` if it is None.
     """
 
     captions: pd.DataFrame
@@ -61,6 +63,7 @@ class Annotations(NamedTuple):
     beside: Sequence[str] = ()
     groups: Mapping[str, str] | None = None
     unreadable: Mapping[str, str] = MappingProxyType({})
+    strata: pd.DataFrame | None = None
 
 
 Annotated = Callable[[Sequence[str]], Annotations]  # a function of the names of the pictures
@@ -155,7 +158,7 @@ def read_folder(
         assign_splits,
         names,
         placed,
-        captions=found.captions,
+        captions=found.captions if found.strata is None else found.strata,
         split_names=split_names,
         fractions=fractions,
         validation_fraction=validation_fraction,

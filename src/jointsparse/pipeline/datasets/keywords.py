@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import pandas as pd
-
 from jointsparse.pipeline.datasets.checker import ask
 from jointsparse.pipeline.datasets.folder import Annotations, file, picture, read_folder, thumbnail
-from jointsparse.pipeline.datasets.samples import Samples
+from jointsparse.pipeline.datasets.samples import Samples, listed
 
 SHOWS = "pictures"
 LABELS = "tags"
@@ -41,10 +39,17 @@ def read(
     """
 
     def annotated(names: Sequence[str]) -> Annotations:
-        reasons, tags = ask(Path(root) / images, names, "tags", levels)
-        rows = [(name, tag) for name in names for tag in tags[name] or ()]
-        captions = pd.DataFrame(rows, columns=["image", "caption"], dtype=str)
-        lacking = "no tag in it or its sidecar"
-        return Annotations(captions, {*captions["image"]}, lacking=lacking, beside=[".xmp"], unreadable=reasons)
+        reasons, tags = ask(Path(root) / images, names, "both", levels)
+        every, inside = (listed(tags, [both[i] if both else () for both in tags.values()]) for i in range(2))
+        # Choice: splits are stratified by the tags inside the pictures, so that a sidecar moves no picture to another
+        # split. If the tags are in sidecars alone, splits that are drawn for groups are not stratified.
+        return Annotations(
+            every,
+            {*every["image"]},
+            lacking="no tag in it or its sidecar",
+            beside=[".xmp"],
+            unreadable=reasons,
+            strata=inside,
+        )
 
     return read_folder(root, annotated, images=images, **options)

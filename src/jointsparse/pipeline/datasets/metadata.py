@@ -55,11 +55,11 @@ MAKE, MODEL, EXIF = 271, 272, 0x8769  # tags of EXIF 2.32; the others are in the
 SERIAL, TIME, SUBSECONDS = 42033, 36867, (37521, 37520)
 
 
-def tags_of(path: Path, levels: Literal["all", "last"] = "all") -> list[str]:
-    """Return the distinct tags of a picture and of its sidecars that no model has predicted."""
+def tags_of(path: Path, levels: Literal["all", "last"] = "all", *, beside: bool = True) -> list[str]:
+    """Return the distinct tags of a picture that no model has predicted. beside: whether to read its sidecars, too."""
     found, predicted = dict[str, None](), set[str]()
     packets, keywords = _inside(path)
-    for sidecar in sidecars_of(path):
+    for sidecar in sidecars_of(path) if beside else ():
         if sidecar.is_file() and sidecar.stat().st_size <= MOST_BYTES:
             packets.append(sidecar.read_bytes())
     for root in filter(None, map(_root, packets)):

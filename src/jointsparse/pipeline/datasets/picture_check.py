@@ -125,6 +125,7 @@ def check_picture(path: Path, smallest_side: int, longest_side: int, near_duplic
 TASKS: dict[str, Callable[..., Outcome]] = {
     "check": check_picture,
     "tags": lambda path, levels: Outcome(value=tags_of(path, levels)),
+    "both": lambda path, levels: Outcome(value=(tags_of(path, levels), tags_of(path, levels, beside=False))),
     "levels": lambda path: Outcome(value=(tags_of(path, "all"), tags_of(path, "last"))),
     "time": lambda path: Outcome(value=taken(path)),
 }

@@ -28,7 +28,8 @@ class Samples(NamedTuple):
     captions
         Table with a row for each caption or label of these images, and the columns `image` and `caption`. An image
         without labels is a negative example in every task. If some labels are unknown, a column `known` is False for
-        these labels. For labels, `words.choose_words` reads this table with split_captions=False.
+        these labels. If there are corrections, a column `absent` may be True for labels that an image does not have,
+        whatever its captions say. For labels, `words.choose_words` reads this table with split_captions=False.
     left_out
         Table with a row for each file, caption or label that is not used, and the columns `item` and `reason`.
     X
@@ -43,9 +44,12 @@ class Samples(NamedTuple):
 
     @classmethod
     def read(cls, *, images: str | Path, captions: str | Path, features: str | Path) -> "Samples":
-        """Read a dataset written by `write`. The features become CSR, and the table `left_out` is empty."""
-        nothing = pd.DataFrame(columns=["item", "reason"], dtype=str)
-        return cls(read_table(images), read_table(captions), nothing, sparse.csr_matrix(widened(read_matrix(features))))
+        """Read a dataset written by `write`. The features become CSR, and the table `left_out` is empty.
+
+        Labels that are marked as absent are left out, because no other row states them.
+        """
+        nothing, labels = pd.DataFrame(columns=["item", "reason"], dtype=str), present(read_table(captions))
+        return cls(read_table(images), labels, nothing, sparse.csr_matrix(widened(read_matrix(features))))
 
     def write(
         self, *, images: str | Path, captions: str | Path, left_out: str | Path, features: str | Path | None = None
@@ -62,6 +66,11 @@ class Samples(NamedTuple):
         write_table(self.left_out, left_out)
         if features:
             write_matrix(features, self.X, kept_dtype(self.X))
+
+
+def present(captions: pd.DataFrame) -> pd.DataFrame:
+    """Return captions without the labels that are marked as absent."""
+    return captions[~captions["absent"]].drop(columns="absent") if "absent" in captions else captions
 
 
 def kept_dtype(*matrices: Any) -> np.dtype:

@@ -143,6 +143,8 @@ def predict(tags: Mapping[Path, Iterable[str]], folders: Sequence[Path], *, dry_
 def confirm(tags: Mapping[Path, Iterable[str]], folders: Sequence[Path], *, dry_run: bool = False) -> Update:
     """Mark tags as set by a person: they are in `dc:subject`, and neither predicted nor rejected.
 
+    A tag that the photograph has already, in any field, is not added to `dc:subject`.
+
     Parameters and results are those of `predict`.
     """
 
@@ -152,7 +154,7 @@ def confirm(tags: Mapping[Path, Iterable[str]], folders: Sequence[Path], *, dry_
             for state in before
         ]
         first = after[0]
-        return [first._replace(subject=first.subject + _without(confirmed, first.subject)), *after[1:]]
+        return [first._replace(subject=first.subject + _without(confirmed, {*first.subject, *present})), *after[1:]]
 
     return _update(tags, folders, rule, dry_run)
 

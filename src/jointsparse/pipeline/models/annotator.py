@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse, special
+from scipy import sparse
 from sklearn.metrics import precision_recall_curve
 from sklearn.pipeline import Pipeline
 
@@ -32,6 +32,7 @@ from jointsparse.metrics import nearest
 from jointsparse.pipeline.models.card import Card, Names, Versions
 from jointsparse.pipeline.models.final import Final
 from jointsparse.pipeline.models.model_file import EXTRACTORS, assembled, described
+from jointsparse.pipeline.models.probabilities import probabilities
 
 require_extra(__name__, "pandas", "PIL")
 import pandas as pd  # noqa: E402
@@ -196,7 +197,7 @@ def _decided(model: Pipeline, X: Any) -> np.ndarray:
 
 
 class Annotations(NamedTuple):
-    """The words predicted for pictures, and the known pictures that are most similar to each of them.
+    """The words predicted for pictures, the scores of all words, and the most similar known pictures.
 
     Attributes
     ----------
@@ -207,6 +208,8 @@ class Annotations(NamedTuple):
         - `rank`: the rank of the score among the scores of the known pictures, 1 if none of them is larger;
         - `of`: the number of known pictures;
         - `above`: True if the score reaches the threshold of the word.
+    scores : array (n_pictures, n_words)
+        The scores of the pictures that can be used, in the order of `alike`.
     alike : dict
         For each picture, the `ALIKE` known pictures whose scores are nearest to its own. Distances are measured in
         units of each word's standard deviation.
@@ -215,6 +218,7 @@ class Annotations(NamedTuple):
     """
 
     table: pd.DataFrame
+    scores: np.ndarray
     alike: dict[str, list[str]]
     left_out: dict[str, str]
 
@@ -267,14 +271,16 @@ def annotate(
         progress=lambda done, total: tell(done, 2 * total),
     )
     usable, alike = [path for path in paths if str(path) not in reasons], dict[str, list[str]]()
+    scores = np.empty((len(usable), len(model.card_.words)), np.float32)
 
     def decided() -> Iterator[tuple[str, np.ndarray]]:
         for done, (path, score) in enumerate(decisions(model, usable), start=1):
             yield str(path), score
+            scores[done - 1] = score
             alike[str(path)] = [model.known_names_[i] for i in nearest(model.known_scores_, score, ALIKE)]
             tell(len(names) + done, 2 * len(names))
 
-    return Annotations(_listed(model, decided(), n_words, precision), alike, reasons)
+    return Annotations(_listed(model, decided(), n_words, precision), scores, alike, reasons)
 
 
 def annotate_rows(
@@ -319,9 +325,7 @@ def _listed(
     """Return the table in `Annotations` for pairs that consist of a picture's name and its scores (n_words,)."""
     require(n_words >= 1, f"words must be at least 1, got {n_words}")
     require(precision is None or 0 < precision <= 1, f"precision must be above 0 and at most 1, got {precision}")
-    known, at_least = model.known_scores_, thresholds(model, precision)
-    # Without a tolerance, rounding could change a known picture's rank or threshold when its score is recomputed.
-    slack = SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0))
+    known, at_least, slack = model.known_scores_, thresholds(model, precision), _slack(model)
     words, rows = model.card_.words, list[tuple[Any, ...]]()
     for name, score in decided:
         (p,) = probabilities(model, score[np.newaxis])
@@ -333,11 +337,18 @@ def _listed(
     return pd.DataFrame(rows, columns=["image", "word", "probability", "rank", "of", "above"])
 
 
-def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
-    """Return the probability of each word for the given scores. Both arrays have the shape (n_pictures, n_words)."""
-    a, b = model[-1].calibration_.T
-    with np.errstate(over="ignore"):
-        return np.asarray(special.expit(scores * a + b))
+def assigned(model: Pipeline, scores: np.ndarray, precision: float | None = None) -> np.ndarray:
+    """Return whether each of the scores (n_pictures, n_words) reaches the threshold of its word.
+
+    precision: as in `annotate`.
+    """
+    return np.asarray(scores + _slack(model) >= thresholds(model, precision))
+
+
+def _slack(model: Pipeline) -> np.ndarray:
+    """Return a tolerance for each word. Otherwise, rounding could change the rank of a known picture."""
+    known = model.known_scores_
+    return np.asarray(SCORE_TOL * np.maximum(known.max(axis=0), -known.min(axis=0)))
 
 
 def thresholds(model: Pipeline, precision: float | None = None) -> np.ndarray:

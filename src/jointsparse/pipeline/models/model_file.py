@@ -253,17 +253,20 @@ def load(path: str | Path, *, network: str | Path | None = None) -> Pipeline:
     >>> model.predict_proba(["a.jpg", "b.jpg"])  # doctest: +SKIP
     """
     path = Path(path)
-    require(path.is_file(), f"{path} must be a model that a run has saved, got no file")
+    saved = "a run saves its model as model.jointsparse, in the folder of the dataset"
+    require(path.is_file(), f"there is no model file {path}: {saved}")
     size = path.stat().st_size
     require(size <= MOST_BYTES, f"{path} must hold at most {MOST_BYTES:,} bytes, got {size:,}")
-    try:
-        with path.open("rb") as file:
+    with path.open("rb") as file:
+        require(file.read(2) == b"PK", f"{path} is not a model file: {saved}")
+        try:
             model = _read(file, path.parent, network)
-        apart = _apart(model)
-    except Newer as newer:
-        raise ValueError(f"{path} was written in a newer format, by jointsparse {newer}: upgrade jointsparse") from None
-    except Exception as error:  # zipfile, NumPy, pydantic and SciPy raise many kinds of errors on damaged files
-        raise ValueError(f"{path} is damaged, or no model of jointsparse: {_in_a_line(error)}") from None
+            apart = _apart(model)
+        except Newer as newer:
+            said = f"{path} was written in a newer format, by jointsparse {newer}: upgrade jointsparse"
+            raise ValueError(said) from None
+        except Exception as error:  # zipfile, NumPy, pydantic and SciPy raise many kinds of errors on damaged files
+            raise ValueError(f"{path} is damaged, or no model of jointsparse: {_in_a_line(error)}") from None
     has_network = isinstance(model.card_.features, Network)
     require(network is None or has_network, f"network must be None, as {path} holds no network's features")
     here, there = Versions.here(), model.card_.versions

@@ -25,7 +25,12 @@ _ORDERS = {place: f"\\u{place:04x}" for place in (*range(0x202A, 0x202F), *range
 _ORDERS_IN_JSON = {place: f"\\{shown}" for place, shown in _ORDERS.items()}
 
 
-def render(template: str, *, data: Any, **values: Any) -> str:
+def moved(text: str) -> bool:
+    """Whether a text has characters that change its direction, in whose place a page shows their code points."""
+    return text.translate(_ORDERS) != text
+
+
+def render(template: str, *, data: Any, script: str = "page.js", **values: Any) -> str:
     """Return an HTML page made from a template, with the style sheet, the script and the script's data embedded.
 
     Parameters
@@ -34,11 +39,13 @@ def render(template: str, *, data: Any, **values: Any) -> str:
         Name of a file in this folder.
     data : object
         The data that the script reads. They are embedded as JSON.
+    script : str
+        Name of the script, a file in this folder.
     **values : Any
         The values that the template reads.
     """
     folder = files("jointsparse.pipeline.page")
-    style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, code = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", script))
     light, dark = ("".join(f"--{name}: {colours[scheme]}; " for name, colours in PALETTE.items()) for scheme in (0, 1))
     style += f":root {{ {light}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark}}} }}\n"
     environment = jinja2.Environment(
@@ -54,8 +61,8 @@ def render(template: str, *, data: Any, **values: Any) -> str:
     page = environment.get_template(template).render(
         values,
         style=markupsafe.Markup(style),
-        script=markupsafe.Markup(script),
-        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        script=markupsafe.Markup(code),
+        digest=base64.b64encode(hashlib.sha256(code.encode()).digest()).decode(),
         data=markupsafe.Markup(text.translate(_ESCAPED | _ORDERS_IN_JSON)),
     )
     return page.translate(_ORDERS)

@@ -71,10 +71,16 @@ class Images:
         picture = self._picture(row, longest_side)
         return self.loader.thumbnail(**picture) if self.painted else self.loader.file(**picture)
 
-    def original(self, row: int, folder: Path) -> str:
-        """Return the URL of an image's original file, relative to a folder if both are on the same drive."""
-        path = relative_path(self.loader.file(**self._picture(row, 0)), folder)
-        return PureWindowsPath(path).as_uri() if os.path.isabs(path) else quote(path)
+    def original(self, row: int, folder: Path) -> str | None:
+        """Return the URL of an image's original file, see `url_of`; None if there is no picture."""
+        picture = self._picture(row, 0)
+        return url_of(self.loader.file(**picture), folder) if picture["image"] else None
+
+
+def url_of(file: str | Path, folder: Path) -> str:
+    """Return the URL of a file, relative to a folder if both are on the same drive."""
+    path = relative_path(file, folder)
+    return PureWindowsPath(path).as_uri() if os.path.isabs(path) else quote(path)
 
 
 def write_thumbnails(

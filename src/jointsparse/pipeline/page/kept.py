@@ -1,4 +1,4 @@
-"""The saved model: its scores for the test images, and what the page needs to explain them."""
+"""The saved model: its probabilities for all labelled images, and what the page needs to explain them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,16 +9,16 @@ import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
 from jointsparse.arrays import widened
-from jointsparse.metrics import STATISTICS, by_chance, holm, nearest
+from jointsparse.metrics import STATISTICS, by_chance, holm
 from jointsparse.pipeline.models.card import Card
 from jointsparse.pipeline.models.model_file import load
+from jointsparse.pipeline.models.probabilities import probabilities
 from jointsparse.pipeline.provenance.tables import read_array, read_features, read_table
 from jointsparse.pipeline.scores.warning_table import gather
-from jointsparse.pipeline.words import n_learnable
+from jointsparse.pipeline.words import counted_words
 
 FEATURES = 12  # number of features that are shown, chosen by the norms of their weight vectors
 RESPONDERS = 4  # number of images that are shown for a feature
-ALIKE = 3  # number of images with similar scores that are shown next to an image
 
 
 class Feature(NamedTuple):
@@ -31,7 +31,7 @@ class Feature(NamedTuple):
     name : str
         Name of the feature.
     images : list of int
-        Rows of the test images in which the feature has its largest values.
+        Rows, in the table of images, of the test images in which the feature has its largest values.
     note : str
         A remark on how often the feature is selected, or an empty string.
     """
@@ -51,8 +51,8 @@ class Fits(NamedTuple):
         See `models.final.norms`.
     thresholds : DataFrame
         See `models.annotator.at_precisions`.
-    n_learnable : int
-        Number of words that could be learnt; the model may learn fewer.
+    counted : DataFrame
+        The words of all images, see `words.counted_words`. The model may learn fewer.
     warnings : DataFrame
         The table of `scores.warning_table.gather`.
     stability : DataFrame
@@ -61,13 +61,15 @@ class Fits(NamedTuple):
 
     norms: pd.DataFrame
     thresholds: pd.DataFrame
-    n_learnable: int
+    counted: pd.DataFrame
     warnings: pd.DataFrame
     stability: pd.DataFrame
 
 
 class Kept(NamedTuple):
-    """A saved model and its test images.
+    """A saved model and the labelled images: those from which it has learnt, and its test images.
+
+    All rows are rows of the table of images.
 
     Attributes
     ----------
@@ -77,28 +79,26 @@ class Kept(NamedTuple):
         Whether the model's input is pictures, so that maps of the evidence for a word can be drawn.
     words : DataFrame
         A row for each word, in the order of the model: `word`; each key of `metrics.STATISTICS`, `auc_low` and
-        `auc_high`; `n_features`, the number of features that the word uses; `positives`, the number of test images with
-        the word; and `p_holm`, the p-value of its AUC against chance, corrected for all words.
-    means : Series
-        The means of the statistics over the words.
+        `auc_high`; `n_features`, the number of features that the word uses; `positives` and `of`, the number of test
+        images with the word and of those whose label is known; and `p_holm`, the p-value of its AUC against chance,
+        corrected for all words.
     W : array, (n_features, n_words)
         The weights.
-    X : matrix, (n_test_images, n_features)
-        The features of the test images, dense or CSR.
+    X : matrix, (n_images, n_features)
+        The features of all images, dense or CSR. Not used if the features have no names.
     names : list of str
         Names of the columns of X; empty if the features have no names.
     features : list of Feature
         The features with the largest weights, largest first.
-    test_images : list of int, (n_test_images,)
-        The row of each test image in the table of images.
-    labels : array, (n_test_images, n_words)
-        The labels of the test images, see `words.choose_words`.
-    scores : array, (n_test_images, n_words)
-        The scores of the test images.
+    test_images : int array, (n_test_images,)
+        The rows of the test images.
+    labels : int8 array, (n_images, n_words)
+        The labels: 1, 0, or -1 where they are unknown, which they are for all images that are not labelled.
+    probabilities : array, (n_images, n_words)
+        The probability of each word. The model predicts those of the test images. Those of the other labelled images
+        come from held-out scores, see `models.final.calibrated`. NaN for images that are not labelled.
     spread : array, (n_words + n_features_shown,)
         Standard deviations, first of the scores of each word, then of the values of each feature that is shown.
-    known_images : list of int, (n_known,)
-        The rows of the images from which the model has learnt in the table of images.
     fits : Fits
         How the model compares with the other final fits.
     """
@@ -106,16 +106,14 @@ class Kept(NamedTuple):
     model: Any
     with_maps: bool
     words: pd.DataFrame
-    means: pd.Series
     W: np.ndarray
     X: Any
     names: Sequence[str]
     features: list[Feature]
-    test_images: Sequence[int]
+    test_images: np.ndarray
     labels: np.ndarray
-    scores: np.ndarray
+    probabilities: np.ndarray
     spread: np.ndarray
-    known_images: Sequence[int]
     fits: Fits
 
     @property
@@ -144,12 +142,12 @@ def read_fits(
     warned : list of path
         Files of the tables whose warnings are gathered.
     learnable : mapping
-        The options that determine which words could be learnt, see `words.n_learnable`.
+        The options that determine which words could be learnt, see `words.counted_words`.
     """
     return Fits(
         read_table(norms),
         read_table(thresholds),
-        n_learnable(read_table(images, "image", "split"), captions, learnable),
+        counted_words(read_table(images, "image", "split"), captions, learnable),
         gather({Path(file).stem: read_table(file) for file in warned}),
         read_table(stability) if stability else pd.DataFrame(),
     )
@@ -166,7 +164,7 @@ def read_kept(
     names: Sequence[str],
     fits: Fits,
 ) -> Kept:
-    """Read a saved model and its test images.
+    """Read a saved model and the labelled images.
 
     Parameters
     ----------
@@ -187,13 +185,12 @@ def read_kept(
     from jointsparse.features.explain import has_maps  # imported here because scikit-learn takes two seconds
 
     kept, table = load(model, network=network), read_table(images, "image", "split")
-    test_images = np.flatnonzero(table["split"] == "test")
     return kept_model(
         kept,
-        widened(read_features(features, vocabulary)[test_images]),
-        read_array(labels)[test_images],
-        test_images.tolist(),
-        known_images=pd.Index(table["image"]).get_indexer(kept.known_names_).tolist(),
+        read_features(features, vocabulary),
+        read_array(labels),
+        np.flatnonzero(table["split"] == "test"),
+        known_images=pd.Index(table["image"]).get_indexer(kept.known_names_),
         with_maps=has_maps(kept),
         names=names,
         fits=fits,
@@ -204,78 +201,76 @@ def kept_model(
     model: Any,
     X: Any,
     labels: np.ndarray,
-    test_images: Sequence[int],
+    test_images: np.ndarray,
     *,
-    known_images: Sequence[int],
+    known_images: np.ndarray,
     with_maps: bool,
     names: Sequence[str],
     fits: Fits,
 ) -> Kept:
-    """Compute a saved model's scores for the test images, and what the page needs to explain them.
+    """Compute a saved model's probabilities for the labelled images, and what the page needs to explain them.
 
     Parameters
     ----------
     model : Pipeline
         See `models.annotator.annotator`.
-    X : matrix, (n_test, n_features)
-        The features of the test images. They are the input of the first step of the model that takes a matrix.
-    labels, test_images, known_images, with_maps, fits : as in `Kept`
+    X : matrix, (n_images, n_features)
+        The features of all images. They are the input of the first step of the model that takes a matrix.
+    labels : array, (n_images, n_words)
+        The labels, see `words.choose_words`.
+    test_images, with_maps, fits : as in `Kept`
         See there.
+    known_images : int array, (n_known,)
+        The rows of the images from which the model has learnt.
     names : list of str
         Names of the features of X; empty if they have none.
     """
-    classifier, columns = model[-1], np.arange(X.shape[1])
+    classifier, on_test = model[-1], widened(X[test_images])
+    columns = np.arange(X.shape[1])
     if "basis" in model.named_steps:  # features of a basis have no names
-        X, names = model[model.check_["first_step"] : -1].transform(X), ()
+        on_test, names = model[model.check_["first_step"] : -1].transform(on_test), ()
         columns = model["basis"].columns_
     size = np.linalg.norm(classifier.coef_, axis=0)
     places = np.argsort(-size, kind="stable")[: min(FEATURES, np.count_nonzero(size))]
-    values = X[:, places]
+    values = on_test[:, places]
     values = values.toarray() if scipy.sparse.issparse(values) else values
     notes = {row.feature: f"chosen in {row.halves} of {row.of} halves" for row in fits.stability.itertuples()}
     features = [
         Feature(
             place,
             name=names[columns[place]] if names else f"feature {columns[place]}",
-            images=np.argsort(-column, kind="stable")[:RESPONDERS].tolist(),
+            images=test_images[np.argsort(-column, kind="stable")[:RESPONDERS]].tolist(),
             note=notes.get(columns[place], ""),
         )
         for place, column in zip(places.tolist(), values.T, strict=True)
     ]
-    words, means = judged(model.card_, labels)
+    rows = np.concatenate([known_images, test_images])
+    scores = np.concatenate([model.known_scores_, classifier.decision_function(on_test)])
+    known, p = np.full(labels.shape, -1, np.int8), np.full(labels.shape, np.nan, np.float32)
+    known[rows] = labels[rows]
+    p[rows] = probabilities(model, scores)
     return Kept(
         model,
         with_maps,
-        words,
-        means,
+        judged(model.card_, known[test_images]),
         W=classifier.coef_.T,
         X=X,
         names=names,
         features=features,
         test_images=test_images,
-        labels=labels,
-        scores=np.asarray(classifier.decision_function(X)),
+        labels=known,
+        probabilities=p,
         spread=np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)]),
-        known_images=known_images,
         fits=fits,
     )
 
 
-def judged(card: Card, labels: np.ndarray) -> tuple[pd.DataFrame, pd.Series]:
-    """Return `words` and `means` of `Kept`, in which the statistics are those of the model card.
+def judged(card: Card, labels: np.ndarray) -> pd.DataFrame:
+    """Return `words` of `Kept`, in which the statistics are those of the model card.
 
-    labels: see `Kept`.
+    labels: those of the test images, (n_test_images, n_words).
     """
     numbers = card.table()[[*STATISTICS, "auc_low", "auc_high", "features"]].astype(float)
-    words, positives = numbers[:-1].rename(columns={"features": "n_features"}), (labels == 1).sum(axis=0)
-    p = by_chance(words["auc"].to_numpy(), positives, (labels >= 0).sum(axis=0))
-    words = words.assign(word=card.words, positives=positives, p_holm=holm(p))
-    return words, numbers.iloc[-1]
-
-
-def alike(kept: Kept, image: int) -> list[int]:
-    """Return the images from which the model has learnt whose scores are most similar to those of a test image.
-
-    image: row among the test images. The result has rows of the table of images.
-    """
-    return [int(kept.known_images[j]) for j in nearest(kept.model.known_scores_, kept.scores[image], ALIKE)]
+    words, positives, of = numbers[:-1].rename(columns={"features": "n_features"}), labels == 1, labels >= 0
+    words = words.assign(word=card.words, positives=positives.sum(axis=0), of=of.sum(axis=0))
+    return words.assign(p_holm=holm(by_chance(words["auc"].to_numpy(), words["positives"], words["of"])))

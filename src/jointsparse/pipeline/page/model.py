@@ -1,24 +1,37 @@
-"""The page of a saved model: the words that it recognises, and the data that the page's script draws."""
+"""The page of a saved model: the words that it recognises, tags to check, and the data that the page's script draws."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 
 from jointsparse.metrics import STATISTICS
-from jointsparse.pipeline.figures.style import PALETTE, label, percent
+from jointsparse.pipeline.datasets.samples import present
+from jointsparse.pipeline.figures.style import PALETTE, label
 from jointsparse.pipeline.page import sentences
-from jointsparse.pipeline.page.frame import render
-from jointsparse.pipeline.page.kept import Kept, alike
+from jointsparse.pipeline.page.check import AT_ONCE, ToCheck, exclude_each_other, to_check
+from jointsparse.pipeline.page.frame import moved, render
+from jointsparse.pipeline.page.kept import Kept
 from jointsparse.pipeline.page.warnings import WRONG, warnings_of
 from jointsparse.pipeline.page.weights import map_of_weights
-from jointsparse.pipeline.page.words import FIRST, packed_scores, reasons_of, suspects_of, wall_of, words_of
+from jointsparse.pipeline.page.words import (
+    FIRST,
+    having,
+    not_learnt,
+    packed,
+    packed_rows,
+    per_cent,
+    reasons_of,
+    wall_of,
+    words_of,
+)
 
 INDEX_PICTURES = 3  # number of pictures of a dataset in the list of datasets
-IMAGES_OF_WORDS = ("highest", "misses", "errors")  # see `words_of`
+MOST_PROBABLE = 8  # number of images with a word that have thumbnails and maps, beginning with the most probable
 
 
 class Page(NamedTuple):
@@ -32,8 +45,6 @@ class Page(NamedTuple):
         Rows of the images whose thumbnails the page shows.
     maps : dict of sets
         For each image with maps, by its row, the indices of the words and features whose maps the page shows.
-    suspects : DataFrame
-        The table of labels that may be wrong, see `words.suspects_of`.
     findings : dict
         The facts about the model that the list of datasets shows.
     """
@@ -41,164 +52,240 @@ class Page(NamedTuple):
     html: str
     images: list[int]
     maps: dict[int, set[int]]
-    suspects: pd.DataFrame
     findings: dict[str, Any]
 
 
-def page(
-    dataset: str,
-    kept: Kept,
-    *,
-    images: pd.DataFrame,
-    captions: pd.DataFrame,
-    left_out: pd.DataFrame,
-    note: str = "",
-    labels: str = "words",
-    thumbnail: Callable[..., str | None] | None = None,
-    original: Callable[[int], str] | None = None,
-    network: str | None = None,
-) -> Page:
-    """Make the page of a saved model.
+class Origin(NamedTuple):
+    """The dataset of a saved model.
 
-    Parameters
+    Attributes
     ----------
     dataset : str
         Name of the dataset.
-    kept : Kept
-        The model and its test images.
     images, captions, left_out : DataFrame
         The dataset's tables with these names, see `datasets`.
+    tags : DataFrame
+        The labels that may be wrong or missing, see `models.tags_to_check`.
+    digest : str
+        A checksum of the model, by which the browser tells decisions about its tags from those about another model's.
+    corrected : str
+        Name of the dataset in the settings, which corrections change. It is `dataset` but for a quick run.
+    learnable : mapping
+        The options that determine which words could be learnt, see `words.counted_words`.
     note : str
         A note about the dataset for the reader.
     labels : str
         The plural noun for what is learnt, as given by the dataset's loader.
-    thumbnail : function, optional
+    thumbnail : function or None
         A function that takes the row of an image and returns the file of its thumbnail. None if the samples have no
         pictures.
-    original : function, optional
-        A function that takes the row of an image and returns the URL of its original file, relative to the page. None
-        if there are no such files.
-    network : path, optional
+    original : function or None
+        A function that takes the row of an image and returns the URL of its original file, relative to the page, or
+        None if it has none. None if there are no such files.
+    network : path or None
         File of the network that describes the pictures. The page shows its name, without its folder.
     """
-    things, n_test = "images" if thumbnail else "samples", len(kept.labels)
-    words, weights = words_of(kept), map_of_weights(kept)
-    shown = sorted(
-        {image for word in words for kind in IMAGES_OF_WORDS for image, _ in word[kind]}.union(
-            *(feature["images"] for feature in weights["features"])
-        )
-    )
-    rows = {image: int(kept.test_images[image]) for image in shown}
-    similar = {image: alike(kept, image) for image in shown}
-    maps = _maps(kept, words, weights, rows) if kept.with_maps else {}
-    image_rows = _images({*rows.values()}.union(*similar.values()), images, captions, thumbnail, original)
-    for row, places in maps.items():
-        image_rows[row]["maps"] = sorted(places)
-    wall, not_recognised = wall_of(words)
-    for tile in wall:
-        tile["images"] = [(image_rows[rows[image]], right) for image, right in tile["images"]]
 
-    first, norms, (own,) = min(FIRST, n_test), kept.fits.norms, kept.fits.norms.query("kept").to_dict("records")
-    sentence = sentences.recognised(kept.words, labels, first)
-    point = sentences.against_all_features(norms)
-    warnings = warnings_of(kept.fits.warnings, things, labels)
-    n_wrong = sum(warning["severity"] == WRONG for warning in warnings)
-    nouns = {"things": things, "labels": labels, "label": sentences.one_of(labels)}
-    names = kept.names_of_words
+    dataset: str
+    images: pd.DataFrame
+    captions: pd.DataFrame
+    left_out: pd.DataFrame
+    tags: pd.DataFrame
+    digest: str
+    corrected: str
+    learnable: Mapping[str, Any]
+    note: str = ""
+    labels: str = "words"
+    thumbnail: Callable[[int], str | None] | None = None
+    original: Callable[[int], str | None] | None = None
+    network: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all images, by row."""
+        return [str(name) for name in self.images["image"]]
+
+    @property
+    def nouns(self) -> dict[str, str]:
+        """What samples and labels are called, in the plural and in the singular."""
+        things = "photographs" if self.original else "images" if self.thumbnail else "samples"
+        nouns = {"things": things, "tags": "tags" if self.labels == "words" else self.labels}
+        return nouns | {plural.removesuffix("s"): sentences.one_of(noun) for plural, noun in nouns.items()}
+
+
+class Shown(NamedTuple):
+    """What the page shows of words, tags to check, features and images."""
+
+    words: list[dict[str, Any]]
+    having: list[np.ndarray]
+    checks: ToCheck
+    weights: dict[str, Any]
+    maps: dict[int, set[int]]
+    images: dict[int, dict[str, Any]]
+
+
+def page(origin: Origin, kept: Kept) -> Page:
+    """Make the page of a saved model."""
+    shown = _shown(origin, kept)
+    wall = wall_of(shown.words)
+    for tile in wall:
+        tile["images"] = [(shown.images[row], right) for row, right in tile["images"]]
+    verdicts = [word["verdict"] for word in shown.words]
+    sentence, things = sentences.recognised(verdicts, origin.nouns["tags"]), origin.nouns["things"]
+    warnings = warnings_of(kept.fits.warnings, things, origin.nouns["tags"])
     html = render(
         "model.html.jinja",
-        dataset=dataset,
-        network=shlex.quote(Path(network).name) if network else "",
-        note=note,
+        **origin.nouns,
+        **_header(origin, kept, shown, verdicts),
+        **_model(kept, things),
         sentence=sentence,
-        said=[
-            point,
-            sentences.on_average(kept.means, first, n_test, things),
-            sentences.how_many_taken(len(words), kept.fits.n_learnable, labels),
-        ],
-        why_not=sentences.why_not(kept.words, things, labels),
-        stable=sentences.how_stable(kept.fits.stability, things),
-        splits=images["split"].value_counts().to_dict(),
-        left_out=_reasons(left_out),
+        n_check=shown.checks.first,
         warnings=warnings,
-        n_wrong=n_wrong,
-        statistics=STATISTICS,
-        method=label(own["norm"]),
-        radius=f"{kept.model.card_.radius:.4g}",
-        n_shown=len(kept.features),
-        norms=norms.assign(label=norms["norm"].map(label)).to_dict("records"),
-        own=own,
-        thresholds=kept.fits.thresholds.to_dict("records"),
-        tags="tags" if labels == "words" else labels,
-        with_maps=kept.with_maps,
-        n_test=n_test,
-        first=first,
+        n_wrong=sum(warning["severity"] == WRONG for warning in warnings),
         wall=wall,
-        not_recognised=not_recognised,
-        why=_why(wall[0]["word"], words, rows, image_rows) if wall else None,
-        **nouns,
-        data={
-            "statistics": [
-                statistic._asdict() | {"key": key, "resampled": None} for key, statistic in STATISTICS.items()
-            ],
-            "colour": own["norm"] if own["norm"] in PALETTE else "other1",
-            "method": label(own["norm"]),
-            "with_maps": kept.with_maps,
-            "known_images": len(kept.known_images),
-            "means": kept.means.to_dict(),
-            "names": names,
-            "words": words,
-            "weights": weights,
-            "n_test": n_test,
-            "first": first,
-            "rows": rows,
-            "alike": similar,
-            "has": {image: np.flatnonzero(kept.labels[image] == 1).tolist() for image in shown},
-            "unclear": {image: np.flatnonzero(kept.labels[image] < 0).tolist() for image in shown},
-            "said": packed_scores(kept.scores, shown),
-            "reasons": reasons_of(kept.X, shown, kept.W, kept.names) if kept.names else None,
-            "images": image_rows,
-            **nouns,
-        },
+        why=_why(wall[0]["word"], shown, kept) if wall else None,
+        unknown={name: sorted(w["word"] for w in shown.words if w["verdict"] == name) for name in ("not", "few")},
+        data=_data(origin, kept, shown),
     )
-    suspects = suspects_of(kept.scores, kept.labels, {names.index(tile["word"]): tile["word"] for tile in wall})
-    suspects["image"] = [images["image"].iloc[kept.test_images[image]] for image in suspects["image"]]
-    findings = {"dataset": dataset, "sentence": sentence, "point": point, "warnings": n_wrong}
-    findings["numbers"] = {
-        things: f"{len(images):,}",
-        f"of the {first} highest-ranked right": sentences.one_digit(first * kept.means["precision_at_10"]),
-        "of the features": percent(own["features"] / own["of"], " "),
+    findings = {
+        "dataset": origin.dataset,
+        "sentence": f"{sentence}; {sentences.some(shown.checks.first, 'labels')} to check first",
+        "warnings": sum(warning["severity"] == WRONG for warning in warnings),
+        "numbers": {
+            things: f"{len(origin.images):,}",
+            f"{origin.nouns['tags']} recognised": f"{verdicts.count('recognised'):,} of {len(verdicts):,}",
+            "to check first": f"{shown.checks.first:,}",
+        },
+        "pictures": _pictures(wall) if origin.thumbnail else [],
     }
-    findings["pictures"] = _pictures(wall) if thumbnail else []
-    return Page(html, [row for row, image in image_rows.items() if image["file"]], maps, suspects, findings)
+    return Page(html, [row for row, image in shown.images.items() if image["file"]], shown.maps, findings)
 
 
-def _maps(
-    kept: Kept, words: list[dict[str, Any]], weights: Mapping[str, Any], rows: Mapping[int, int]
-) -> dict[int, set[int]]:
-    """Return the indices of the words and features whose maps are shown, by the image's row in the table of images."""
-    maps: dict[int, set[int]] = {}
-    ranked = [(image, k) for k, word in enumerate(words) for kind in IMAGES_OF_WORDS for image, _ in word[kind]]
-    responding = [(image, feature["place"]) for feature in weights["features"] for image in feature["images"]]
-    for image, place in ranked + responding:
-        maps.setdefault(rows[image], set()).add(place)
-    return maps
+def _shown(origin: Origin, kept: Kept) -> Shown:
+    """Choose what the page shows, and the images of which it has thumbnails and maps."""
+    words, weights, with_word = words_of(kept), map_of_weights(kept), having(kept)
+    checks, maps = to_check(origin.tags, origin.names, kept.names_of_words), dict[int, set[int]]()
+    places = {(row, k) for k, word in enumerate(words) for row, _ in word["first"]} | checks.places
+    places |= {(int(row), k) for k, rows in enumerate(with_word) for row in rows[:MOST_PROBABLE]}
+    places |= {(row, feature["place"]) for feature in weights["features"] for row in feature["images"]}
+    for row, place in sorted(places):
+        maps.setdefault(row, set()).add(place)
+    images = _images(origin, [*maps])
+    if kept.with_maps:
+        for row, image in images.items():
+            image["maps"] = sorted(maps[row])
+    return Shown(words, with_word, checks, weights, maps if kept.with_maps else {}, images)
 
 
-def _why(
-    name: str, words: list[dict[str, Any]], rows: Mapping[int, int], image_rows: Mapping[int, Mapping[str, Any]]
-) -> dict[str, Any] | None:
-    """Return the highest-ranked photograph with a word, its rank and its map; None if it has no map."""
-    (place,) = (k for k, word in enumerate(words) if word["word"] == name)
-    position, rank = words[place]["highest"][0]
-    image = image_rows[rows[position]]
-    if place not in image.get("maps", ()):
+def _images(origin: Origin, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Return the captions, the text and the thumbnail of the images in some rows."""
+    row_of_name = {str(origin.images["image"].iloc[row]): row for row in rows}
+    captions = present(origin.captions[origin.captions["known"]] if "known" in origin.captions else origin.captions)
+    captions_of_name = captions[captions["image"].isin(row_of_name)].groupby("image", sort=False)["caption"].agg(list)
+    texts = origin.images.get("text")
+    return {
+        row: {"captions": captions_of_name.get(name, []), "file": origin.thumbnail(row) if origin.thumbnail else None}
+        | ({} if texts is None else {"text": texts.iloc[row]})
+        for name, row in row_of_name.items()
+    }
+
+
+def _header(origin: Origin, kept: Kept, shown: Shown, verdicts: Sequence[str]) -> dict[str, Any]:
+    """Return what the template says about the dataset and its words."""
+    first, learnable = min(FIRST, len(kept.test_images)), np.flatnonzero(kept.fits.counted["left_out"] == "")
+    return {
+        "dataset": origin.dataset,
+        "note": origin.note,
+        "network": shlex.quote(Path(origin.network).name) if origin.network else "",
+        "corrected": shlex.quote(origin.corrected),
+        "said": sentences.best(kept.words, verdicts, first, origin.nouns["things"]),
+        "taken": sentences.how_many_taken(
+            len(shown.words), len(learnable), int(learnable.max(initial=0)) + 1, origin.nouns["tags"]
+        ),
+        "splits": origin.images["split"].value_counts().to_dict(),
+        "left_out": _reasons(origin.left_out),
+        "first": first,
+        "with_maps": kept.with_maps,
+        "of_files": origin.original is not None,
+    }
+
+
+def _model(kept: Kept, things: str) -> dict[str, Any]:
+    """Return what the template says about the method."""
+    (own,) = kept.fits.norms.query("kept").to_dict("records")
+    return {
+        "costs": sentences.what_sparsity_costs(kept.fits.norms),
+        "stable": sentences.how_stable(kept.fits.stability, things),
+        "statistics": STATISTICS,
+        "radius": f"{kept.model.card_.radius:.4g}",
+        "n_known": kept.model.card_.known_images,
+        "n_shown": len(kept.features),
+        "norms": kept.fits.norms.assign(label=kept.fits.norms["norm"].map(label)).to_dict("records"),
+        "own": own,
+        "thresholds": kept.fits.thresholds.to_dict("records"),
+    }
+
+
+def _data(origin: Origin, kept: Kept, shown: Shown) -> dict[str, Any]:
+    """Return the data of the script. Names of images and words stand there once, and are otherwise given by number."""
+    norm, rows, n_images = kept.model.card_.norm, [*shown.images], len(origin.images)
+    percentages = [per_cent(kept.probabilities[having, k]) for k, having in enumerate(shown.having)]
+    return {
+        **origin.nouns,
+        **_originals(origin),
+        "statistics": [statistic._asdict() | {"key": key, "resampled": None} for key, statistic in STATISTICS.items()],
+        "colour": norm if norm in PALETTE else "other1",
+        "method": label(norm),
+        "with_maps": kept.with_maps,
+        "first": min(FIRST, len(kept.test_images)),
+        "at_once": AT_ONCE,
+        "key": f"jointsparse {origin.corrected} {origin.digest}",
+        "exclusive": exclude_each_other(kept, origin.names, origin.captions),
+        "samples": origin.names,
+        "names": kept.names_of_words,
+        "moved": {name: quote(name) for name in [*origin.names, *kept.fits.counted["word"]] if moved(name)},
+        "words": shown.words,
+        "not_learnt": not_learnt(
+            kept.fits.counted, kept.names_of_words, origin.learnable["smallest_size"], origin.nouns["things"]
+        ),
+        "having": {
+            "counts": [len(having) for having in shown.having],
+            "rows": packed_rows(shown.having, n_images),
+            "probabilities": packed(np.concatenate(percentages)),
+        },
+        "check": shown.checks.listed(),
+        "images": shown.images,
+        "probabilities": packed(per_cent(kept.probabilities[rows])),
+        "unclear": {row: np.flatnonzero(kept.labels[row] < 0).tolist() for row in rows},
+        "reasons": reasons_of(kept.X, rows, kept.W, kept.names) if kept.names else None,
+        "weights": shown.weights,
+    }
+
+
+def _originals(origin: Origin) -> dict[str, Any]:
+    """Return the URLs of the original files, or only their common beginning if names of images follow it."""
+    if not origin.original:
+        return {"base": None, "files": None}
+    names, files = [quote(name) for name in origin.names], [*map(origin.original, range(len(origin.images)))]
+    base = (files[0] or "").removesuffix(names[0])
+    if files == [base + name for name in names]:
+        return {"base": base, "files": None}
+    return {"base": "", "files": files}
+
+
+def _why(name: str, shown: Shown, kept: Kept) -> dict[str, Any] | None:
+    """Return the test image with a word on which it is most probable, and its map; None if it has no map."""
+    k = kept.names_of_words.index(name)
+    rows = [row for row, right in shown.words[k]["first"] if right]
+    if not rows or rows[0] not in shown.maps:
         return None
-    return {"word": name, "rank": rank, "map": image["file"].replace(".webp", f"-{place:03d}.webp"), **image}
+    image = shown.images[rows[0]]
+    file = image["file"].replace(".webp", f"-{k:03d}.webp")
+    return {"word": name, "per_cent": per_cent(kept.probabilities[rows[0], k]), "map": file, **image}
 
 
 def _pictures(wall: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return the words and files of the highest-ranked correct pictures of the first words on the wall."""
+    """Return the words and files of the most probable correct pictures of the first words on the wall."""
     words: dict[str, str] = {}
     for tile in wall:
         right = [image for image, is_right in tile["images"] if is_right]
@@ -211,25 +298,3 @@ def _reasons(left_out: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return each reason why data are left out, with the number of items left out and the first of these items."""
     reasons = left_out.groupby("reason", sort=False)["item"].agg(count="size", first="first").reset_index()
     return list(reasons.sort_values("count", ascending=False, kind="stable").to_dict("records"))
-
-
-def _images(
-    rows: set[int],
-    images: pd.DataFrame,
-    captions: pd.DataFrame,
-    thumbnail: Callable[..., str | None] | None,
-    original: Callable[[int], str] | None,
-) -> dict[int, dict[str, Any]]:
-    """Return the name, captions, thumbnail and original file of each image that is shown. Parameters: see `page`."""
-    row_of_name = {str(images["image"].iloc[row]): row for row in sorted(rows)}
-    captions = captions[captions["known"]] if "known" in captions else captions
-    captions_of_name = captions[captions["image"].isin(row_of_name)].groupby("image", sort=False)["caption"].agg(list)
-    described: dict[int, dict[str, Any]] = {
-        row: {"name": name, "captions": captions_of_name.get(name, []), "file": thumbnail(row) if thumbnail else None}
-        | ({"text": images["text"].iloc[row]} if "text" in images else {})
-        for name, row in row_of_name.items()
-    }
-    if original:
-        for row in [row for row, image in described.items() if image["file"]]:
-            described[row]["original"] = original(row)
-    return described

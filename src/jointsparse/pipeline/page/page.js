@@ -1,14 +1,15 @@
 "use strict";
-// Draws what the page's data hold: a list of words, one word, tags to check, one picture, the map of weights, one
-// feature. Text enters the page only as text (textContent), never as HTML.
+// Draws what the page's data hold: tags to check, a list of tags, one tag with all its samples, one sample, the map of
+// weights, one feature. Text enters the page only as text (textContent), never as HTML.
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
-  if (!data) return; // the list of datasets and the page of annotated pictures have no data
+  if (!data) return; // the list of datasets has no data
   const COLOUR = `var(--${data.colour})`; // see PALETTE in figures/style.py
-  const LONGEST = 60, LEVELS = 20; // characters of a caption; steps of a packed score in a standard deviation
-  const OPEN = 2; // words whose tags to check are shown without a click
+  const LONGEST = 60; // characters of a caption
+  const MOST_UNLEARNT = 50; // tags that were not learnt, in the list of those that are sought
+  const NOBODY = 255; // a probability that is not known
   const at = (id) => document.getElementById(id);
-  const state = { word: "", order: "best", sought: "", view: null };
+  const state = { word: "", view: null, kind: "wrong", only: -1, cards: 0 };
 
   function element(tag, properties, ...children) {
     const made = document.createElement(tag);
@@ -16,52 +17,238 @@
       if (name.includes("-") || name === "role" || name === "for") made.setAttribute(name, value);
       else made[name] = value;
     }
-    made.append(...children.filter((child) => child !== null));
-    return made;
-  }
-
-  // A word in a sentence. Letters that run from right to left must not reorder the sentence around them.
-  function isolated(word) {
-    return element("bdi", {}, word);
-  }
-
-  function drawn(tag, attributes, ...children) {
-    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
-    for (const [name, value] of Object.entries(attributes || {})) made.setAttribute(name, value);
     made.append(...children);
     return made;
   }
 
-  function number(value, digits) {
-    return value === null || value === undefined ? "–" : (value + 1e-9).toFixed(digits === undefined ? 3 : digits);
+  function button(text, act, properties) {
+    const made = element("button", { type: "button", ...properties }, text);
+    made.addEventListener("click", act);
+    return made;
+  }
+
+  // A word in a sentence. Letters that run from right to left must not reorder the sentence around them.
+  const isolated = (word) => element("bdi", {}, word);
+  const number = (value, digits) => value === null || value === undefined ? "–" : (value + 1e-9).toFixed(digits === undefined ? 3 : digits);
+  const percent = (p) => p === NOBODY ? "–" : p === 0 ? "<\u00a01\u00a0%" : p === 100 ? ">\u00a099\u00a0%" : `${p}\u00a0%`;
+  const counted = (n, plural, singular) => `${n.toLocaleString("en")} ${n === 1 ? singular : plural}`;
+
+  // Samples. They are known by their row in the table of images, tags by their number.
+
+  const bytes = (text) => Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+
+  const all_rows = new (data.samples.length < 65536 ? Uint16Array : Uint32Array)(bytes(data.having.rows).buffer);
+  const their_probabilities = bytes(data.having.probabilities);
+  let end = 0;
+  const having = data.having.counts.map((n) => { // for each tag, the rows of the samples that have it
+    end += n;
+    return { rows: all_rows.subarray(end - n, end), p: their_probabilities.subarray(end - n, end) };
+  });
+  const tags_of = new Map(); // row: { tag: probability }, for the tags that the sample has
+  having.forEach(({ rows, p }, k) => rows.forEach((row, i) => {
+    if (!tags_of.has(row)) tags_of.set(row, {});
+    tags_of.get(row)[k] = p[i];
+  }));
+  const place_of = new Map(Object.keys(data.images).map((row, i) => [Number(row), i]));
+  const all_probabilities = bytes(data.probabilities);
+
+  const has = (row, k) => k in (tags_of.get(row) || {});
+  const names_of = (row) => Object.keys(tags_of.get(row) || {}).map((k) => data.names[k]);
+
+  // The probability of every tag on a sample; of the tags that it has, if the page knows no others.
+  function probabilities(row) {
+    const n = data.names.length, begin = n * place_of.get(row);
+    if (place_of.has(row)) return all_probabilities.subarray(begin, begin + n);
+    return data.names.map((name, k) => (has(row, k) ? tags_of.get(row)[k] : NOBODY));
+  }
+
+  const exact = (name) => decodeURIComponent(data.moved[name] || encodeURIComponent(name)); // with all its characters
+
+  function original(row) {
+    if (data.files) return data.files[row];
+    return data.base === null ? null : data.base + encodeURIComponent(exact(data.samples[row])).replaceAll("%2F", "/");
+  }
+
+  // A sample as the page knows it. file: its thumbnail or, if there is none, its original file.
+  function sample(row) {
+    const known = data.images[row] || { captions: names_of(row), maps: [] };
+    return { ...known, name: data.samples[row], file: known.file || original(row), thumbnail: known.file, original: original(row) };
+  }
+
+  // Tags to check. A decision says of a sample whether it has a tag: [sample, tag, "yes" or "no", another tag or null].
+  // Where classes exclude each other, the other tag is the class that is right if this one is wrong, or the reverse.
+
+  let decisions = [], known = new Map(), forgetful = false; // known: what the decisions say of each sample's tags
+  try {
+    decisions = JSON.parse(localStorage.getItem(data.key)) || [];
+  } catch {
+    forgetful = true;
+  }
+
+  function remember() {
+    try {
+      localStorage.setItem(data.key, JSON.stringify(decisions));
+      forgetful = false;
+    } catch {
+      forgetful = true;
+    }
+    recall();
+  }
+
+  function recall() {
+    known = new Map();
+    for (const [name, tag, yes] of decisions.flatMap(rows_of)) known.set(name, (known.get(name) || new Map()).set(tag, yes));
+    refresh();
+  }
+
+  // What a spreadsheet would run as a formula gets an apostrophe in front, as in all tables, see FORMULA in tables.py.
+  const FORMULA = /((?:^|[,;\t\r\n])[ "]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])/g;
+
+  // The rows of corrections.csv.
+  const rows_of = ([name, tag, yes, other]) => [[name, tag, yes], ...(other === null ? [] : [[name, other, yes === "yes" ? "no" : "yes"]])];
+
+  // What was decided about a label to check: "accepted" or "rejected", or "" as long as nothing was.
+  function decided([row, k], kind) {
+    const tags = known.get(data.samples[row]);
+    const yes = tags && (tags.get(data.names[k]) || (data.exclusive && [...tags.values()].includes("yes") ? "no" : ""));
+    return yes ? ((yes === "yes") === (kind === "missing") ? "accepted" : "rejected") : "";
+  }
+
+  function decide([row, k], accepts, other) {
+    const [name, tag] = [data.samples[row], data.names[k]];
+    const yes = accepts === (state.kind === "missing") ? "yes" : "no";
+    decisions = decisions.filter((one) => one[0] !== name || (one[1] !== tag && !data.exclusive));
+    decisions.push([name, tag, yes, accepts && data.exclusive ? other : null]);
+    remember();
+  }
+
+  function undo() {
+    const [name, tag] = decisions.pop() || [];
+    remember();
+    cards().find((one) => one.label && data.samples[one.label[0]] === name && data.names[one.label[1]] === tag)?.focus();
+  }
+
+  function save() {
+    const cell = (text) => `"${exact(text).replace(FORMULA, "$1'").replaceAll('"', '""')}"`;
+    const lines = [["sample", "tag", "has"], ...decisions.flatMap(rows_of)].map((row) => row.map(cell).join(","));
+    const address = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
+    element("a", { href: address, download: "corrections.csv" }).click();
+    at("saved").hidden = false;
+    at("saved").scrollIntoView({ block: "nearest" }); // it may be far below the button
+  }
+
+  const listed = () => data.check[state.kind].filter(([, k]) => state.only < 0 || k === state.only);
+  const cards = () => [...at("cards").children];
+
+  // Show the labels of a kind, of one tag or of all.
+  function check() {
+    const shown = listed();
+    for (const kind of at("kinds").children) kind.setAttribute("aria-pressed", String(kind.dataset.kind === state.kind));
+    const count = (k) => data.check[state.kind].filter(([, tag]) => k < 0 || tag === k).length;
+    const tags = [...new Set(data.check[state.kind].map(([, k]) => k))].sort((a, b) => data.names[a].localeCompare(data.names[b]));
+    if (state.only >= 0 && !tags.includes(state.only)) tags.unshift(state.only);
+    at("only").replaceChildren(...[-1, ...tags].map((k) =>
+      element("option", { value: k, selected: k === state.only }, `${k < 0 ? `all ${data.tags}` : data.names[k]} (${count(k)})`)));
+    at("remark").textContent = data.exclusive
+      ? `Change gives the ${data.thing} the ${data.tag} ${state.kind === "wrong" ? "in the box" : "that may be missing"} instead of its own, Keep leaves it as it is.`
+      : state.kind === "wrong" ? `The model finds these ${data.tags} improbable. Remove accepts this, Keep rejects it.`
+        : `The model finds these ${data.tags} probable, but many say the same as ${data.tags} that the ${data.thing} has. Add accepts this, Leave rejects it.`;
+    at("cards").replaceChildren(...shown.slice(0, state.cards).map(card));
+    if (!shown.length) at("cards").append(element("li", {}, `No ${data.tag} looks ${state.kind}.`));
+    at("more").hidden = shown.length <= state.cards;
+    refresh();
+  }
+
+  function card(label) {
+    const [row, k, listed_as] = label, p = probabilities(row), wrong = state.kind === "wrong", asks = data.exclusive && wrong;
+    const shown = sample(row), others = names_of(row).filter((name) => name !== data.names[k]);
+    const classes = [...data.names.keys()].filter((one) => one !== k).sort((a, b) => p[b] - p[a]).map((one) => data.names[one]);
+    const choice = element("select", {}, ...[...classes, ...data.not_learnt.words.map(([name]) => name)].map((name) => element("option", { value: name }, name)));
+    const choose = (accepts) => () => {
+      decide(label, accepts, wrong ? choice.value : shown.captions[0]);
+      next(made);
+    };
+    const [accept, reject] = data.exclusive ? ["Change", "Keep"] : wrong ? ["Remove", "Keep"] : ["Add", "Leave"];
+    const has = others.length ? [data.exclusive ? "is " : wrong ? "also has " : "has ", isolated(others.join(", "))] : asks ? [] : [`has no ${wrong ? "other " : ""}${data.tag}`];
+    const place = listed().indexOf(label), rows = listed().map(([one]) => one);
+    const made = element("li", { className: "card", tabIndex: 0 },
+      opener(row, k, () => view(rows, place, k)),
+      element("p", { className: "tag" }, element("strong", {}, isolated(data.names[k])), element("span", {}, percent(listed_as))),
+      element("p", { className: "faint" }, ...has),
+      asks ? element("label", {}, "change to ", choice) : "",
+      element("div", { className: "decide" }, button(accept, choose(true), { className: "accept" }), button(reject, choose(false), { className: "reject" })));
+    return Object.assign(made, { label });
+  }
+
+  // Go on to the next label that is not decided, and show more of them if there is none.
+  function next(card) {
+    const all = cards(), open = (one) => one.label && !decided(one.label, state.kind);
+    const after = all.slice(all.indexOf(card) + 1).find(open) || all.find(open);
+    if (after) after.focus();
+    else if (!at("more").hidden) more();
+  }
+
+  function more() {
+    state.cards += data.at_once;
+    check();
+    cards()[state.cards - data.at_once].focus();
+  }
+
+  // Show what is decided, in the cards and in numbers.
+  function refresh() {
+    for (const one of cards().filter((each) => each.label)) {
+      const verdict = decided(one.label, state.kind);
+      one.className = `card ${verdict}`;
+      for (const side of ["accept", "reject"]) one.querySelector(`.${side}`).setAttribute("aria-pressed", String(verdict === `${side}ed`));
+    }
+    const all = Object.entries(data.check).flatMap(([kind, labels]) => labels.map((label) => decided(label, kind)));
+    at("counted").textContent = `${all.filter(Boolean).length} of ${all.length} decided: ${all.filter((one) => one === "accepted").length} accepted`;
+    at("undo").disabled = at("save").disabled = !decisions.length;
+    at("forgetful").hidden = !forgetful;
+  }
+
+  function pressKeyOfCheck(event) {
+    const all = cards(), own = event.target.closest(".card"), i = all.indexOf(own);
+    const across = all.filter((one) => one.offsetTop === all[0].offsetTop).length;
+    const by = { j: 1, ArrowRight: 1, k: -1, ArrowLeft: -1, ArrowDown: across, ArrowUp: -across }[event.key];
+    if (by && own && all[i + by]) all[i + by].focus();
+    else if (event.key === "j" && !own) next(null);
+    else if (event.key === "u" && event.target.closest("#check")) undo();
+    else if (own && event.key === "a") own.querySelector(".accept").click();
+    else if (own && event.key === "r") own.querySelector(".reject").click();
+    else if (event.key === "Enter" && event.target === own) own.querySelector(".open").click();
+    else return;
+    event.preventDefault();
+  }
+
+  function fillCheck() {
+    at("kinds").append(...Object.keys(data.check).map((kind) =>
+      button(`May be ${kind} (${data.check[kind].length})`, () => only(state.only, kind), { "data-kind": kind })));
+    at("only").addEventListener("change", (event) => only(Number(event.target.value)));
+    at("more").addEventListener("click", more);
+    at("undo").addEventListener("click", undo);
+    at("save").addEventListener("click", save);
+    recall();
+    only(-1);
+  }
+
+  function only(k, kind) {
+    Object.assign(state, { only: k, kind: kind || state.kind, cards: data.at_once });
+    check();
   }
 
   // Controls.
 
   function fillControls() {
-    at("order").addEventListener("change", (event) => {
-      state.order = event.target.value;
-      list();
-    });
-    at("seek").addEventListener("input", (event) => {
-      state.sought = event.target.value.trim().toLowerCase();
-      list();
-    });
+    at("order").addEventListener("change", list);
+    at("seek").addEventListener("input", list);
     at("find").addEventListener("click", (event) => {
       event.preventDefault(); // following the link would take the focus away from the search
       at("words").scrollIntoView();
       at("seek").focus({ preventScroll: true });
     });
     window.addEventListener("hashchange", follow);
-    window.addEventListener("beforeprint", () => {
-      for (const details of document.querySelectorAll("details:not(.tag)")) details.open = true;
-    });
-    document.addEventListener("keydown", (event) => {
-      const by = { j: 1, k: -1 }[event.key];
-      if (!by || event.ctrlKey || event.metaKey || event.altKey || viewer.open || event.target.matches("select, [type=search]")) return;
-      const words = sorted(), place = words.findIndex((one) => one.word === state.word) + by;
-      if (words[place]) go(words[place].word, true);
-    });
+    window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));
     at("before").addEventListener("click", () => step(-1));
     at("after").addEventListener("click", () => step(1));
     at("leave").addEventListener("click", () => viewer.close());
@@ -69,60 +256,42 @@
     viewer.addEventListener("close", () => history.state && history.state.viewer && history.back());
     window.addEventListener("popstate", (event) => !(event.state && event.state.viewer) && viewer.open && viewer.close());
     document.addEventListener("keydown", (event) => {
-      const by = viewer.open ? { ArrowRight: 1, ArrowLeft: -1 }[event.key] : 0;
-      if (!by) return;
-      step(by);
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, input")) return;
+      if (!viewer.open) return pressKeyOfCheck(event);
+      if (event.key === "ArrowRight") step(1);
+      else if (event.key === "ArrowLeft") step(-1);
+      else return;
       event.preventDefault();
     });
   }
 
-  function about() {
-    const means = data.statistics.map((one) => `${one.label} ${number(data.means[one.key], one.digits)}`);
-    return `The model has learnt from all ${data.known_images.toLocaleString("en")} labelled training and validation ${data.things}. ` +
-      `Averages over its ${data.labels}: ${means.join(", ")}. The 95 % intervals hold for new test ${data.things}.`;
-  }
+  // The list of tags, and one tag.
 
-  function begin() {
-    at("about").textContent = about();
-    state.word = sorted()[0].word;
-    list();
-    word();
-    tags();
-    map();
-    showFeature(null);
-  }
-
-  // Words.
+  const sought = () => at("seek").value.trim().toLowerCase();
 
   function sorted() {
-    const by = (...keys) => (a, b) => {
-      const key = keys.find((each) => a[each] !== b[each]);
-      return key ? b[key] - a[key] : 0;
-    };
-    const orders = { best: by("recognised", "precision_at_10", "auc"), positives: by("positives"), name: (a, b) => a.word.localeCompare(b.word) };
+    const by = (...keys) => (a, b) => keys.reduce((order, key) => order || b[key] - a[key], 0);
+    const orders = { positives: by("positives"), name: (a, b) => a.word.localeCompare(b.word) };
+    orders.best = (a, b) => (b.verdict === "recognised") - (a.verdict === "recognised") || by("precision_at_10", "auc")(a, b);
     for (const one of data.statistics) orders[one.key] = (a, b) => (one.higher_is_better ? 1 : -1) * by(one.key)(a, b);
-    return data.words.filter((one) => one.word.toLowerCase().includes(state.sought)).sort(orders[state.order]);
+    return data.words.filter((one) => one.word.toLowerCase().includes(sought())).sort(orders[at("order").value]);
   }
 
+  const VERDICTS = { recognised: "better than chance", not: "not significantly better than chance", few: `too few test ${data.things} to tell` };
+
   function list() {
-    const shown = sorted();
+    const shown = sorted(), columns = 4 + data.statistics.length;
+    const others = sought() ? data.not_learnt.words.filter(([name]) => name.toLowerCase().includes(sought())) : [];
     at("list").replaceChildren(
       ...shown.map((one) => {
-        const button = element("button", { type: "button" }, one.word);
-        button.addEventListener("click", () => go(one.word));
-        const values = data.statistics.map(({ key, digits }) => element("td", {}, number(one[key], digits)));
-        return element(
-          "tr",
-          { className: one.recognised ? "" : "chance", title: one.recognised ? "" : "no better than chance, as far as the test tells" },
-          element("td", {}, button),
-          values[0],
-          element("td", {}, meter(one)),
-          ...values.slice(1),
-          element("td", {}, number(one.n_features, 0)),
-          element("td", {}, String(one.positives))
-        );
+        const [auc, ...others] = data.statistics.map(({ key, digits }) => number(one[key], digits));
+        const cells = [button(one.word, () => go(one.word)), auc, meter(one), ...others, String(one.n_features), String(one.positives)];
+        const properties = { className: one.verdict === "recognised" ? "" : "chance", title: VERDICTS[one.verdict] };
+        return element("tr", properties, ...cells.map((cell) => element("td", {}, cell)));
       }),
-      shown.length ? "" : element("tr", {}, element("td", { colSpan: 4 + data.statistics.length }, `no ${data.label} contains this`))
+      ...others.slice(0, MOST_UNLEARNT).map(([name, n, reason]) => element("tr", { className: "chance" }, element("td", { colSpan: columns },
+        isolated(name), ` was not learnt: ${counted(n, data.things, data.thing)} ${n === 1 ? "has" : "have"} it; ${data.not_learnt.reasons[reason]}.`))),
+      shown.length + others.length ? "" : element("tr", {}, element("td", { colSpan: columns }, `no ${data.tag} contains this`))
     );
     press();
   }
@@ -132,31 +301,26 @@
     const place = (auc) => `${200 * (Math.min(1, Math.max(0.5, auc || 0)) - 0.5)}%`;
     const bar = element("i", {}), line = element("b", {});
     bar.style.width = place(one.auc);
-    if (one.recognised) bar.style.background = COLOUR;
-    line.style.left = place(one.auc_low);
-    line.style.width = `calc(${place(one.auc_high)} - ${place(one.auc_low)})`;
+    if (one.verdict === "recognised") bar.style.background = COLOUR;
+    Object.assign(line.style, { left: place(one.auc_low), width: `calc(${place(one.auc_high)} - ${place(one.auc_low)})` });
     return element("span", { className: "meter", title: interval(one) }, bar, one.auc_low === null ? "" : line);
   }
 
-  function interval(one) {
-    return one.auc_low === null ? "" : `95 % interval: ${number(one.auc_low)} to ${number(one.auc_high)}`;
-  }
+  const interval = (one) => one.auc_low === null ? "" : `95 % interval: ${number(one.auc_low)} to ${number(one.auc_high)}`;
 
   function press() {
     const box = at("list").closest(".list");
-    for (const button of at("list").querySelectorAll("button")) {
-      const pressed = button.textContent === state.word;
-      button.setAttribute("aria-pressed", String(pressed));
-      if (pressed) box.scrollTop = button.offsetTop - box.clientHeight / 2;
+    for (const one of at("list").querySelectorAll("button")) {
+      const pressed = one.textContent === state.word;
+      one.setAttribute("aria-pressed", String(pressed));
+      if (pressed) box.scrollTop = one.offsetTop - box.clientHeight / 2;
     }
   }
 
-  // Go to a word by its address, so that the back button works.
-  function go(name, instead) {
-    const address = `#word=${encodeURIComponent(name)}`;
+  // Go to a tag by its address, so that the back button works.
+  function go(name) {
     show(name);
-    if (instead) location.replace(address);
-    else location.hash = address;
+    location.hash = `#word=${encodeURIComponent(name)}`;
   }
 
   function show(name) {
@@ -176,340 +340,226 @@
     }
     if (!name) return;
     if (!data.words.some((one) => one.word === name)) {
-      at("seek").value = name; // so that the list says that there is none
-      state.sought = name.toLowerCase();
+      at("seek").value = name; // so that the list says why
       list();
-      return;
-    }
-    show(name);
+    } else show(name);
   }
 
   function word() {
-    const one = data.words.find((each) => each.word === state.word);
+    const k = data.words.findIndex((each) => each.word === state.word), one = data.words[k];
     const p = one.p_holm < 1e-16 ? "p < 1e-16" : `p = ${(one.p_holm || 0).toPrecision(2)}`;
     const values = data.statistics.map(({ key, label, digits }) =>
       `${label} ${number(one[key], digits)}${key === "auc" && interval(one) ? ` (${interval(one)})` : ""}`);
-    const facts = [
-      `${one.positives} of ${one.of} test ${data.things} have it`,
-      ...values,
-      `${one.recognised ? "better than chance" : "not significantly better than chance"}${one.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.labels})`}`,
-      `${number(one.n_features, 0)} features`,
-    ];
+    const facts = [`${one.positives} of ${one.of} test ${data.things} have it`, ...values, counted(one.n_features, "features", "feature"),
+      `${VERDICTS[one.verdict]}${one.p_holm === null ? "" : ` (${p}, corrected for the number of ${data.tags})`}`];
     const beside = one.beside.flatMap(([other, count], i) => [`${i ? ", " : ""}${count} have “`, isolated(other), "”"]);
-    const right = `${number(one.precision_at_10 * data.first, 0)} of the ${data.first} highest-ranked ${data.things} are right; ` +
-      `guessing would give ${number(one.by_chance, 1)}. `;
+    const right = one.verdict === "few" ? `Too few test ${data.things} to tell. ` : `${number(one.precision_at_10 * data.first, 0)} of the ` +
+      `${data.first} most probable test ${data.things} are right; guessing would give ${number(one.by_chance, 1)}. `;
+    const kinds = Object.keys(data.check).filter((kind) => data.check[kind].some(([, tag]) => tag === k));
+    const sense = element("select", { id: "sense" }, element("option", { value: "most" }, "most probable first"), element("option", { value: "least" }, "least probable first"));
+    sense.addEventListener("change", () => all(k, data.at_once));
     at("word").replaceChildren(
       element("h3", {}, "“", isolated(one.word), "”"),
       element("p", {}, element("strong", {}, right), facts.join("; ") + "."),
       one.telling ? element("p", {}, `Features with the largest weights for it: ${one.telling.join(", ") || "none"}.`) : "",
-      gallery(`The highest-ranked ${data.things} with the ${data.label}`, one.highest),
-      beside.length ? element("p", {}, `Of the ${one.top} highest-ranked ${data.things} `, ...beside, ", at least twice as many as expected by chance.") : "",
-      gallery(`The highest-ranked ${data.things} without the ${data.label}, which may be missing there`, one.errors),
-      gallery(`The lowest-ranked ${data.things} with the ${data.label}`, one.misses),
-      roc(one)
+      beside.length ? element("p", {}, `Of the ${one.top} most probable test ${data.things} `, ...beside, ", at least twice as many as expected by chance.") : "",
+      ...kinds.map((kind) => button(`Check where it may be ${kind}`, () => {
+        only(k, kind);
+        at("check").scrollIntoView();
+      }, { className: "door" })),
+      element("h3", {}, `All ${counted(having[k].rows.length, data.things, data.thing)} with the ${data.tag}`),
+      element("label", {}, "Order ", sense),
+      element("div", { className: "gallery", id: "samples" }),
+      button("Show more", () => all(k, at("samples").childElementCount + data.at_once), { id: "more-samples", className: "door" })
     );
+    all(k, data.at_once);
   }
 
-  function gallery(title, images) {
-    const rows = images.map(([row]) => row), place = data.names.indexOf(state.word);
-    const shown = images.map(([row, rank]) => picture(row, `rank ${rank}`, place, rows));
-    return element(
-      "div",
-      {},
-      element("h3", {}, title),
-      element("div", { className: "gallery" }, ...(shown.length ? shown : [element("p", {}, "none")]))
-    );
+  // The first samples that have a tag.
+  function all(k, most) {
+    const rows = Array.from(having[k].rows);
+    if (at("sense").value === "least") rows.reverse();
+    at("samples").replaceChildren(...rows.slice(0, most).map((row) => picture(row, percent(probabilities(row)[k]), k, rows)));
+    at("more-samples").hidden = rows.length <= most;
   }
 
-  // Images that look mislabelled, by word: the best known words first, and the worst images of a word first.
-  function tags() {
-    const known = data.words.filter((one) => one.recognised);
-    known.sort((a, b) => b.precision_at_10 - a.precision_at_10 || b.auc - a.auc);
-    at("tags").replaceChildren(...known.map((one, i) => {
-      const clean = one.errors.length + one.misses.length ? "" : ": nothing to check";
-      const details = element("details", { className: "tag" }, element("summary", {}, element("strong", {}, isolated(one.word)), clean));
-      const fill = () => details.childElementCount > 1 || details.append(
-        ...(one.errors.length ? [images("may be missing on", one.word, one.errors)] : []),
-        ...(one.misses.length ? [images("may be wrong on", one.word, one.misses)] : [])
-      );
-      details.addEventListener("toggle", fill);
-      if (i < OPEN) {
-        details.open = true;
-        fill();
-      }
-      return details;
-    }));
+  const cut = (text) => (text.length <= LONGEST ? text : `${text.slice(0, LONGEST).replace(/ \S*$/, "")} …`);
+
+  // A sample of a gallery, with its map of a tag or feature if there is one. title: its probability. rows: its neighbours.
+  function picture(row, title, k, rows) {
+    const shown = sample(row), captions = (shown.thumbnail && shown.text ? [shown.text] : shown.captions).join(" / ");
+    return element("figure", {}, opener(row, k, () => view(rows, rows.indexOf(row), k)),
+      element("figcaption", { title: `${shown.name}: ${captions}` }, title ? element("strong", {}, title) : "", " ", cut(captions)));
   }
 
-  // Images whose label of a word is to be checked. what: says of the word that it may be missing or wrong on them.
-  function images(what, name, ranked) {
-    const rows = ranked.map(([row]) => row), place = data.names.indexOf(name);
-    return element("div", {},
-      element("h3", {}, "“", isolated(name), `” ${what} these ${data.things}`),
-      element("div", { className: "gallery" }, ...ranked.map(([row, rank]) => picture(row, `rank ${rank}`, place, rows))));
+  // What one clicks at to enlarge a sample.
+  function opener(row, k, act) {
+    const shown = sample(row), of_feature = k < data.names.length ? "" : "shown";
+    const made = button("", act, { className: `open mapped ${of_feature}`, title: shown.name });
+    made.append(...(shown.file ? sights(shown, k) : [shown.text || summary(row) || shown.name]));
+    return made;
   }
 
-  function cut(text) {
-    const end = text.lastIndexOf(" ", LONGEST);
-    return text.length <= LONGEST ? text : text.slice(0, end > 0 ? end : LONGEST) + " …";
+  function sights(image, k) {
+    const picture = element("img", { loading: "lazy", decoding: "async", alt: image.captions.join(" / ") || image.name, src: image.file });
+    picture.addEventListener("error", () => { // such as a format that browsers cannot show
+      if (image.thumbnail && !picture.src.endsWith(image.thumbnail)) picture.src = image.thumbnail;
+      else picture.replaceWith(image.name);
+    });
+    return mapped(image, k) ? [picture, map_of(image, k)] : [picture];
   }
 
-  // An image of a gallery, with its map of a word or feature if there is one. title: its rank. rows: its neighbours.
-  function picture(row, title, place, rows) {
-    const image = data.images[data.rows[row]];
-    const captions = (image.file && image.text ? [image.text] : image.captions).join(" / "), all = `${image.name}: ${captions}`;
-    const open = element("button", { type: "button", className: `open mapped ${place < data.names.length ? "" : "shown"}`, title: all });
-    open.append(...(image.file ? sights(image, place) : [image.text || summary(row) || image.name]));
-    open.addEventListener("click", () => view(rows, rows.indexOf(row), place));
-    return element("figure", {}, open, element("figcaption", { title: all }, title ? element("strong", {}, title) : "", " ", cut(captions)));
-  }
+  const mapped = (image, k) => data.with_maps && image.maps.includes(k);
 
-  function sights(image, place) {
-    const shown = [element("img", { loading: "lazy", src: image.file, alt: image.captions.join(" / ") || image.name })];
-    if (mapped(image, place)) shown.push(map_of(image, place));
-    return shown;
-  }
+  const map_of = (image, k) => element("img", { loading: "lazy", alt: `map of “${data.names[k] || "the feature"}”`,
+    src: image.thumbnail.replace(".webp", `-${String(k).padStart(3, "0")}.webp`) });
 
-  function mapped(image, place) {
-    return data.with_maps && (image.maps || []).includes(place);
-  }
-
-  function map_of(image, place) {
-    const name = data.names[place] || "the feature";
-    const file = image.file.replace(".webp", `-${String(place).padStart(3, "0")}.webp`);
-    return element("img", { loading: "lazy", src: file, alt: `map of “${name}”` });
-  }
-
-  // An image, enlarged, and what the model says about it.
+  // A sample, enlarged, and what the model says about it.
 
   const viewer = at("viewer");
-
-  function view(rows, i, place) {
-    state.view = { rows, i, place };
-    const row = rows[i], image = data.images[data.rows[row]];
+  function view(rows, i, k) {
+    state.view = { rows, i, k };
+    const row = rows[i], image = sample(row), enlarged = { ...image, file: image.original || image.file };
     const sight = (...shown) => element("span", { className: "sight mapped shown" }, ...shown);
-    const pictures = image.file ? [sight(...sights(image, -1))] : [image.text || summary(row)];
-    if (mapped(image, place)) pictures.push(sight(...sights(image, place)));
-    const asked = place >= 0 && place < data.names.length, own = ranked(row);
+    const pictures = image.file ? [sight(...sights(enlarged, -1))] : [image.text || summary(row) || image.name];
+    if (mapped(image, k)) pictures.push(sight(...sights(image, k)));
     at("viewed").textContent = image.name;
     at("place").textContent = `${i + 1} of ${rows.length}`;
     at("view").replaceChildren(
       element("div", { className: "sights" }, ...pictures),
       element("p", {}, [...(image.file && image.text ? [image.text] : []), ...image.captions].join(" / "), " ", image.original ? element("a", { href: image.original, target: "_blank", rel: "noopener" }, "Open the file") : ""),
-      asked ? why(row, image, place, own) : "",
-      element("h3", {}, `The scores of the model, ${data.method}`),
-      element("p", { className: "faint" }, `A score counts standard deviations from the mean of all ${data.n_test.toLocaleString("en")} test ${data.things}. ✓ marks the ${data.labels} that it has${data.unclear[row].length ? `, ? the ${data.labels} whose label is unknown` : ""}.`),
-      element("div", { className: "said" }, ...said(row, image, own, (k) => {
-        view(rows, i, k);
-        viewer.querySelector(`[data-word="${k}"]`).focus();
-      })),
-      ...near(row)
+      k >= 0 && k < data.names.length ? why(row, image, k) : "",
+      element("h3", {}, place_of.has(row) ? "How probable the model finds each " + data.tag : `How probable the model finds its ${data.tags}`),
+      element("p", { className: "faint" }, `✓ marks the ${data.tags} that it has${unclear(row).length ? `, ? those of which this is unknown` : ""}.`),
+      element("div", { className: "said" }, ...said(row, image))
     );
-    if (viewer.open) return;
-    viewer.showModal();
-    history.pushState({ viewer: true }, ""); // the back button closes the viewer
+    if (!viewer.open) history.pushState({ viewer: true }, ""); // the back button closes the viewer
+    if (!viewer.open) viewer.showModal();
   }
 
-  // What the model says about a word, and why.
-  function why(row, image, place, own) {
-    const name = data.names[place], reasons = data.reasons;
-    const has = data.has[row].includes(place) ? "it has" : data.unclear[row].includes(place) ? "it is unknown whether it has" : "it does not have";
-    const said = [`”: rank ${own.ranks[place]}, and ${has} the ${data.label}.`];
-    if (mapped(image, place)) said.push(`On the map, red parts speak for the ${data.label} and blue parts against it.`);
-    if (explained(image, place) && reasons) {
+  const unclear = (row) => data.unclear[row] || [];
+
+  // What the model says about a tag, and why.
+  function why(row, image, k) {
+    const reasons = data.reasons;
+    const owns = has(row, k) ? "it has" : unclear(row).includes(k) ? "it is unknown whether it has" : "it does not have";
+    const said = [`”: ${percent(probabilities(row)[k])}, and ${owns} the ${data.tag}.`];
+    if (mapped(image, k)) said.push(`On the map, red parts speak for the ${data.tag} and blue parts against it.`);
+    if (reasons && reasons.values[row]) {
       const weights = unpacked(reasons.weights), n = data.names.length;
-      const parts = reasons.values[row].map(([j, x]) => [reasons.features[j], x * weights[j * n + place]]);
+      const parts = reasons.values[row].map(([j, x]) => [reasons.features[j], x * weights[j * n + k]]);
       parts.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
       const some = (sign) => parts.filter(([, part]) => sign * part > 0).map(([feature]) => feature).join(", ") || "none";
       said.push(`Features that speak for it: ${some(1)}. Against it: ${some(-1)}.`);
     }
-    return element("p", {}, "“", isolated(name), said.join(" "));
+    return element("p", {}, "“", isolated(data.names[k]), said.join(" "));
   }
 
   // The features of a sample that matter most.
   function summary(row) {
     const reasons = data.reasons;
-    return reasons && reasons.brief ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
+    return reasons && reasons.brief && reasons.values[row] ? reasons.values[row].map(([j]) => reasons.features[j]).join(", ") : "";
   }
 
-  function explained(image, place) {
-    return mapped(image, place) || Boolean(data.reasons);
-  }
+  const step = (by, { rows, i, k } = state.view) => view(rows, (i + by + rows.length) % rows.length, k);
 
-  // The scores and ranks of a test image for every word.
-  function ranked(row) {
-    const n = data.names.length, begin = n * Object.keys(data.rows).indexOf(String(row));
-    const Ranks = data.n_test < 65536 ? Uint16Array : Uint32Array;
-    return {
-      scores: unpacked(data.said.scores).subarray(begin, begin + n),
-      ranks: new Ranks(unpacked(data.said.ranks).buffer).subarray(begin, begin + n),
-    };
-  }
-
-  // The images the model has learnt from that have the most similar scores.
-  function near(row) {
-    return [
-      element("h3", {}, `Training and validation ${data.things} with the most similar scores`),
-      element("div", { className: "gallery" }, ...data.alike[row].map((one) => data.images[one]).map((image) => element("figure", {},
-        image.file ? element("img", { loading: "lazy", src: image.file, alt: image.name }) : image.name,
-        element("figcaption", {}, cut(image.captions.join(" / ")))))),
-    ];
-  }
-
-  function step(by) {
-    const { rows, i, place } = state.view;
-    view(rows, (i + by + rows.length) % rows.length, place);
-  }
-
-  // The scores of all words, the highest first. { scores, ranks }: see `ranked`. draw: shows the map of a word.
-  function said(row, image, { scores, ranks }, draw) {
-    const most = Math.max(1, ...scores.map(Math.abs));
-    const words = data.names.map((name, k) => k).sort((a, b) => scores[b] - scores[a] || ranks[a] - ranks[b]);
-    return words.map((k) => {
-      const bar = element("i", { className: scores[k] > 0 ? "for" : "against" });
-      bar.style.width = `${(50 * Math.abs(scores[k])) / most}%`;
-      bar.style.left = scores[k] > 0 ? "50%" : `${50 - (50 * Math.abs(scores[k])) / most}%`;
-      const sign = data.has[row].includes(k) ? "✓ " : data.unclear[row].includes(k) ? "? " : "";
-      const name = element(explained(image, k) ? "button" : "span", {}, sign + data.names[k]);
-      if (explained(image, k)) {
-        name.addEventListener("click", () => draw(k));
-        name.title = "show what speaks for it";
-        name.setAttribute("aria-pressed", String(k === state.view.place));
-      }
+  // The probabilities of all tags that the page knows, the highest first. A click shows what speaks for a tag.
+  function said(row, image) {
+    const p = probabilities(row), { rows, i, k: asked } = state.view;
+    return [...data.names.keys()].filter((k) => p[k] !== NOBODY).sort((a, b) => p[b] - p[a]).map((k) => {
+      const bar = element("i", {}), explained = mapped(image, k) || (data.reasons && data.reasons.values[row]);
+      Object.assign(bar.style, { width: `${p[k]}%`, background: COLOUR });
+      const text = `${has(row, k) ? "✓ " : unclear(row).includes(k) ? "? " : ""}${data.names[k]}`;
+      const name = explained ? button(text, () => {
+        view(rows, i, k);
+        viewer.querySelector(`[data-word="${k}"]`).focus();
+      }, { title: "show what speaks for it", "aria-pressed": String(k === asked) }) : element("span", {}, text);
       name.dataset.word = k;
-      const rank = element("span", { className: "faint" }, `rank ${ranks[k]}`);
-      const signed = `${scores[k] < 0 ? "−" : "+"}${Math.abs(scores[k] / LEVELS).toFixed(1)}`;
-      return element("div", { className: data.has[row].includes(k) ? "true" : "" },
-        name, element("span", { className: "meter" }, bar), element("span", {}, signed), rank);
+      return element("div", { className: has(row, k) ? "true" : "" }, name, element("span", { className: "meter" }, bar), element("span", {}, percent(p[k])));
     });
   }
 
-  // Charts. All have frames of the same size, in which x and y go from 0 to 1.
+  // What tags share.
 
-  const WIDTH = 300, HEIGHT = 200, LEFT = 46, BELOW = 34, ABOVE = 8;
-  const across = (x) => LEFT + x * (WIDTH - LEFT - 10);
-  const up = (y) => HEIGHT - BELOW - y * (HEIGHT - BELOW - ABOVE);
+  const unpacked = (text) => new Int8Array(bytes(text).buffer);
 
-  function chart(name, xTicks, yTicks, xTitle, yTitle, ...lines) {
-    const svg = drawn("svg", { width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
-    svg.append(drawn("title", {}, name));
-    for (const [y, text] of yTicks) {
-      svg.append(drawn("line", { x1: across(0), x2: across(1), y1: up(y), y2: up(y), class: "grid" }));
-      svg.append(drawn("text", { x: LEFT - 5, y: up(y) + 4, "text-anchor": "end" }, text));
-    }
-    for (const [x, text] of xTicks) {
-      const anchor = x > 0.95 && String(text).length > 3 ? "end" : "middle"; // long texts stay within the chart
-      svg.append(drawn("text", { x: across(x) + (anchor === "end" ? 8 : 0), y: HEIGHT - BELOW + 14, "text-anchor": anchor }, text));
-    }
-    svg.append(drawn("text", { x: across(0.5), y: HEIGHT - 4, "text-anchor": "middle" }, xTitle));
-    const title = drawn("text", { x: 10, y: up(0.5), "text-anchor": "middle" }, yTitle);
-    title.setAttribute("transform", `rotate(-90 10 ${up(0.5)})`);
-    svg.append(title, ...lines.flat());
-    return element("figure", {}, svg);
-  }
-
-  function line(points, stroke, width) {
-    const path = points.map(([x, y]) => `${across(x).toFixed(1)},${up(y).toFixed(1)}`).join(" ");
-    return drawn("polyline", { points: path, fill: "none", stroke: stroke, "stroke-width": width });
-  }
-
-  function roc(one) {
-    const [alarms, hits] = one.roc, ticks = [[0, "0"], [0.5, "0.5"], [1, "1"]];
-    const curve = line(alarms.map((alarm, i) => [alarm, hits[i]]), COLOUR, 2.5), chance = line([[0, 0], [1, 1]], "var(--grey)", 1);
-    return chart(`ROC curve of ${one.word}`, ticks, ticks, "false alarms", "hits", chance, curve);
-  }
-
-  // What words share.
-
-  function unpacked(text) {
-    return Int8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-  }
-
-  // The first picture of a word or a feature, small.
+  // A picture of a tag or a feature, small.
   function sign(row) {
-    const image = row === undefined ? {} : data.images[data.rows[row]];
+    const image = row === undefined ? {} : data.images[row];
     return image.file ? element("img", { loading: "lazy", src: image.file, alt: "", title: image.captions.join(" / ") }) : "";
   }
 
   function map() {
     const shared = data.weights, weights = unpacked(shared.weights), n = shared.words.length;
-    at("shared-by").textContent = shared.apart ? `A row with several coloured cells is a feature that several ${data.labels} share.` :
-      `With ${data.method} every feature in use has a weight for nearly every ${data.label}; the strongest colours show for which ${data.labels} it matters most.`;
+    at("shared-by").textContent = shared.apart ? `A row with several coloured cells is a feature that several ${data.tags} share.` :
+      `With ${data.method} every feature in use has a weight for nearly every ${data.tag}; the strongest colours show for which ${data.tags} it matters most.`;
     const head = element("tr", {}, element("th", {}), ...shared.words.map((k) =>
-      element("th", { scope: "col" }, element("span", {}, data.names[k]), sign(data.words[k].highest[0]?.[0]))));
+      element("th", { scope: "col" }, element("span", {}, data.names[k]), sign(having[k].rows[0]))));
     const rows = shared.features.map((feature, i) => {
       const own = weights.slice(i * n, (i + 1) * n);
-      const button = element("button", { type: "button", "aria-pressed": "false" }, feature.name, " ",
-        feature.note ? element("span", { className: "faint" }, feature.note) : "", sign(feature.images[0]));
-      button.addEventListener("click", () => {
-        for (const other of at("map").querySelectorAll("button")) {
-          other.setAttribute("aria-pressed", String(other === button));
-        }
+      const made = button(feature.name, () => {
+        for (const other of at("map").querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === made));
         showFeature(feature, own);
         at("feature").scrollIntoView({ block: "nearest" });
-      });
-      return element("tr", {}, element("th", { scope: "row" }, button), ...Array.from(own, cell));
+      }, { "aria-pressed": "false" });
+      made.append(" ", feature.note ? element("span", { className: "faint" }, feature.note) : "", sign(feature.images[0]));
+      return element("tr", {}, element("th", { scope: "row" }, made), ...Array.from(own, cell));
     });
     at("map").replaceChildren(element("thead", {}, head), element("tbody", {}, ...rows));
   }
 
   function cell(weight) {
-    const made = element("td", {}), share = Math.round(100 * Math.sqrt(Math.abs(weight) / 127));
-    const ink = weight > 0 ? "var(--for)" : "var(--against)";
+    const made = element("td", {}), share = Math.round(100 * Math.sqrt(Math.abs(weight) / 127)), ink = weight > 0 ? "var(--for)" : "var(--against)";
     if (weight) made.style.background = `color-mix(in srgb, ${ink} ${share}%, var(--paper))`;
     return made;
   }
 
   // The words that a feature speaks for and against. weights: its row of the map.
   function showFeature(feature, weights) {
-    const shared = data.weights;
-    if (!feature) {
-      const said = shared.features.length ? `Choose a feature to see the ${data.things} it responds to.` : "No feature is in use.";
-      at("feature").replaceChildren(element("p", { className: "faint" }, said));
-      return;
-    }
-    const users = shared.words.map((k, j) => [data.names[k], weights[j]]).filter(([, w]) => w);
+    const shared = data.weights, users = shared.words.map((k, j) => [data.names[k], weights[j]]).filter(([, w]) => w);
     users.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
     const named = (sign, most) => users.filter(([, w]) => sign * w > 0).map(([name]) => name).slice(0, most).join(", ") || "none";
     at("feature").replaceChildren(
-      element("h3", {}, shared.apart ? `${feature.name}: ${users.length} of ${weights.length} ${data.labels} use it` : `${feature.name}: speaks most for ${named(1, 3)}`),
+      element("h3", {}, shared.apart ? `${feature.name}: ${users.length} of ${weights.length} ${data.tags} use it` : `${feature.name}: speaks most for ${named(1, 3)}`),
       element("p", {}, `It speaks for: ${named(1)}. It speaks against: ${named(-1)}.`),
       element("h3", {}, `Test ${data.things} with its largest values`),
       element("div", { className: "gallery" }, ...feature.images.map((row) => picture(row, "", feature.place, feature.images)))
     );
   }
 
-  // The photograph on top of the page, and the command that annotates new photographs.
+  // The photograph on top of the page, and the commands.
 
   function fillTop() {
-    if (at("wipe")) {
-      at("wipe").addEventListener("input", (event) => {
-        const map = document.querySelector(".wipe span");
-        map.style.animation = "none";
-        map.style.clipPath = `inset(0 ${100 - event.target.value}% 0 0)`;
-      });
-    }
-    if (!at("command")) return;
+    at("wipe")?.addEventListener("input", (event) => {
+      const map = document.querySelector(".wipe span");
+      map.style.animation = "none";
+      map.style.clipPath = `inset(0 ${100 - event.target.value}% 0 0)`;
+    });
     const folder = decodeURIComponent(location.pathname).replace(/[^/]*$/, "").replace(/^\/(?=[A-Z]:)/, "");
     if (location.protocol === "file:") at("model").textContent = quoted(`${folder}model.jointsparse`);
-    at("copy").addEventListener("click", async () => {
-      getSelection().selectAllChildren(at("command")); // what a reader sees, and copies where the clipboard is closed
-      try {
-        await navigator.clipboard.writeText(at("command").textContent);
-        at("copy").textContent = "Copied";
-      } catch {
-        at("copy").textContent = "Selected: press Ctrl+C";
-      }
-    });
+    for (const command of document.querySelectorAll(".command")) {
+      const [code, copy] = command.children;
+      copy.addEventListener("click", async () => {
+        getSelection().selectAllChildren(code); // what a reader sees, and copies where the clipboard is closed
+        try {
+          await navigator.clipboard.writeText(code.textContent);
+          copy.textContent = "Copied";
+        } catch {
+          copy.textContent = "Selected: press Ctrl+C";
+        }
+      });
+    }
   }
 
   // A path as an argument of a command.
-  function quoted(path) {
-    return /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-  }
+  const quoted = (path) => /^[\w./:-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 
-  fillControls();
   fillTop();
-  begin();
+  fillControls();
+  fillCheck();
+  state.word = sorted()[0].word;
+  list();
+  word();
+  map();
   follow();
 })();

@@ -1,14 +1,13 @@
 """The sentences of pages about a saved model, and about a comparison of methods."""
 
-import numpy as np
+from collections.abc import Sequence
+
 import pandas as pd
 
 from jointsparse.pipeline.figures.style import label, percent
 
 SHOWN_WORDS = 3  # how many of the best words, and of the unrecognised words, a sentence names
-RARE = 0.75  # Choice: words are called rarer if their median number of images is below this fraction of the others'
 CHANCE = 0.05  # Choice: the level of significance, after Holm's correction
-ALL_FEATURES = "l2"  # the norm that uses every feature
 ALIKE = 0.01  # Choice: mean AUCs that differ by at most this much are called level
 
 
@@ -35,109 +34,93 @@ def one_digit(value: float) -> str:
     return f"{value + 1e-9:.1f}"
 
 
-def recognised(words: pd.DataFrame, labels: str, first: int) -> str:
-    """Say which words a model recognises better than chance, and how many of them it recognises well.
+def recognised(verdicts: Sequence[str], labels: str) -> str:
+    """Say how many words a model recognises. verdicts: see `words.verdict`. labels: the plural noun for what is learnt.
+
+    >>> recognised(["recognised", "few"], "tags")
+    'The model recognises 1 of 2 tags'
+    """
+    return f"The model recognises {verdicts.count('recognised'):,} of {some(len(verdicts), labels)}"
+
+
+def best(words: pd.DataFrame, verdicts: Sequence[str], first: int, things: str) -> list[str]:
+    """Say how many words are recognised well, and name the best words and those that are not recognised.
 
     Parameters
     ----------
     words : DataFrame
         See `kept.Kept`.
-    labels : str
-        The plural noun for what is learnt, such as "words".
+    verdicts : list of str
+        Whether each word is recognised, see `words.verdict`.
     first : int
-        Number of highest-ranked images that are counted.
-    """
-    table = words.sort_values(["precision_at_10", "auc"], ascending=False, kind="stable")
-    is_recognised, half = table["p_holm"] <= CHANCE, (first + 1) // 2
-    best, others = table["word"][is_recognised].tolist(), table["word"][~is_recognised].tolist()[::-1]
-    said = [f"The kept model recognises {len(best)} of {some(len(table), labels)} better than chance"]
-    if best:
-        n_well = int((first * table["precision_at_10"][is_recognised] >= half - 1e-9).sum())
-        several = "all" if n_well == len(best) > 1 else f"{n_well:,}"
-        said[0] += f"; for {several} of them, at least {half} of the {first} highest-ranked are right"
-        said.append(f"Best: {', '.join(best[:SHOWN_WORDS])}")
-    if others:
-        more = len(others) - SHOWN_WORDS
-        said.append(f"Not recognised: {', '.join(others[:SHOWN_WORDS])}{f' and {more} more' if more > 0 else ''}")
-    return " ".join(f"{part}." for part in said)
-
-
-def on_average(means: pd.Series, first: int, n_test: int, things: str) -> str:
-    """Say how well a model recognises words on average.
-
-    Parameters
-    ----------
-    means : Series
-        The means of the statistics over the words, see `metrics.STATISTICS`.
-    first : int
-        Number of highest-ranked images that are counted.
-    n_test : int
-        Number of test images.
+        Number of most probable images that are counted.
     things : str
         The plural noun for the samples, such as "images".
     """
-    return (
-        f"On average {one_digit(first * means['precision_at_10'])} of the {first} highest-ranked {things} are right "
-        f"(mean AUC {means['auc']:.3f} on {n_test:,} test {things})."
-    )
+    table = words.assign(verdict=verdicts).sort_values(["precision_at_10", "auc"], ascending=False, kind="stable")
+    named = {verdict: table["word"][table["verdict"] == verdict].tolist() for verdict in ("recognised", "not", "few")}
+    half, said = (first + 1) // 2, []
+    if known := named["recognised"]:
+        n_well = int((first * table["precision_at_10"][table["verdict"] == "recognised"] >= half - 1e-9).sum())
+        several = "all" if n_well == len(known) > 1 else f"{n_well:,}"
+        said = [f"For {several} of them, at least {half} of the {first} most probable test {things} are right."]
+        said += [f"Recognised best: {', '.join(known[:SHOWN_WORDS])}."]
+    titles = {"not": "Not recognised better than chance", "few": f"Too few test {things} to tell"}
+    for verdict, title in titles.items():
+        if others := named[verdict][::-1]:
+            more = f" and {len(others) - SHOWN_WORDS} more" if len(others) > SHOWN_WORDS else ""
+            said.append(f"{title}: {', '.join(others[:SHOWN_WORDS])}{more}.")
+    return said
 
 
-def why_not(words: pd.DataFrame, things: str = "images", labels: str = "words") -> str:
-    """Say whether the unrecognised words are rarer than the recognised words.
-
-    The result is an empty string if all words are recognised, or none.
-
-    Parameters
-    ----------
-    words : DataFrame
-        See `kept.Kept`.
-    things : str
-        The plural noun for the samples, such as "images".
-    labels : str
-        The plural noun for what is learnt, such as "words".
-    """
-    is_recognised = words["p_holm"] <= CHANCE
-    if is_recognised.all() or not is_recognised.any():
-        return ""
-    rare, rest = (words.loc[rows, "positives"].median() for rows in (~is_recognised, is_recognised))
-    why = "rarer than" if rare < RARE * rest else "more frequent than" if rare * RARE > rest else "about as frequent as"
-    return (
-        f"The {labels} that are not recognised are {why} the others: the median is {rare:,g} test {things} against "
-        f"{rest:,g}."
-    )
-
-
-def how_many_taken(n_taken: int, n_learnable: int, labels: str = "words") -> str:
+def how_many_taken(n_taken: int, n_learnable: int, n_words: int, labels: str = "words") -> str:
     """Say how many of the learnable words the model learns; return an empty string if it learns all of them.
 
-    >>> how_many_taken(40, 374, "labels"), how_many_taken(3, 3)
-    ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 374.', '')
+    Parameters
+    ----------
+    n_taken, n_learnable : int
+        Number of words that the model learns, and of those that it could learn.
+    n_words : int
+        The value of the setting with which it would learn all of them.
+    labels : str
+        The plural noun for what is learnt.
+
+    >>> how_many_taken(40, 374, 390, "labels"), how_many_taken(3, 3, 3)
+    ('The model learns the 40 most frequent of 374 labels; to learn all, set n_words to 390.', '')
     """
     if n_taken >= n_learnable:
         return ""
     said = f"The model learns the {n_taken:,} most frequent of {n_learnable:,} {labels}"
-    return f"{said}; to learn all, set n_words to {n_learnable}."
+    return f"{said}; to learn all, set n_words to {n_words}."
 
 
-def against_all_features(norms: pd.DataFrame) -> str:
-    """Compare the saved model with the l2 fit in a sentence that gives the features in use and the mean AUC of both.
+def what_sparsity_costs(norms: pd.DataFrame) -> str:
+    """Say how many features the saved model uses, and what the fits with other norms use and score instead.
 
     norms: the table of `models.final.norms`.
     """
     (kept,) = norms[norms["kept"]].to_dict("records")
-    name, n_features = label(kept["norm"]), f"{kept['of']:,} features"
-    uses = f"all {n_features}" if kept["features"] == kept["of"] else f"{kept['features']:,} of {n_features}"
-    for other in norms[(norms["norm"] == ALL_FEATURES) & ~norms["kept"]].to_dict("records"):
-        lead = kept["auc"] - other["auc"]
-        where = "level with" if abs(lead) <= ALIKE else "ahead of" if lead > 0 else "behind"
-        ends = f" (95 % interval {other['auc_low']:.3f} to {other['auc_high']:.3f})"
-        return (
-            f"The kept model, {name}, uses {uses} and is {where} {ALL_FEATURES}, which uses "
-            f"{'all of them' if other['features'] == other['of'] else format(other['features'], ',')}: its mean AUC is "
-            f"{kept['auc']:.3f}, that of {ALL_FEATURES} is {other['auc']:.3f}"
-            f"{ends if np.isfinite(other['auc_low']) else ''}."
-        )
-    return f"The kept model, {name}, uses {uses}."
+    uses = f"all {kept['of']:,}" if kept["features"] == kept["of"] else f"{kept['features']:,} of {kept['of']:,}"
+    said = (
+        f"The kept model has the norm {label(kept['norm'])}, uses {uses} features and has a mean AUC of "
+        f"{three_digits(kept['auc'])}."
+    )
+    others = norms[~norms["kept"]].sort_values("features", kind="stable").to_dict("records")
+    costs = [
+        f"{label(row['norm'])}: {row['features']:,} features, AUC {'−' if row['auc'] < kept['auc'] else '+'}"
+        f"{three_digits(abs(row['auc'] - kept['auc']))}"
+        for row in others
+    ]
+    return f"{said} The other norms: {'; '.join(costs)}." if costs else said
+
+
+def three_digits(value: float) -> str:
+    """Format an AUC, or a difference between two, with three digits and without the zero in front.
+
+    >>> three_digits(0.9451), three_digits(1.0)
+    ('.945', '1.000')
+    """
+    return f"{value + 1e-9:.3f}".removeprefix("0")
 
 
 def how_stable(stability: pd.DataFrame, things: str = "images") -> str:

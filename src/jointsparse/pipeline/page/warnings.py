@@ -104,6 +104,12 @@ MEANINGS = (
         "Some methods did not reduce the objective: try other step sizes.",
         {Kind.NO_LOWER},
     ),
+    Meaning(
+        NOTE,
+        "Some {things} are near duplicates of others, or in a group with others; splits that are drawn divide no "
+        "group.",
+        {Kind.GROUPED},
+    ),
     Meaning(NOTE, "Some features are constant over all training {things}, which does no harm.", {Kind.CONSTANT}),
 )
 OTHER = Meaning(WRONG, "Other warnings.", ())

@@ -18,8 +18,8 @@ def map_of_weights(kept: Kept) -> dict[str, Any]:
     dict
         All values can be written as JSON:
 
-        - features: for each feature, its name, the test images in which it has its largest values, the index of its
-          map, and a note if there is one. The maps of the words come before those of the features.
+        - features: for each feature, its name, the rows of the test images in which it has its largest values, the
+          index of its map, and a note if there is one. The maps of the words come before those of the features.
         - words: the words in the order of the columns.
         - weights: the weights, see `packed_weights`.
         - apart: whether words may use different features.

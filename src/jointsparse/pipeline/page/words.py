@@ -1,4 +1,4 @@
-"""How well each word is recognised, which test images are ranked highest for it, and which are ranked wrongly."""
+"""How well each word is recognised, which images have it, and how probable it is on them."""
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,22 +8,21 @@ import numpy as np
 import pandas as pd
 import scipy  # which loads scipy.sparse when it is used
 
-from jointsparse.metrics import STATISTICS
+from jointsparse.metrics import STATISTICS, by_chance
+from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.page.kept import Kept
 from jointsparse.pipeline.page.sentences import CHANCE
 
-FIRST = 10  # number of highest-ranked images that are counted, see `precision_at_10` in `metrics.STATISTICS`
-HIGHEST = 8  # number of images with the word that are shown, beginning with the highest rank
-WORST = 6  # number of misses, and of errors, that are shown
-ROC_POINTS = 32
+FIRST = 10  # number of most probable images that are counted, see `precision_at_10` in `metrics.STATISTICS`
 TELLING = 8  # number of features that are named for a document or a word
 WALL_IMAGES, WALL_TELLING = 3, 5  # number of images, and of telling features, for a word on the wall
-SUSPECTS = ["image", "word", "label", "score", "rank"]  # columns of the table of labels that may be wrong
-LISTED = 20  # most labels of each kind that this table lists for a word
-LEVELS = 20  # steps of a packed score per standard deviation
 LEVELS_OF_WEIGHTS = 127  # the packed value of the largest weight
-TOP = 20  # number of highest-ranked images in which the other words are counted
+TOP = 20  # number of most probable images in which the other words are counted
 MOST_BESIDE = 3  # most other words that are named for a word
+# Choice: the AUC of a model that is of use, half-way between chance and perfection. A word that is not recognised has
+# too few test images to tell if even this AUC would not have been significant.
+OF_USE = 0.75
+NOBODY = 255  # the packed value of a probability that is not known
 
 
 def words_of(kept: Kept) -> list[dict[str, Any]]:
@@ -32,15 +31,13 @@ def words_of(kept: Kept) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        The data of each word, which can be written as JSON. Images are identified by their rows among the test images.
+        The data of each word, which can be written as JSON. Images are identified by their rows in the table of images.
     """
     names, shown = kept.names_of_words, []
     for k, row in enumerate(kept.words.to_dict("records")):
-        word: dict[str, Any] = {
-            key: number(row[key]) for key in (*STATISTICS, "auc_low", "auc_high", "p_holm", "n_features")
-        }
-        word |= {"word": names[k], "positives": int(row["positives"]), "recognised": bool(row["p_holm"] <= CHANCE)}
-        word |= ranking(kept.scores, kept.labels, k, names)
+        word: dict[str, Any] = {key: number(row[key]) for key in (*STATISTICS, "auc_low", "auc_high", "p_holm")}
+        word |= {key: int(row[key]) for key in ("positives", "of", "n_features")}
+        word |= {"word": names[k], "verdict": verdict(row, len(names))} | most_probable(kept, k)
         shown.append(word | ({"telling": telling(kept.W[:, k], kept.names)} if kept.names else {}))
     return shown
 
@@ -50,56 +47,44 @@ def number(value: float) -> float | None:
     return float(f"{value:.6g}") if np.isfinite(value) else None
 
 
-def ranking(scores: np.ndarray, labels: np.ndarray, k: int, words: Sequence[str]) -> dict[str, Any]:
-    """Rank the test images by their scores for a word, and compute the ROC curve of the ranking.
+def verdict(word: Mapping[Any, Any], n_words: int) -> str:
+    """Say whether a word is "recognised" better than chance, "not" recognised, or on too "few" test images to tell.
 
-    Parameters
-    ----------
-    scores, labels : arrays, (n_test_images, n_words)
-        The scores of all words, and the labels, see `words.choose_words`.
-    k : int
-        The column of the word.
-    words : list of str
-        Names of all words.
+    word: a row of `Kept.words`. n_words: the number of words, for all of which the significance is corrected.
+
+    >>> [verdict({"p_holm": p, "positives": n, "of": 900}, 40) for p, n in ((0.01, 5), (0.2, 12), (0.2, 13))]
+    ['recognised', 'few', 'not']
+    """
+    if word["p_holm"] <= CHANCE:
+        return "recognised"
+    p = by_chance(np.array(OF_USE), np.array(word["positives"]), word["of"])
+    return "few" if n_words * p > CHANCE else "not"
+
+
+def most_probable(kept: Kept, k: int) -> dict[str, Any]:
+    """Say what the test images are on which a word is most probable.
 
     Returns
     -------
     dict
-        All values can be written as JSON. Each image comes with its rank, counted from 1. In this list, m is the number
-        of images that have the word.
+        All values can be written as JSON. In this list, the first images are those on which the word is most probable.
 
-        - highest: the images with the word, beginning with the highest rank.
-        - errors: the images without the word that are ranked among the first max(m, `FIRST`).
-        - misses: the images with the word that are not ranked among the first m, beginning with the lowest rank.
-        - by_chance: the number of images with the word that are expected among the first `FIRST` of a random ranking.
-        - of: the number of images whose label is known.
-        - roc: the false alarms and the hits at some thresholds, as fractions.
-        - beside: other words that are far more frequent among the highest-ranked images than among all images, each
-          with the number of highest-ranked images that have it.
+        - by_chance: the number of images with the word that are expected among `FIRST` random images.
+        - first: the first `WALL_IMAGES` images, each with whether it has the word.
+        - top: the number of first images, at most `TOP`, in which the other words are counted.
+        - beside: other words that are far more frequent among these first images than among all images, each with the
+          number of these images that have it.
     """
-    order = np.argsort(-scores[:, k], kind="stable")
-    order = order[labels[order, k] >= 0]
-    has = labels[order, k] == 1
-    right, wrong = np.flatnonzero(has), np.flatnonzero(~has)
-
-    def images(ranks: np.ndarray) -> list[list[int]]:
-        return [[int(order[rank]), int(rank) + 1] for rank in ranks]
-
-    hits = np.concatenate([[0.0], np.cumsum(has) / max(len(right), 1)])
-    alarms = np.concatenate([[0.0], np.cumsum(~has) / max(len(wrong), 1)])
-    points = np.unique([*np.linspace(0, len(order), ROC_POINTS).round().astype(int), len(right)])
-    top = order[:TOP]
-    count, expected = (labels[top] == 1).sum(axis=0), len(top) * (labels == 1).mean(axis=0)
+    rows = kept.test_images[kept.labels[kept.test_images, k] >= 0]
+    rows = rows[np.argsort(-kept.probabilities[rows, k], kind="stable")]
+    has, top = kept.labels[rows, k] == 1, kept.labels[rows[:TOP]] == 1
+    count, expected = top.sum(axis=0), len(top) * (kept.labels[kept.test_images] == 1).mean(axis=0)
     many = [j for j in np.argsort(expected - count, kind="stable") if j != k and count[j] >= max(3, 2 * expected[j])]
     return {
         "by_chance": number(min(FIRST, len(has)) * has.mean()),
-        "highest": images(right[:HIGHEST]),
-        "misses": images(right[right >= len(right)][::-1][:WORST]),
-        "errors": images(wrong[wrong < max(len(right), FIRST)][:WORST]),
-        "of": len(order),
-        "roc": [alarms[points].round(3).tolist(), hits[points].round(3).tolist()],
+        "first": list(zip(rows[:WALL_IMAGES].tolist(), has[:WALL_IMAGES].tolist(), strict=True)),
         "top": len(top),
-        "beside": [[words[j], int(count[j])] for j in many[:MOST_BESIDE]],
+        "beside": [[kept.names_of_words[j], int(count[j])] for j in many[:MOST_BESIDE]],
     }
 
 
@@ -109,55 +94,59 @@ def telling(w: np.ndarray, names: Sequence[str]) -> list[str]:
     return [names[feature] for feature in largest if w[feature] > 0]
 
 
-def wall_of(words: Sequence[Mapping[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return a tile for each word that is recognised better than chance, and the names of the other words.
+def wall_of(words: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a tile for each word that is recognised better than chance, the best recognised word first.
 
-    words: see `words_of`. Tiles are ordered by the number of highest-ranked images that have the word. Each image of a
-    tile is a pair: the row of the test image, and whether it has the word.
+    words: see `words_of`. Tiles are ordered by the number of most probable images that have the word. Each image of a
+    tile is a pair: its row, and whether it has the word.
     """
-    recognised = [word for word in words if word["recognised"]]
+    recognised = [word for word in words if word["verdict"] == "recognised"]
     recognised.sort(key=lambda word: (-word["precision_at_10"], -word["auc"]))
-    tiles = []
-    for word in recognised:
-        ranked = sorted((rank, image, kind) for kind in ("highest", "errors") for image, rank in word[kind])
-        tiles.append(
-            {
-                "word": word["word"],
-                "right": word["precision_at_10"],
-                "by_chance": word["by_chance"],
-                "images": [(image, kind == "highest") for _, image, kind in ranked[:WALL_IMAGES]],
-                "telling": word.get("telling", [])[:WALL_TELLING],
-            }
-        )
-    return tiles, sorted(word["word"] for word in words if not word["recognised"])
+    return [
+        {
+            "word": word["word"],
+            "right": word["precision_at_10"],
+            "by_chance": word["by_chance"],
+            "images": word["first"],
+            "telling": word.get("telling", [])[:WALL_TELLING],
+        }
+        for word in recognised
+    ]
 
 
-def suspects_of(scores: np.ndarray, labels: np.ndarray, words: Mapping[int, str]) -> pd.DataFrame:
-    """List labels that may be wrong: an image may lack a word that it should have, or have a word by mistake.
-
-    If m images have a word, then images without the word that are ranked among the first m may lack it, and images with
-    the word that are ranked lower may have it by mistake. For each word, the worst `LISTED` labels of each kind are
-    listed.
+def not_learnt(counted: pd.DataFrame, words: Sequence[str], least: int, things: str) -> dict[str, Any]:
+    """Return the words that the model has not learnt, and why.
 
     Parameters
     ----------
-    scores, labels : arrays, (n_test_images, n_words)
-        The scores of all words, and the labels, see `words.choose_words`.
-    words : mapping
-        Names of the words that are recognised better than chance. The keys are their columns in `scores`.
+    counted : DataFrame
+        The table of `words.counted_words`.
+    words : list of str
+        The words of the model.
+    least : int
+        The smallest number of training images that must have a word.
+    things : str
+        The plural noun for the samples.
 
-    >>> labels = np.array([[False], [True], [True], [False], [True]])
-    >>> suspects_of(np.array([[5.0], [4], [3], [2], [1]]), labels, {0: "cat"}).to_numpy().tolist()
-    [[0, 'cat', 0, 5.0, 1], [4, 'cat', 1, 1.0, 5]]
+    Returns
+    -------
+    dict
+        All values can be written as JSON: the `reasons`, and for each of the `words` its name, the number of images
+        that have it, and the index of the reason.
     """
-    rows = []
-    for k, word in words.items():
-        order = np.argsort(-scores[:, k], kind="stable")
-        order = order[labels[order, k] >= 0]
-        has = labels[order, k] == 1
-        ends = np.flatnonzero(~has[: has.sum()])[:LISTED], has.sum() + np.flatnonzero(has[has.sum() :])[::-1][:LISTED]
-        rows += [(order[i], word, int(has[i]), scores[order[i], k], i + 1) for i in np.concatenate(ends)]
-    return pd.DataFrame(rows, columns=SUSPECTS)
+    reasons = {
+        "": f"only the {len(words)} most frequent are learnt; to learn more, raise the setting n_words",
+        Kind.FEW_TRAINING_WITH: f"at least {least} training {things} are needed",
+        Kind.FEW_TRAINING_WITHOUT: f"at least {least} training {things} without it are needed",
+        Kind.FEW_TEST_WITH: f"none of them is among the test {things}",
+        Kind.FEW_TEST_WITHOUT: f"all test {things} have it",
+        Kind.ONE_GROUP: f"training {things} of two groups must have it, and lack it",
+    }
+    others = counted[~counted["word"].isin(words)].sort_values("images", ascending=False, kind="stable")
+    place = {kind: i for i, kind in enumerate(reasons)}
+    columns = (others[name] for name in ("word", "images", "left_out"))
+    listed = [(word, n, place[kind]) for word, n, kind in zip(*columns, strict=True)]
+    return {"reasons": [*reasons.values()], "words": listed}
 
 
 def packed(numbers: np.ndarray) -> str:
@@ -165,26 +154,31 @@ def packed(numbers: np.ndarray) -> str:
     return base64.b64encode(numbers.tobytes()).decode()
 
 
+def packed_rows(rows: Sequence[np.ndarray], n_images: int) -> str:
+    """Pack lists of rows of the table of images one after another. A row takes two bytes, or four if there are many."""
+    return packed(np.concatenate([np.empty(0, int), *rows]).astype(np.uint16 if n_images < 2**16 else np.uint32))
+
+
+def per_cent(probabilities: Any) -> np.ndarray:
+    """Return probabilities in per cent as bytes, `NOBODY` for those that are not known.
+
+    >>> per_cent(np.array([0.004, 0.516, 1, np.nan])).tolist()
+    [0, 52, 100, 255]
+    """
+    return np.nan_to_num(100 * np.asarray(probabilities), nan=NOBODY).round().astype(np.uint8)
+
+
+def having(kept: Kept) -> list[np.ndarray]:
+    """Return for each word the rows of all labelled images that have it, the most probable first."""
+    rows = [np.flatnonzero(kept.labels[:, k] == 1) for k in range(kept.labels.shape[1])]
+    return [having[np.argsort(-kept.probabilities[having, k], kind="stable")] for k, having in enumerate(rows)]
+
+
 def packed_weights(weights: np.ndarray) -> str:
     """Pack weights as signed bytes, in fractions of the largest absolute weight. Non-zero weights never become zero."""
     largest = np.abs(weights).max(initial=0.0)
     levels = np.rint(LEVELS_OF_WEIGHTS * weights / (largest or 1.0))
     return packed(np.where(levels == 0, np.sign(weights), levels).astype(np.int8))
-
-
-def packed_scores(scores: np.ndarray, images: Sequence[int]) -> dict[str, str]:
-    """Pack the scores of some test images for every word, and their ranks among all test images, image by image.
-
-    scores: (n_test_images, n_words). A packed score is a signed byte: the distance from the word's mean, in steps of
-    1 / LEVELS of a standard deviation. A rank takes two bytes, or four if there are 2¹⁶ images or more.
-    """
-    spread = scores.std(axis=0)
-    levels = LEVELS * (scores - scores.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    ranks = np.argsort(np.argsort(-scores, axis=0, kind="stable"), axis=0) + 1
-    return {
-        "scores": packed(np.nan_to_num(levels[images]).round().clip(-127, 127).astype(np.int8)),
-        "ranks": packed(ranks[images].astype(np.uint16 if len(scores) < 2**16 else np.uint32)),
-    }
 
 
 def reasons_of(X: Any, rows: Iterable[int], W: np.ndarray, names: Sequence[str]) -> dict[str, Any]:

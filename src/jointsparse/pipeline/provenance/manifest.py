@@ -16,6 +16,7 @@ from typing import Annotated, Any
 from annotated_types import MinLen
 from pydantic import BaseModel, ValidationError
 
+from jointsparse.checks import require
 from jointsparse.messages import printable
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.provenance.records import LARGEST_RAW, Checksums, Several
@@ -170,18 +171,17 @@ def root_of(path: str | Path) -> str:
 
 def read(path: str | Path) -> dict[str, Any]:
     """Read a manifest. Raises ValueError if the file is not a manifest."""
+    written = "a run writes its manifest as manifest.json, in the folder of its claims"
+    require(Path(path).is_file(), f"there is no manifest {path}: {written}")
     try:
         manifest: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
         Manifest.model_validate(manifest)
     except ValidationError as error:
         first = error.errors()[0]
         why = f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
-        raise ValueError(f"{path} is not a manifest, or is damaged ({_short(why)})") from None
-    except (OSError, ValueError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise ValueError(f"{path} is not a manifest, or is damaged ({_short(why)})") from None
+        # The reason may repeat the whole file.
+        why = shorten(why, 200, placeholder=" …")
+        raise ValueError(f"{path} is not a manifest, or is damaged ({why}): {written}") from None
+    except (ValueError, RecursionError):
+        raise ValueError(f"{path} is not a manifest, or is damaged: {written}") from None
     return manifest
-
-
-def _short(why: str) -> str:
-    return shorten(why, 200, placeholder=" …")  # the reason may repeat the whole file

@@ -33,7 +33,14 @@ if TYPE_CHECKING:
 FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)(?='*[=+\-@＝＋－＠])|^(?='*[\t\r\n])")
 ESCAPED_FORMULA = re.compile(r"((?:^|[,;\t\r\n])[ \"]*)'(?='*[=+\-@＝＋－＠])|^'(?='*[\t\r\n])")
 
-TEXTS = ("word", "radius_rule", "dataset", "study")  # columns whose values may look like numbers or truth values
+TEXTS = (
+    "word",
+    "radius_rule",
+    "dataset",
+    "study",
+    "sample",
+    "tag",
+)  # columns whose values may look like numbers or truth values
 
 # Choice: a CSV file ends with an empty line, which CSV readers skip and a truncated file lacks.
 END_OF_TABLE = "\n\n"

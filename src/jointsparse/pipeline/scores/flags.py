@@ -55,7 +55,7 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     -------
     table
         Rows for constant features, empty images, repeated images and, if there are groups, groups that are in more than
-        one of the splits for training, validation and tests. The columns are
+        one of the splits for training, validation and tests, and images in a group with others. The columns are
 
         - `what`: a name for what is counted;
         - `count`, `of`: the number of such features, images or groups, and the number of all of them;
@@ -84,6 +84,7 @@ def of_features(X: Blocks, given: Blocks, images: pd.DataFrame) -> tuple[pd.Data
     if "group" in images:
         n_splits = images[images["split"] != "unlabelled"].groupby("group")["split"].nunique()
         rows.append(("torn groups", int((n_splits > 1).sum()), images["group"].nunique(), Kind.TORN))
+        rows.append(("grouped images", int(images["group"].duplicated(keep=False).sum()), len(images), Kind.GROUPED))
     table = [(what, n, of, Flag(kind, n).write() if n else "") for what, n, of, kind in rows]
     return pd.DataFrame(table, columns=["what", "count", "of", "warning"]), repeated
 

@@ -38,7 +38,8 @@ class Config(Block):
     def _know_all_names(self) -> Self:
         for name in self.chosen:
             if name not in self.datasets:
-                raise misplaced(f"dataset must be {one_of(self.datasets, name)}, got {shown(name)}", "dataset")
+                known = reversed(self.datasets)  # the user's own datasets were added last
+                raise misplaced(f"dataset must be {one_of(known, name)}, got {shown(name)}", "dataset")
         return self
 
     @field_validator("studies")

@@ -56,8 +56,11 @@ class Options(Block):
     """Options of a loader.
 
     ``ONLY_WITH`` maps an option to another option without which it has no effect, and ``ONLY_WITHOUT`` maps an option
-    to another option that disables it.
+    to another option that disables it. ``PIXELS`` lists the options of a loader of pictures that decide what a picture
+    with a given name looks like.
     """
+
+    PIXELS: ClassVar[tuple[str, ...]] = ()
 
     ONLY_WITH: ClassVar[dict[str, str]] = {}
     ONLY_WITHOUT: ClassVar[dict[str, str]] = {}
@@ -85,6 +88,8 @@ class Drawn(Options):
 
 class CollageOptions(Drawn):
     """Options of the loader `collage`."""
+
+    PIXELS = ("seed",)
 
     n_images: Count = 1800
     """Number of images to compose."""
@@ -134,6 +139,8 @@ class NamedSplits(DrawnSplits):
 
 class FolderOptions(NamedSplits):
     """Options of loaders that read a folder of photographs."""
+
+    PIXELS = ("root", "images")
 
     root: File
     """The folder of the dataset's files."""
@@ -373,6 +380,8 @@ class Learnable(Dataset):
 
     STUDIES: ClassVar[tuple[type[Study], ...]] = (WordStudy,)
 
+    corrections: File | None = None
+    """Table with the columns sample, tag and has (yes or no), whose decisions override the labels that were read."""
     most_samples: Count | None = None
     """Number of images or samples to draw, with every split in proportion; all are used by default."""
     final: Final | None = None

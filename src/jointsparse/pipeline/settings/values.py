@@ -22,7 +22,7 @@ TAGS = ("loader", "extractor", "kind", "measure", "solver")  # keys on which the
 # Most characters of a list of names, of a value, of a sentence and of a place in a message.
 LONGEST_LIST, LONGEST_VALUE, LONGEST_SENTENCE, LONGEST_PLACE = 450, 80, 600, 200
 # Names that datasets and studies must not have, because results/ or the folder of a dataset has folders of these names.
-TAKEN = {"claims", "descriptors", "embeddings", "final", "histograms", "logs", "records", "timings"}
+TAKEN = {"claims", "corrected", "descriptors", "embeddings", "final", "histograms", "logs", "records", "timings"}
 
 T = TypeVar("T")
 

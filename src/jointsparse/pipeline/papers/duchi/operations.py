@@ -166,25 +166,32 @@ class Tree:
 
     def _pivot_shift(self) -> float:
         """Return the theta at which the sum of (key - theta)_+ is the radius. Paper: Fig. 3."""
+        # Paper: begin at the root, with s = rho = 0.
         s, rho, node = 0.0, 0, self.root
         while node is not EMPTY:
             self.visits += 1
+            # Paper: rho and s of all keys that are not smaller than this node's.
             larger_s, larger_rho = s + node.key[0] + node.right.total, rho + 1 + node.right.size
+            # Paper: if the test holds, these keys stay positive: go left. Otherwise go right.
             if larger_s - larger_rho * node.key[0] < self.radius:
                 s, rho, node = larger_s, larger_rho, node.left
             else:
                 node = node.right
+        # Paper: theta = (s - z) / rho, where no child is left.
         return (s - self.radius) / rho
 
     def add(self, indices: NDArray[np.int64], values: Vector) -> None:
         """Add `values` (k,) to the coordinates at `indices` (k,), which must be distinct, and project the point."""
+        # Paper: v_i + g_i for each g_i that is not 0. Choice: the sign is stored beside the magnitude.
         for i, change in zip(indices.tolist(), values.tolist(), strict=True):
             value = self.signs[i] * max(self.keys[i] - self.theta, 0.0) + change
+            # Paper: delete the old key and insert the new one.
             before, others = self._split(self.root, self.keys[i], i)
             _, after = self._split(others, self.keys[i], i + 1)  # without node i, if the tree contains it
             self.keys[i], self.signs[i] = abs(value) + self.theta, np.sign(value)
             before, after = self._split(self._merged(before, after), self.keys[i], i)
             self.root = self._merged(self._merged(before, join(EMPTY, (self.keys[i], i), EMPTY)), after)
+        # Paper: find theta by PivotSearch, and remove the keys that fall to zero.
         if self.root.total - self.root.size * self.theta > self.radius:
             self.theta = self._pivot_shift()
             _, self.root = self._split(self.root, self.theta, math.inf)  # remove zeros

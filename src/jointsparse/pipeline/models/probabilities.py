@@ -1,0 +1,37 @@
+"""The probabilities of a saved model, and whether its words are classes that exclude each other."""
+
+import numpy as np
+from scipy import special
+from sklearn.pipeline import Pipeline
+
+DOUBLE = 0.01  # Choice: exclusive classes may share this fraction of the samples, such as equal files in two folders
+
+
+def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
+    """Return the probability of each word for the given scores. Both arrays have the shape (n_samples, n_words)."""
+    with np.errstate(over="ignore"):
+        return np.asarray(special.expit(_log_odds(model, scores)))
+
+
+def of_classes(model: Pipeline, scores: np.ndarray, *, every: bool) -> np.ndarray:
+    """Return the probability of each word given that at most one word is true, or exactly one if `every` is True.
+
+    The arrays are those of `probabilities`. A class that is only similar to the right one becomes improbable.
+    """
+    log_odds = _log_odds(model, scores)
+    if not every:
+        log_odds = np.column_stack([log_odds, np.zeros(len(scores))])  # no class
+    return np.asarray(special.softmax(log_odds, axis=1))[:, : scores.shape[1]]
+
+
+def _log_odds(model: Pipeline, scores: np.ndarray) -> np.ndarray:
+    a, b = model[-1].calibration_.T
+    return np.asarray(scores * a + b)
+
+
+def are_exclusive(labels: np.ndarray) -> bool:
+    """Return True if the words are classes that exclude each other: all labels are known, and few samples have two.
+
+    labels: array, (n_samples, n_words), with 1 or True, 0 or False, and -1 if unknown.
+    """
+    return bool((labels >= 0).all() and ((labels == 1).sum(axis=1) > 1).mean() <= DOUBLE)

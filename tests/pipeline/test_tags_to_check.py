@@ -1,0 +1,90 @@
+"""The list of labels that may be wrong or missing, among all samples with known labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_files import fitted, model_of
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from jointsparse import label_issues
+from jointsparse.pipeline.models import tags_to_check as listing
+from jointsparse.pipeline.models.probabilities import probabilities
+from jointsparse.pipeline.models.tags_to_check import tags_to_check
+
+MODEL = fitted("rows")
+WORDS, KNOWN = MODEL.card_.words, MODEL.known_names_
+NAMES = [f"new{i}.png" for i in range(4)]
+SCORES = np.array([[-9.0, 9.0], [0.5, -0.5], [3.0, -3.0], [1.0, 2.0]])
+LABELS = np.array([[1, 0], [0, 1], [-1, 0], [1, -1]])
+
+
+class Predicted(ClassifierMixin, BaseEstimator):
+    """A classifier that knows the probability of each label."""
+
+    def __init__(self, probabilities):
+        self.probabilities = probabilities
+
+    def fit(self, X, Y):
+        return self
+
+    def predict_proba(self, X):
+        return self.probabilities[X[:, 0]]
+
+
+def listed_of(scores=SCORES, labels=LABELS, names=NAMES, model=MODEL, **more):
+    return tags_to_check(model, scores, labels, names=names, **more)
+
+
+def test_known_samples_are_listed_as_label_issues_lists_them():
+    labels = np.where(MODEL.known_labels_ >= 0, MODEL.known_labels_, np.nan)
+    predicted = Predicted(probabilities(MODEL, MODEL.known_scores_))
+    issues = label_issues(predicted, np.arange(len(KNOWN))[:, np.newaxis], pd.DataFrame(labels, columns=WORDS))
+    expected = pd.DataFrame({"sample": np.array(KNOWN)[issues.sample], "tag": issues.task, "kind": issues.kind})
+    expected = expected.assign(probability=issues.probability, rank=np.arange(1, len(expected) + 1))
+    got = listed_of(np.empty((0, 2)), np.empty((0, 2)), [])
+    pd.testing.assert_frame_equal(got, expected)
+    assert {*got["kind"]} == {"wrong", "missing"} and len(got) == (MODEL.known_labels_ >= 0).sum() < labels.size
+
+
+def test_test_samples_are_judged_by_the_model_itself():
+    listed = listed_of()
+    got = listed[listed["sample"].isin(NAMES)].set_index(["sample", "tag"])
+    assert len(got) == (LABELS >= 0).sum()
+    for (i, k), p in np.ndenumerate(probabilities(MODEL, SCORES)):
+        if LABELS[i, k] >= 0:
+            row = got.loc[NAMES[i], WORDS[k]]
+            assert (row["probability"], row["kind"]) == (p, "wrong" if LABELS[i, k] else "missing")
+
+
+@pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, {(NAMES[1], "cat")})])
+def test_decided_labels_are_not_listed(exclusive, also):
+    model, labels = model_of("rows"), LABELS
+    if exclusive:
+        model.known_labels_, labels = model.known_labels_ * 0, np.maximum(LABELS, 0)
+    rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[3], "cow", True)]
+    decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
+    everything, left = (
+        {*zip(table["sample"], table["tag"], strict=True)}
+        for table in (listed_of(model=model, labels=labels), listed_of(model=model, labels=labels, decided=decided))
+    )
+    assert everything - left == {(NAMES[0], "cat"), (NAMES[1], "dog")} | also
+
+
+@pytest.mark.parametrize("some_have_none", [False, True])
+def test_classes_that_exclude_each_other_have_conditional_probabilities(some_have_none, monkeypatch):
+    monkeypatch.setattr("jointsparse.pipeline.models.probabilities.DOUBLE", 0.05)
+    model, labels = model_of("rows"), np.array([[1, 0], [0, 1], [1, 0], [0 if some_have_none else 1, 0]])
+    model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(KNOWN)) % 2]
+    model.known_labels_[0] = 1
+    p = probabilities(model, SCORES)
+    alone, none = p * (1 - p[:, ::-1]), some_have_none * (1 - p).prod(axis=1)
+    expected = alone / (alone.sum(axis=1) + none)[:, np.newaxis]
+    listed = listed_of(labels=labels, model=model).set_index(["sample", "tag"])["probability"]
+    np.testing.assert_allclose([[listed[name, word] for word in WORDS] for name in NAMES], expected, rtol=1e-9)
+
+
+def test_of_each_kind_the_first_rows_are_listed(monkeypatch):
+    everything = listed_of().groupby("kind").head(3)
+    monkeypatch.setattr(listing, "MOST", 3)
+    expected = everything.assign(rank=np.arange(1, 7)).reset_index(drop=True)
+    pd.testing.assert_frame_equal(listed_of(), expected)
