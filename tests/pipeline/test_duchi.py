@@ -162,6 +162,7 @@ def test_bounds_are_below_the_optimum_and_near(problem):
     bound = at_zero * (1 - table.loc[table["step"] == 0, "suboptimality"])
     assert (optimum - 3e-7 * at_zero < bound).all() and (bound <= optimum * (1 + 1e-12)).all()
     assert (table["suboptimality"] > -1e-12).all() and table.loc["interior-point", "suboptimality"].iloc[-1] < 1e-7
+    assert not table.loc["interior-point", "warning"].any()
 
 
 def test_bounds_of_the_ball_survive_an_interior_point_method_that_stops_early(monkeypatch):
