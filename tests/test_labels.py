@@ -273,6 +273,15 @@ def test_hinge_has_probabilities_after_calibration_only():
         model.calibrate(X, np.where([False, True, False], 1, Y))
 
 
+def test_a_calibration_has_no_negative_slope():
+    model = JointSparseClassifier(radius=3.0).fit(X, Y)
+    model.calibrate(X, 1 - Y)
+    assert (model.calibration_[:, 0] == 0).all()
+    n = (1 - Y).sum(axis=0)
+    targets = (n * (n + 1) / (n + 2) + (len(Y) - n) / (len(Y) - n + 2)) / len(Y)  # Platt's, on average
+    np.testing.assert_allclose(model.predict_proba(X), np.broadcast_to(targets, Y.shape))
+
+
 # Weights, groups, signs
 
 

@@ -393,6 +393,12 @@ class Plan:
         words = study.words.given(without=["n_words", "n_validation_words"])
         return {"smallest_size": min(study.all_sizes)} | words
 
+    def forms_of_words(self, w: OfDataset) -> Block:
+        """Return the options that determine which texts name the same word of a dataset's final fits."""
+        return {
+            key: value for key, value in self.final_words(w).items() if key in ("split_captions", "join_inflections")
+        }
+
     # Inputs
 
     def shards(self, w: OfDataset, kind: str, ending: str) -> list[str]:

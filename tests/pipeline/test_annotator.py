@@ -253,21 +253,22 @@ def test_annotations_list_the_known_pictures_with_the_nearest_scores(chain, file
 
 def test_a_feature_on_the_page_is_a_column_of_the_basis_and_its_map_sums_to_its_value(chain, pictures):
     fit, _, model, features = chain
-    histograms = model[:2].transform(pictures[0][:6])
+    on_test, calibration = np.arange(80, 86), fit.model.calibration_
     halves = pd.DataFrame({"feature": range(features.shape[1]), "halves": range(features.shape[1]), "of": 20})
-    given = {"known_images": range(6), "with_maps": True, "names": (), "fits": fits()._replace(stability=halves)}
-    kept = kept_model(model, histograms, pictures[1][:6], range(6), **given)
+    given = {"known_images": np.arange(80), "with_maps": True, "names": (), "fits": fits()._replace(stability=halves)}
+    histograms = model[:2].transform(pictures[0][:86])
+    kept = kept_model(model, histograms, pictures[1][:86].astype(int), on_test, **given)
     shown = kept.features
     columns = [int(feature.name.removeprefix("feature ")) for feature in shown]
     size = np.linalg.norm(fit.model.coef_, axis=0)
     assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
     assert [feature.note for feature in shown] == [f"chosen in {i} of 20 halves" for i in columns]
-    responses = kept.X[:, [feature.place for feature in shown]]
-    np.testing.assert_allclose(responses, features[:6, columns], atol=1e-5)
-    assert [feature.images for feature in shown] == np.argsort(-responses, axis=0, kind="stable")[:4].T.tolist()
-    np.testing.assert_allclose(kept.scores, fit.model.decision_function(features[:6]), atol=1e-5)
+    values = features[on_test][:, columns]
+    assert [feature.images for feature in shown] == on_test[np.argsort(-values, axis=0, kind="stable")[:4]].T.tolist()
+    scores = np.concatenate([fit.scores, fit.model.decision_function(features[on_test])])
+    np.testing.assert_allclose(kept.probabilities, expit(scores * calibration[:, 0] + calibration[:, 1]), atol=1e-5)
     places = len(WORDS) + np.arange(len(columns))
-    for picture, expected in zip(pictures[0][:6], responses, strict=True):
+    for picture, expected in zip(pictures[0][80:86], values, strict=True):
         sums = [heat.sum() for heat in Explainer(model, [feature.place for feature in shown]).heats(picture, places)]
         np.testing.assert_allclose(sums, expected, atol=1e-4)
 
@@ -295,9 +296,8 @@ def test_a_page_shows_each_picture_with_maps_of_its_tags(files):
 def test_words_above_their_thresholds_are_written_into_sidecars(files, tmp_path, capsys):
     shutil.copytree(files / "in", tmp_path / "in")
     table, folder, model = tmp_path / "table.csv", tmp_path / "in", str(files / "model.jointsparse")
-    main(["annotate", model, str(folder), "--csv", str(table), "--words", str(len(WORDS))])
-    rows = read_table(table)
-    expected = rows[rows["above"]].groupby("image")["word"].agg(set).to_dict()
+    main(["annotate", model, str(folder), "--csv", str(table), "--precision", ".5"])
+    expected = read_table(table).groupby("image")["word"].agg(set).to_dict()
     before = sorted(tmp_path.rglob("*"))
     capsys.readouterr()
     assert main(["annotate", model, str(folder), "--xmp", "--dry-run"]) == 1  # a picture is broken

@@ -239,6 +239,36 @@ def test_where_classes_exclude_each_other_the_right_class_is_asked_for(browser, 
     page.close()
 
 
+def test_a_sample_may_have_none_of_several_classes_and_any_name(browser, tmp_path):
+    values = of_classes(np.random.default_rng(0))
+    values["kept"].labels[10] = 0
+    values["images"].loc[10, "image"], values["captions"].loc[10] = "constructor", ["constructor", "zebra"]
+    file, _ = written_page(tmp_path / "page", **values)
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    page.locator(KINDS).nth(1).click()
+    page.locator("#more").click()
+    cards = page.locator(CARD, has=page.locator("[title=constructor]"))
+    for i in range(2):
+        cards.nth(i).locator(".reject").click()
+    assert counted(page) == "2 of 70 decided: 0 accepted"
+    rows = saved(page, tmp_path / "corrections.csv")
+    assert sorted(rows) == sorted(("constructor", word, False) for word in WORDS)
+    page.close()
+
+
+def test_two_windows_with_the_same_page_share_their_decisions(browser, file):
+    context = browser.new_context()
+    pages = [context.new_page() for _ in range(2)]
+    for page in pages:
+        page.goto(file.as_uri())
+    for i, page in enumerate(pages):
+        page.locator(f"{CARD} .accept").nth(i).click()
+        for other in pages:
+            sync_api.expect(other.locator("#counted")).to_have_text(f"{i + 1} of 70 decided: {i + 1} accepted")
+    context.close()
+
+
 def test_a_browser_that_keeps_nothing_says_so(browser, file):
     page = browser.new_page()
     page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } });")

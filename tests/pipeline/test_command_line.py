@@ -172,9 +172,9 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
         (
             TABLE | {"config.yaml": "datasets: {a: {}}"},
             "init x --add",
-            "must have the entries of `datasets:`, and their",
+            "must have the entries of `datasets:` on lines of their own",
         ),
-        (TABLE | {"config.yaml": "[a]"}, "init x --add", "must have the entries of `datasets:`, and their"),
+        (TABLE | {"config.yaml": "[a]"}, "init x --add", "must have the entries of `datasets:` on lines of their own"),
         (TABLE | {"config.yaml": "datasets:\n  X: {}"}, "init x --add", "already has a dataset x: choose another name"),
         (TABLE | {"config.yaml": "a: 1\na: 2"}, "init x --add", "the key 'a' occurs twice in one block"),
         (TABLE, "init x --name collage", "already has a dataset collage: choose another name with --name NAME"),

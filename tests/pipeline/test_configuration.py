@@ -180,7 +180,7 @@ REFUSED = [
     (FINAL, {"stability": 25, "norm": ["l2", "l1"]}, "stability has no effect with the norm l2", ".stability"),
     ("compare", True, "compare adds the study named by final.like, and there is none for collage", None),
     # names that do not exist
-    ("dataset", "flickr", "dataset must be one of collage, documents, ", None),
+    ("dataset", "flickr", "dataset must be one of mnist, reuters21578, ", None),
     ("datasets.collage.loader", "foto", f"loader must be one of {', '.join(sorted(LOADERS))}, got 'foto'", None),
     ("features.extractor", "surf", "extractor must be one of dense_sift, onnx, got 'surf'", None),
     (

@@ -66,7 +66,7 @@ OLD = {  # by dataset, a config.yaml, cut where the key comes
         ("datasets:\r\n  photos:\r\n", "    options:\r\n      {root: photos}\r\n    loader: keywords\r\n"),
         ("datasets:\n    'photos':\n        loader: keywords # tags\n", "        options: {root: photos}"),
     ],
-    "digits": [("seed: 2\n", "")],  # an entry of the package's config.yaml
+    "digits": [("seed: 2\n", ""), ("datasets:\n  digits:\n    note: mine", "")],  # the package's config.yaml has it
 }
 
 
@@ -98,7 +98,10 @@ def test_a_dry_run_writes_nothing(folder, capsys):
 
 
 BAD = [
-    ('sample,tag,has\nz.jpg,owl,yes\n../a.jpg,owl,no\n/a.jpg,owl,no\n"a\nb",owl,no\n', "and 4 are not among those"),
+    (
+        'sample,tag,has\nz.jpg,owl,yes\n../a.jpg,owl,no\n/a.jpg,owl,no\n"a\nb",owl,no\n',
+        "but 4 of the samples were not in the last run",
+    ),
     ("sample,tag,has\na.jpg,owl,perhaps\n", "given.csv line 2: has must be yes or no, got 'perhaps'"),
     ("sample,tag,has\n", "given.csv must hold at least one decision"),
 ]
@@ -135,6 +138,15 @@ def test_an_unfit_dataset_is_refused_in_a_line_and_nothing_is_written(folder, ca
     assert main(["correct", "given.csv", *arguments]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1 and files_in(folder) == before
+
+
+def test_samples_of_a_quick_run_and_of_a_full_run_count(folder, capsys):
+    write_table(pd.DataFrame({"image": ["new.jpg"]}), "results/photos-quick/images.parquet")
+    (folder / "given.csv").write_text("sample,tag,has\nnew.jpg,owl,yes\na.jpg,owl,no\n")
+    assert main(["correct", "given.csv"]) == 0 and len(decided()) == 2
+    (folder / "given.csv").write_text("sample,tag,has\nz.jpg,owl,yes\n")
+    assert main(["correct", "given.csv"]) == 2
+    assert "but 1 of the samples was not in the last run: 'z.jpg'. Remove" in capsys.readouterr().err
 
 
 def test_sidecars_and_corrections_say_the_same_and_nothing_is_applied_twice(folder):

@@ -8,7 +8,7 @@ import pytest
 from jointsparse.pipeline.datasets import corrections
 from jointsparse.pipeline.datasets.corrections import applied, read
 from jointsparse.pipeline.datasets.samples import Samples, present
-from jointsparse.pipeline.words import choose_words
+from jointsparse.pipeline.words import as_words, choose_words
 
 COLUMNS = ["sample", "tag", "has"]
 IMAGES = pd.DataFrame({"image": list("abcd"), "split": "train"})
@@ -109,6 +109,14 @@ def test_a_word_is_taken_from_sentences_that_contain_it(join, expected):
     decided = decisions_of(("a", "dog", False), ("c", "Dog", True), ("c", "grass", False))
     labels = labels_of(applied(samples, decided).captions, join_inflections=join)
     assert labels == expected | ({} if join else {"dog": "0110", "dogs": "1000"})
+
+
+def test_a_decision_names_a_word_of_the_model_in_any_form():
+    decided = decisions_of(("a", "Dog", False), ("b", "red cats", True), ("c", "New York", True))
+    got = as_words(decided, ["dogs", "cat"], join_inflections=True).to_numpy().tolist()
+    expected = [["a", "dogs", False], ["b", "", True], ["b", "cat", True], ["c", "", True], ["c", "", True]]
+    assert got == expected
+    assert as_words(decided, ["dog", "New York"], split_captions=False)["tag"].tolist() == ["", "", "New York"]
 
 
 def test_decisions_about_samples_that_are_not_there_are_listed_unless_the_dataset_was_reduced():

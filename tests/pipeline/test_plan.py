@@ -1,4 +1,7 @@
-"""The plan of a run: its datasets and studies, the files of its jobs, and what is found out about raw files."""
+"""The plan of a run: its datasets and studies, the files of its jobs, and what is found out about raw files.
+
+Which rules a setting changes is in test_walk.py. A table here has the answer of a plan for each fact.
+"""
 
 import os
 from types import SimpleNamespace
@@ -18,15 +21,251 @@ W, TEXT, RACE, DIGITS = map(
     Place, ("collage", "documents", "synthetic", "digits"), ("annotation", "text", "race", "digits")
 )
 MINE = Place("mine", "annotation")
-HISTOGRAMS = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
-TWO = {"shards": 2}
-OF_PAGE = ("model", "labels", "images", "features", "norms", "thresholds", "warned", "all_images", "all_captions")
-OF_PAGE += ("all_left_out", "tags")
+COLLAGE, OWN = {"loader": "collage"}, {"loader": "documents", "options": {"n_documents": 60}}
 OF_TEXT = {"final": {"study": "text", "norm": "l1"}}
-OWN = {"loader": "documents", "options": {"n_documents": 60}}
+CORRECTED = OF_TEXT | {"corrections": "mine.csv"}
+TWO = {"shards": 2}
+TABLE, BASIS = "results/documents/features.npz", f"{W.folder}/basis/basis.npz"
+SVM_ONLY = {"svm-l2": {"C": [1]}, "hinge-l1": None, "hinge-l2": None, "hinge-l1inf": None}
+GRIDS = {"hinge-l1": {"radius": [1]}, "hinge-l2": {"radius": "auto"}, "hinge-l1inf": None}
 
 
-# Datasets and studies
+def mine(**values):
+    """Return the plan of a collage of two shards with other values of its study."""
+    return plan_of("mine", entry=COLLAGE | TWO, **values)
+
+
+def size_shown(sizes, **values):
+    plan = mine(sizes=sizes, **values)
+    return min(plan.words(MINE).all_sizes), plan.at_size(MINE)
+
+
+def powers(**values):
+    plan = plan_of(**values)
+    return plan.words(W).powers, plan.basis(W)
+
+
+def judged(*norms):
+    """Return the tables on which the claims of a study with these norms are judged, and those of its figures."""
+    methods = {f"hinge-{norm}": None for norm in ("l1", "l2", "l1inf") if norm not in norms} | {"svm-l2": None}
+    shown = {"claims": ["auc-significant", "joint-sparsity"], "figures": ["auc"]}
+    plan, w = plan_of("mine", entry=COLLAGE, methods=methods, **shown), SimpleNamespace(datasets="mine")
+    return [file.rpartition("/")[2] for file in plan.judged_tables(w)], len(plan.tables_of_figures(MINE))
+
+
+def page(loader, **final):
+    entry = {"loader": loader, "final": {"like": "annotation" if loader == "collage" else "text"} | final}
+    return plan_of("mine", entry=entry).inputs_of_page(MINE)
+
+
+def results(*datasets, without=("/tables/", "/figures", "claims", "config.yaml"), **given):
+    """Return the results of a run, without those of studies."""
+    files = plan_of(*datasets[:1], **given).results(datasets)
+    return [file.split("/", 2)[2] for file in files if not any(part in file for part in without)]
+
+
+def own(*, stability, quick):
+    plan = plan_of("mine", entry=OWN | {"final": {"stability": stability}}, quick=quick)
+    return [file.split("/", 2)[2] for file in plan.results(plan.chosen)], plan.norms
+
+
+TABLES_OF_FITS = ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
+OF_PAGE = {"model", "labels", "images", "features", "norms", "thresholds", "warned", "all_images", "all_captions"}
+OF_PAGE |= {"all_left_out", "tags"}
+OF_OWN = ["left_out.csv", *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2")), *TABLES_OF_FITS]
+OF_SETTINGS = ["own-labels/config.yaml"]
+OF_SETTINGS += [f"own-labels/tables/{table}.csv" for table in ("words", "odd_features", "repeated")]
+FACTS = {
+    "a dataset grows only the vocabularies that its studies use": (
+        lambda: [
+            plan_of("scene15").vocabularies(Place("scene15", ""), "depth"),
+            {*plan_of("flickr8k").vocabularies(Place("flickr8k", ""))},
+        ],
+        [{"tree": {"depth": 4}}, {"tree", "words3000"}],
+    ),
+    "a final fit with settings of its own names its vocabulary": (
+        lambda: {*plan_of("mine", entry=COLLAGE | {"final": {"like": "annotation"}}).vocabularies(MINE)},
+        {"tree"},
+    ),
+    "only studies of pictures have a vocabulary": (
+        lambda: [plan_of("documents", entry=OF_TEXT).vocabulary(w) for w in (W, TEXT)],
+        ["tree", None],
+    ),
+    "only final fits of pictures have a vocabulary": (
+        lambda: [plan_of("documents", entry=OF_TEXT).final_vocabulary(w) for w in (W, TEXT, RACE)],
+        ["tree", None, None],
+    ),
+    # Sizes and powers
+    "figures of a single size show the first of at least 30": (lambda: size_shown([5, 50]), (5, 50)),
+    "figures of a single size show the size that is set": (lambda: size_shown([5, 50], at_size=5), (5, 5)),
+    "figures of automatic sizes show 40": (lambda: size_shown("auto"), (10, 40)),
+    "features of power 1 need no singular values": (lambda: powers(basis={"power": 1}), ([1], [])),
+    "features of power 1 in a list need none": (lambda: powers(basis={"power": [1]}), ([1], [])),
+    "features of power 0 need singular values": (lambda: powers(basis={"power": 0}), ([0], BASIS)),
+    "features of several powers need them": (lambda: powers(basis={"power": [0, 1]}), ([0, 1], BASIS)),
+    "features of a fractional power need them": (lambda: powers(basis={"power": 0.5}), ([0.5], BASIS)),
+    "features without a basis have no powers": (lambda: powers(basis=None), ([], [])),
+    # Inputs of jobs
+    "a study that sets nothing aside uses the splits of its dataset": (
+        lambda: plan_of(set_aside={"train": 0}).images(W),
+        "results/collage/images.parquet",
+    ),
+    "a study that sets images aside has its own splits": (
+        lambda: plan_of(set_aside={"train": 9}).images(W),
+        f"{W.folder}/images.parquet",
+    ),
+    "a study learns from its basis": (lambda: mine(runs=2).features(MINE), f"{MINE.folder}/basis/features.npy"),
+    "a study without a basis learns from histograms": (
+        lambda: mine(basis=None).features(MINE),
+        [f"results/mine/histograms/{shard}-of-2.npz" for shard in range(2)],
+    ),
+    "a study learns from its similarities": (
+        lambda: mine(basis=None, similarities={"measure": "cosine", "n_prototypes": 9}).features(MINE),
+        f"{MINE.folder}/similarities/features.npz",
+    ),
+    "a study of documents learns from the given features": (lambda: plan_of().features(TEXT), TABLE),
+    "each run has a path if radii are auto and a sweep otherwise": (
+        lambda: sorted(plan_of(runs=2, methods=GRIDS).sweeps(W)),
+        [
+            f"{W.folder}/{folder}/run{run}/{name}.npz"
+            for folder, names in (("paths", ["hinge-l2"]), ("sweeps", ["hinge-l1", "svm-l2"]))
+            for run in (1, 2)
+            for name in names
+        ],
+    ),
+    "an experiment that draws its samples reads none and leaves none out": (
+        lambda: (plan_of().samples(RACE), plan_of().left_out(RACE)),
+        ({}, []),
+    ),
+    "an experiment on samples reads them": (
+        lambda: ({*plan_of().samples(DIGITS)}, plan_of().left_out(DIGITS)),
+        ({"images", "features", "captions"}, ["results/digits/left_out.csv"]),
+    ),
+    "a final fit reads the basis of its study": (
+        lambda: {*plan_of().inputs_of_final(W)},
+        {"images", "features", "labels", "words", "basis"},
+    ),
+    "a final fit without a basis reads none": (
+        lambda: {*plan_of(basis=None).inputs_of_final(W)},
+        {"images", "features", "labels", "words"},
+    ),
+    "a model of pictures is made of vocabularies, basis and all final fits": (
+        lambda: plan_of(entry=TWO | {"final": {"norm": ["l2", "l1"]}}).inputs_of_model(W),
+        {
+            "images": "results/collage/images.parquet",
+            "features": [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)],
+            "labels": f"{W.folder}/labels.npy",
+            "basis": BASIS,
+            "transformed": f"{W.folder}/basis/features.npy",
+            "models": [f"results/collage/final/{norm}.npz" for norm in ("l2", "l1")],
+            "tables": [f"results/collage/final/{norm}.csv" for norm in ("l2", "l1")],
+            "vocabularies": "results/collage/vocabularies.npz",
+        },
+    ),
+    "a model of a table is made of its features": (
+        lambda: plan_of("documents", entry=OF_TEXT).inputs_of_model(TEXT),
+        {
+            "images": "results/documents/images.parquet",
+            "features": TABLE,
+            "transformed": TABLE,
+            "labels": f"{TEXT.folder}/labels.npy",
+            "models": ["results/documents/final/l1.npz"],
+            "tables": ["results/documents/final/l1.csv"],
+        },
+    ),
+    "jobs read corrected labels if there are corrections": (
+        lambda: [plan_of("documents", entry=CORRECTED).corrected(TEXT, "a.csv"), plan_of().corrected(TEXT, "a.csv")],
+        ["results/documents/corrected/a.csv", "results/documents/a.csv"],
+    ),
+    "tables of samples are corrected": (
+        lambda: [
+            *plan_of("documents", entry=CORRECTED).left_out(TEXT),
+            plan_of("documents", entry=CORRECTED).samples(TEXT)["captions"],
+            *(plan_of("documents", entry=CORRECTED).inputs_of_page(TEXT)[f"all_{n}"] for n in ("captions", "left_out")),
+        ],
+        [f"results/documents/corrected/{name}" for name in ("left_out.csv", *["captions.parquet"] * 2, "left_out.csv")],
+    ),
+    # Pages
+    "claims and figures of several methods use tables that compare them": (
+        lambda: judged("l1", "l2"),
+        (["chosen.csv", "differences.csv", "significance.csv"], 2),
+    ),
+    "claims and figures of one method do not": (lambda: judged("l1"), (["chosen.csv"], 1)),
+    "a study without claims is not judged": (
+        lambda: [
+            study["study"]
+            for study in plan_of("documents", "text", claims=[]).judged(SimpleNamespace(datasets="documents"))
+        ],
+        ["exponentiated"],
+    ),
+    "a run without claims has no page of claims": (
+        lambda: [(plan.claims(), plan.overview()) for plan in [plan_of("digits", "digits", claims=[])]],
+        [([], "")],
+    ),
+    "a run with claims has a page of them": (lambda: plan_of("digits").overview(), "claims/digits/index.html"),
+    "a page shows the model of its dataset": (lambda: {*page("collage")}, OF_PAGE),
+    "a page shows how often features are selected": (
+        lambda: {*page("collage", stability=3)},
+        OF_PAGE | {"stability"},
+    ),
+    "a page of samples shows them": (lambda: {*page("digits")}, OF_PAGE | {"samples"}),
+    "a page shows the warnings about the data of its final fit": (
+        lambda: page("collage")["warned"],
+        [f"{MINE.folder}/tables/{name}.csv" for name in ("words", "odd_features")],
+    ),
+    # The whole run
+    "a run compiles the norms of its methods": (lambda: plan_of("collage").norms, ["l1", "l1inf", "l2"]),
+    "a run compiles the norms of its experiments": (lambda: plan_of("bigrams").norms, ["l1"]),
+    "nothing is compiled for final fits and support vector machines": (
+        lambda: (
+            plan_of(
+                "mine", "text", entry=COLLAGE | OWN | {"final": {"study": "text", "norm": ["l12"]}}, methods=SVM_ONLY
+            ).norms
+        ),
+        [],
+    ),
+    "descriptors are not made unless they are saved": (
+        lambda: [name for name in results("collage", entry=TWO | {"features": {"keep": []}}) if "descr" in name],
+        [],
+    ),
+    "saved descriptors are made": (
+        lambda: results("collage", entry=TWO | {"features": {"keep": ["descriptors"]}})[1:3],
+        [f"descriptors/{shard}-of-2.npy" for shard in range(2)],
+    ),
+    "a dataset with final fits has a model and a table for each fit": (
+        lambda: results("collage", entry={"final": {"norm": ["l1inf", "l2"]}}),
+        ["left_out.csv", "final/l1inf.csv", "final/l2.csv", *TABLES_OF_FITS],
+    ),
+    **{
+        f"own data have a fit with each norm but no study, {stability=}, {quick=}": (
+            lambda given={"stability": stability, "quick": quick}: own(**given),
+            ([*OF_OWN, *["stability.csv"] * bool(stability), *OF_SETTINGS], []),
+        )
+        for stability in (25, None)
+        for quick in (False, True)
+    },
+    "with compare, own data have a study of all norms too": (
+        lambda: [
+            (len(files) - len({*files}), {"own-labels/tables/words_learnt.csv", "model.jointsparse"} <= {*files})
+            for files in [results("mine", entry=OWN, compare=True, without=())]
+        ],
+        [(0, True)],
+    ),
+    "with compare, all norms are compiled": (
+        lambda: plan_of("mine", entry=OWN, compare=True).norms,
+        ["l1", "l12", "l1inf", "l2"],
+    ),
+    "all datasets but synthetic ones can be learnt": (
+        lambda: {*plan_of().datasets} - {*plan_of().of(Learnable)},
+        {"synthetic", "synthetic-full"},
+    ),
+}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_a_plan_knows_that(fact):
+    got, expected = FACTS[fact]
+    assert got() == expected
 
 
 @pytest.mark.parametrize("dataset", ["collage", "scene15", "reuters21578"])
@@ -37,22 +276,55 @@ def test_a_quick_run_has_few_samples_and_one_run_at_one_size_of_the_study_of_the
     place, full = Place(name, study), plan.datasets[dataset]
     assert (name, plan.named(place), study) == (f"{dataset}-quick", dataset, full.final.study)
     assert (plan.runs(place), block.sizes, block.figures, block.claims) == ([1], [10], [], [])
+    assert plan.images(place) == f"results/{name}/images.parquet"
     assert (plan.drawn(place), plan.drawn(Place(dataset, study))) == ([500, 7], [None, None])
     note = plan.datasets[name].note
     assert note.startswith("A quick run: one run at one size on at most 500 samples.") and note.endswith(full.note)
-    with pytest.raises(SettingError, match="quick is for datasets with a final fit, got 'synthetic'"):
-        plan_of("synthetic", quick=True)
 
 
-def test_a_quick_run_does_not_write_into_the_folder_of_another_dataset():
-    config = CONFIG | {"quick": True, "dataset": "digits", "datasets": {"digits": OWN, "digits-quick": OWN}}
-    with pytest.raises(SettingError, match="digits-quick must not be the name of a dataset, because a quick run"):
-        Plan(read(config), Found(fresh=True, environment={}))
+OF_BOTH = {"digits": OWN, "digits-quick": OWN}
 
 
-def test_a_dataset_grows_only_the_vocabularies_that_its_studies_use():
-    assert plan_of("scene15").vocabularies(Place("scene15", ""), "depth") == {"tree": {"depth": 4}}
-    assert plan_of("flickr8k").vocabularies(Place("flickr8k", ""), "depth").keys() == {"tree", "words3000"}
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"dataset": "synthetic"}, "quick is for datasets with a final fit, got 'synthetic'"),
+        ({"dataset": "digits", "datasets": OF_BOTH}, "digits-quick must not be the name of a dataset, because a quick"),
+    ],
+)
+def test_a_quick_run_is_refused_without_a_final_fit_and_in_the_folder_of_another_dataset(values, said):
+    with pytest.raises(SettingError, match=said):
+        Plan(read(CONFIG | {"quick": True} | values), Found(fresh=True, environment={}))
+
+
+def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_list_of_pages(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = plan_of(quick=True)
+    everything = plan.everything()
+    assert {file.split("/")[2] for file in everything if file.startswith("results/collage-quick/")} == {
+        *("annotation", "final", "index.html", "left_out.csv", *TABLES_OF_FITS)
+    }
+    assert not any("figures" in file or "claims.md" in file for file in everything)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "index.html").touch()
+    assert plan.everything() == everything[:-1] and everything[-1] == "results/index.html"
+    assert plan_of().everything()[-1] == "results/index.html"  # for a full run
+
+
+@pytest.mark.parametrize(("seed", "expected"), [(0, ["results/collage/features.npz"]), (1, [])])
+def test_a_run_with_the_same_settings_makes_deleted_results_again(tmp_path, monkeypatch, seed, expected):
+    monkeypatch.chdir(tmp_path)
+    plan, files = plan_of(), ["results/collage/features.npz", "results/collage/model.jointsparse"]
+    manifest, made = "results/claims/collage/manifest.json", {"code": [], "values": {}, "raw": {}}
+    for file, inputs in zip([*files, "results/other/features.npz"], ([], files[:1], []), strict=True):
+        records.write_json(file, {})
+        records.write([file], records.read_inputs(inputs), job=file, **made)
+    records.write_json(manifest, {"settings": plan.settings(["collage"])})
+    assert plan.everything() and plan.again == []
+    for file in (files[0], "results/other/features.npz"):
+        (tmp_path / file).unlink()
+    plan = plan_of(seed=seed)
+    assert ({*expected} <= {*plan.everything()}) and plan.again == expected
 
 
 def test_a_saved_model_takes_the_settings_with_which_pictures_are_described():
@@ -63,29 +335,31 @@ def test_a_saved_model_takes_the_settings_with_which_pictures_are_described():
     assert features["vocabularies"] == {"tree": {"weighting": "sqrt", "normalise": True}}
 
 
-def test_only_studies_of_pictures_have_a_vocabulary():
-    plan = plan_of("documents", entry=OF_TEXT)
-    assert (plan.vocabulary(W), plan.final_vocabulary(W)) == ("tree", "tree")
-    assert (plan.vocabulary(TEXT), plan.final_vocabulary(TEXT), plan.final_vocabulary(RACE)) == (None, None, None)
-
-
-@pytest.mark.parametrize(
-    ("values", "smallest", "shown"),
-    [({"sizes": [5, 50]}, 5, 50), ({"sizes": [5, 50], "at_size": 5}, 5, 5), ({"sizes": "auto"}, 10, 40)],
-)
-def test_figures_for_a_single_size_show_the_first_of_at_least_30_unless_told(values, smallest, shown):
-    plan = plan_of("mine", entry={"loader": "collage"}, **values)
-    assert (min(plan.words(MINE).all_sizes), plan.at_size(MINE)) == (smallest, shown)
-
-
 def test_every_study_has_a_table_of_warnings_unless_it_only_measures_seconds():
     plan = plan_of()
     for place in plan.places(plan.datasets):
         tables = tables_of(plan.study(place))
         assert ("warnings" in tables) == (plan.kind(place) not in ("cost", "projection"))
-        assert all(
-            ("timings" in plan.table_file(place, name)) == (folder == "timings") for name, folder in tables.items()
-        )
+        assert all(("timings" in plan.table_file(place, name)) == (tables[name] == "timings") for name in tables)
+
+
+def test_the_manifest_has_the_verdicts_and_every_table_except_seconds():
+    tables = plan_of("documents").tables(SimpleNamespace(datasets="documents+synthetic"))
+    assert "results/claims/documents+synthetic/claims.csv" in tables
+    assert "results/documents/exponentiated/tables/exponentiated.csv" in tables
+    assert not any("timings" in file or not file.endswith(".csv") for file in tables)
+
+
+def test_the_settings_of_a_run_and_of_a_study_are_only_those_that_it_uses():
+    plan = plan_of("documents", "text", runs=3, seed=7)
+    of_run, of_studies = plan.settings(["documents"]), plan.settings_of_studies
+    assert (of_run["dataset"], of_run["seed"], [*of_run["datasets"]]) == (["documents"], 7, ["documents"])
+    assert of_run["datasets"]["documents"]["studies"].keys() == {"text", "exponentiated"}
+    assert of_studies.keys() == {f"results/documents/{study}" for study in ("text", "exponentiated")}
+    text = of_studies["results/documents/text"]
+    assert (text["seed"], text["studies"].keys(), text["studies"]["text"]["runs"]) == (7, {"text"}, 3)
+    assert text["datasets"].keys() == {"documents"} and "studies" not in text["datasets"]["documents"]
+    assert "features" not in text and "features" in plan_of().settings_of_studies[W.folder]
 
 
 # Raw files
@@ -102,13 +376,17 @@ def test_a_digest_follows_the_contents_of_raw_files_and_not_their_dates(album):
     assert digest() != before
 
 
-def test_each_dataset_has_its_own_raw_files_and_shards(album):
-    plan = plan_of("flickr8k", entry={"options": {"root": str(album)}, "shards": 3})
+def test_each_dataset_has_its_own_raw_files_and_shards(album, monkeypatch):
+    entry = {"options": {"root": str(album)}}
+    plan = plan_of("flickr8k", entry=entry | {"shards": 3})
     flickr, collage = (
         plan.raw_of_datasets(SimpleNamespace(datasets="flickr8k+collage"))[name] for name in ("flickr8k", "collage")
     )
     assert flickr["digest"] != collage["digest"] and collage["paths"] == []
     assert (plan.n_shards(Place("flickr8k", "")), plan.n_shards(W)) == (3, 4)
+    (album / "images" / "all").symlink_to(".")  # a link back to the folder
+    monkeypatch.setattr(raw, "MOST_OF_SHARD", 5)
+    assert plan_of("flickr8k", entry=entry).n_shards(Place("flickr8k", "")) == 4  # the next power of two above 12 / 5
 
 
 def test_a_job_takes_over_what_the_run_has_found_and_a_run_finds_everything_anew(tmp_path):
@@ -170,13 +448,6 @@ def test_raw_files_are_those_that_a_dataset_is_read_from_and_a_missing_file_is_o
     assert str(caught.value).startswith(said[:500])
 
 
-def test_pictures_are_counted_once_if_a_link_leads_back_to_their_folder(album, monkeypatch):
-    (album / "images" / "all").symlink_to(".")
-    monkeypatch.setattr(raw, "MOST_OF_SHARD", 5)
-    plan = plan_of("flickr8k", entry={"options": {"root": str(album)}})
-    assert plan.n_shards(Place("flickr8k", "")) == 4  # the next power of two above 12 / 5
-
-
 def test_corrections_are_raw_files_of_their_own_and_a_missing_file_is_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan, digest = (lambda: plan_of("documents", entry={"corrections": "mine.csv"})), "documents (corrections)"
@@ -191,257 +462,3 @@ def test_corrections_are_raw_files_of_their_own_and_a_missing_file_is_one_line(t
         assert [*blocks] == ["documents", "collage", digest] and blocks[digest]["paths"] == ["mine.csv"]
         found.append([block["digest"] for block in blocks.values()])
     assert found[0][:2] == found[1][:2] and found[0][2] != found[1][2]
-    assert plan().corrections(TEXT) == "mine.csv" and plan().corrections(RACE) is None
-
-
-# Inputs of jobs
-
-
-def test_jobs_read_corrected_labels_if_there_are_corrections():
-    plan, before = (
-        plan_of("documents", entry=OF_TEXT | {"corrections": "mine.csv"}),
-        plan_of("documents", entry=OF_TEXT),
-    )
-    for files_of in (Plan.left_out, Plan.samples, Plan.inputs_of_page):
-        new, old = (
-            {*files} if isinstance(files := files_of(one, TEXT), list) else {*map(str, files.values())}
-            for one in (plan, before)
-        )
-        changed = {file.replace("documents/", "documents/corrected/") for file in old - new}
-        assert changed == new - old and changed
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [({"train": 0}, "results/collage/images.parquet"), ({"train": 9}, "results/collage/annotation/images.parquet")],
-)
-def test_a_study_that_sets_images_aside_has_its_own_splits(values, expected):
-    assert plan_of(set_aside=values).images(W) == expected
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({"runs": 2}, f"{MINE.folder}/basis/features.npy"),
-        ({"basis": None}, [f"results/mine/histograms/{shard}-of-2.npz" for shard in range(2)]),
-        (
-            {"basis": None, "similarities": {"measure": "cosine", "n_prototypes": 9}},
-            f"{MINE.folder}/similarities/features.npz",
-        ),
-    ],
-)
-def test_a_study_learns_from_its_basis_or_similarities_or_the_given_features(values, expected):
-    plan = plan_of("mine", entry={"loader": "collage"} | TWO, **values)
-    assert plan.features(MINE) == expected and plan.given_features(W)
-    assert plan.features(TEXT) == "results/documents/features.npz"
-
-
-@pytest.mark.parametrize(("power", "powers"), [(1, [1]), ([1], [1]), (0, [0]), ([0, 1], [0, 1]), (0.5, [0.5])])
-def test_the_basis_is_read_if_features_are_scaled_by_a_power_other_than_1(power, powers):
-    plan = plan_of(basis={"power": power})
-    assert plan.words(W).powers == powers
-    assert plan.basis(W) == ([] if powers == [1] else f"{W.folder}/basis/basis.npz")
-    assert plan_of(basis=None).words(W).powers == plan_of(basis=None).basis(W) == []
-
-
-def test_each_run_has_a_path_if_radii_are_auto_and_a_sweep_otherwise():
-    methods = {"hinge-l1": {"radius": [1]}, "hinge-l2": {"radius": "auto"}, "hinge-l1inf": None}
-    expected = {"hinge-l1": "sweeps", "hinge-l2": "paths", "svm-l2": "sweeps"}
-    assert sorted(plan_of(runs=2, methods=methods).sweeps(W)) == sorted(
-        f"{W.folder}/{folder}/run{run}/{name}.npz" for run in (1, 2) for name, folder in expected.items()
-    )
-
-
-def test_an_experiment_that_draws_its_samples_reads_none_and_leaves_none_out():
-    plan = plan_of()
-    assert (plan.samples(RACE), plan.left_out(RACE)) == ({}, [])
-    assert (len(plan.samples(DIGITS)), plan.left_out(DIGITS)) == (3, ["results/digits/left_out.csv"])
-
-
-@pytest.mark.parametrize(("basis", "read"), [({}, True), (None, False)])
-def test_a_final_fit_reads_the_basis_of_its_study_if_there_is_one(basis, read):
-    files = plan_of(basis=basis).inputs_of_final(W)
-    assert ("basis" in files) == read and {"images", "features", "labels", "words"} <= files.keys()
-
-
-def test_the_model_of_pictures_is_made_of_vocabularies_basis_and_all_final_fits():
-    endings = {"models": "npz", "tables": "csv"}
-    assert plan_of(entry=TWO | {"final": {"norm": ["l2", "l1"]}}).inputs_of_model(W) == {
-        "images": "results/collage/images.parquet",
-        "features": HISTOGRAMS,
-        "labels": f"{W.folder}/labels.npy",
-        "basis": f"{W.folder}/basis/basis.npz",
-        "transformed": f"{W.folder}/basis/features.npy",
-        **{key: [f"results/collage/final/{norm}.{ending}" for norm in ("l2", "l1")] for key, ending in endings.items()},
-        "vocabularies": "results/collage/vocabularies.npz",
-    }
-
-
-def test_the_model_of_a_table_is_made_of_its_features():
-    files = plan_of("documents", entry=OF_TEXT).inputs_of_model(TEXT)
-    assert files.keys() == {"images", "features", "transformed", "labels", "models", "tables"}
-    assert files["features"] == files["transformed"] == "results/documents/features.npz"
-
-
-# Pages
-
-
-@pytest.mark.parametrize(
-    ("norms", "judged", "drawn"),
-    [
-        (["l1", "l2"], ["chosen", "differences", "significance"], ["chosen", "differences"]),
-        (["l1"], ["chosen"], ["chosen"]),
-    ],
-)
-def test_claims_and_figures_need_only_tables_that_the_study_makes(norms, judged, drawn):
-    methods = {f"hinge-{norm}": None for norm in ("l1", "l2", "l1inf") if norm not in norms} | {"svm-l2": None}
-    shown = {"claims": ["auc-significant", "joint-sparsity"], "figures": ["auc"]}
-    plan = plan_of("mine", entry={"loader": "collage", "demonstration": True}, methods=methods, **shown)
-    datasets = SimpleNamespace(datasets="mine")
-    (claims,) = plan.judged(datasets)
-    assert (claims["dataset"], claims["study"], claims["demonstration"]) == ("mine", "annotation", True)
-    assert claims["tables"] == plan.judged_tables(datasets) == [f"{MINE.folder}/tables/{name}.csv" for name in judged]
-    assert plan.tables_of_figures(MINE) == [f"{MINE.folder}/tables/{name}.csv" for name in drawn]
-
-
-def test_a_study_without_claims_is_not_judged():
-    judged = plan_of("documents", "text", claims=[]).judged(SimpleNamespace(datasets="documents"))
-    assert [study["study"] for study in judged] == ["exponentiated"]
-    assert (plan_of("digits", "digits", claims=[]).claims(), plan_of("digits").overview()) == (
-        [],
-        "claims/digits/index.html",
-    )
-
-
-def test_a_page_shows_the_saved_model_of_its_dataset_and_the_warnings_about_its_data():
-    plan = plan_of("mine", entry={"loader": "collage", "final": {"like": "annotation"}})
-    assert plan.inputs_of_page(MINE).keys() == {*OF_PAGE}
-    assert plan.inputs_of_page(MINE)["warned"] == [
-        f"results/mine/{plan.final_study(MINE).study}/tables/{name}.csv" for name in ("words", "odd_features")
-    ]
-    stable = plan_of("mine", entry={"loader": "collage", "final": {"like": "annotation", "stability": 3}})
-    assert stable.inputs_of_page(MINE).keys() == {*OF_PAGE, "stability"}
-    samples = plan_of("mine", entry={"loader": "digits", "final": {"like": "text"}})
-    assert samples.inputs_of_page(MINE).keys() == {*OF_PAGE, "samples"}
-
-
-def test_the_list_of_datasets_shows_studies_with_their_figures_and_tables_and_links_models():
-    plan = plan_of(figures=["auc"])
-    plan.chosen = ["collage", "digits"]
-    collage, digits = plan.listed()
-    (annotation,) = [study for study in collage["studies"] if study["study"] == "annotation"]
-    assert annotation["tables"]["means"] == "collage/annotation/tables/means.csv"
-    assert [*annotation["figures"]] == ["collage/annotation/figures/auc.png"]
-    assert [study["study"] for study in digits["studies"]] == ["digits"] and digits["demonstration"]
-    assert plan.with_models == ["collage"]
-
-
-# The whole run
-
-
-@pytest.mark.parametrize(("dataset", "expected"), [("collage", ["l1", "l1inf", "l2"]), ("bigrams", ["l1"])])
-def test_a_run_compiles_the_norms_of_its_methods_and_experiments(dataset, expected):
-    assert plan_of(dataset).norms == expected
-
-
-def test_a_run_compiles_nothing_in_advance_for_final_fits_and_support_vector_machines():
-    entry = {"loader": "documents", "final": {"study": "text", "norm": ["l12"]}}
-    methods = {"svm-l2": {"C": [1]}, "hinge-l1": None, "hinge-l2": None, "hinge-l1inf": None}
-    assert plan_of("mine", "text", entry=entry, methods=methods).norms == []
-
-
-def test_a_quick_run_makes_one_study_without_figures_and_claims_and_keeps_the_list_of_pages(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    plan = plan_of(quick=True)
-    everything = plan.everything()
-    assert {file.split("/")[2] for file in everything if file.startswith("results/collage-quick/")} == {
-        *("annotation", "final", "index.html", "left_out.csv", "model.jointsparse", "norms.csv", "tags_to_check.csv"),
-        "thresholds.csv",
-    }
-    assert not any("figures" in file or "claims.md" in file for file in everything)
-    assert everything[-1] == "results/index.html"
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results" / "index.html").touch()
-    assert plan.everything() == everything[:-1]
-    assert plan_of().everything()[-1] == "results/index.html"  # for a full run
-
-
-@pytest.mark.parametrize(("seed", "expected"), [(0, ["results/collage/features.npz"]), (1, [])])
-def test_a_run_with_the_same_settings_makes_deleted_results_again(tmp_path, monkeypatch, seed, expected):
-    monkeypatch.chdir(tmp_path)
-    plan, files = plan_of(), ["results/collage/features.npz", "results/collage/model.jointsparse"]
-    manifest, made = "results/claims/collage/manifest.json", {"code": [], "values": {}, "raw": {}}
-    for file, inputs in zip([*files, "results/other/features.npz"], ([], files[:1], []), strict=True):
-        records.write_json(file, {})
-        records.write([file], records.read_inputs(inputs), job=file, **made)
-    records.write_json(manifest, {"settings": plan.settings(["collage"])})
-    assert plan.everything() and plan.again == []
-    for file in (files[0], "results/other/features.npz"):
-        (tmp_path / file).unlink()
-    plan = plan_of(seed=seed)
-    assert ({*expected} <= {*plan.everything()}) and plan.again == expected
-
-
-@pytest.mark.parametrize("keep", [[], ["descriptors"]])
-def test_descriptors_are_made_only_if_they_are_saved(keep):
-    results = plan_of(entry={"shards": 2, "features": {"keep": keep}}).results(["collage"])
-    made = [file for file in results if "/descriptors/" in file]
-    assert made == [f"results/collage/descriptors/{shard}-of-2.npy" for shard in range(2 * len(keep))]
-
-
-def test_a_dataset_with_final_fits_has_a_model_and_a_table_for_each_fit():
-    results = plan_of(entry={"final": {"norm": ["l1inf", "l2"]}}).results(["collage", "documents"])
-    kept = [file for file in results if "/final/" in file or file.count("/") == 2]
-    names = ("left_out.csv", "final/l1inf.csv", "final/l2.csv", "norms.csv", "thresholds.csv", "tags_to_check.csv")
-    assert [file for file in kept if "collage" in file and "claims" not in file] == [
-        f"results/collage/{name}" for name in (*names, "model.jointsparse")
-    ]
-
-
-@pytest.mark.parametrize("quick", [False, True])
-@pytest.mark.parametrize("stability", [25, None])
-def test_own_data_have_a_fit_with_each_norm_and_tables_of_words_but_no_study(quick, stability):
-    plan = plan_of("mine", entry=OWN | {"final": {"stability": stability}}, quick=quick)
-    (name,) = plan.chosen
-    names = ["left_out.csv", *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2"))]
-    names += ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
-    names += ["stability.csv"] * bool(stability)
-    names += ["own-labels/config.yaml"]
-    names += [f"own-labels/tables/{table}.csv" for table in ("words", "odd_features", "repeated")]
-    assert plan.results([name]) == [f"results/{name}/{file}" for file in names]
-    (settings,) = plan.settings_of_studies.values()
-    assert settings["studies"].keys() == {"own-labels"} and plan.norms == []
-    assert plan.settings([name])["datasets"][name]["final"]["settings"] == settings["studies"]["own-labels"]
-    assert plan.datasets[name].note.startswith("A quick run: the final fit on at most 500 samples. Run" * quick)
-
-
-def test_with_compare_own_data_have_a_study_of_all_norms_too():
-    plan = plan_of("mine", entry=OWN, compare=True)
-    results = plan.results(["mine"])
-    assert {"results/mine/own-labels/tables/words_learnt.csv", "results/mine/model.jointsparse"} < set(results)
-    assert len(results) == len(set(results)) and plan.norms == ["l1", "l12", "l1inf", "l2"]
-
-
-def test_the_manifest_has_the_verdicts_and_every_table_except_seconds():
-    tables = plan_of("documents").tables(SimpleNamespace(datasets="documents+synthetic"))
-    assert "results/claims/documents+synthetic/claims.csv" in tables
-    assert "results/documents/exponentiated/tables/exponentiated.csv" in tables
-    assert not any("timings" in file or not file.endswith(".csv") for file in tables)
-
-
-def test_the_settings_of_a_run_and_of_a_study_are_only_those_that_it_uses():
-    plan = plan_of("documents", "text", runs=3, seed=7)
-    of_run, of_studies = plan.settings(["documents"]), plan.settings_of_studies
-    assert (of_run["dataset"], of_run["seed"], [*of_run["datasets"]]) == (["documents"], 7, ["documents"])
-    assert of_run["datasets"]["documents"]["studies"].keys() == {"text", "exponentiated"}
-    assert of_studies.keys() == {f"results/documents/{study}" for study in ("text", "exponentiated")}
-    text = of_studies["results/documents/text"]
-    assert (text["seed"], text["studies"].keys(), text["studies"]["text"]["runs"]) == (7, {"text"}, 3)
-    assert text["datasets"].keys() == {"documents"} and "studies" not in text["datasets"]["documents"]
-    assert "features" not in text and "features" in plan_of().settings_of_studies[W.folder]
-
-
-def test_only_datasets_of_samples_and_pictures_can_be_learnt():
-    plan = plan_of()
-    drawn = {name for name in plan.datasets if name not in plan.of(Learnable)}
-    assert drawn == {"synthetic", "synthetic-full"}

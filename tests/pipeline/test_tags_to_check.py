@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from jointsparse import label_issues
 from jointsparse.pipeline.models import tags_to_check as listing
-from jointsparse.pipeline.models.probabilities import probabilities
+from jointsparse.pipeline.models.probabilities import are_exclusive, probabilities
 from jointsparse.pipeline.models.tags_to_check import tags_to_check
 
 MODEL = fitted("rows")
@@ -56,7 +56,18 @@ def test_test_samples_are_judged_by_the_model_itself():
             assert (row["probability"], row["kind"]) == (p, "wrong" if LABELS[i, k] else "missing")
 
 
-@pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, {(NAMES[1], "cat")})])
+def test_rare_tags_that_are_independent_do_not_exclude_each_other():
+    rng = np.random.default_rng(0)
+    tags, classes = (rng.random((4000, 5)) < 0.02).astype(np.int8), np.eye(5, dtype=np.int8)[rng.integers(5, size=4000)]
+    classes[:10] = 1  # equal files in two folders
+    assert (tags.sum(axis=1) > 1).mean() < 0.01 and not are_exclusive(tags)
+    assert are_exclusive(classes) and are_exclusive(classes[:, :2]) and not are_exclusive(classes - 2 * (classes < 1))
+
+
+IN_ONE_CLASS = {(NAMES[1], "cat"), (NAMES[3], "cat"), (NAMES[3], "dog")}  # of dogs and cows, which is not learnt
+
+
+@pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, IN_ONE_CLASS)])
 def test_decided_labels_are_not_listed(exclusive, also):
     model, labels = model_of("rows"), LABELS
     if exclusive:
@@ -73,6 +84,7 @@ def test_decided_labels_are_not_listed(exclusive, also):
 @pytest.mark.parametrize("some_have_none", [False, True])
 def test_classes_that_exclude_each_other_have_conditional_probabilities(some_have_none, monkeypatch):
     monkeypatch.setattr("jointsparse.pipeline.models.probabilities.DOUBLE", 0.05)
+    monkeypatch.setattr("jointsparse.pipeline.models.probabilities.OF_INDEPENDENT", 0.5)
     model, labels = model_of("rows"), np.array([[1, 0], [0, 1], [1, 0], [0 if some_have_none else 1, 0]])
     model.known_labels_ = np.eye(2, dtype=np.int8)[np.arange(len(KNOWN)) % 2]
     model.known_labels_[0] = 1

@@ -63,7 +63,7 @@ PARAMS = {  # rules whose jobs get other params
     "fit_final": f"{BASIS} Tests.n_resamples seed",
     "keep_model": f"{PHOTOS} DenseSift.* VisualWords.longest_side features? {SAMPLES} Onnx.* "
     "Vocabulary.weighting Vocabulary.normalise WordStudy.vocabulary "
-    "Final.study Final.like Final.norm seed",
+    "Words.split_captions? Words.join_inflections? Final.study Final.like Final.norm seed",
     "count_selections": "Final.stability? WordStudy.vocabulary seed",
     "repeat_recovery": "Repeated.runs Recovery.* RecoveryTasks.* seed",
     "repeat_operations": "Repeated.runs Operations.* seed",

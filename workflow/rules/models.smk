@@ -57,6 +57,7 @@ rule keep_model:
         features=plan.features_of_pictures,
         network=plan.network,
         vocabulary=plan.final_vocabulary,
+        forms=plan.forms_of_words,
         raw=plan.raw,
         seed=plan.config.seed,
     script:

@@ -21,6 +21,7 @@ from jointsparse.pipeline.provenance.tables import (
     read_table,
     write_table,
 )
+from jointsparse.pipeline.words import as_words
 from jointsparse.registry import pick
 
 if __name__ == "__main__":
@@ -75,6 +76,8 @@ if __name__ == "__main__":
         save(model, snakemake.output.model)
         write_table(final.norms(fits, list(tables.values()), norm), snakemake.output.norms)
         write_table(annotator.at_precisions(model, scores, test_labels), snakemake.output.thresholds)
-        decided = read_table(given.decisions) if given.get("decisions") else None
+        decided = None
+        if given.get("decisions"):
+            decided = as_words(read_table(given.decisions), model.card_.words, **params.forms)
         listed = tags_to_check(model, scores, test_labels, names=images["image"][on_test], decided=decided)
         write_table(listed, snakemake.output.tags)

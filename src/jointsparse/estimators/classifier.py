@@ -37,6 +37,8 @@ def has_probabilities(classifier: Any) -> bool:
 def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequence[Any] | None = None) -> np.ndarray:
     """Fit a and b of each task, (n_tasks, 2), such that logistic(a f + b) is the probability at decision value f.
 
+    The slope a is not negative.
+
     Raises ValueError if a task has no positive or no negative sample.
 
     Parameters
@@ -60,7 +62,12 @@ def platt_scaling(F: np.ndarray, Y: np.ndarray, weights: np.ndarray, names: Sequ
         weights_of_labels = np.concatenate([weights[:, k] * target, weights[:, k] * (1 - target)])
         f, sides = np.tile(F[:, [k]], (2, 1)).astype(float), np.repeat([1, 0], len(F))
         fitted = LogisticRegression(C=np.inf).fit(f, sides, sample_weight=weights_of_labels)
-        calibration.append([fitted.coef_[0, 0], fitted.intercept_[0]])
+        a, b = fitted.coef_[0, 0], fitted.intercept_[0]
+        # Choice: a negative slope would rank samples in the opposite order of their decision values. They say nothing
+        # about this task then, and every sample gets the mean of the targets.
+        if a < 0:
+            a, b = 0.0, np.log(weights_of_labels[sides == 1].sum() / weights_of_labels[sides == 0].sum())
+        calibration.append([a, b])
     return np.array(calibration)
 
 
@@ -225,10 +232,10 @@ class Labelled(ClassifierMixin, Linear):
         """Fit probabilities to the decision values of held-out samples, separately for each task.
 
         This is Platt's method: the probability at decision value f of task k is logistic(a f + b), where a is
-        `calibration_[k, 0]` and b is `calibration_[k, 1]`. Unlike scikit-learn's CalibratedClassifierCV, it accepts a
-        matrix of labels. Use it with the hinge and the squared loss, and for classifiers that were trained with class
-        weights. `predict` still uses the sign of the decision value, which may disagree with the threshold 0.5 of a
-        probability.
+        `calibration_[k, 0]`, at least 0, and b is `calibration_[k, 1]`. Unlike scikit-learn's CalibratedClassifierCV,
+        it accepts a matrix of labels, and no task has a negative slope a. Use it with the hinge and the squared loss,
+        and for classifiers that were trained with class weights. `predict` still uses the sign of the decision value,
+        which may disagree with the threshold 0.5 of a probability.
 
         Parameters
         ----------

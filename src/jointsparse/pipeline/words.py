@@ -10,7 +10,7 @@ import sys
 import unicodedata
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -178,6 +178,10 @@ def _whole(caption: str) -> list[str]:
     return [normalised(caption)]
 
 
+def _stem(join_inflections: bool) -> Callable[[str], str]:
+    return cache(stemmer("english").stemWord) if join_inflections else str
+
+
 class _Counted(NamedTuple):
     """The words in captions, counted by stem or by form, and the images that have them.
 
@@ -214,7 +218,7 @@ def _counted(
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
         left_out |= ENGLISH_STOP_WORDS
-    stem = cache(stemmer("english").stemWord) if join_inflections else str
+    stem, split = _stem(join_inflections), words_of if split_captions else _whole
     row = {image: i for i, image in enumerate(images["image"])}
     for image in captions["image"][~captions["image"].isin(row)].head(1):
         raise Misfit(f"captions must belong to images in the table of images, got a caption of {image!r}")
@@ -228,7 +232,6 @@ def _counted(
         captions = captions[captions["known"]]
     rows_with: dict[str, set[int]] = defaultdict(set)
     forms: dict[str, Counter[str]] = defaultdict(Counter)
-    split = words_of if split_captions else _whole
     for image, caption in zip(captions["image"], captions["caption"], strict=True):
         for word in split(caption):
             short = len(word) < (min_length if split_captions else 1)
@@ -292,6 +295,37 @@ def counted_words(images: pd.DataFrame, captions: pd.DataFrame, options: Mapping
         words.append((-counts["train"], key, word, len(rows), counts["train"], flag.kind if flag else ""))
     columns = ["word", "images", "train", "left_out"]
     return pd.DataFrame([row for _, _, *row in sorted(words)], columns=columns)
+
+
+def as_words(
+    decisions: pd.DataFrame, words: Sequence[str], *, split_captions: bool = True, join_inflections: bool = False
+) -> pd.DataFrame:
+    """Return decisions about words of a model, in whatever form a tag names them.
+
+    Parameters
+    ----------
+    decisions : table
+        The column `tag`, and any others. A tag that has several words decides about each of them.
+    words : list of str
+        The words of the model, from `choose_words`.
+    split_captions, join_inflections : bool
+        As in `choose_words`.
+
+    Returns
+    -------
+    table
+        The decisions, with a row for each word. The tag is empty if the model has not learnt the word.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_words(pd.DataFrame({"tag": ["Dog", "red boats"]}), ["dogs", "boat"], join_inflections=True)["tag"].tolist()
+    ['dogs', '', 'boat']
+    """
+    stem, split = _stem(join_inflections), words_of if split_captions else _whole
+    word_of = {stem(word): word for word in words}
+    tags = decisions["tag"].map(lambda tag: [word_of.get(stem(word), "") for word in split(tag)])
+    return decisions.assign(tag=tags).explode("tag", ignore_index=True)
 
 
 def _by_count(forms: Counter[str]) -> list[str]:

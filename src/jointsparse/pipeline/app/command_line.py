@@ -259,8 +259,8 @@ def _annotate(given: argparse.Namespace) -> int:
 
     model = model_file.load(given.model, network=given.network)
     _require_outside(given)
-    usual = len(model.card_.words) if given.xmp else LISTED
-    limits = {"n_words": usual if given.words is None else given.words, "precision": given.precision}
+    precision = PRECISION_OF_SIDECARS if given.xmp and given.precision is None else given.precision
+    limits = {"n_words": LISTED if given.words is None else given.words, "precision": precision}
     of_pictures = is_of_pictures(model)
     for option in ("html", "xmp"):
         require(
@@ -274,6 +274,8 @@ def _annotate(given: argparse.Namespace) -> int:
         progress = _progress if sys.stderr.isatty() else None
         found = annotator.annotate(model, paths, **limits, progress=progress)
         table, left_out = found.table, other | found.left_out
+        if given.words:
+            table = table.groupby("image", sort=False).head(given.words)
     else:
         table, left_out = annotator.annotate_rows(model, given.pictures, **limits), {}
     if given.csv:
@@ -287,7 +289,7 @@ def _annotate(given: argparse.Namespace) -> int:
         from jointsparse.pipeline.page.annotated import write
 
         shown = found._replace(left_out=left_out)
-        not_shown = write(given.html, model, shown, precision=given.precision, known=given.known)
+        not_shown = write(given.html, model, shown, precision=precision, known=given.known)
         say(*(f"not shown: {name}: {reason}" for name, reason in not_shown.items()), to=sys.stderr)
     for name, reason in left_out.items():
         say(f"left out: {name}: {reason}", to=sys.stderr)
@@ -415,6 +417,7 @@ def _schema(given: argparse.Namespace) -> int:
     return 0
 
 
+PRECISION_OF_SIDECARS = 0.5  # Choice: words are written into files if more of them are right than wrong
 LISTED = 5  # number of words that annotate lists for a picture, and of tags for a sidecar
 COLUMNS = 79  # width of the text of a help
 OF_FILES = ("features", "labels", "captions")  # options of `init` that choose a file
@@ -527,7 +530,8 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             "--words": {
                 "type": int,
                 "metavar": "N",
-                "help": f"list the N most probable words of each picture (default: {LISTED}; with --xmp all words)",
+                "help": f"list the N most probable words of each picture (default: {LISTED}; with --xmp all that reach "
+                "their thresholds)",
             },
             "--precision": {
                 "type": float,
@@ -543,8 +547,9 @@ COMMANDS: dict[str, tuple[Callable[[argparse.Namespace], int], str, str, dict[st
             },
             "--xmp": {
                 "action": "store_true",
-                "help": "write the listed words that reach their thresholds into .xmp files beside the pictures, in "
-                "place of words that an earlier annotation wrote and nobody has confirmed",
+                "help": "write the words that reach a threshold with a precision of at least P into .xmp files beside "
+                f"the pictures (default: {PRECISION_OF_SIDECARS}), in place of words that an earlier annotation wrote "
+                "and nobody has confirmed",
             },
             "--dry-run": {
                 "action": "store_true",

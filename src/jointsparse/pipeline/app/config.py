@@ -273,11 +273,11 @@ def with_corrections(file: Path, name: str, table: str) -> bytes:
     inner = {"corrections": table}
     if not (isinstance(entry, yaml.MappingNode) and entry.value):
         return _with_entry(file, name, "\n" + yaml.safe_dump({"datasets": {name: inner}}, allow_unicode=True))
-    (key, value), lines = entry.value[0], old.splitlines(keepends=True)
+    key, value = entry.value[0]
     place = key.start_mark.line + isinstance(value, yaml.ScalarNode)
     line = " " * key.start_mark.column + yaml.safe_dump(inner, allow_unicode=True, width=10**6)
-    lines.insert(place, line.replace("\n", "\r\n" if "\r\n" in old else "\n"))
-    return _checked(file, "".join(lines), {"datasets": {name: inner}}, f"corrections: {table} to the entry of {name}")
+    new = _with_lines(old, place, line)
+    return _checked(file, new, {"datasets": {name: inner}}, f"corrections: {table} to the entry of {name}")
 
 
 def _with_entry(file: Path, name: str, text: str) -> bytes:
@@ -290,10 +290,16 @@ def _with_entry(file: Path, name: str, text: str) -> bytes:
     blocks = {key.value: value for key, value in root.value} if isinstance(root, yaml.MappingNode) else {}
     place, indent = _end_of(blocks["datasets"], lines) if "datasets" in blocks else (len(lines), 2)
     entry = re.sub("^  ", " " * indent, text.partition("\ndatasets:\n")[2], flags=re.MULTILINE).rstrip("\n") + "\n"
-    before, after = "".join(lines[:place]), "".join(lines[place:])
-    added = "\n" * (before[-1:] not in "\r\n") + "\n" + "datasets:\n" * ("datasets" not in blocks) + entry
-    new = before + added.replace("\n", "\r\n" if "\r\n" in old else "\n") + after
+    new = _with_lines(old, place, "\n" + "datasets:\n" * ("datasets" not in blocks) + entry)
     return _checked(file, new, {"datasets": {name: yaml.safe_load(text)["datasets"][name]}}, f"the entry of {name}")
+
+
+def _with_lines(text: str, place: int, added: str) -> str:
+    """Return a text with more lines before the line at a place. They get the line ends of the text."""
+    lines = text.splitlines(keepends=True)
+    before, after = "".join(lines[:place]), "".join(lines[place:])
+    added = "\n" * (before[-1:] not in "\r\n") + added
+    return before + added.replace("\n", "\r\n" if "\r\n" in text else "\n") + after
 
 
 def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes:

@@ -120,21 +120,22 @@ def _settings(config: Path, workflow: Path) -> Config:
 
 
 def _require_known(file: Path, name: str, decided: pd.DataFrame, xmp: bool) -> None:
-    """Raise ValueError if the last run had no sample of a decision. After a quick run, its samples count.
+    """Raise ValueError if neither the last run nor the last quick run had the sample of a decision.
 
     decided: the decisions about samples of which the dataset's table has none yet. Others have been samples: `keywords`
     leaves a photograph out whose last tag is removed from its sidecar.
     """
-    tables = (Path("results") / results / "images.parquet" for results in (name, f"{name}-quick"))
-    known = next(filter(Path.is_file, tables), None)
-    require(known or not xmp, f"--xmp needs the results of {name}, and there are none: start with jointsparse run")
-    if known:
-        unknown = [*decided["sample"][~decided["sample"].isin(read_table(known, "image")["image"])].unique()]
+    files = (Path("results") / results / "images.parquet" for results in (name, f"{name}-quick"))
+    tables = [read_table(file, "image")["image"] for file in files if file.is_file()]
+    require(tables or not xmp, f"--xmp needs the results of {name}, and there are none: start with jointsparse run")
+    if tables:
+        unknown = [*decided["sample"][~decided["sample"].isin(pd.concat(tables))].unique()]
         shown = ", ".join(map(shortened, unknown[:SHOWN])) + ", …" * (len(unknown) > SHOWN)
         require(
             not unknown,
-            f"{file} must decide about samples of {name}, and {len(unknown):,} are not among those that the last run "
-            f"used: {shown}. Remove these rows, or choose another dataset with --dataset",
+            f"{file} must decide about samples of {name}, but {len(unknown):,} of the samples "
+            f"{'was' if len(unknown) == 1 else 'were'} not in the last run: {shown}. Remove these rows, or choose "
+            "another dataset with --dataset",
         )
 
 

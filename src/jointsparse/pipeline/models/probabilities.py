@@ -4,7 +4,9 @@ import numpy as np
 from scipy import special
 from sklearn.pipeline import Pipeline
 
-DOUBLE = 0.01  # Choice: exclusive classes may share this fraction of the samples, such as equal files in two folders
+# Choice: exclusive classes may share this fraction of the samples, such as equal files in two folders, and this part of
+# the samples that they would share if they were independent. Rare tags share few samples, too, but not fewer than that.
+DOUBLE, OF_INDEPENDENT = 0.01, 0.1
 
 
 def probabilities(model: Pipeline, scores: np.ndarray) -> np.ndarray:
@@ -34,4 +36,8 @@ def are_exclusive(labels: np.ndarray) -> bool:
 
     labels: array, (n_samples, n_words), with 1 or True, 0 or False, and -1 if unknown.
     """
-    return bool((labels >= 0).all() and ((labels == 1).sum(axis=1) > 1).mean() <= DOUBLE)
+    has = labels == 1
+    p = has.mean(axis=0)
+    others = np.array([np.delete(1 - p, k).prod() for k in range(len(p))])
+    by_chance = 1 - (1 - p).prod() - (p * others).sum()
+    return bool((labels >= 0).all() and (has.sum(axis=1) > 1).mean() <= min(DOUBLE, OF_INDEPENDENT * by_chance))

@@ -36,7 +36,8 @@ def tags_to_check(
         Names of the test samples.
     decided : table or None
         Labels that a person has decided, which are not listed: names of samples in the column `sample`, words in the
-        column `tag`, and in `has` whether the sample has the word. A class that a sample has decides all others.
+        column `tag`, see `words.as_words`, and in `has` whether the sample has the word. A class that a sample has
+        decides all others.
 
     Returns
     -------
@@ -63,7 +64,7 @@ def tags_to_check(
         is_here = (rows >= 0) & (columns >= 0)
         open_labels[rows[is_here], columns[is_here]] = -1
         if exclusive:
-            open_labels[rows[is_here & decided["has"].to_numpy()]] = -1
+            open_labels[rows[(rows >= 0) & decided["has"].to_numpy()]] = -1  # also if the class has not been learnt
     issues = worst(p, Truth(words, open_labels, is_vector=False), max_issues=MOST)
     table = pd.DataFrame({"sample": samples[issues.sample], "tag": issues.task, "kind": issues.kind})
     return table.assign(probability=issues.probability, rank=np.arange(1, len(table) + 1))

@@ -62,7 +62,7 @@
     return data.names.map((name, k) => (has(row, k) ? tags_of.get(row)[k] : NOBODY));
   }
 
-  const exact = (name) => decodeURIComponent(data.moved[name] || encodeURIComponent(name)); // with all its characters
+  const exact = (name) => decodeURIComponent(Object.hasOwn(data.moved, name) ? data.moved[name] : encodeURIComponent(name)); // with all its characters
 
   function original(row) {
     if (data.files) return data.files[row];
@@ -79,10 +79,13 @@
   // Where classes exclude each other, the other tag is the class that is right if this one is wrong, or the reverse.
 
   let decisions = [], known = new Map(), forgetful = false; // known: what the decisions say of each sample's tags
-  try {
-    decisions = JSON.parse(localStorage.getItem(data.key)) || [];
-  } catch {
-    forgetful = true;
+
+  function load() {
+    try {
+      decisions = JSON.parse(localStorage.getItem(data.key)) || [];
+    } catch {
+      forgetful = true;
+    }
   }
 
   function remember() {
@@ -117,8 +120,10 @@
   function decide([row, k], accepts, other) {
     const [name, tag] = [data.samples[row], data.names[k]];
     const yes = accepts === (state.kind === "missing") ? "yes" : "no";
-    decisions = decisions.filter((one) => one[0] !== name || (one[1] !== tag && !data.exclusive));
-    decisions.push([name, tag, yes, accepts && data.exclusive ? other : null]);
+    const right = accepts && data.exclusive ? other : null, names_class = data.exclusive && (yes === "yes" || right !== null);
+    // A class that is named replaces all that was said of the sample; that a class is wrong leaves the other classes as they are.
+    decisions = decisions.filter((one) => one[0] !== name || (one[1] !== tag && one[3] !== tag && !names_class));
+    decisions.push([name, tag, yes, right]);
     remember();
   }
 
@@ -228,6 +233,12 @@
     at("more").addEventListener("click", more);
     at("undo").addEventListener("click", undo);
     at("save").addEventListener("click", save);
+    window.addEventListener("storage", (event) => { // another window with this page has decided
+      if (event.key !== data.key) return;
+      load();
+      recall();
+    });
+    load();
     recall();
     only(-1);
   }
