@@ -44,7 +44,7 @@ EXPERIMENTS = {
     "exponentiated": Experiment(
         TEXT,
         BY_FORM
-        | {"n_iter": {"batch 25%": 6, "batch 100%": 4, "stochastic 1": 12, "stochastic 100": 4}}
+        | {"n_iter": {"batch 25%": 6, "batch 100%": 6, "stochastic 1": 12, "stochastic 100": 4}}
         | {"radius": [4.0, 1.0], "eta0": [0.5, 4.0], "entropic_eta0": [0.1, 1.0, 2.0]}
         | {"label": "tea", "optimum_n_iter": 50},
         2 * 4 * (2 * 2 + 1 + 2 * 3 + 1),  # radii, forms, step sizes of both methods and a repeat of the best
