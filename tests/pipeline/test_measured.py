@@ -4,6 +4,7 @@ No test depends on a duration. The tables are tested in test_experiments.py.
 """
 
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -178,6 +179,22 @@ def test_updates_of_all_methods_agree_and_most_entries_stay_non_zero(k):
     np.testing.assert_allclose(points["verbatim"], points["full"], rtol=0, atol=1e-12)
     assert np.count_nonzero(points["tree"]) >= 880 and np.abs(w - v).max() > 0.5
     assert l1.norm(w) == pytest.approx(radius, rel=0.02)
+
+
+def test_seconds_are_those_of_one_update_and_of_one_iteration(clock, monkeypatch):
+    def spend(*_):
+        clock.seconds += 3
+
+    def fit(X, y, W, n_iter, watch):
+        for _ in range(n_iter):
+            watch()
+            spend()
+
+    for module, name, value in [(projection, "time", harness.time), (cost, "time", harness.time), (cost, "_fit", fit)]:
+        monkeypatch.setattr(module, name, value)
+    assert projection._updates(spend, 9, 2, np.random.default_rng(0)) == 3
+    data = SimpleNamespace(X_train=np.zeros((1, 1, 1)), y_train=np.zeros((1, 1)), W=None)
+    assert cost._iteration(data, 1) == 3
 
 
 def test_all_methods_see_the_same_updates(small, monkeypatch):
