@@ -260,7 +260,7 @@ def _annotate(given: argparse.Namespace) -> int:
     model = model_file.load(given.model, network=given.network)
     _require_outside(given)
     precision = PRECISION_OF_SIDECARS if given.xmp and given.precision is None else given.precision
-    limits = {"n_words": LISTED if given.words is None else given.words, "precision": precision}
+    limits: dict[str, Any] = {"n_words": LISTED if given.words is None else given.words, "precision": precision}
     of_pictures = is_of_pictures(model)
     for option in ("html", "xmp"):
         require(
