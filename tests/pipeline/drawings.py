@@ -1,10 +1,15 @@
-"""Made-up tables for the figures, and functions that read what a figure shows."""
+"""Made-up tables for the figures, and what the figures of these tables show.
+
+trials/figures.py draws them to look at, and writes figures.txt, which describes them.
+"""
 
 import re
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.colors import to_hex
 
 from jointsparse.pipeline.papers import catalogue
 
@@ -85,15 +90,15 @@ def weights(method=METHODS, n_features=50, n_words=4):
     return table.assign(weight=weight, n_features=n_features, n_words=n_words)[used]
 
 
-def recovery(**some):
+def recovery(weights=("normal",), support=("random",), **some):
     """Return a table of three methods, with the three pairs of radius and solver that are learnt."""
-    table = derived("run n method gap", **{"method": METHODS[:3]} | some).merge(
-        pd.DataFrame({"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}),
-        how="cross",
+    settings = pd.DataFrame(
+        {"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}
     )
-    return table.join(
-        derived("method test_error precision recall", method=range(len(table))).drop(columns="method")
-    ).assign(radius=1.0, weights="normal", support="random")
+    table = derived("run n method gap", **{"method": METHODS[:3]} | some)
+    table = crossed(weights=weights, support=support).merge(table, how="cross").merge(settings, how="cross")
+    numbers = derived("method test_error precision recall", method=range(len(table)))
+    return table.join(numbers.drop(columns="method")).assign(radius=1.0)
 
 
 def cost():
@@ -230,18 +235,70 @@ def made(name, **some):
 
 # What a figure shows
 
+RUNS = {"run": (1, 2, 3)}
+FEW_FORMS = {"form": FORMS[1:3], "run": (1, 2)}
+SOME = {  # what the table of a figure has more than its smallest table
+    **dict.fromkeys(("auc", "auc_by_size", "eer", "eer_by_word", "sparsity", "auc_by_features", "significance"), RUNS),
+    **dict.fromkeys(("test_error", "selection", "selection_by_validation", "online"), RUNS),
+    **dict.fromkeys(("exponentiated", "exponentiated_gradients", "digits", "digits_gradients"), FEW_FORMS),
+    "auc_by_power": {"power": (0.0, 0.5, 1.0), "run": (1, 2)},
+    "error_by_arm": {"weights": ("normal", "sign"), "support": ("random", "all")},
+    "race": {"problem": ("squared", "logistic"), "run": (2, 1)},
+}
+FILE = Path(__file__).parent / "figures.txt"
+
+
+@cache
+def drawn(name):
+    """Return the figure of a table with several runs, and with its second table if it has one."""
+    beside = differences(runs=5) if catalogue.FIGURES[name].beside else None
+    return catalogue.draw(name, made(name, **SOME.get(name, {})), beside=beside)
+
+
+def described(figure):
+    """Return as text what a figure shows: its texts, scales and ranges, and every series with its look and numbers."""
+    lines = [f"title: {figure.get_suptitle()}"]
+    for axes in figure.axes:
+        lines.append(f"panel: {axes.get_title()}")
+        for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            lines.append(f"  {axis.axis_name}: {axis.get_label_text()}, {axis.get_scale()}, {_numbers(ends, 2)}")
+        for text in axes.texts:
+            lines.append(f"  text: {text.get_text()} at {_numbers(text.get_position())}")
+        for line in axes.lines:
+            look = [line.get_label(), to_hex(line.get_color()), line.get_marker(), line.get_linestyle()]
+            lines.append(f"  line: {' '.join(map(str, look))}, {_series(line.get_xydata())}")
+        for collection in axes.collections:
+            points = [point for path in collection.get_paths() for point in path.vertices]
+            lines.append(f"  {type(collection).__name__}: {_series(points)}")
+        for image in axes.images:
+            lines.append(f"  image: {image.get_array().shape}, sum {image.get_array().sum():.4g}")
+    return "\n".join(line.replace("\n", " / ") for line in [*lines, *(f"legend: {text}" for text in legend(figure))])
+
+
+def _numbers(values, digits=4):
+    return " to ".join(f"{value:.{digits}g}" for value in values)
+
+
+def _series(points):
+    """Write the number of points, the first and the last one, and the mean of the finite ones."""
+    points = np.ma.masked_invalid(np.asarray(points, dtype=float).reshape(-1, 2))
+    means = points.mean(axis=0).filled(np.nan) if len(points) else ()
+    ends = points[[0, -1]].filled(np.nan).T if len(points) else ()
+    parts = [f"{name} {_numbers(end)}, mean {mean:.4g}" for name, end, mean in zip("xy", ends, means, strict=False)]
+    return "; ".join([f"{len(points)} points", *parts])
+
 
 def assert_lines(axes, table, x, y, rows, *, by="", scale=(1, 1)):
     """Assert that the lines of a panel are rows of a table, leaving out lines for values of the papers.
 
-    rows: label and query of each line, in order. Rows that share `by`, or else x, are averaged.
+    rows: label and query of each line, in order, and its column if this is not y. Rows that share `by`, or else x, are
+    averaged.
     """
     lines = ours(axes)
-    assert [line.get_label() for line in lines] == [label for label, _ in rows]
-    for line, (_, query) in zip(lines, rows, strict=True):
-        np.testing.assert_allclose(
-            line.get_xydata(), table.query(query).groupby(by or x)[[x, y]].mean().to_numpy() * scale, rtol=1e-15
-        )
+    assert [line.get_label() for line in lines] == [label for label, *_ in rows]
+    for line, (_, query, *column) in zip(lines, rows, strict=True):
+        expected = table.query(query).groupby(by or x)[[x, *(column or [y])]].mean().to_numpy() * scale
+        np.testing.assert_allclose(line.get_xydata(), expected, rtol=1e-15)
 
 
 def ours(axes):
@@ -250,31 +307,10 @@ def ours(axes):
 
 
 def legend(figure):
-    """Return the texts of the figure's only legend."""
-    (drawn,) = figure.legends
-    return [text.get_text() for text in drawn.get_texts()]
+    """Return the texts of the figure's legend, if it has one."""
+    return [text.get_text() for below in figure.legends for text in below.get_texts()]
 
 
 def titles(figure):
     """Return the title of the figure, if it has one, and the titles of its panels."""
     return [title for title in (figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)) if title]
-
-
-def labels(figure):
-    """Return the labels of x and y of each panel."""
-    return [(axes.get_xlabel(), axes.get_ylabel()) for axes in figure.axes]
-
-
-def scales(figure):
-    """Return the scales of x and y of each panel."""
-    return [(axes.get_xscale(), axes.get_yscale()) for axes in figure.axes]
-
-
-def ticks(figure):
-    """Return the tick labels of x of each panel."""
-    return [[text.get_text() for text in axes.get_xticklabels()] for axes in figure.axes]
-
-
-def notes(figure):
-    """Return the texts within each panel."""
-    return [[text.get_text() for text in axes.texts] for axes in figure.axes]

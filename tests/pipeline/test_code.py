@@ -287,7 +287,6 @@ TRAINED = {"train_svm", "repeat recovery", *COMPARED, *by_norm("train_path", "tr
         ("scripts/describing", DESCRIBING),
         ("pipeline/papers/duchi/entropic", BALLS | COMPARED),
         ("pipeline/papers/duchi/comparison pipeline/papers/duchi/steps", COMPARED),
-        ("pipeline/papers/duchi/forms", IN_FORMS),
         ("learning/lazy", BALLS | ON_TASKS),
         ("pipeline/papers/duchi/objective", ON_TASKS),
         ("pipeline/papers/duchi/descent pipeline/papers/duchi/line_search", DESCENT),

@@ -72,6 +72,7 @@ def test_each_picture_has_three_to_five_sentences(default):
     for caption in default.captions["caption"]:
         assert re.fullmatch(r"[A-Z][A-Za-z ,\"]*\.", caption), caption
         assert not re.search(r"\ba [aeiou]|\ban [^aeiou]|  | ,", caption), caption
+    assert not default.captions.duplicated().any()
     for pattern in (",", '"', r"\bhorse\b", r"\bhorses\b"):
         assert default.captions["caption"].str.contains(pattern).any()
 
@@ -91,6 +92,7 @@ def test_words_are_frequent_enough_to_learn_and_some_have_no_visual_cause(defaul
 
 def test_objects_ground_and_background_are_independent(default):
     every = [plans.plan_of(number, 0) for number in range(1800)]
+    assert all({spot.name for spot in plan.placed} == {*plan.things} for plan in every)
     shown = {
         cause: np.array([cause in plan.causes for plan in every])
         for cause in set().union(*(plan.causes for plan in every))

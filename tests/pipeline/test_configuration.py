@@ -21,7 +21,7 @@ from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.datasets import synthetic
 from jointsparse.pipeline.datasets.folder import read_folder
 from jointsparse.pipeline.datasets.labels import Meaning
-from jointsparse.pipeline.papers.duchi.forms import train_forms
+from jointsparse.pipeline.papers.duchi.comparison import train_forms
 from jointsparse.pipeline.papers.duchi.race import solve_by_each
 from jointsparse.pipeline.papers.quattoni import recovery
 from jointsparse.pipeline.settings import Config, SettingError, features, read, studies

@@ -1,7 +1,4 @@
-"""Digits by similarity: the objective and its gradient, certified optima, and single steps.
-
-Tables of this experiment are tested in test_duchi.py.
-"""
+"""Digits by similarity: the objective and its gradient, certified optima, and single steps."""
 
 import cvxpy as cp
 import numpy as np
@@ -14,12 +11,10 @@ from jointsparse.pipeline.papers.duchi.steps import draw_batches
 RADIUS = 3.0
 
 
-def drawn(dtype=np.float64):
+def drawn():
     """Draw 30 samples of 3 classes, given by their similarity to 8 support samples."""
     rng = np.random.default_rng(0)
-    return digits.SimilarityObjective(
-        rng.random((30, 8)).astype(dtype), rng.integers(3, size=30), rng.integers(3, size=8), 3
-    )
+    return digits.SimilarityObjective(rng.random((30, 8)), rng.integers(3, size=30), rng.integers(3, size=8), 3)
 
 
 def slow_value(objective, W):
@@ -49,14 +44,7 @@ def descend(objective, **options):
 # The objective and its bound
 
 
-def test_signs_are_plus_one_for_a_support_sample_of_the_class():
-    np.testing.assert_array_equal(
-        digits.SimilarityObjective(np.ones((1, 3)), np.array([0]), np.array([1, 0, 1]), 2).signs,
-        [[-1, 1], [1, -1], [-1, 1]],
-    )
-
-
-def test_value_and_gradient_agree_with_a_slow_implementation():
+def test_value_and_gradient_agree_with_a_slow_implementation_and_those_of_parts_average_to_them():
     objective = drawn()
     W = np.random.default_rng(1).normal(size=objective.signs.shape)
     _, value, gradient = objective.tangent(W)
@@ -64,14 +52,9 @@ def test_value_and_gradient_agree_with_a_slow_implementation():
     moves = 1e-5 * np.eye(W.size).reshape(-1, *W.shape)
     expected = [(slow_value(objective, W + move) - slow_value(objective, W - move)) / 2e-5 for move in moves]
     np.testing.assert_allclose(gradient.ravel(), expected, atol=1e-9)
-
-
-def test_gradients_of_parts_average_to_the_full_gradient():
-    objective = drawn()
-    W = np.random.default_rng(1).random(objective.signs.shape)
-    parts, whole = [objective.tangent(W, np.arange(i, 30, 3)) for i in range(3)], objective.tangent(W)
-    np.testing.assert_allclose(np.mean([part.value for part in parts]), whole.value, rtol=1e-13)
-    np.testing.assert_allclose(np.mean([part.gradient for part in parts], axis=0), whole.gradient, atol=1e-15)
+    parts = [objective.tangent(W, np.arange(i, 30, 3)) for i in range(3)]
+    np.testing.assert_allclose(np.mean([part.value for part in parts]), value, rtol=1e-13)
+    np.testing.assert_allclose(np.mean([part.gradient for part in parts], axis=0), gradient, atol=1e-15)
 
 
 def test_large_scores_do_not_overflow():
@@ -80,15 +63,10 @@ def test_large_scores_do_not_overflow():
 
 
 def test_error_counts_samples_and_shares_ties():
+    """A support sample supports its class, and speaks against all others."""
     objective = digits.SimilarityObjective(np.eye(3), np.array([0, 1, 1]), np.array([0, 1, 0]), 2)
     assert [objective.error(np.full((3, 2), w)) for w in (0.0, 1.0)] == pytest.approx([1 / 2, 1 / 3])
-
-
-@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
-def test_no_tangent_gives_a_bound_above_the_optimum(scale):
-    objective = drawn()
-    W = scale * np.random.default_rng(2).normal(size=objective.signs.shape)  # mostly outside of the set
-    assert digits.certify(objective.tangent(W), RADIUS)[1] <= optimum(objective, RADIUS) + 1e-9
+    assert objective.signs.tolist() == [[1, -1], [-1, 1], [1, -1]]
 
 
 @pytest.mark.parametrize("radius", [0.5, RADIUS, 1e3])
@@ -96,33 +74,28 @@ def test_solution_and_bound_agree_with_cvxpy(radius):
     objective = drawn()
     expected = optimum(objective, radius)
     W, bound = digits.near_optimum(objective, radius, n_iter=1500)
-    assert is_inside(W, radius)
+    assert is_inside(W, radius) and expected * (1 - 1e-3) <= bound <= expected + 1e-8
     assert objective.value(W) == pytest.approx(expected, rel=1e-6)
-    assert expected * (1 - 1e-3) <= bound <= expected + 1e-8
 
 
-def test_single_precision_gives_nearly_the_same():
-    _, bound = digits.near_optimum(drawn(dtype=np.float32), RADIUS, n_iter=200)
-    assert bound == pytest.approx(optimum(drawn(), RADIUS), rel=1e-5)
+def test_momentum_that_restarts_comes_near_in_fewer_iterations():
+    objective = drawn()
+    W, _ = digits.near_optimum(objective, RADIUS, n_iter=60)
+    assert objective.value(W) <= optimum(objective, RADIUS) * (1 + 1e-7)
 
 
 # Steps
 
 
-def test_projected_steps_agree_with_a_slow_implementation():
-    objective, W = drawn(), np.full((8, 3), RADIUS / 9)
+def test_steps_agree_with_slow_implementations():
+    objective, W, u = drawn(), np.full((8, 3), RADIUS / 9), np.full((9, 3), RADIUS / 9)
     for t in range(1, 6):
         gradient = objective.tangent(W).gradient
         W = np.stack([l1.project_nonnegative(w, RADIUS) for w in (W - 4 / np.sqrt(t) * gradient).T], axis=1)
-    np.testing.assert_allclose(descend(objective, eta0=4.0)[-1], W, atol=1e-14)
-
-
-def test_entropic_steps_agree_with_a_slow_implementation():
-    objective, u = drawn(), np.full((9, 3), RADIUS / 9)
-    for t in range(1, 6):
         gradient = np.vstack([objective.tangent(u[:8]).gradient, np.zeros(3)])
         u *= np.exp(-2 * np.sqrt(np.log(9) / t) * gradient)
         u *= RADIUS / u.sum(axis=0)
+    np.testing.assert_allclose(descend(objective, eta0=4.0)[-1], W, atol=1e-14)
     np.testing.assert_allclose(descend(objective, method="entropic")[-1], u[:8], atol=1e-13)
 
 
@@ -133,7 +106,7 @@ def test_both_methods_approach_the_optimum_inside_the_set(method, batch_size):
     points = descend(objective, method=method, n_iter=600, batches=batches)[::60]
     assert len(points) == 11 and all(is_inside(W, RADIUS) for W in points)
     expected = optimum(objective, RADIUS)
-    values, bounds = np.transpose([digits.certify(objective.tangent(W), RADIUS) for W in points])
-    np.testing.assert_allclose(values, [slow_value(objective, W) for W in points], rtol=1e-12)
-    assert (bounds <= expected + 1e-9).all()
-    assert expected - 1e-9 <= values[-1] <= 1.02 * expected
+    outside = [scale * np.random.default_rng(2).normal(size=(8, 3)) for scale in (0.1, 1.0, 10.0)]
+    values, bounds = np.transpose([digits.certify(objective.tangent(W), RADIUS) for W in points + outside])
+    assert (bounds <= expected + 1e-9).all() and bounds.max() > 0.9 * expected
+    assert expected - 1e-9 <= values[len(points) - 1] <= 1.02 * expected

@@ -47,11 +47,15 @@ def test_topics_decrease_in_size_and_the_rarest_has_forty_training_documents():
     assert {0, 1, 2, 3, 4} <= set(labels.sum(axis=1))
 
 
-def test_the_weights_of_words_depend_only_on_training_documents():
+def test_the_weights_of_words_depend_only_on_training_documents(monkeypatch):
     counts = sparse.random(40, 30, density=0.1, rng=0, format="csr", dtype=np.float32)
     counts.data = np.ceil(3 * counts.data)
     is_training = np.arange(40) < 25
     dense = counts.toarray().astype(float)
+    seen = []
+    monkeypatch.setattr(documents, "_weigh", lambda X, of_split: seen.append(of_split) or X)
+    assert (seen == (documents.read(**SMALL).images["split"] == "train").to_numpy()).all()
+    monkeypatch.undo()
     got = documents._weigh(counts, is_training).toarray()
     np.testing.assert_array_equal(counts.toarray(), dense)
     n_with = (dense[:25] > 0).sum(axis=0)

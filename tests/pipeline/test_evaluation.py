@@ -161,59 +161,56 @@ def test_the_table_of_weights_holds_non_zero_weights_of_the_first_run_at_the_giv
     assert len(without) == 0 and list(without) == list(weights)
 
 
+UPPER, OBJECTIVE = "radius at the upper edge of its grid", one_sweep().sweep.objective
+GAPS = ["certified gap: 90%", ""]  # of the fits at both radii
+ONE_STEP = {"eta0": np.ones(4)}  # a grid of one value has no edges
+
+
+def gaps(gap):
+    return {"gap": np.array([0.9, 0.9, 0.9, gap])}
+
+
 @pytest.mark.parametrize(
-    ("data", "trained", "by_word", "chosen"),
+    ("changes", "warning", "of_gaps"),
     [
-        pytest.param(
-            example(),
-            one_sweep(W=one_sweep().sweep.W * [1, 0, 0, 1]),
-            ["", Kind.TIED, Kind.TIED, ""],
-            "; words with the same score for all test images: 2",
-            id="words with the same score for all test images",
-        ),
-        pytest.param(
-            example()._replace(X=np.where(np.arange(90)[:, np.newaxis] == 89, np.nan, example().X)),
-            one_sweep(),
-            [Kind.UNDEFINED] * 4,
-            "; words with scores that are not numbers: 4",
-            id="scores that are not numbers",
-        ),
-        pytest.param(
-            example()._replace(X=np.sign(example().X)),
-            one_sweep(),
-            [""] * 4,
-            "radius at the upper edge of its grid",
-            id="no warning for ties among some images",
-        ),
+        ({}, UPPER, GAPS),  # the edge of eta0 does not matter for a certified fit
+        (gaps(0.07), f"{UPPER}; eta0 at the upper edge of its grid; certified gap: 7%", [GAPS[0], "certified gap: 7%"]),
+        ({"gap": np.full(4, np.nan)}, f"{UPPER}; eta0 at the upper edge of its grid", ["", ""]),
+        (gaps(0.05) | ONE_STEP, UPPER, GAPS),
+        (gaps(0.051) | ONE_STEP, f"{UPPER}; certified gap: 5%", [GAPS[0], "certified gap: 5%"]),
+        (gaps(0.36) | ONE_STEP, f"{UPPER}; certified gap: 36%", [GAPS[0], "certified gap: 36%"]),
+        ({"objective": np.vstack([OBJECTIVE[:3], [4.0, 0.003]])}, "", GAPS),  # hardly any loss is left
+        # The same classifiers.
+        ({"W": one_sweep().sweep.W[[1, 1]] * np.float32([[[1]], [[3]]]), "gap": np.zeros(4)}, "", ["", ""]),
+        ({"unconverged": np.array([3, 3, 3, 0])}, UPPER, GAPS),
+        ({"unconverged": np.array([0, 0, 0, 2])}, f"{UPPER}; tasks not converged: 2", GAPS),
     ],
 )
-def test_tied_and_undefined_scores_get_a_warning(data, trained, by_word, chosen):
-    tables = evaluate(data, trained)
-    assert tables.by_word["warning"].tolist() == by_word
-    assert tables.chosen["warning"].item().endswith(chosen)
-    assert (tables.by_word["auc"][tables.by_word["warning"] == Kind.TIED] == 0.5).all()
+def test_a_chosen_fit_that_is_not_finished_gets_a_warning(changes, warning, of_gaps):
+    tables = evaluate(example(), one_sweep(**changes))
+    assert tables.chosen["warning"].item() == warning
+    assert tables.chosen["note"].item() == ("not unique from radius: 10" if "objective" in changes else "")
+    assert tables.sparsity["warning"].tolist() == of_gaps
 
 
 @pytest.mark.parametrize(
-    ("arrays", "expected"),
+    ("data", "W", "by_word", "chosen"),
     [
-        ({"gap": np.array([0.9, 0.9, 0.01, 0.07])}, "radius at the upper; eta0 at the upper; certified gap: 7%"),
-        ({"gap": np.full(4, np.nan)}, "radius at the upper; eta0 at the upper"),
-        # No loss is left that a larger radius could reduce.
-        ({"objective": np.array([[4.0, 2.0], [4.0, 3.0], [4.0, 1.5], [4.0, 0.003]])}, ""),
+        (example(), [1, 0, 0, 1], ["", Kind.TIED, Kind.TIED, ""], f"; {Kind.WORDS_TIED}: 2"),
         (
-            {"W": one_sweep().sweep.W[[1, 1]] * np.float32([[[1]], [[3]]]), "gap": np.zeros(4)},
-            "",
-        ),  # the same classifiers
+            example()._replace(X=np.where(np.arange(90)[:, np.newaxis] == 89, np.nan, example().X)),
+            1,
+            [Kind.UNDEFINED] * 4,
+            f"; {Kind.WORDS_UNDEFINED}: 4",
+        ),
+        (example()._replace(X=np.sign(example().X)), 1, [""] * 4, ""),  # ties among some images
     ],
 )
-def test_edges_are_flagged_only_if_better_values_may_lie_beyond(arrays, expected):
-    chosen = evaluate(example(), one_sweep(**arrays)).chosen
-    assert chosen["warning"].item().replace(" edge of its grid", "") == expected
-    for metric in ("auc", "eer"):
-        backwards = evaluate(example(), one_sweep(**arrays | {"W": -one_sweep().sweep.W[[1, 1]]}), metric=metric).chosen
-        assert "validation no better than chance" in backwards["warning"].item()
-    assert chosen["note"].item() == ("not unique from radius: 10" if "objective" in arrays else "")
+def test_tied_and_undefined_scores_get_a_warning(data, W, by_word, chosen):
+    tables = evaluate(data, one_sweep(W=one_sweep().sweep.W * W))
+    assert tables.by_word["warning"].tolist() == by_word
+    assert tables.chosen["warning"].item() == UPPER + chosen
+    assert (tables.by_word["auc"][tables.by_word["warning"] == Kind.TIED] == 0.5).all()
 
 
 @pytest.mark.parametrize("power", [0, 1])
@@ -252,26 +249,6 @@ def test_a_chosen_radius_that_leaves_hardly_any_loss_is_noted_with_the_smallest_
     assert [flag and flag.number for flag in noted] == [None, 2.0, 2.0, None, None, 0.3]
 
 
-ONE_STEP = {"eta0": np.ones(4)}  # a grid of one value has no edges
-
-
-@pytest.mark.parametrize(
-    ("arrays", "expected"),
-    [
-        ({"gap": np.array([0.9, 0.9, 0.9, 0.05])} | ONE_STEP, ""),
-        ({"gap": np.array([0.9, 0.9, 0.9, 0.051])} | ONE_STEP, "; certified gap: 5%"),
-        ({"gap": np.array([0.9, 0.9, 0.9, 0.36])} | ONE_STEP, "; certified gap: 36%"),
-        ({"unconverged": np.array([3, 3, 3, 0])}, ""),
-        ({"unconverged": np.array([0, 0, 0, 2])}, "; tasks not converged: 2"),
-    ],
-)
-def test_a_chosen_fit_that_is_not_finished_gets_a_warning(arrays, expected):
-    tables = evaluate(example(), one_sweep(**arrays))
-    assert tables.chosen["warning"].item() == f"radius at the upper edge of its grid{expected}"
-    gaps = ["certified gap: 90%", expected.removeprefix("; ") if "gap" in arrays else ""]
-    assert tables.sparsity["warning"].tolist() == gaps
-
-
 @pytest.mark.parametrize("metric", ["auc", "eer"])
 @pytest.mark.parametrize(("factor", "expected"), [(0, True), (1e-3, False)])
 def test_validation_that_is_no_better_than_chance_gets_a_warning(metric, factor, expected):
@@ -281,39 +258,23 @@ def test_validation_that_is_no_better_than_chance_gets_a_warning(metric, factor,
     assert (Kind.NO_BETTER in warning) == expected
 
 
-def partly_known():
-    """Return the example with a third of its labels unknown, and a sweep whose second W has zeros."""
-    data, rng = example(), np.random.default_rng(1)
-    trained = one_sweep(
-        objective=np.array([[4, 2, np.nan, np.nan], [4, 3, np.nan, np.nan], [4, 3, 2, 1.5], [4, 3, 1, 1.2]])
-    )
+def test_tables_of_partly_known_labels_of_sparse_weights_and_of_fits_that_ended_early():
+    """A third of the labels is unknown; W has zeros; the first two fits ended after one iteration."""
+    ends = [[4, 2, np.nan, np.nan], [4, 3, np.nan, np.nan], [4, 3, 2, 1.5], [4, 3, 1, 1.2]]
+    data, trained = example(), one_sweep(objective=np.array(ends))
     trained.sweep.W[1, 1] = [0, 0, 0.1, 0.2]
-    return data._replace(labels=np.where(rng.random((90, 4)) < 1 / 3, -1, data.labels).astype(np.int8)), trained
-
-
-def test_test_images_with_unknown_labels_do_not_count():
-    data, trained = partly_known()
+    unknown = np.random.default_rng(1).random((90, 4)) < 1 / 3
+    data = data._replace(labels=np.where(unknown, -1, data.labels).astype(np.int8))
+    tables = evaluate(data, trained, converging_method="hinge-l1inf")
     test = data.split == "test"
     scores, labels = data.X[test] @ trained.sweep.W[1], data.labels[test]
     auc = np.array([roc_auc_score(y[y >= 0], f[y >= 0]) for f, y in zip(scores.T, labels.T, strict=True)])
-    tables = evaluate(data, trained)
     positives = (labels == 1).sum(axis=0)
-    assert tables.by_word["positives"].tolist() == positives.tolist()
     np.testing.assert_allclose(tables.by_word["auc"], auc)
-    np.testing.assert_allclose(tables.chosen["auc_all_weighted"], np.average(auc, weights=positives))
-
-
-def test_features_in_use_are_counted_for_all_words_together_and_for_each_word():
-    data, trained = partly_known()
-    tables = evaluate(data, trained)
-    assert tables.chosen["features"].item() == pytest.approx(2 / 3)
-    assert tables.by_word["n_features"].tolist() == [1, 1, 2, 2]
-
-
-def test_the_objective_is_the_smallest_and_convergence_ends_with_the_last_iteration():
-    data, trained = partly_known()
-    tables = evaluate(data, trained, converging_method="hinge-l1inf")
-    assert tables.chosen["objective"].item() == 0.25
+    assert tables.by_word[["positives", "n_features"]].T.to_numpy().tolist() == [positives.tolist(), [1, 1, 2, 2]]
+    (row,) = tables.chosen.to_dict("records")
+    assert row["auc_all_weighted"] == pytest.approx(np.average(auc, weights=positives))
+    assert (row["features"], row["objective"]) == (pytest.approx(2 / 3), 0.25)  # the smallest objective
     assert tables.convergence["iteration"].tolist() == [0, 1, 0, 1, 2, 3]
     assert tables.convergence["objective"].tolist() == [1, 0.5, 1, 0.75, 0.25, 0.3]
 

@@ -25,43 +25,44 @@ def counts(X, given, of=None):
     return table.set_index("what")
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_features_that_are_the_same_in_all_training_images_are_counted(form):
-    X = np.random.default_rng(0).random((5, 6)) + 1
-    X[:2, 1], X[:2, 4] = 0, 0.3  # constant in the training images only
-    table = counts(form(X), form(X))
-    assert table.loc["constant features", ["count", "of"]].tolist() == [2, 6]
+FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+
+
+@FORMS
+@pytest.mark.parametrize("at_once", [1, 3, 4096])
+def test_features_that_are_the_same_in_all_training_images_are_counted(form, at_once, monkeypatch):
+    monkeypatch.setattr(flags, "IMAGES_AT_ONCE", at_once)
+    X = np.random.default_rng(0).random((9, 13)) + 1
+    X[:7, 1], X[:7, 4], X[:7, 6:] = 0, 0.3, 1 + np.eye(7)  # the last seven differ in a single training image
+    table = counts(form(X), form(X), images(["train"] * 7 + ["test"] * 2))
+    assert table.loc["constant features", ["count", "of"]].tolist() == [2, 13]
     assert table.loc["constant features", "warning"] == "features that are the same in all training images: 2"
     assert table.loc[["empty images", "repeated images"], "warning"].tolist() == ["", ""]
 
 
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_counts_do_not_depend_on_the_number_of_images_per_block(form, monkeypatch):
-    X = np.random.default_rng(0).integers(0, 2, (200, 40)) * (np.arange(40) % 5 > 0)
-    of = images(["train"] * 200)
-    expected = counts(form(X), form(X), of)
-    assert expected.loc["constant features", "count"] == (X.min(axis=0) == X.max(axis=0)).sum() >= 8
-    monkeypatch.setattr(flags, "IMAGES_AT_ONCE", 7)
-    pd.testing.assert_frame_equal(counts(form(X), form(X), of), expected)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-def test_images_that_repeat_in_another_split_are_listed_once_each(form):
+@FORMS
+@pytest.mark.parametrize(
+    ("split", "expected"),
+    [
+        (
+            ("train", "train", "test", "validation", "unlabelled"),
+            [("2.jpg", "test", "0.jpg", "train"), ("4.jpg", "unlabelled", "0.jpg", "train")],
+        ),
+        # The image in the later split is listed, whatever the order of images.
+        (
+            ("test", "train", "train", "unlabelled", "validation"),
+            [("4.jpg", "validation", "1.jpg", "train"), ("0.jpg", "test", "1.jpg", "train")],
+        ),
+    ],
+)
+def test_images_that_repeat_in_another_split_are_listed_once_each(form, split, expected):
     given = np.random.default_rng(0).random((5, 4))
-    given[[1, 2, 4]] = given[0]  # equal images in train (two), test and unlabelled
-    table, repeated = flags.of_features(blocks(given), blocks(form(given)), images())
-    assert repeated.to_dict("records") == [
-        {"image": "2.jpg", "split": "test", "same_as": "0.jpg", "split_of_that": "train"},
-        {"image": "4.jpg", "split": "unlabelled", "same_as": "0.jpg", "split_of_that": "train"},
-    ]
+    given[[1, 2, 4]] = given[0]
+    given[[0, 1, 2, 4], 1] = [0.0, -0.0, 0.0, -0.0]  # of one value
+    table, repeated = flags.of_features(blocks(given), blocks(form(given)), images(split))
+    assert [*repeated] == ["image", "split", "same_as", "split_of_that"]
+    assert [*repeated.itertuples(index=False, name=None)] == expected
     assert table["warning"].tolist()[2] == "images with the features of an image in another split: 2"
-
-
-def test_the_image_in_the_later_split_is_listed_whatever_the_order_of_images():
-    given = np.random.default_rng(0).random((2, 4))
-    given[1] = given[0]
-    _, repeated = flags.of_features(blocks(given, 1), blocks(given, 1), images(("test", "train")))
-    assert repeated["image"].tolist() == ["0.jpg"] and repeated["same_as"].tolist() == ["1.jpg"]
 
 
 @pytest.mark.parametrize(("gap", "said"), [(0.0123, "0.012"), (0.00042, "0.00042")])

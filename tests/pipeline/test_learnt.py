@@ -16,7 +16,7 @@ BY_WORD = pd.DataFrame(
 
 
 def test_a_word_is_tested_against_chance():
-    (row,) = words_learnt(BY_WORD, 20).to_dict("records")
+    (row,) = words_learnt(pd.concat([BY_WORD.assign(n=2, auc=0.1), BY_WORD]), 20).to_dict("records")  # the largest n
     # Variance of the Mann-Whitney statistic over its number of pairs: 21 / (12 * 8 * 12).
     assert row["p"] == pytest.approx(0.5 * (1 - math.erf(0.2 / math.sqrt(2 * 21 / 1152))))
     assert (row["auc"], row["n_features"], row["runs"], row["best"]) == (pytest.approx(0.7), 1.5, 2, True)

@@ -1,20 +1,20 @@
-"""Measurements and counts of experiments: the clock, the recorder, seconds of projections and training, and operations.
+"""Measurements and counts of experiments: the clock, the recorder, what is timed, and operations.
 
-No test depends on a duration.
+No test depends on a duration. The tables are tested in test_experiments.py.
 """
 
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from small_experiments import EXPERIMENTS
+from small_experiments import SIZES, table_of
 
 from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1, l1inf, l2
 from jointsparse.pipeline.papers import harness
 from jointsparse.pipeline.papers.duchi import operations, projection
 from jointsparse.pipeline.papers.quattoni import cost
-from jointsparse.registry import pick
 
 # The clock and the recorder
 
@@ -91,76 +91,14 @@ def test_too_few_measurements_have_no_interval(n):
     assert harness.median([1.0] * n) == pytest.approx({"seconds": 1, "low": np.nan, "high": np.nan}, nan_ok=True)
 
 
-# The rows of each table
-
-SHAPED = [10, 20, 40, 80, 160, 320]
-ROWS = {  # columns, and their values in each row
-    "cost": (
-        ["part", "x", "d", "m", "method"],
-        [
-            *(
-                ["projection size", 40 * d, d, 40, method]
-                for d in (10, 30)
-                for method in ("sort", "newton", "l1 pivot")
-            ),
-            *(["projection tasks", m, 640 // m, m, "sort"] for m in SHAPED),
-            *(["one task", d, d, 1, "sort"] for d in (10, 30)),
-            *(["projection rows", 5, 50, 40, method] for method in ("sort", "newton", "scan")),
-            *(["training samples", n, 200, 40, "subgradient"] for n in (2, 4)),
-            *(["tasks", m, 50, m, method] for m in (2, 3) for method in ("linear program", "subgradient")),
-        ],
-    ),
-    "projection": (
-        ["part", "x", "n", "k", "method"],
-        [
-            *(["dimension", n, n, n, method] for n in (10, 30) for method in ("sort", "pivot", "newton", "l2")),
-            *(["gradient step", 7, 7, 7, method] for method in ("pivot", "newton", "l2")),
-            *(["touched", k, 20, k, method] for k in (2, 5) for method in ("tree", "full", "entropic")),
-            ["touched", 5, 20, 5, "verbatim"],
-            *(["touched", k, 21, k, method] for k in (2, 5) for method in ("tree", "full", "entropic")),
-        ],
-    ),
-    "operations": (
-        ["part", "x", "n", "k", "method", "operations"],
-        [  # the counts in the published tables
-            *(["dimension", n, n, n, "pivot", counted] for n, counted in ((10, 22.25), (30, 77.3))),
-            *(["touched", k, 20, k, "tree", counted] for k, counted in ((2, 50), (5, 124))),
-            *(["touched", k, 40, k, "tree", counted] for k, counted in ((2, 66), (5, 140))),
-        ],
-    ),
-}
+# What is timed
 
 
 @pytest.fixture
 def small(monkeypatch):
-    """Make sizes small that no option sets."""
-    monkeypatch.setattr(cost, "MATRIX_ROWS", 50)
-    monkeypatch.setattr(cost, "SHAPED_ROWS", 16)
-    monkeypatch.setattr(cost, "TRACED_ROWS", 20)
-    monkeypatch.setattr(projection, "MOST_VERBATIM", 20)
-    monkeypatch.setattr(projection, "GRADIENT_SIZES", (7,))
-
-
-def table_of(kind, **options):
-    return pick("experiments", kind).run(None, rng=np.random.default_rng(0), **EXPERIMENTS[kind].options | options)
-
-
-@pytest.mark.parametrize("kind", ROWS)
-def test_a_row_for_each_measurement(small, kind):
-    table = table_of(kind, **{"non_zeros": [20, 21]} if kind == "projection" else {})
-    columns, rows = ROWS[kind]
-    assert table[columns].to_numpy().tolist() == [pytest.approx(row) if kind == "operations" else row for row in rows]
-    assert kind == "operations" or ((table["seconds"] > 0).all() and (table["repeats"] == 2).all())
-
-
-def test_bytes_are_traced_for_the_papers_method_and_one_task_is_like_a_vector(small):
-    table = table_of("cost")
-    assert table.loc[table["part"] == "one task", "difference"].between(0, 1e-12).all()
-    traced = table[table["bytes"].notna()]  # only for matrices that are not too large
-    assert traced[["part", "method", "d"]].to_numpy().tolist() == [["projection size", "sort", 10]]
-
-
-# Cost
+    for module, name, value in SIZES:
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(harness, "LEAST_SECONDS", 0.0)  # a single call each
 
 
 def test_matrices_have_the_right_rows(small, monkeypatch):
@@ -171,7 +109,6 @@ def test_matrices_have_the_right_rows(small, monkeypatch):
             calls.append((len(A), np.count_nonzero(A.any(axis=1)), round(radius / l1inf.norm(A), 9), options["method"]))
         return real(A, radius, out=out, **options)
 
-    monkeypatch.setattr(harness, "LEAST_SECONDS", 0.0)  # a single call each
     monkeypatch.setattr(cost.l1inf, "project", project)
     monkeypatch.setattr(cost, "_from_l1", lambda column: 0.0)
     monkeypatch.setattr(cost.l1, "project", lambda v, radius, *, out, method: vectors.append((v.shape, method)))
@@ -181,10 +118,17 @@ def test_matrices_have_the_right_rows(small, monkeypatch):
         *((10, 10, 0.1, method) for method in ("sort", "newton")),  # for compiling
         (10, 10, 0.1, "sort"),  # for tracing
         *((d, d, 0.1, method) for d in (10, 30) for method in ("sort", "newton")),
-        *((640 // m, 640 // m, 0.1, "sort") for m in SHAPED),
+        *((640 // m, 640 // m, 0.1, "sort") for m in cost.SHAPED_TASKS),
         *((d, d, 0.1, "sort") for d in (10, 30)),  # with one task
         *((50, 5, 0.1, method) for method in ("sort", *["newton"] * 5)),
     ]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_difference_from_a_vector_is_a_magnitude(monkeypatch, sign):
+    apart, real = np.array([sign * 0.2, 0]), l1.project
+    monkeypatch.setattr(cost.l1, "project", lambda *given, **options: real(*given, **options) + apart)
+    assert cost._from_l1(np.array([[3.0], [1.0]])) == pytest.approx(0.5)  # the radius is 0.4
 
 
 def test_peak_bytes_are_the_bytes_held_at_the_same_time(monkeypatch):
@@ -235,6 +179,36 @@ def test_updates_of_all_methods_agree_and_most_entries_stay_non_zero(k):
     np.testing.assert_allclose(points["verbatim"], points["full"], rtol=0, atol=1e-12)
     assert np.count_nonzero(points["tree"]) >= 880 and np.abs(w - v).max() > 0.5
     assert l1.norm(w) == pytest.approx(radius, rel=0.02)
+
+
+def test_seconds_are_those_of_one_update_and_of_one_iteration(clock, monkeypatch):
+    def spend(*_):
+        clock.seconds += 3
+
+    def fit(X, y, W, n_iter, watch):
+        for _ in range(n_iter):
+            watch()
+            spend()
+
+    for module, name, value in [(projection, "time", harness.time), (cost, "time", harness.time), (cost, "_fit", fit)]:
+        monkeypatch.setattr(module, name, value)
+    assert projection._updates(spend, 9, 2, np.random.default_rng(0)) == 3
+    data = SimpleNamespace(X_train=np.zeros((1, 1, 1)), y_train=np.zeros((1, 1)), W=None)
+    assert cost._iteration(data, 1) == 3
+
+
+def test_all_methods_see_the_same_updates(small, monkeypatch):
+    seen = {}
+
+    def recorder(method):
+        return lambda point, radius: lambda indices, values: seen.setdefault(method, []).append((indices, values))
+
+    monkeypatch.setattr(projection, "POINTS", {method: recorder(method) for method in ("tree", "full", "entropic")})
+    table_of("projection", repeats=1, non_zeros=[20])
+    expected, *others = (updates[projection.N_UPDATES :] for updates in seen.values())  # the first ones compile
+    assert len(expected) == 2 * projection.N_UPDATES and len(others) == 2
+    for other in others:
+        np.testing.assert_equal(other, expected)
 
 
 def test_steps_of_exponentiated_gradient_go_against_the_gradient(monkeypatch):

@@ -162,19 +162,20 @@ def test_training_sets_are_nested_and_have_their_sizes():
     assert in_table.index.tolist() == SIZES and in_table["positives"].columns.tolist() == WORDS
 
 
-def test_a_rare_word_gets_all_its_positives_and_is_marked_as_capped():
-    table, n_positives = draw()[1], int(LABELS[SPLIT == "train", 0].sum())
-    rows = table.loc[table["word"] == "word0", ["n", "positives", "capped"]]
-    assert rows.to_numpy().tolist() == [[5, 5, False], [10, 10, False], [40, n_positives, True]]
-
-
-def test_a_word_that_nearly_all_images_have_is_marked_as_capped_too():
-    most = LABELS.copy()
-    most[SPLIT == "train", 0] = True
-    most[np.flatnonzero(SPLIT == "train")[:12], 0] = False
-    table = draw(most)[1]
-    # 12 of the 10, 20 and 80 negatives exist.
-    assert table.loc[table["word"] == "word0", "capped"].tolist() == [False, True, True]
+@pytest.mark.parametrize(
+    ("with_it", "positives", "negatives", "capped"),
+    [(18, [5, 10, 18], [10, 20, 80], [False, False, True]), (100, [5, 10, 40], [10, 12, 12], [False, True, True])],
+)
+def test_a_word_with_too_few_images_gets_all_of_them_and_is_marked_as_capped(with_it, positives, negatives, capped):
+    """Images for which it is unknown whether they have the word are in no training set."""
+    train = np.flatnonzero(SPLIT == "train")[:160]
+    labels = np.where(SPLIT == "train", -1, 0)[:, np.newaxis].repeat(5, axis=1).astype(np.int8)
+    labels[SPLIT == "validation"] = LABELS[SPLIT == "validation"]
+    labels[train[:with_it]] = 1
+    labels[train[with_it : with_it + (100 if with_it < 50 else 12)]] = 0
+    _, table = draw(labels)
+    rows = table[table["word"] == "word0"]
+    assert [rows[name].tolist() for name in ("positives", "negatives", "capped")] == [positives, negatives, capped]
 
 
 def test_words_without_validation_images_are_not_validation_words():

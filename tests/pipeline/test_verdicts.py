@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from jointsparse.pipeline.papers import verdicts
 from jointsparse.pipeline.papers.duchi import claims as duchi
-from jointsparse.pipeline.papers.duchi.forms import FORMS
+from jointsparse.pipeline.papers.duchi.comparison import FORMS
 from jointsparse.pipeline.papers.judging import TIMED_TABLES
 from jointsparse.pipeline.papers.quattoni import claims as quattoni
 from jointsparse.pipeline.papers.quattoni import recovery
@@ -144,10 +143,21 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
         [
             ("recovery", "n > 0", {"recall": 1.0, "precision": 0.5}),
             ("recovery", NO_JOINT, {"precision": 0.2}),
-            ("recovery", f"{JOINT} and run == 1", {"recall": 0.92}),
+            ("recovery", f"{JOINT} and run == 1", {"recall": 0.94}),
         ],
         {UNDECIDED: 7},
         "; more runs would decide it, and also whether the recalls are equal",
+    ),
+    "recalls that may differ the other way": (
+        "selection-precision",
+        RECOVERY,
+        [
+            ("recovery", "n > 0", {"recall": 1.0, "precision": 0.5}),
+            ("recovery", NO_JOINT, {"precision": 0.2}),
+            ("recovery", f"{NO_JOINT} and run == 1", {"recall": 0.94}),
+        ],
+        {UNDECIDED: 7},
+        "recalls differ by +0.006; more runs would decide it",
     ),
     "recalls that differ": (
         "selection-precision",
@@ -768,97 +778,3 @@ def test_validation_words_choose_among_fits_with_few_features():
     ).assign(run=1, n=40, warning="")
     judged = judge({"sparsity": table}, ["auc-at-30-percent", "features-to-match"])
     np.testing.assert_allclose(judged["number"], [0.1, 0.1 / 0.2])
-
-
-# Ten verdicts computed from the tables in another way
-
-
-def by_run(study, table, value, method, query):
-    """Return the values of a method by run, from its last record if there are several."""
-    rows = committed(study, table).query(f"{query} and method == '{method}'")
-    steps = [column for column in ("gradients", "examples") if column in rows]
-    return rows.sort_values(["run", *steps]).groupby("run")[value].last()
-
-
-def apart(study, table, value, query, one, other, change=np.positive):
-    """Return the difference of two methods by run, of a value or its logarithm."""
-    return np.subtract(*(change(by_run(study, table, value, method, query)) for method in (one, other)))
-
-
-def least_to_match(study, n):
-    """Return by run log(features of l1 / features of l1,inf) at the validation AUC of l1,inf's best sparse fit."""
-    ratios = []
-    for _, fits in committed(study, "sparsity").query(f"n == {n}").groupby("run"):
-        joint, l1 = (fits[fits["method"] == method] for method in ("hinge-l1inf", "hinge-l1"))
-        best = joint[joint["features"] <= 0.3].sort_values("validation", kind="stable", ascending=False).iloc[0]
-        reach = l1[l1["validation"] >= best["validation"]]["features"]
-        ratios.append(np.log((reach.min() if len(reach) else l1["features"].max()) / best["features"]))
-    return ratios
-
-
-L1INF, L1, L2S = "hinge-l1inf", "hinge-l1", "hinge-l2"
-WIDE, SCENES, CHOSEN = "flickr8k/annotation-whitened-1000", "scene15/annotation", (STORIES, "chosen")
-CERTIFIED = "weights == 'normal' and support == 'random' and solver == 'working_set' and radius_rule == 'true'"
-OF_DRAWN, OF_BATCH = (RECOVERY, "recovery"), (REUTERS, "exponentiated")
-ALL = "form == 'batch 100%' and radius == 640"
-
-
-@pytest.mark.parametrize(
-    ("claim", "study", "rows", "values", "verdict"),
-    [
-        (
-            "synthetic-error-order",
-            RECOVERY,
-            "n=10,.*hinge-l1$",
-            (*OF_DRAWN, "test_error", f"{CERTIFIED} and n == 10", L1INF, L1),
-            HOLDS,
-        ),
-        (
-            "synthetic-error-order",
-            RECOVERY,
-            "n=640,.*hinge-l2$",
-            (*OF_DRAWN, "test_error", f"{CERTIFIED} and n == 640", L1INF, L2S),
-            LEVEL,
-        ),
-        (
-            "selection-sparser",
-            RECOVERY,
-            "n=80$",
-            (*OF_DRAWN, "features", f"{CERTIFIED} and n == 80", L1INF, L1, np.log),
-            HOLDS,
-        ),
-        ("features-to-match", WIDE, "n=40$", (WIDE, 40), HOLDS),
-        ("features-to-match", SCENES, "n=40$", (SCENES, 40), UNDECIDED),
-        ("joint-sparsity", STORIES, "n=30", (*CHOSEN, "features", "n == 30", L1INF, L1, np.log), HOLDS),
-        ("l1-over-l2", STORIES, "n=240$", (*CHOSEN, "eer", "n == 240", L1, L2S), FAILS),
-        (
-            "projection-over-entropic",
-            REUTERS,
-            "form=batch 100%, radius=640",
-            (*OF_BATCH, "objective", ALL, "projection", "entropic"),
-            HOLDS,
-        ),
-        (
-            "projection-sparser",
-            REUTERS,
-            "form=batch 100%, radius=640",
-            (*OF_BATCH, "non_zero", ALL, "projection", "entropic", np.log),
-            HOLDS,
-        ),
-        (
-            "online-loss",
-            ONLINE,
-            r"radius=30\.0$",
-            (ONLINE, "online", "loss", "radius == 30", "tree", "entropic"),
-            FAILS,
-        ),
-    ],
-)
-def test_verdicts_agree_with_an_independent_computation(claim, study, rows, values, verdict):
-    judged = judge(with_changes(claim, study, []), [claim])
-    (row,) = judged[judged["rows"].str.contains(rows)].to_dict("records")
-    of_runs = least_to_match(*values) if claim == "features-to-match" else apart(*values)
-    found = [np.mean(of_runs), *stats.t.interval(0.95, len(of_runs) - 1, np.mean(of_runs), stats.sem(of_runs))]
-    found = np.exp(found) if claim == "features-to-match" or np.log in values else found
-    np.testing.assert_allclose([row["number"], row["low"], row["high"]], found, rtol=1e-9)
-    assert row["verdict"] == verdict

@@ -14,15 +14,13 @@ from jointsparse.checks import require
 from jointsparse.learning.lazy import LARGEST_STEP_SUM, Lazy, Rows, csr
 from jointsparse.learning.problem import magnitude
 from jointsparse.norms import l1
-from jointsparse.pipeline.papers.duchi.entropic import Entropic, SparseEntropic
+from jointsparse.pipeline.papers.duchi.entropic import Entropic, Method, SparseEntropic, step_sizes
 from jointsparse.pipeline.papers.duchi.objective import PROJECTION_FLOPS, SLOPE_FLOPS, Objective, Tangent
 from jointsparse.pipeline.papers.duchi.steps import (
-    Method,
     Projected,
     RowNumbers,
     Vector,
     dense_steps,
-    scheduled_etas,
     take_step,
 )
 from jointsparse.pipeline.papers.harness import State
@@ -73,15 +71,13 @@ def descend(
     ------
     Diverged
         If a step overflows.
-    ValueError
-        If an input is out of range.
 
     References
     ----------
     Duchi et al. (2008), sec. 7, eq. 2 and 13.
     """
     n = objective.n_features
-    etas = scheduled_etas(method, schedule, eta0, n=n, n_iter=n_iter)
+    etas = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, method=method)
     if lazy and batches and sparse.issparse(objective.X):
         lazy_point = LazyEntropic(n, radius) if method == "entropic" else LazyProjected(n, radius)
         return lazy_steps(objective, lazy_point, etas, batches)

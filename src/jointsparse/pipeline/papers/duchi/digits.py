@@ -26,16 +26,13 @@ from jointsparse.checks import Floats, require
 from jointsparse.features import similarities
 from jointsparse.norms import l1
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.papers.duchi.comparison import Comparison, certified_columns, halved
-from jointsparse.pipeline.papers.duchi.entropic import Entropic
-from jointsparse.pipeline.papers.duchi.forms import train_forms
+from jointsparse.pipeline.papers.duchi.comparison import Comparison, certified_columns, halved, train_forms
+from jointsparse.pipeline.papers.duchi.entropic import Entropic, Method, step_sizes
 from jointsparse.pipeline.papers.duchi.steps import (
     Matrix,
-    Method,
     Projected,
     RowNumbers,
     dense_steps,
-    scheduled_etas,
 )
 from jointsparse.pipeline.papers.harness import State
 from jointsparse.pipeline.words import classes
@@ -132,7 +129,7 @@ def descend(
         Ignored. It is present so that the signature is the same as that of `descent.descend`.
     """
     n, n_classes = objective.signs.shape
-    etas = scheduled_etas(method, schedule, eta0, n=n, n_iter=n_iter, of_set="nonnegative")
+    etas = step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, method=method, of_set="nonnegative")
     # Choice: both methods start where exponentiated gradient has to start, with all W_ij = radius / (n_support + 1).
     # This point is already far better than W = 0.
     start = Entropic(n, radius, of_set="nonnegative", n_columns=n_classes)
@@ -203,18 +200,18 @@ def run(
     rng : numpy.random.Generator
         Draws the support and training samples, and the samples of each step.
     **options : Any
-        Options of `forms.train_forms`.
+        Options of `comparison.train_forms`.
 
     Returns
     -------
     DataFrame
-        The table of `forms.train_forms`. Its column `non_zero` refers to all n_support * n_classes weights, and its
-        column `flops` is NaN.
+        The table of `comparison.train_forms`. Its column `non_zero` refers to all n_support * n_classes weights, and
+        its column `flops` is NaN.
 
     Raises
     ------
     ValueError
-        If an input is out of range, or a test sample has a class that no training sample has.
+        If there is only one class, or a test sample has a class that no training sample has.
     """
     X, labels, X_test, labels_test = halved(data, classes(data.images, data.captions))
     names, y = np.unique(labels, return_inverse=True)

@@ -16,14 +16,16 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from jointsparse.checks import as_finite, as_places, as_positive, as_radii, real_array, require, require_finite
+from jointsparse.checks import require
 from jointsparse.compiled import njit
 from jointsparse.norms.l1 import add_compensated
 
 Matrix = NDArray[np.float64]
+Places = NDArray[np.int64]
 Set = Literal["ball", "nonnegative"]
+Method = Literal["projection", "entropic"]
 SCHEDULES = ("constant", "1/sqrt(t)", "1/t")
 
 LARGEST_CHANGE = 1e200  # largest total change of the logarithms in a sparse step
@@ -36,28 +38,28 @@ def n_weights(n: int, of_set: Set) -> int:
     return {"ball": 2 * n, "nonnegative": n + 1}[of_set]
 
 
-def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set = "ball") -> Matrix:
-    """Return step sizes (n_iter,) for N weights and T steps: eta0 sqrt(log N) times 1 / sqrt(T), 1 / sqrt(t) or 1 / t.
+def step_sizes(
+    schedule: str, *, eta0: float, n: int, n_iter: int, method: Method = "entropic", of_set: Set = "ball"
+) -> Matrix:
+    """Return step sizes (n_iter,) for T steps: eta0 times 1 / sqrt(T), 1 / sqrt(t) or 1 / t.
+
+    For "entropic" with N weights u, they are multiplied by sqrt(log N).
 
     Parameters
     ----------
     schedule : "constant", "1/sqrt(t)" or "1/t"
         How the step sizes decrease. "constant" is 1 / sqrt(T).
     eta0 : float, above 0
-        If the entries of the gradients are in [-L, L], the theory suggests "constant" with eta0 = sqrt(2) / L. The
-        objective, averaged over the steps, is then at most z L sqrt(2 log N / T) above the optimum, where z is the
-        radius.
+        If the entries of the gradients are in [-L, L], the theory of "entropic" suggests "constant" with
+        eta0 = sqrt(2) / L. The objective, averaged over the steps, is then at most z L sqrt(2 log N / T) above the
+        optimum, where z is the radius.
     n : int, at least 1
         Number of coordinates.
     n_iter : int, at least 1
         Number of steps T.
+    method : "projection" or "entropic"
     of_set : "ball" or "nonnegative"
         The feasible set. N is n + 1 for "nonnegative" and 2 n for "ball".
-
-    Raises
-    ------
-    ValueError
-        If eta0 or schedule is invalid.
 
     References
     ----------
@@ -68,16 +70,10 @@ def step_sizes(schedule: str, *, eta0: float, n: int, n_iter: int, of_set: Set =
     >>> step_sizes("1/t", eta0=1.0, n=50, n_iter=3).round(3)
     array([2.146, 1.073, 0.715])
     """
-    as_positive(eta0, "eta0")
-    return eta0 * math.sqrt(math.log(n_weights(n, of_set))) * shrinking(schedule, n_iter)
-
-
-def shrinking(schedule: str, n_iter: int) -> Matrix:
-    """Return the factors (n_iter,) of a schedule for steps t = 1 to T = n_iter: 1 / sqrt(T), 1 / sqrt(t) or 1 / t."""
-    require(schedule in SCHEDULES, f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     t = np.arange(1, n_iter + 1, dtype=float)
     # Choice: 1/sqrt(t) and 1/t start with the step size for T = 1, because sqrt(log N / T) requires T beforehand.
-    return {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
+    factors = {"constant": np.full(n_iter, n_iter**-0.5), "1/sqrt(t)": t**-0.5, "1/t": 1 / t}[schedule]
+    return eta0 * (math.sqrt(math.log(n_weights(n, of_set))) if method == "entropic" else 1.0) * factors
 
 
 class Entropic:
@@ -90,17 +86,12 @@ class Entropic:
     ----------
     n : int, at least 1
         Number of coordinates.
-    z : float or array (n_columns,), at least 0 and finite
+    z : float, at least 0
         The sum of the weights u of each column, called z or C in the papers.
     of_set : "ball" or "nonnegative"
         The set of each column; see the docstring of this module.
     n_columns : int or None
         None if W is a vector (n,). Otherwise, W has the shape (n, n_columns).
-
-    Raises
-    ------
-    ValueError
-        If z is invalid.
 
     References
     ----------
@@ -109,37 +100,28 @@ class Entropic:
     Examples
     --------
     >>> point = Entropic(2, z=7.0, of_set="nonnegative")
-    >>> point.step([0.0, 1.0], eta=np.log(3))
+    >>> point.step(np.array([0.0, 1.0]), eta=np.log(3))
     >>> point.toarray().round(3)
     array([3., 1.])
     """
 
-    def __init__(self, n: int, z: ArrayLike, *, of_set: Set = "ball", n_columns: int | None = None) -> None:
-        width = 1 if n_columns is None else n_columns
-        self.n, self.of_set = n, of_set
-        self.shape = (n,) if n_columns is None else (n, width)
-        self.z = as_radii(z, width, "z")
-        require_finite(self.z, "z")
-        self._logs = np.zeros((n_weights(n, of_set), width))
+    def __init__(self, n: int, z: float, *, of_set: Set = "ball", n_columns: int | None = None) -> None:
+        self.n, self.z, self.of_set = n, z, of_set
+        self.shape = (n,) if n_columns is None else (n, n_columns)
+        self._logs = np.zeros((n_weights(n, of_set), n_columns or 1))
 
-    def step(self, G: ArrayLike, eta: float) -> None:
+    def step(self, G: Matrix, eta: float) -> None:
         """Replace u_i by z u_i exp(-eta G_i) / sum_j u_j exp(-eta G_j) in each column.
 
-        G: the gradient or a subgradient, with the same shape as W. eta: at least 0. Raises ValueError and leaves W
-        unchanged if the shape is wrong, if G or eta is NaN or infinite, or if the step exceeds the range of double
-        precision.
+        G: the gradient or a subgradient, with the same shape as W. eta: at least 0. Raises ValueError if the step
+        exceeds the range of double precision.
         """
-        gradient, eta = real_array(G, "G"), as_finite(eta, "eta")
-        require(gradient.shape == self.shape, f"G must have shape {self.shape}, got {gradient.shape}")
-        with np.errstate(over="ignore", invalid="ignore"):
-            change = eta * gradient.astype(np.float64).reshape(self.n, -1)
-            logs = self._logs.copy()
-            logs[: self.n] -= change
-            if self.of_set == "ball":
-                logs[self.n :] += change
-            logs -= logs.max(axis=0)
-        _require_short(np.isfinite(logs).all(), eta, gradient, "G")
-        self._logs = logs
+        change = eta * G.reshape(self.n, -1)
+        self._logs[: self.n] -= change
+        if self.of_set == "ball":
+            self._logs[self.n :] += change
+        self._logs -= self._logs.max(axis=0)
+        require(np.isfinite(self._logs).all(), "the step overflows")
 
     def toarray(self) -> Matrix:
         """Return W."""
@@ -209,36 +191,29 @@ class SparseEntropic:
     Examples
     --------
     >>> point = SparseEntropic(3, z=1.0)
-    >>> point.step([2], [-1.0], eta=np.log(3))
+    >>> point.step(np.array([2]), np.array([-1.0]), eta=np.log(3))
     >>> point.toarray().round(3)
     array([0.   , 0.   , 0.364])
     """
 
     def __init__(self, n: int, z: float) -> None:
-        self.n, self.z = n, as_finite(z, "z")
+        self.n, self.z = n, z
         self._logs = np.zeros(2 * n)
         self._totals = np.array([float(len(self._logs)), 0.0, float(len(self._logs))])
         self.refreshed = 0
 
-    def step(self, indices: ArrayLike, values: ArrayLike, eta: float) -> None:
+    def step(self, indices: Places, values: Matrix, eta: float) -> None:
         """Take a step as in `Entropic`, with the sparse gradient that has `values` at `indices` and zeros elsewhere.
 
         indices: (k,) integers from 0 to n - 1. If an index is repeated, its values are added up. values: (k,). eta: at
-        least 0. Raises ValueError and leaves w unchanged if an index is out of range, if the lengths of `indices` and
-        `values` differ, if an input is NaN or infinite, or if the magnitudes of the values add up to more than
-        1e200 / eta.
+        least 0. Raises ValueError if the magnitudes of the values add up to more than 1e200 / eta.
         """
-        where, numbers = as_places(indices, self.n), real_array(values, "values").astype(np.float64)
-        eta, got = as_finite(eta, "eta"), f"got {where.shape}, {numbers.shape}"
-        require(where.shape == numbers.shape, f"indices and values must be vectors of the same length, {got}")
-        with np.errstate(over="ignore", invalid="ignore"):
-            _require_short(eta * np.abs(numbers).sum() <= LARGEST_CHANGE, eta, numbers, "values")
-        self.refreshed += step_sparse(self._logs, self._totals, where, numbers, eta)
+        require(eta * np.abs(values).sum() <= LARGEST_CHANGE, "the step overflows")
+        self.refreshed += step_sparse(self._logs, self._totals, indices, values, eta)
 
-    def take(self, indices: ArrayLike) -> Matrix:
+    def take(self, indices: Places) -> Matrix:
         """Return the entries (k,) of w at k given indices from 0 to n - 1. This takes O(k)."""
-        where = as_places(indices, self.n)
-        u = np.exp(self._logs[where]) - np.exp(self._logs[where + self.n])
+        u = np.exp(self._logs[indices]) - np.exp(self._logs[indices + self.n])
         return u * float(self.z / (self._totals[0] + self._totals[1]))
 
     def toarray(self) -> Matrix:
@@ -249,10 +224,3 @@ class SparseEntropic:
         """Return the number of non-zero entries of w."""
         # w is 0 where both logarithms are equal. Comparing them takes a tenth of the time of computing the array.
         return int(np.count_nonzero(self.take(np.flatnonzero(self._logs[: self.n] != self._logs[self.n :]))))
-
-
-def _require_short(is_short: object, eta: float, gradient: Matrix, name: str) -> None:
-    """Raise ValueError unless a step is short enough. If the gradient is not finite, the message says so."""
-    if not is_short:
-        require_finite(gradient, name)
-        raise ValueError(f"the step is too long for double precision: choose an eta below {eta:g}, or scale {name}")

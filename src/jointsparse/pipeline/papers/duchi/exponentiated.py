@@ -14,9 +14,8 @@ import pandas as pd
 
 from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.papers.duchi.comparison import Comparison, certified_columns, halved
+from jointsparse.pipeline.papers.duchi.comparison import Comparison, certified_columns, halved, train_forms
 from jointsparse.pipeline.papers.duchi.descent import descend
-from jointsparse.pipeline.papers.duchi.forms import train_forms
 from jointsparse.pipeline.papers.duchi.line_search import line_search
 from jointsparse.pipeline.papers.duchi.objective import Objective
 from jointsparse.pipeline.papers.duchi.steps import Vector
@@ -46,12 +45,12 @@ def run(
     rng : numpy.random.Generator
         Draws the training samples and the samples of each step.
     **options : Any
-        Options of `forms.train_forms`.
+        Options of `comparison.train_forms`.
 
     Returns
     -------
     DataFrame
-        The table of `forms.train_forms`, with an additional column `label`.
+        The table of `comparison.train_forms`, with an additional column `label`.
     """
     label, signs = one_label(data.images, data.captions, label)
     X, y, X_test, y_test = halved(data, signs)

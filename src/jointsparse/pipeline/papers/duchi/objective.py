@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from jointsparse.checks import require
 from jointsparse.learning.losses import logistic, squared
 from jointsparse.pipeline.papers.duchi.steps import RowNumbers, Vector
 
@@ -60,7 +59,6 @@ class Objective:
     """
 
     def __init__(self, X: Any, y: Vector, *, loss: str) -> None:
-        require(loss in LOSSES, f"loss must be one of {', '.join(LOSSES)}, got {loss!r}")
         as_matrix: Any = sparse.csr_matrix if sparse.issparse(X) else np.asarray
         self.X, self.y, self.loss = as_matrix(X, dtype=np.float64), np.asarray(y, dtype=np.float64), loss
         self.n_samples, self.n_features = self.X.shape

@@ -22,9 +22,9 @@ from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.learning.lazy import csr
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.papers.duchi.comparison import best_runs, halved
-from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, SparseEntropic
+from jointsparse.pipeline.papers.duchi.entropic import SCHEDULES, Method, SparseEntropic, step_sizes
 from jointsparse.pipeline.papers.duchi.objective import Objective
-from jointsparse.pipeline.papers.duchi.steps import Method, Vector, scheduled_etas, take_step
+from jointsparse.pipeline.papers.duchi.steps import Vector, take_step
 from jointsparse.pipeline.papers.harness import Progress, State, silent, ticking
 from jointsparse.pipeline.words import one_label
 
@@ -122,7 +122,7 @@ def run(
 
     def begin(z: float, method: str, schedule: str, eta0: float) -> Iterator[State]:
         point, step_method = POINTS[method]
-        etas = scheduled_etas(step_method, schedule, eta0, n=examples.n_features, n_iter=T)
+        etas = step_sizes(schedule, eta0=eta0, n=examples.n_features, n_iter=T, method=step_method)
         return pass_over(examples, point(examples.n_features, z), etas)
 
     tables = [

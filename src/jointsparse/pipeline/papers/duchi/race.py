@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from jointsparse.checks import require
 from jointsparse.pipeline.flag import gap_above, write_cell
 from jointsparse.pipeline.papers.duchi.comparison import Comparison, best_runs, certified_columns
 from jointsparse.pipeline.papers.duchi.coordinate_descent import coordinate_descent
@@ -155,11 +154,6 @@ def solve_by_each(
         - warning: says that eta0 lies at the edge of its grid, that the objective has not decreased, or that the
           optimum is not certified to `tol`.
 
-    Raises
-    ------
-    ValueError
-        If an input is out of range.
-
     Notes
     -----
     The suboptimality is objective - bound, divided by the objective at w = 0, for the problem that the method solves.
@@ -175,7 +169,6 @@ def solve_by_each(
     ----------
     Duchi et al. (2008), sec. 7.
     """
-    require(0 < penalty < 1, f"penalty must be a fraction between 0 and 1, got {penalty}")
     objective = Objective(*draw(problem, n, rng)[:2], loss=problem)
     at_zero = objective.value(np.zeros(n))
     penalty = penalty * float(np.abs(np.einsum("ij,i->j", objective.X, objective.slopes(np.zeros(n)))).max())

@@ -1,23 +1,21 @@
-"""Steps along the gradient of an objective, over all samples or over samples drawn for each step, and step sizes.
+"""Steps along the gradient of an objective, over all samples or over samples drawn for each step.
 
 Source: Duchi, Shalev-Shwartz, Singer, Chandra: Efficient projections onto the l1-ball for learning in high dimensions.
 ICML 2008, sec. 7.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jointsparse.checks import as_positive
-from jointsparse.pipeline.papers.duchi.entropic import Entropic, Set, shrinking, step_sizes
+from jointsparse.pipeline.papers.duchi.entropic import Entropic
 from jointsparse.pipeline.papers.harness import State
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
 RowNumbers = NDArray[np.int64]
-Method = Literal["projection", "entropic"]
 
 
 class Diverged(ValueError):
@@ -92,25 +90,3 @@ def draw_batches(n_iter: int, n_samples: int, batch_size: int, rng: np.random.Ge
     rng : numpy.random.Generator
     """
     return [np.sort(rng.choice(n_samples, batch_size, replace=False)) for _ in range(n_iter)]
-
-
-def scheduled_etas(method: Method, schedule: str, eta0: float, *, n: int, n_iter: int, of_set: Set = "ball") -> Vector:
-    """Return the step sizes (n_iter,) of a method, with a schedule and a first step size.
-
-    For "projection", they are eta0 times the factors of the schedule. For "entropic", see `entropic.step_sizes`.
-
-    Parameters
-    ----------
-    method : "projection" or "entropic"
-    schedule : str
-        See `entropic.step_sizes`.
-    eta0 : float, above 0
-    n : int
-        Number of coordinates.
-    n_iter : int, at least 1
-    of_set : str
-        The feasible set of exponentiated gradient; see `entropic.step_sizes`.
-    """
-    if method == "entropic":
-        return step_sizes(schedule, eta0=eta0, n=n, n_iter=n_iter, of_set=of_set)
-    return as_positive(eta0, "eta0") * shrinking(schedule, n_iter)
