@@ -335,8 +335,22 @@ def in_no_caption(
 ) -> dict[str, list[str]]:
     """Return the tags that have a word which no caption contains in any form, and for each tag similar ones.
 
-    tags: as in `as_words`. captions, split_captions, join_inflections: as in `choose_words`.
+    Parameters
+    ----------
+    tags : list of str
+        See `as_words`.
+    captions : list of str
+        The captions, in which the words are.
+    split_captions, join_inflections : bool
+        As in `choose_words`.
 
+    Returns
+    -------
+    similar : dict
+        For each of these tags, words of the captions that are spelt like it.
+
+    Examples
+    --------
     >>> in_no_caption(["blakc", "Dog"], ["black dogs"], join_inflections=True)
     {'blakc': ['black']}
     """
