@@ -245,7 +245,7 @@ KEPT = kept_model(np.random.default_rng(0))
 
 
 def ranked(*columns):
-    """Test images that are less probable one after another, and labels: a text per word with +, - and ? if unknown."""
+    """Return a model whose test images have falling scores. columns: the labels of a word as +, - and ? (unknown)."""
     labels = np.array([["-+".find(mark) for mark in column] for column in columns], np.int8).T
     p = np.linspace(1, 0, len(labels))[:, np.newaxis].repeat(len(columns), axis=1)
     words = pd.DataFrame({"word": list("abcdefgh")[: len(columns)]})

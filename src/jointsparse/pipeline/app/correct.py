@@ -114,10 +114,8 @@ def correct(
     unseen = in_no_caption(decided["tag"], [*captions, *before["tag"]], **_forms(entry))
     _require_tags(file, name, decided, unseen)
     text = None if entry.corrections else with_corrections(config, name, str(table))
-    n_new, n_same = (
-        len(decided) - len(decided.merge(before, on=LABEL)),
-        len(decided.merge(before, on=[*LABEL, "has"])),
-    )
+    n_new = len(decided) - len(decided.merge(before, on=LABEL))
+    n_same = len(decided.merge(before, on=[*LABEL, "has"]))
     changes = n_same < len(decided)
     for changed in ([table] if changes else []) + ([config] if text else []):
         require_writable(changed)

@@ -31,12 +31,19 @@ def _log_odds(model: Pipeline, scores: np.ndarray) -> np.ndarray:
     return np.asarray(scores * a + b)
 
 
-def given_labels(model: Pipeline, scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def given_labels(model: Pipeline, scores: np.ndarray, labels: np.ndarray, *, exclusive: bool) -> np.ndarray:
     """Return the probability of each word: of classes if the labels are classes that exclude each other.
 
-    All arrays have the shape (n_samples, n_words). labels: see `are_exclusive`.
+    Parameters
+    ----------
+    model : Pipeline
+        A model from `annotator`.
+    scores, labels : arrays, (n_samples, n_words)
+        Scores of samples, and which sample has which word.
+    exclusive : bool
+        What `are_exclusive` returns for these labels.
     """
-    if not are_exclusive(labels):
+    if not exclusive:
         return probabilities(model, scores)
     return of_classes(model, scores, every=bool((labels == 1).any(axis=1).all()))
 

@@ -51,12 +51,13 @@ def tags_to_check(
     """
     words, samples = np.array(model.card_.words, object), np.array([*model.known_names_, *names], object)
     truth = np.concatenate([model.known_labels_, labels]).astype(np.int8)
-    p, open_labels = given_labels(model, np.concatenate([model.known_scores_, scores]), truth), truth.copy()
+    exclusive, open_labels = are_exclusive(truth), truth.copy()
+    p = given_labels(model, np.concatenate([model.known_scores_, scores]), truth, exclusive=exclusive)
     if decided is not None:
         rows, columns = pd.Index(samples).get_indexer(decided["sample"]), pd.Index(words).get_indexer(decided["tag"])
         is_here = (rows >= 0) & (columns >= 0)
         open_labels[rows[is_here], columns[is_here]] = -1
-        if are_exclusive(truth):
+        if exclusive:
             open_labels[rows[(rows >= 0) & decided["has"].to_numpy()]] = -1  # also if the class has not been learnt
     issues = worst(p, Truth(words, open_labels, is_vector=False), max_issues=MOST)
     table = pd.DataFrame({"sample": samples[issues.sample], "tag": issues.task, "kind": issues.kind})

@@ -12,7 +12,6 @@ from jointsparse.pipeline.page.kept import Kept
 from jointsparse.pipeline.page.words import per_cent
 from jointsparse.pipeline.words import normalised
 
-KINDS = ("wrong", "missing")
 SHOWN = 200  # rows of each kind on the page, which a person decides within an hour
 AT_ONCE = 30  # rows of each kind that the page shows first, and counts in its first sentence
 
@@ -48,9 +47,8 @@ def to_check(tags: pd.DataFrame, images: Sequence[str], words: Sequence[str]) ->
     row_of, place_of = ({name: i for i, name in enumerate(names)} for names in (images, words))
     first = first.assign(row=first["sample"].map(row_of), place=first["tag"].map(place_of))
     first = first[["kind", "row", "place", "probability"]]
-    return ToCheck(
-        *(list(first[first["kind"] == kind].iloc[:, 1:].itertuples(index=False, name=None)) for kind in KINDS)
-    )
+    rows = {kind: first[first["kind"] == kind].iloc[:, 1:] for kind in ToCheck._fields}
+    return ToCheck(**{kind: list(of_kind.itertuples(index=False, name=None)) for kind, of_kind in rows.items()})
 
 
 def exclude_each_other(kept: Kept, images: Sequence[str], captions: pd.DataFrame) -> bool:

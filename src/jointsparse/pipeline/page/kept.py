@@ -255,7 +255,8 @@ def kept_model(
     known, p = np.full(labels.shape, -1, np.int8), np.full(labels.shape, np.nan, np.float32)
     all_scores = np.full(labels.shape, np.nan)
     known[rows], all_scores[rows] = labels[rows], scores
-    p[rows] = given_labels(model, scores, labels[rows])
+    exclusive = are_exclusive(labels[rows])
+    p[rows] = given_labels(model, scores, labels[rows], exclusive=exclusive)
     return Kept(
         model,
         with_maps,
@@ -268,7 +269,7 @@ def kept_model(
         labels=known,
         scores=all_scores,
         probabilities=p,
-        exclusive=are_exclusive(labels[rows]),
+        exclusive=exclusive,
         spread=np.concatenate([model.known_scores_.std(axis=0), values.std(axis=0)]),
         fits=fits,
     )
