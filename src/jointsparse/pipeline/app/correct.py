@@ -93,16 +93,9 @@ def correct(
         that one is said not to have, if a file is missing or read-only, or if the dataset has no labels to correct.
         Nothing is written then.
     """
-    settings = _settings(config, workflow)
-    name = dataset or (settings.chosen[0] if len(settings.chosen) == 1 else "")
-    require(name, f"config.yaml runs several datasets, {', '.join(settings.chosen)}: choose one with --dataset")
-    require(name in settings.datasets, f"config.yaml has no dataset {shortened(name)}: choose another with --dataset")
-    entry = settings.datasets[name]
-    if not isinstance(entry, Learnable):
-        raise ValueError(f"the dataset {name} draws its own tasks, and has no labels to correct")
+    name, entry, again = _chosen(_settings(config, workflow), dataset)
     options = entry.options if isinstance(entry.options, FolderOptions) else None
     require(options or not xmp, f"--xmp is for photographs, and {name} has none: leave it out")
-    again = "" if settings.chosen == [name] else f" --dataset {name}"
     images, captions = _last_runs(name, again)
     decided = corrections.read(file, images)
     require(len(decided), f"{file} must hold at least one decision, got only a header")
@@ -113,32 +106,46 @@ def correct(
     _require_samples(file, name, decided, {*images, *before["sample"]})
     unseen = in_no_caption(decided["tag"], [*captions, *before["tag"]], **_forms(entry))
     _require_tags(file, name, decided, unseen)
-    text = None if entry.corrections else with_corrections(config, name, str(table))
     n_new = len(decided) - len(decided.merge(before, on=LABEL))
-    n_same = len(decided.merge(before, on=[*LABEL, "has"]))
-    changes = n_same < len(decided)
-    for changed in ([table] if changes else []) + ([config] if text else []):
-        require_writable(changed)
-    if changes and not dry_run:
-        every = pd.concat([before, decided], ignore_index=True).groupby(LABEL, sort=False).last().reset_index()
-        corrections.write(every[before.columns], table.resolve())
-    if text and not dry_run:
-        overwrite(config, text)
+    n_changed = len(decided) - n_new - len(decided.merge(before, on=[*LABEL, "has"]))
+    every = pd.concat([before, decided], ignore_index=True).groupby(LABEL, sort=False).last().reset_index()
+    new_config = None if entry.corrections else with_corrections(config, name, str(table))
+    _write(every[before.columns] if n_new + n_changed else None, table, new_config, config, dry_run)
     photographs = Path(options.root) / options.images if options and xmp else None
-    update = _written_beside(photographs, decided, dry_run) if photographs else None
     return Corrected(
         dataset=name,
         file=str(table),
         n=len(decided),
         n_new=n_new,
-        n_changed=len(decided) - n_new - n_same,
+        n_changed=n_changed,
         n_unseen=int(decided["tag"].isin(unseen.keys()).sum()),
         unseen=[*unseen],
-        names_file=text is not None,
+        names_file=new_config is not None,
         n_samples=decided["sample"].nunique(),
-        update=update,
+        update=_written_beside(photographs, decided, dry_run) if photographs else None,
         again=again,
     )
+
+
+def _chosen(settings: Config, dataset: str | None) -> tuple[str, Learnable, str]:
+    """Return the name and entry of the dataset to correct, and the arguments of `jointsparse run` that choose it."""
+    name = dataset or (settings.chosen[0] if len(settings.chosen) == 1 else "")
+    require(name, f"config.yaml runs several datasets, {', '.join(settings.chosen)}: choose one with --dataset")
+    require(name in settings.datasets, f"config.yaml has no dataset {shortened(name)}: choose another with --dataset")
+    entry = settings.datasets[name]
+    if not isinstance(entry, Learnable):
+        raise ValueError(f"the dataset {name} draws its own tasks, and has no labels to correct")
+    return name, entry, "" if settings.chosen == [name] else f" --dataset {name}"
+
+
+def _write(every: pd.DataFrame | None, table: Path, new_config: bytes | None, config: Path, dry_run: bool) -> None:
+    """Write the table of corrections and config.yaml, each unless it is None, if both are writable."""
+    for changed in [table] * (every is not None) + [config] * (new_config is not None):
+        require_writable(changed)
+    if every is not None and not dry_run:
+        corrections.write(every, table.resolve())
+    if new_config is not None and not dry_run:
+        overwrite(config, new_config)
 
 
 def _settings(config: Path, workflow: Path) -> Config:
