@@ -1,4 +1,4 @@
-"""Properties of the primal-dual hybrid gradient solver; test_solvers.py has the properties of every solver."""
+"""Properties of the primal-dual and the accelerated iterations; test_solvers.py has the properties of every solver."""
 
 from functools import partial
 
@@ -7,10 +7,10 @@ import pytest
 from common import draw_tasks
 from scipy import sparse
 
-from jointsparse.learning.losses import LOSSES, hinge
+from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.regulariser import Ball
-from jointsparse.learning.solvers import SOLVERS, pdhg
+from jointsparse.learning.solvers import SOLVERS, accelerated, pdhg
 from jointsparse.norms import NORMS, l1inf
 
 
@@ -39,12 +39,17 @@ def test_a_start_outside_the_ball_is_projected(norm):
     assert np.all(norm.norm(small.W[0]) <= 0.5 * (1 + 1e-12)) and np.isfinite(small.value[0])
 
 
+def draw_separable(rng, n=200, d=20):
+    """Draw features, and signs of two tasks that are separable but for a few of them."""
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, :2] + 0.3 * rng.normal(size=(n, 2)) > 0, 1.0, -1.0)
+
+
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("solver", [solver for solver in SOLVERS.values() if solver.STOPS_AT_TOL])
 def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container, rng):
-    X = rng.normal(size=(200, 20))
-    Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
+    X, Y = draw_separable(rng)
     options = {"loss": loss, "norm": l1inf, "radius": np.array([2.0]), "tol": 1e-3, "n_iter": 5000}
     problems = (Problem.from_matrix(container(X + shift), Y, intercept=True) for shift in (0.0, 100.0))
     near, far = (solver.fit(problem, **options) for problem in problems)
@@ -64,12 +69,32 @@ def test_iterations_leave_the_first_iterate_as_it_is(intercept):
 
 
 def test_spectral_bounds_are_tight_and_ignore_samples_of_weight_zero(rng):
-    X = [rng.normal(size=(n, 40)) for n in (20, 40, 300)] + [np.zeros((3, 40))]
-    c = [np.ones(20), np.arange(40) > 1, np.arange(300) > 0, np.ones(3)]
-    for X_k, c_k in zip(X[1:3], c[1:3], strict=True):
-        X_k[c_k == 0] *= 1e5
-    problem = Problem(X, [np.ones(len(X_k)) for X_k in X], c)
-    assert len(problem.y) == 363  # few samples have weight 0, so no rows are copied
-    got = pdhg.spectral_bounds(problem)
-    share = got[:3] / [np.linalg.norm(X_k[c_k > 0], 2) ** 2 for X_k, c_k in zip(X[:3], c, strict=False)]
-    assert np.all(share >= 1) and np.all(share <= 1.06) and got[3] == 1
+    X, few_absent = [rng.normal(size=(n, 40)) for n in (20, 40, 300)], np.ones(300)
+    few_absent[:1], X[2][:1] = 0, 1e5  # so few that no rows are copied
+    X.append(np.zeros((3, 40)))
+    problem = Problem(X, [np.ones(len(X_k)) for X_k in X], [np.ones(20), np.ones(40), few_absent, np.ones(3)])
+    got, exact = pdhg.spectral_bounds(problem), [np.linalg.norm(X_k, 2) ** 2 for X_k in (X[0], X[1], X[2][1:])]
+    assert len(problem.y) == 363 and np.all(got[:3] >= exact) and np.all(got[:3] <= 1.06 * np.array(exact)) and got[3] == 1
+
+
+# Accelerated steps for smooth losses adapt their length to the curvature
+
+
+def begun(rng, loss, radius, omega, dtype=float):
+    X, Y = draw_separable(rng)
+    problem, ball = Problem([X.astype(dtype)] * 2, [*Y.T], intercept=True).together(), Ball(l1inf, radius)
+    return accelerated.Run(problem, loss, ball, pdhg.begin(problem, loss, ball, None, np.zeros(2)), omega)
+
+
+def test_steps_are_longer_where_large_margins_reduce_the_curvature(rng):
+    run = begun(rng, logistic, 50.0, None)
+    for t in range(100):
+        run.iterate(t, None)
+    assert run.omega > 5 * run.safe
+
+
+def test_a_step_that_is_far_too_long_is_shortened(rng):
+    run = begun(rng, squared, 5.0, 1e6, np.float32)
+    y, c, before = run.problem.y, run.problem.c, run.at.F
+    run.iterate(1, None)
+    assert squared.value(run.at.F, y, c).sum() < squared.value(before, y, c).sum() and run.omega < 100 * run.safe
