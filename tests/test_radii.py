@@ -1,4 +1,4 @@
-"""The choice of radii and step sizes. test_properties.py tests paths of radii for arbitrary scores."""
+"""The choice of radii and step sizes, and where paths of radii end."""
 
 import numpy as np
 import pytest
@@ -25,21 +25,25 @@ def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
 
 
 @pytest.mark.parametrize(
-    ("upwards", "options", "expected"),
+    ("scores", "options", "expected"),
     [
         pytest.param([0.5, 0.6, 0.7, 0.7], {}, 4, id="a tie"),
         pytest.param([0.5, 0.6, 0.7, 0.7, 0.7], {}, None, id="two ties end the path"),
         pytest.param([0.5, 0.6, 0.7, 0.704, 0.708], {"slack": 0.01}, None, id="two steps gain less than the slack"),
-        pytest.param(
-            [0.5, 0.6, 0.7, 0.706, 0.712], {"slack": 0.01}, 5, id="two steps together gain more than the slack"
-        ),
+        pytest.param([0.5, 0.6, 0.7, 0.706, 0.712], {"slack": 0.01}, 5, id="two steps together gain more"),
         pytest.param([0.5, 0.4, 0.4], {"least": 4}, 3, id="at least up to a given step"),
         pytest.param([0.5, 0.4, 0.4, 0.4, 0.7], {"least": 4}, 5, id="a ball ten times larger"),
         pytest.param([0.5, 0.6], {"ended": True}, None, id="larger radii change nothing"),
+        pytest.param([*np.linspace(0, 1, radii.MOST_RADII + 1)], {}, None, id="ten decades"),
+        pytest.param({0: 0.5, -1: 0.4}, {"downwards": True}, -2, id="downwards first"),
+        pytest.param({0: 0.5, -1: 0.6, -2: 0.5}, {"downwards": True}, -3, id="a better radius downwards"),
+        pytest.param({0: 0.5, -1: 0.6, -2: 0.5, -3: 0.6}, {"downwards": True}, 1, id="upwards after two ties"),
+        pytest.param({0: 0.5, -1: 0.9, -2: 0.5, -3: 0.5, 1: 0.6}, {"downwards": True}, 2, id="upwards from step 0"),
     ],
 )
-def test_larger_radii_are_tried_while_they_are_better(upwards, options, expected):
-    assert radii.next_step(dict(enumerate(upwards)), downwards=False, **options) == expected
+def test_radii_are_tried_while_they_are_better(scores, options, expected):
+    scored = scores if isinstance(scores, dict) else dict(enumerate(scores))
+    assert radii.next_step(scored, **{"downwards": False} | options) == expected
 
 
 def test_a_level_path_has_gained_little_over_a_decade():
