@@ -280,11 +280,23 @@ REFUSED = [  # calls with a function that makes an array, and a fragment of the 
     (lambda of: l1.project(of(1.0), 1.0), r"^W must be a vector or a matrix .*, got shape \(\)$"),
     (lambda of: l1.project(of(ROW), [1.0, -2.0]), r"^radius must be at least 0, got -2\.0$"),
     (lambda of: project(of(ROW), 1.0, axis=2), r"^axis must be one of the last two, -2 or -1, got 2$"),
-    (lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]), r"^weights must be one per feature, shape \(1,\), got shape"),
-    (lambda of: project(of(TWO), 1.0, weights=[1.0, -2.0]), r"^weights must be positive and finite, got -2\.0 at \(1,\)"),
+    (
+        lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]),
+        r"^weights must be one per feature, shape \(1,\), got shape",
+    ),
+    (
+        lambda of: project(of(TWO), 1.0, weights=[1.0, -2.0]),
+        r"^weights must be positive and finite, got -2\.0 at \(1,\)",
+    ),
     (lambda of: project(of(TWO), 1.0, weights=[1 + 5j, 1]), r"^weights must hold real numbers, got dtype complex128"),
-    (lambda of: project(of([TWO] * 2), [1.0, 2.0, 3.0]), r"^radius must be one number or broadcast .* got shape \(3,\)$"),
-    (lambda of: project(of([TWO] * 2), 1.0, weights=np.ones((3, 2))), r"^weights must be one per .* got shape \(3, 2\)$"),
+    (
+        lambda of: project(of([TWO] * 2), [1.0, 2.0, 3.0]),
+        r"^radius must be one number or broadcast .* got shape \(3,\)$",
+    ),
+    (
+        lambda of: project(of([TWO] * 2), 1.0, weights=np.ones((3, 2))),
+        r"^weights must be one per .* got shape \(3, 2\)$",
+    ),
 ]
 
 
@@ -298,8 +310,13 @@ def test_wrong_input_gets_the_sentence_that_numpy_gets(library, call, message):
 
 REFUSED_OF_LIBRARIES = [
     *(
-        (lambda of, option=option: project(of(TWO), 1.0, **option), rf"^{name} must be left out for arrays of \w+: it is")
-        for name, option in ((str(*row), row) for row in ({"groups": [0, 1]}, {"warm": 3}, {"method": "sort"}, {"out": 1}))
+        (
+            lambda of, option=option: project(of(TWO), 1.0, **option),
+            rf"^{name} must be left out for arrays of \w+: it is",
+        )
+        for name, option in (
+            (str(*row), row) for row in ({"groups": [0, 1]}, {"warm": 3}, {"method": "sort"}, {"out": 1})
+        )
     ),
     (lambda of: project(of(np.ones((3, 2), int)), 1.0), r"^W must hold float32 or float64, got dtype .*int64$"),
     (lambda of: project(np.eye(2), of(np.asarray(-1.0))), r"^radius must be at least 0, got -1\.0$"),

@@ -127,7 +127,10 @@ FORM = r"must hold real numbers, in the shape \(4, 3\) of F or with a single col
         (lambda loss: loss.dual_step(FIT, FIT, FIT * 1j, FIT, 1.0), f"^Y {FORM} complex128"),
         (lambda loss: loss.value(FIT, FIT, FIT[:, :2]), f"^c {FORM} float64"),
         (lambda loss: loss.value(FIT.astype(int), FIT), "^F must be float64 or float32, got int64"),
-        (lambda loss: loss.dual_step(FIT, FIT[:, :1], FIT, FIT, 1.0), r"^F must have the shape of A, \(4, 3\), got \(4, 1\)"),
+        (
+            lambda loss: loss.dual_step(FIT, FIT[:, :1], FIT, FIT, 1.0),
+            r"^F must have the shape of A, \(4, 3\), got \(4, 1\)",
+        ),
     ],
 )
 def test_shapes_and_types_that_do_not_fit_raise(call, said):

@@ -50,17 +50,12 @@ def kinds(rng, d, m, dtype=np.float64):
 
 
 def variants(norm, d, rng):
-    """Yield options: none, and weights and groups of many kinds, as far as the norm takes them."""
-    yield {}
-    spread = 10.0 ** rng.uniform(-10, 10, size=d)
-    if norm.WEIGHTED:
-        yield from ({"weights": s} for s in (spread, np.where(np.arange(d) == d // 2, 1e10, 1.0)))
-    if norm.GROUPED:
-        sizes = {"one size": np.arange(d) // (2 if d % 2 == 0 else 1), "one is large": np.maximum(np.arange(d) - d // 2, 0)}
-        yield {"groups": np.zeros(d, int)}
-        yield {"groups": rng.permutation(sizes["one is large"])}
-        for groups in sizes.values():
-            yield {"groups": rng.permutation(groups), "weights": spread[: groups.max() + 1]}
+    """Return options: none, and weights and groups of many kinds, as far as the norm takes them."""
+    spread, pairs, large = 10.0 ** rng.uniform(-10, 10, size=d), np.arange(d) // 2, np.maximum(np.arange(d) - d // 2, 0)
+    heavy = np.where(np.arange(d) == d // 2, 1e10, 1.0)
+    groups = [{"groups": np.zeros(d, int)}, {"groups": rng.permutation(large)}]
+    groups += [{"groups": rng.permutation(g), "weights": spread[: g.max() + 1]} for g in (pairs, large)]
+    return [{}, *norm.WEIGHTED * [{"weights": spread}, {"weights": heavy}], *norm.GROUPED * groups]
 
 
 def check(name, W, radius, *, expected=None, **options):
@@ -74,7 +69,9 @@ def check(name, W, radius, *, expected=None, **options):
     assert np.abs(got - expected).max(initial=0) <= factor * ENTRY[kind] * np.abs(W).max(initial=0), options
     assert np.all((np.sign(got) == np.sign(W)) | (got == 0)) and np.all(np.abs(got) <= np.abs(W)), options
     lost = W.size * np.finfo(kind).smallest_subnormal * np.max(own.get("weights", 1.0))
-    np.testing.assert_allclose(norm.norm(got.astype(float), **own), np.minimum(radius, size), rtol=NORM[kind], atol=lost)
+    np.testing.assert_allclose(
+        norm.norm(got.astype(float), **own), np.minimum(radius, size), rtol=NORM[kind], atol=lost
+    )
     assert np.any(radius < size) or (got.tobytes() == W.tobytes() and got is not W), options
     if norm is l1inf:
         assert l1inf.norm(got, **own) <= radius, options
@@ -110,20 +107,18 @@ def test_all_functions_agree_with_extended_precision(name, dtype, rng):
                         np.testing.assert_allclose(row, expected.astype(float), rtol=1e-6, err_msg=case)
 
 
-def warm_from(W, fraction):
+def warm_from(W, radius):
     """Return the warm start that results from a projection of W onto the l1,inf ball."""
     warm = l1inf.Warm()
-    l1inf.project(W, fraction * l1inf.norm(W), warm=warm)
+    l1inf.project(W, radius, warm=warm)
     return warm
 
 
-def ways(norm, W, share, rng):
-    """Yield options with which a projection must give the same result: methods and warm starts."""
-    yield {}
-    yield from ({"method": method} for method in {l1: ("pivot", "sort"), l1inf: ("sort",)}.get(norm, ()))
-    if norm.WARM:
-        for V, fraction in ((rng.standard_t(1.5, size=(len(W), 2)), 0.1), (W * W.dtype.type(1.01), 0.999 * share)):
-            yield {"warm": warm_from(V, fraction)}
+def ways(name, W, radius, rng):
+    """Return options with which a projection must give the same result: methods and warm starts."""
+    methods = {"l1": ["pivot", "sort"], "l1inf": ["sort"]}.get(name, [])
+    starts = [rng.standard_t(1.5, size=(len(W), 2)), W * W.dtype.type(1.01)] if name == "l1inf" else []
+    return [{}, *({"method": method} for method in methods), *({"warm": warm_from(V, radius)} for V in starts)]
 
 
 SHAPES = {  # kernels sample large matrices, split them into blocks, or copy their rows
@@ -144,7 +139,7 @@ def test_projections_of_large_matrices_agree_with_extended_precision(name, shape
             expected = oracles.answer(name, "project", W, radius)
             vector = [(W[:, 0], radius[0], expected[:, 0])] if norm.PER_TASK and shape[1] == 1 else []
             for V, own_radius, exact in [(W, radius, expected), *vector]:
-                for options in ways(norm, V, share, rng):
+                for options in ways(name, V, own_radius, rng):
                     check(name, V, own_radius, expected=exact, **options)
 
 
@@ -172,30 +167,14 @@ def some_options(norm, s, groups):
 
 def test_positive_takes_the_positive_part(norm, rng):
     for W in kinds(rng, 30, 7).values():
-        part = np.maximum(W, 0)
         for options in some_options(norm, rng.uniform(0.5, 2, size=30), np.arange(30) // 7):
-            for radius in (0.0, norm.norm(W) / 3, norm.norm(part), np.inf):
-                got = norm.project(W, radius, positive=True, **options)
-                np.testing.assert_array_equal(got, norm.project(part, radius, **options))
-                assert not np.signbit(got).any()
-            step = np.abs(W).max()
-            np.testing.assert_array_equal(norm.prox(W, step, positive=True, **options), norm.prox(part, step, **options))
-
-
-@pytest.mark.parametrize(
-    "dtype, power", [*product([np.float64], [-300, 1, 700]), *product([np.float32], [-20, 25])]
-)
-def test_powers_of_two_scale_exactly(norm, rng, dtype, power):
-    for shape in [(30, 7), (3000, 40), *norm.PER_TASK * [(5000,)]]:
-        W, s = rng.standard_t(1.5, size=shape).astype(dtype), 10.0 ** rng.uniform(-3, 3, size=shape[0])
-        for fraction, options in product((0.01, 1 - EPS), [{}] + norm.WEIGHTED * [{"weights": s}]):
-            radius = norm.norm(W, **options) * fraction
-            expected = norm.project(W, radius, **options)
-            got = norm.project(np.ldexp(W, power), np.ldexp(radius, power), **options)
-            np.testing.assert_array_equal(got, np.ldexp(expected, power))
-            if options:
-                got = norm.project(W, np.ldexp(radius, power), weights=np.ldexp(s, power))
-                np.testing.assert_array_equal(got, expected)
+            for function, number in (
+                (norm.project, norm.norm(W) / 3),
+                (norm.project, np.inf),
+                (norm.prox, W.max() / 9),
+            ):
+                got = function(W, number, positive=True, **options)
+                np.testing.assert_array_equal(got, function(np.maximum(W, 0), number, **options))
 
 
 # Layouts, dtypes and memory
@@ -248,12 +227,10 @@ def test_each_task_may_have_its_own_radius_and_a_vector_is_a_single_task(name, r
     for function in (norm.project, norm.prox):
         got = function(W, numbers)
         for l, number in enumerate(numbers):
-            w = W[:, l].copy()
-            np.testing.assert_allclose(got[:, l], function(w, number), rtol=4 * EPS)
-            np.testing.assert_array_equal(function(w, number), function(w[:, np.newaxis], number)[:, 0])
-    w, expected = W[:, 0].copy(), norm.project(W[:, 0], 1.0)
-    assert type(norm.norm(w)) is type(norm.dual_norm(w)) is float
-    assert norm.project(w, 1.0, out=w) is w and w.tobytes() == expected.tobytes()
+            vector = function(W[:, l].copy(), number)
+            np.testing.assert_allclose(got[:, l], vector, rtol=4 * EPS)
+            np.testing.assert_array_equal(function(W[:, l : l + 1], number)[:, 0], vector)
+    assert type(norm.norm(W[:, 0])) is type(norm.dual_norm(W[:, 0])) is float
 
 
 # Extreme sizes
@@ -271,34 +248,17 @@ def test_empty_and_zero_matrices_are_not_changed(norm, shape):
 @DTYPES
 @pytest.mark.parametrize("n_tasks", [4, 1])  # with one task, only the sum over all rows overflows
 def test_matrices_whose_sums_overflow_are_projected(norm, n_tasks, dtype):
-    most = float(np.finfo(dtype).max)
-    W = np.full((5, n_tasks), 0.9 * most, dtype)
-    assert dtype == np.float32 or np.all(np.isinf(norm.norm(W)))
-    for options in some_options(norm, np.ones(5), [0, 1, 1, 1, 0]) + [{"method": "sort"}] * (norm in (l1, l1inf)):
-        got = norm.project(W, most / 2, **options).astype(float)
-        np.testing.assert_allclose(norm.norm(got), most / 2 if "groups" not in options else norm.norm(got), rtol=1e-6)
+    W, half = np.full((5, n_tasks), 0.9 * np.finfo(dtype).max), float(np.finfo(dtype).max / 2)
+    for options in [*some_options(norm, np.ones(5), [0, 1, 1, 1, 0]), *[{"method": "sort"}] * (norm in (l1, l1inf))]:
+        own = {key: options[key] for key in options if key != "method"}
+        np.testing.assert_allclose(norm.norm(norm.project(W, half, **options).astype(float), **own), half, rtol=1e-6)
         assert norm.project(W, np.inf, **options).tobytes() == W.tobytes()
-        if "method" not in options:
-            got, expected = norm.prox(W, most / 2, **options), norm.prox(W / dtype(most), 0.5, **options)
-            np.testing.assert_allclose(got / dtype(most), expected, rtol=1e-6)
+        got, expected = norm.prox(W, half, **own), norm.prox(W / dtype(2) ** 9, half / 2**9, **own)
+        np.testing.assert_allclose(got / dtype(2) ** 9, expected, rtol=1e-6)
 
 
 WEIGHTED = [("l1", "weights"), *((name, form) for name in ("l12", "l1inf") for form in ("weights", "groups"))]
 LARGEST = np.finfo(float).max
-
-
-@pytest.mark.parametrize("radius", [1e-220, 1e-20, 6.0, 2.0**249])
-@pytest.mark.parametrize(("name", "form"), WEIGHTED)
-def test_weights_may_differ_by_the_largest_allowed_factor(name, form, radius):
-    norm, weights = NORMS[name], np.array([2.0**250, 1e20, 1.0, 1e-20, 2.0**-250, 1.0])
-    options = {"weights": weights} if form == "weights" else {"weights": weights[:4], "groups": [0, 1, 2, 3, 3, 2]}
-    for dtype in (np.float64, np.float32):
-        W = np.array([[3.0, -0.5], [1.0, 0.5], [-0.25, 2.0], [1.0, 1.0], [0.5, -0.5], [2.0, 1.0]], dtype)
-        B = norm.project(W, radius, **options)
-        got = np.max(norm.norm(B.astype(np.float64), **options))
-        # In float32, rows with large weights underflow, so the norm may stay below the radius.
-        assert radius * (1 - 1e-12) * (dtype == np.float64) <= got <= radius * (1 + NORM[dtype])
-        assert np.all(np.abs(B) <= np.abs(W))
 
 
 @pytest.mark.parametrize(
@@ -316,20 +276,6 @@ def test_weights_by_hand(name, form, W, weights, radius, expected):
     groups = {"groups": [0, 1]} if form == "groups" else {}
     B = NORMS[name].project(np.array(W)[:, np.newaxis], radius, weights=np.array(weights), **groups)
     np.testing.assert_allclose(B[:, 0], expected, rtol=1e-12)
-
-
-@DTYPES
-def test_no_entry_grows_and_the_norm_is_met_to_the_last_digit_near_0_and_near_the_norm(norm, dtype, rng):
-    for _ in range(200):
-        shape = rng.integers(1, 9), rng.integers(1, 4)
-        W = (1 + rng.integers(0, 10, size=shape) * np.finfo(dtype).eps).astype(dtype)
-        W[:1] *= rng.integers(0, 2)
-        before, unit = np.max(norm.norm(W)), np.spacing(W.max())
-        for radius in (np.nextafter(before, 0), np.nextafter(before, np.inf), *(unit * rng.uniform(0, 5, size=3))):
-            B = norm.project(W, float(radius))
-            assert np.all(B <= W) and np.all(B >= 0)
-            most = max(4, len(W) * (1 if norm.PER_TASK else shape[1])) * unit if radius > 1e-3 else 1e-6 * radius
-            assert np.all(abs(norm.norm(B.astype(np.float64)) - np.minimum(radius, norm.norm(W))) <= most)
 
 
 @DTYPES
@@ -396,9 +342,9 @@ def test_invalid_arguments_raise(which, called, arguments, message):
 def test_nan_and_infinity_raise_at_every_place(norm, dtype):
     functions = norm.norm, norm.dual_norm, partial(norm.project, radius=3.0), partial(norm.prox, step=3.0)
     for (d, m), bad, function in product([(3, 2), (40, 50), (5000, 3)], (np.nan, np.inf, -np.inf), functions):
-        for place in [(0, 0), (2, 1), (d // 2, 1), (d - 1, m - 1)]:
+        for i, j in [(0, 0), (2, 1), (d // 2, 1), (d - 1, m - 1)]:
             W = np.ones((d, m), dtype)
-            W[place] = bad
-            for V in [W, *norm.PER_TASK * [W[:, place[1]].copy()]]:
-                with pytest.raises(ValueError, match=re.escape(f"W must be finite, got {bad} at ({place[0]},")):
+            W[i, j] = bad
+            for V in [W, *norm.PER_TASK * [W[:, j].copy()]]:
+                with pytest.raises(ValueError, match=re.escape(f"W must be finite, got {bad} at ({i},")):
                     function(V)

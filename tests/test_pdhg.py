@@ -74,7 +74,9 @@ def test_spectral_bounds_are_tight_and_ignore_samples_of_weight_zero(rng):
     X.append(np.zeros((3, 40)))
     problem = Problem(X, [np.ones(len(X_k)) for X_k in X], [np.ones(20), np.ones(40), few_absent, np.ones(3)])
     got, exact = pdhg.spectral_bounds(problem), [np.linalg.norm(X_k, 2) ** 2 for X_k in (X[0], X[1], X[2][1:])]
-    assert len(problem.y) == 363 and np.all(got[:3] >= exact) and np.all(got[:3] <= 1.06 * np.array(exact)) and got[3] == 1
+    assert (
+        len(problem.y) == 363 and np.all(got[:3] >= exact) and np.all(got[:3] <= 1.06 * np.array(exact)) and got[3] == 1
+    )
 
 
 # Accelerated steps for smooth losses adapt their length to the curvature

@@ -79,7 +79,9 @@ def test_restriction_to_some_features_of_all_tasks_or_of_each_task(container, co
     assert small.n_features == 2
     for k, part in enumerate(small.parts):
         of_task = columns if columns.ndim == 1 else columns[:, k]
-        np.testing.assert_array_equal(sparse.csr_matrix(part.X).toarray(), np.where(of_task >= 0, (X + k)[:, of_task], 0))
+        np.testing.assert_array_equal(
+            sparse.csr_matrix(part.X).toarray(), np.where(of_task >= 0, (X + k)[:, of_task], 0)
+        )
 
 
 def work():
@@ -115,7 +117,9 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkey
     first = [part.X.data if sparse.issparse(part.X) else part.X for part in made.parts]
     assert [np.shares_memory(first[0], x) for x in first] == [True, True, True, False]
     np.testing.assert_array_equal(made.parts[2].c[:, 0], Y[:, 2] != 0)
-    np.testing.assert_array_equal([*made.y, *made.c], [*np.vstack([p.y for p in made.parts]), *np.vstack([p.c for p in made.parts])])
+    np.testing.assert_array_equal(
+        [*made.y, *made.c], [*np.vstack([p.y for p in made.parts]), *np.vstack([p.c for p in made.parts])]
+    )
     monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies exceeded the limit
     Y[:70, 3], Y[:80, 2] = 0, 0
     expected = [100, 100, 20, 30 if container is sparse.csr_matrix else 100]
@@ -145,7 +149,9 @@ def test_numbers_too_large_to_square_raise(dtype, factor):
         X = np.ones((3, 2), dtype)
         Problem([container(X)], [one], [0.9 * large * one])
         for labels_and_weights in (([one], [too_large]), ([too_large],)):
-            with pytest.raises(ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale"):
+            with pytest.raises(
+                ValueError, match=r"^weights times labels of task 0 must be finite and at most .* scale"
+            ):
                 Problem([container(X)], *labels_and_weights)
         X[1, 1] = factor * large
         with pytest.raises(ValueError, match=r"^features of task 1 must be finite and at most .* scale them"):

@@ -159,7 +159,10 @@ def test_the_gap_is_relative_to_the_objective_or_the_gain_whichever_is_smaller_a
 @INTERCEPT
 def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercept):
     problem, radii = draw_tasks(np.float32, intercept=intercept), (0.3, 3.0, 30.0)
-    got, balls = fit(solver, problem, radii, norm=norm, tol=1e-4, n_iter=5000 if solver.STOPS_AT_TOL else 200), per_pair(norm, radii)
+    got, balls = (
+        fit(solver, problem, radii, norm=norm, tol=1e-4, n_iter=5000 if solver.STOPS_AT_TOL else 200),
+        per_pair(norm, radii),
+    )
     assert got.W.dtype == np.float32 and np.all(got.gap <= (1e-4 if solver.STOPS_AT_TOL else 1))
     assert all(np.all(norm.norm(W) <= radius * (1 + 1e-6)) for W, radius in zip(got.W, radii, strict=True))
     exact = {"rtol": 0, "atol": 1e-13 * got.objective[0, 0]}

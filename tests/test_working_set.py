@@ -57,7 +57,11 @@ def test_the_fit_of_a_radius_does_not_depend_on_the_other_radii(norm, solver, co
     fit = partial(solver.fit, problem, loss=hinge, norm=NORMS[norm], n_iter=5000)
     radii = np.array([2.0, 0.5, 1.0])
     got, turned = fit(radius=radii), fit(radius=radii[::-1])
-    assert np.all(got.gap <= 1e-3) and got.value[1] > got.value[2] > got.value[0] and fit(radius=radii, start=got).n_iter == 0
+    assert (
+        np.all(got.gap <= 1e-3)
+        and got.value[1] > got.value[2] > got.value[0]
+        and fit(radius=radii, start=got).n_iter == 0
+    )
     for pair in range(3):
         for name in ("W", "bound", "dual"):
             of_pair, expected = (getattr(fits.of(place), name) for fits, place in ((got, pair), (turned, 2 - pair)))

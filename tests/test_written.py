@@ -32,7 +32,9 @@ def test_leftovers_of_a_killed_process_are_deleted_and_other_files_stay(tmp_path
     pytest.importorskip("psutil")
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
         pass
-    others = dict.fromkeys((f".table.{os.getppid()}.part.csv", ".table.old.part.csv", f".other.{ended.pid}.part.csv"), "")
+    others = dict.fromkeys(
+        (f".table.{os.getppid()}.part.csv", ".table.old.part.csv", f".other.{ended.pid}.part.csv"), ""
+    )
     for name in (f".table.{ended.pid}.part.csv", *others):
         (tmp_path / name).touch()
     with written(tmp_path / "table.csv") as temporary:
