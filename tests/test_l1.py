@@ -96,13 +96,6 @@ def test_the_sum_is_met_if_almost_all_entries_survive_and_become_tiny(onto, dtyp
                 assert abs(math.fsum([*np.abs(w).astype(float).tolist(), -z])) <= tolerance * z
 
 
-@pytest.mark.parametrize("radius", EPS * np.array([0.1, 1.0, 17.0, 1e3]))
-def test_newton_ends_if_theta_lies_between_two_adjacent_floats(radius):
-    for k in range(1, 40):
-        v = np.nextafter(1.0, 2.0) + EPS * (np.arange(100) % k)
-        np.testing.assert_allclose(l1.project(v, radius), oracles.project_l1(v, radius).astype(float), atol=EPS)
-
-
 @pytest.mark.parametrize(
     ("project", "v", "z", "options", "message"),
     [

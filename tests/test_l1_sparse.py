@@ -1,8 +1,6 @@
 """Sparse updates in the l1 ball: the point always equals the one from updating and projecting the whole vector."""
 
-import runpy
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import oracles
@@ -10,8 +8,6 @@ import pytest
 
 from jointsparse.learning.l1_sparse import SparseL1Ball
 from jointsparse.norms import l1
-
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e250])
@@ -32,12 +28,6 @@ def test_long_sequences_from_a_full_point(rng, radius, scale):
         assert np.abs(got - expected).max() <= 1e-14 * np.abs(w).max()
         assert ball.count_nonzero() == np.count_nonzero(got) and ball.norm() == np.abs(got).sum()
         np.testing.assert_array_equal(ball.take([*indices, 0, 0]), got[[*indices, 0, 0]])
-
-
-@pytest.mark.parametrize("k", [1, 30])
-def test_an_update_reads_rows_of_the_order_of_k_log_n(k):
-    visits = runpy.run_path(str(BENCHMARKS / "visits.py"))["visits"]
-    assert k <= visits(10_000, k) <= 3 * k * np.log2(10_000)
 
 
 def test_rounding_errors_do_not_accumulate_over_many_updates(rng):

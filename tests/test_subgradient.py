@@ -43,15 +43,6 @@ def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation):
         np.testing.assert_allclose(tasks.transposed(trained.dual)[:, :, p], -average.T @ X, atol=1e-12)
 
 
-def test_intercepts_take_the_same_steps_as_weights_but_are_not_projected():
-    X, Y = draw_labels()
-    with_ones = np.column_stack([X, np.ones(len(X))])  # a feature of ones, in a ball so large that it has no effect
-    options = {"eta0": np.array([0.02]), "radius": np.array([1e6])}
-    got, expected = fit(X, Y, **options, intercept=True), fit(with_ones, Y, **options)
-    np.testing.assert_allclose(got.objective, expected.objective, rtol=1e-12)
-    np.testing.assert_allclose(got.b[0], expected.W[0, -1], rtol=1e-9)
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_divergence_names_eta0():
     X, Y = draw_labels()

@@ -14,18 +14,16 @@ def contents(folder):
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("before", [{}, {"table.csv": "old"}])
-def test_the_file_appears_when_the_block_ends_and_not_when_it_fails(tmp_path, before):
-    for name, content in before.items():
-        (tmp_path / name).write_text(content)
-    with pytest.raises(KeyError), written(tmp_path / "table.csv") as temporary:
-        temporary.write_text("half")
-        raise KeyError
-    assert contents(tmp_path) == before
-    with written(tmp_path / "table.csv") as temporary:
-        temporary.write_text("new")
-        assert temporary.suffix == ".csv" and contents(tmp_path) == before | {temporary.name: "new"}
-    assert contents(tmp_path) == {"table.csv": "new"}
+def test_the_file_appears_when_the_block_ends_and_not_when_it_fails(tmp_path):
+    for before in ({}, {"table.csv": "new"}):
+        with pytest.raises(KeyError), written(tmp_path / "table.csv") as temporary:
+            temporary.write_text("half")
+            raise KeyError
+        assert contents(tmp_path) == before
+        with written(tmp_path / "table.csv") as temporary:
+            temporary.write_text("new")
+            assert temporary.suffix == ".csv" and contents(tmp_path) == before | {temporary.name: "new"}
+        assert contents(tmp_path) == {"table.csv": "new"}
 
 
 def test_leftovers_of_a_killed_process_are_deleted_and_other_files_stay(tmp_path):
