@@ -3,7 +3,6 @@
 Every function of every norm must give the results of the compiled code, on which tests/test_norms.py says more.
 """
 
-import sys
 from functools import cache, partial
 from types import SimpleNamespace
 
@@ -322,14 +321,6 @@ REFUSED_OF_LIBRARIES = [
 def test_wrong_arrays_of_libraries_are_refused(library, call, message):
     with pytest.raises(ValueError, match=message):
         call(library.array)
-
-
-@eager
-def test_without_the_extra_one_sentence_says_what_to_install(library, monkeypatch):
-    monkeypatch.setitem(sys.modules, "array_api_compat", None)
-    said = r"needs array-api-compat for arrays of \w+: pip install 'jointsparse\[arrays\]'$"
-    with pytest.raises(ImportError, match=said):
-        l1inf.project(library.array(TWO), 1.0)
 
 
 def test_numpy_imports_no_other_library():

@@ -1,7 +1,9 @@
-"""Input checks, fingerprints and the limit on BLAS threads."""
+"""Input checks, fingerprints, the limit on BLAS threads, and files that are complete or absent."""
 
-import ntpath
+import errno
 import os
+import subprocess
+import sys
 from contextlib import ExitStack
 from importlib import import_module
 
@@ -10,14 +12,8 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from jointsparse import arrays, checks, messages, threads
-
-
-def test_a_relative_path_has_slashes_and_is_absolute_on_another_drive_of_windows(monkeypatch):
-    monkeypatch.setattr(os, "path", ntpath)
-    monkeypatch.setattr(os, "sep", ntpath.sep)
-    got = [messages.relative_path(path, r"C:\run") for path in (r"C:\data\tea.jpg", r"D:\data\tea.jpg")]
-    assert got == ["../data/tea.jpg", "D:/data/tea.jpg"]
+from jointsparse import arrays, checks, threads
+from jointsparse.written import written
 
 
 def test_overlapping_calls_restore_the_number_of_blas_threads():
@@ -53,3 +49,46 @@ def test_a_fingerprint_depends_on_shape_dtype_and_bits():
     different = [*dense, *map(sparse.csr_matrix, (X, spoilt, X.T))]
     assert len(set(map(arrays.fingerprint, different))) == len(different)
     assert arrays.fingerprint(np.asfortranarray(X)) == arrays.fingerprint(X)
+
+
+# `written` leaves either a complete file or none
+
+
+def contents(folder):
+    return {path.name: path.read_text() for path in folder.iterdir()}
+
+
+def test_the_file_appears_when_the_block_ends_and_not_when_it_fails(tmp_path):
+    for before in ({}, {"table.csv": "new"}):
+        with pytest.raises(KeyError), written(tmp_path / "table.csv") as temporary:
+            temporary.write_text("half")
+            raise KeyError
+        assert contents(tmp_path) == before
+        with written(tmp_path / "table.csv") as temporary:
+            temporary.write_text("new")
+            assert temporary.suffix == ".csv" and contents(tmp_path) == before | {temporary.name: "new"}
+        assert contents(tmp_path) == {"table.csv": "new"}
+
+
+def test_leftovers_of_a_killed_process_are_deleted_and_other_files_stay(tmp_path):
+    pytest.importorskip("psutil")
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    others = dict.fromkeys(
+        (f".table.{os.getppid()}.part.csv", ".table.old.part.csv", f".other.{ended.pid}.part.csv"), ""
+    )
+    for name in (f".table.{ended.pid}.part.csv", *others):
+        (tmp_path / name).touch()
+    with written(tmp_path / "table.csv") as temporary:
+        temporary.touch()
+    assert contents(tmp_path) == others | {"table.csv": ""}
+
+
+def test_a_replaced_file_keeps_its_mode_and_the_error_of_a_full_disk_names_the_file(tmp_path):
+    (tmp_path / "table.csv").touch(mode=0o600)
+    with written(tmp_path / "table.csv") as temporary:
+        temporary.touch(mode=0o644)
+    assert (tmp_path / "table.csv").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(OSError, match=r"table\.csv") as raised, written(tmp_path / "table.csv"):
+        raise OSError(errno.EDQUOT, "")  # as a failed write, which knows no name
+    assert raised.value.errno == errno.EDQUOT and contents(tmp_path) == {"table.csv": ""}

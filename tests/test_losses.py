@@ -28,13 +28,6 @@ def draw(rng, loss, n=50, m=6):
     return F, Y, c, dual_variables(rng, loss, Y, c)
 
 
-def all_results(loss, F, A, Y, c=None, sigma=0.7):
-    """Return the results of the four functions, with default weights of 1."""
-    weights = np.ones_like(F) if c is None else c
-    of_dual = loss.dual_value(A, Y, weights), loss.dual_step(A, F, Y, weights, sigma)
-    return [loss.value(F, Y, c), loss.subgradient(F, Y, c), *of_dual]
-
-
 @pytest.mark.parametrize("name", oracles.LOSSES)
 def test_values_add_up_the_weighted_losses_of_the_samples(name, rng):
     loss = LOSSES[name]
@@ -44,6 +37,10 @@ def test_values_add_up_the_weighted_losses_of_the_samples(name, rng):
     np.testing.assert_allclose(loss.value(F, Y, c), expected.sum(axis=0), rtol=1e-13)
     got = [loss.value([[f]], [[y]], [[weight]])[0] for f, y, weight in zip(F.flat, Y.flat, c.flat, strict=True)]
     np.testing.assert_allclose(got, expected.flat, rtol=1e-14, atol=1e-300)
+    many = np.full((100_000, 1), 0.1, np.float32)  # sums are double, and a single column of labels is for all tasks
+    np.testing.assert_allclose(
+        loss.value(np.repeat(many, 2, 1), many * 0 + 1), 1e5 * loss.value(many[:1], [[1]]), rtol=1e-10
+    )
 
 
 def test_subgradients_support_the_value_from_below_and_dual_values_are_conjugates(loss, rng):
@@ -57,7 +54,8 @@ def test_subgradients_support_the_value_from_below_and_dual_values_are_conjugate
         assert np.all(loss.value(Z, Y, c) >= value + (slopes * (Z - F)).sum(axis=0) - 1e-10)
 
 
-def test_dual_steps_maximise_their_objective(loss, rng):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_dual_steps_maximise_their_objective(loss, rng, dtype):
     F, Y, c, A = draw(rng, loss)
     sigma = 10.0 ** rng.integers(-2, 3, size=F.shape[1])
 
@@ -65,37 +63,11 @@ def test_dual_steps_maximise_their_objective(loss, rng):
         return loss.dual_value(B, Y, c) - (B * F + (B - A) ** 2 / (2 * sigma)).sum(axis=0)
 
     np.testing.assert_allclose(loss.dual_step(A, F, Y, c, 0.0), A, rtol=1e-15)
-    got = loss.dual_step(A, F, Y, c, sigma)
+    got = loss.dual_step(A.astype(dtype), np.asfortranarray(F.astype(dtype)), Y, c, sigma)
+    assert got.dtype == dtype
     for scale in np.repeat((1e-3, 1e-1, 1.0), 20):
-        assert np.all(gain(got) >= gain(got + scale * (dual_variables(rng, loss, Y, c) - got)) - 1e-9)
-
-
-def test_single_precision_is_kept_and_sums_are_double(loss, rng):
-    F, Y, c, A = (array.astype(np.float32) for array in draw(rng, loss))
-    got = all_results(loss, F, A, Y, c)
-    assert [result.dtype for result in got] == [np.float64, np.float32, np.float64, np.float32]
-    for result, expected in zip(got, all_results(loss, F.astype(float), A.astype(float), Y, c), strict=True):
-        np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
-    many = np.zeros((100_000, 1), np.float32)
-    np.testing.assert_allclose(loss.value(many, many + 1), 100_000 * loss.value(many[:1], [[1]]), rtol=1e-10)
-
-
-FORMS = {
-    "margins by columns": lambda F, A, Y: (np.asfortranarray(F), A, Y),
-    "strided margins": lambda F, A, Y: (np.repeat(np.repeat(F, 2, axis=0), 2, axis=1)[::2, ::2], A, Y),
-    "read-only margins": lambda F, A, Y: (np.broadcast_to(F, F.shape), A, Y),
-    "labels by columns": lambda F, A, Y: (F, A, np.asfortranarray(Y)),
-    "labels of one byte": lambda F, A, Y: (F, A, Y.astype(np.int8)),
-    "labels in lists": lambda F, A, Y: (F, A, Y.astype(int).tolist()),
-    "one column of labels, weights and steps": lambda F, A, Y: (F, A, Y[:, :1], np.ones((50, 1)), np.full(6, 0.7)),
-}
-
-
-def test_layouts_types_and_broadcasts_give_the_same_bits(loss, rng):
-    for name, form in FORMS.items():
-        F, Y, _, A = draw(rng, loss)
-        Y = np.repeat(Y[:, :1], 6, axis=1) if "one column" in name else Y
-        np.testing.assert_equal(all_results(loss, *form(F, A, Y)), all_results(loss, F, A, Y), err_msg=name)
+        other = got + scale * (dual_variables(rng, loss, Y, c) - got)
+        assert np.all(gain(got) >= gain(other) - (1e-9 if dtype == np.float64 else 1e-3))
 
 
 FIT = np.ones((4, 3))

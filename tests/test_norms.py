@@ -1,7 +1,7 @@
 """Every function of every norm agrees with extended precision, with and without weights, groups and signs.
 
-The oracles are those of oracles.py. A new norm without a row there is compared with a convex solver, which uses the
-norm's expression in oracles_convex.py.
+The oracles are those of oracles.py. Fits with a new norm without a row there are compared with a convex solver in
+test_solvers.py, which uses the norm's expression in oracles_convex.py.
 """
 
 import re
@@ -141,23 +141,6 @@ def test_projections_of_large_matrices_agree_with_extended_precision(name, shape
             for V, own_radius, exact in [(W, radius, expected), *vector]:
                 for options in ways(name, V, own_radius, rng):
                     check(name, V, own_radius, expected=exact, **options)
-
-
-@pytest.mark.parametrize("positive", [False, True])
-def test_projection_and_prox_agree_with_a_convex_solver(norm, rng, positive, convex):
-    cp, s, groups = convex.cp, np.array([0.1, 0.5, 1.0, 1.0, 2.0, 7.0]), np.array([0, 2, 0, 1, 2, 0])
-    (name,), W, B = [key for key in NORMS if NORMS[key] is norm], rng.normal(size=(6, 4)), cp.Variable((6, 4))
-    for options in [{}, *norm.WEIGHTED * [{"weights": s}], *norm.GROUPED * [{"groups": groups, "weights": s[:3]}]]:
-        columns = [B[:, [l]] for l in range(4)] if norm.PER_TASK else [B]
-        arguments = options.get("weights", np.ones(6)), options.get("groups")
-        sizes = [convex.convex_norm(name, part, *arguments) for part in columns]
-        signs, distance = [B >= 0] if positive else [], cp.sum_squares(B - W)
-        for function, objective, constraints in (
-            (norm.project, distance, [size <= 0.5 for size in sizes]),
-            (norm.prox, distance / 2 + 0.5 * sum(sizes), []),
-        ):
-            cp.Problem(cp.Minimize(objective), signs + constraints).solve(solver="CLARABEL")
-            np.testing.assert_allclose(function(W, 0.5, positive=positive, **options), B.value, atol=1e-4)
 
 
 def some_options(norm, s, groups):

@@ -1,15 +1,20 @@
-"""Properties of the working set solver; test_solvers.py has the properties of every solver."""
+"""Properties of single solvers; test_solvers.py has the properties of every solver."""
 
 from functools import partial
 
 import numpy as np
+import oracles
 import pytest
+from common import draw_labels, draw_tasks
 from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge, logistic
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.solvers import pdhg, working_set
-from jointsparse.norms import NORMS
+from jointsparse.learning.regulariser import Ball
+from jointsparse.learning.solvers import SOLVERS, accelerated, pdhg, subgradient, working_set
+from jointsparse.norms import NORMS, l1inf
+
+# The working set solver
 
 
 def draw_wide(dtype=float, shared=False, container=np.asarray, n=60, d=400, m=5, scale=1.0, **options):
@@ -107,3 +112,101 @@ def test_descent_on_tasks_never_increases_the_objective(rng):
     far = start._replace(W=5 + 20 * rng.normal(size=start.W.shape))
     got = working_set.fit(problem, **options, start=far, tol=1e-8)
     assert got.gap[0] <= 1e-8 and np.all(np.diff(got.objective[:, 0]) <= 1e-9)
+
+
+# The primal-dual and the accelerated iterations
+
+
+def fit_hinge(problem, radii=(0.3, 3.0, 30.0), norm=l1inf, **options):
+    return pdhg.fit(problem, loss=hinge, norm=norm, radius=np.array(radii), **options)
+
+
+def test_a_tolerance_of_zero_takes_all_iterations():
+    fit = fit_hinge(draw_tasks(), tol=0.0, n_iter=25)
+    assert fit.n_iter == 25 and fit.objective.shape == (3, 26)
+    assert np.flatnonzero(np.isfinite(fit.objective[2])).tolist() == [0, 10, 20, 25]
+
+
+@pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
+def test_a_warm_start_saves_iterations(penalised):
+    fit = partial(fit_hinge, draw_tasks(n=40, d=30, intercept=True), n_iter=5000, penalised=penalised)
+    rough, cold = (fit([1.0, 3.0], tol=tol) for tol in (1e-3, 1e-5))
+    assert fit([1.0, 3.0], start=rough).n_iter == fit([1.0, 3.0], tol=1e-5, start=cold).n_iter == 0
+    near, far = (fit([0.99, 2.97], tol=1e-4, start=start) for start in (cold, None))
+    assert near.n_iter < far.n_iter and np.all(near.gap <= 1e-4)
+
+
+@pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
+def test_a_start_outside_the_ball_is_projected(norm):
+    small = fit_hinge(draw_tasks(), [0.5], norm, start=fit_hinge(draw_tasks(), [10.0], norm), n_iter=0)
+    assert np.all(norm.norm(small.W[0]) <= 0.5 * (1 + 1e-12)) and np.isfinite(small.value[0])
+
+
+def draw_separable(rng, n=200, d=20):
+    """Draw features, and signs of two tasks that are separable but for a few of them."""
+    X = rng.normal(size=(n, d))
+    return X, np.where(X[:, :2] + 0.3 * rng.normal(size=(n, 2)) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("solver", [solver for solver in SOLVERS.values() if solver.STOPS_AT_TOL])
+def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container, rng):
+    X, Y = draw_separable(rng)
+    options = {"loss": loss, "norm": l1inf, "radius": np.array([2.0]), "tol": 1e-3, "n_iter": 5000}
+    problems = (Problem.from_matrix(container(X + shift), Y, intercept=True) for shift in (0.0, 100.0))
+    near, far = (solver.fit(problem, **options) for problem in problems)
+    assert far.gap[0] <= 1e-3 and far.n_iter <= 1.5 * near.n_iter
+    np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
+
+
+def test_accelerated_steps_are_longer_where_large_margins_reduce_the_curvature(rng):
+    X, Y = draw_separable(rng)
+    problem, ball = Problem.from_matrix(X, Y, intercept=True).together(), Ball(l1inf, 50.0)
+    run = accelerated.Run(problem, logistic, ball, pdhg.begin(problem, logistic, ball, None, np.zeros(2)), None)
+    for t in range(100):
+        run.iterate(t, None)
+    assert run.omega > 5 * run.safe
+
+
+# Projected subgradient descent
+
+
+ETA0, RADIUS = np.array([0.02, 0.3, 0.3, 2.0]), np.array([1.5, 0.4, 100.0, 0.0])
+
+
+def descend(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, n_iter=6, **options):
+    tasks = Problem.from_matrix(X, Y, **options)
+    return subgradient.fit(tasks, loss=LOSSES[loss], norm=NORMS[norm], eta0=eta0, radius=radius, n_iter=n_iter)
+
+
+@pytest.mark.parametrize(
+    ("loss", "norm", "normalisation"),
+    [("hinge", "l1inf", "sum"), ("logistic", "l1", "mean"), ("squared", "l12", "mean"), ("hinge", "l2", "sum")],
+)
+def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation):
+    """The dual variables are an average over the iterates, with weights that increase."""
+    X, Y = draw_labels()
+    Y[:15, 0] = 0  # tasks of different sizes
+    X.flags.writeable = Y.flags.writeable = False  # training must not change its input
+    c = (Y != 0) / ((Y != 0).sum(axis=0) if normalisation == "mean" else 1.0)
+    trained, tasks = descend(X, Y, loss, norm, normalisation=normalisation), Problem.from_matrix(X, Y)
+    for p, (eta0, radius) in enumerate(zip(ETA0, RADIUS, strict=True)):
+        W, slopes = [np.zeros((X.shape[1], Y.shape[1]))], []
+        for t in range(1, 7):
+            slopes.append(LOSSES[loss].subgradient(X @ W[-1], Y, c))
+            step = W[-1] - eta0 / np.sqrt(t) * X.T @ slopes[-1]
+            W.append(oracles.answer(norm, "project", step, radius).astype(float))
+        objective = [LOSSES[loss].value(X @ W_t, Y, c).sum() for W_t in W]
+        np.testing.assert_allclose(trained.objective[p], objective, rtol=1e-12)
+        np.testing.assert_allclose(trained.value[p], min(objective), rtol=1e-12)
+        np.testing.assert_allclose(trained.W[p], W[np.argmin(trained.objective[p])], atol=1e-12)
+        average = np.average(slopes, axis=0, weights=[t**2 * eta0 / np.sqrt(t) for t in range(1, 7)])
+        np.testing.assert_allclose(tasks.transposed(trained.dual)[:, :, p], -average.T @ X, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_divergence_names_eta0():
+    X, Y = draw_labels()
+    with pytest.raises(ValueError, match=r"training diverged in iteration \d+: choose an eta0 below 1e\+200"):
+        descend(X * 1e70, Y, "squared", eta0=np.array([1e200]), radius=np.array([1e300]))
