@@ -86,7 +86,7 @@ def test_all_functions_agree_with_extended_precision(name, dtype, rng):
     norm = NORMS[name]
     for shape in [(30, 7), (20, 1), (1, 7), (3, 90)]:
         for what, W in kinds(rng, *shape, dtype).items():
-            fits = len(W) > 3 and what not in ("tiny", "huge", "tiny beside huge rows")
+            fits = len(W) == 30 and what not in ("tiny", "huge", "tiny beside huge rows")
             for options in variants(norm, len(W), rng) if fits else [{}]:
                 case, largest = f"{what} {shape} {options}", float(np.abs(W).max())
                 for verb in ("norm", "dual_norm"):
@@ -122,7 +122,7 @@ def ways(name, W, radius, rng):
 
 
 SHAPES = {  # kernels sample large matrices, split them into blocks, or copy their rows
-    "l1": [(1000, 1), (60_000, 1), (40, 600), (700, 3), (3001, 41)],
+    "l1": [(1000, 1), (60_000, 1), (40, 600), (700, 3), (1601, 41)],
     "l1inf": [(256, 1), (300, 40), (2000, 3)],
     "l12": [(3000, 40)],
     "l2": [(3000, 40)],
