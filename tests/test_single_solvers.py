@@ -10,8 +10,7 @@ from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge, logistic
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.regulariser import Ball
-from jointsparse.learning.solvers import SOLVERS, accelerated, pdhg, subgradient, working_set
+from jointsparse.learning.solvers import SOLVERS, pdhg, subgradient, working_set
 from jointsparse.norms import NORMS, l1inf
 
 # The working set solver
@@ -114,7 +113,7 @@ def test_descent_on_tasks_never_increases_the_objective(rng):
     assert got.gap[0] <= 1e-8 and np.all(np.diff(got.objective[:, 0]) <= 1e-9)
 
 
-# The primal-dual and the accelerated iterations
+# The primal-dual iterations
 
 
 def fit_hinge(problem, radii=(0.3, 3.0, 30.0), norm=l1inf, **options):
@@ -158,15 +157,6 @@ def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container,
     near, far = (solver.fit(problem, **options) for problem in problems)
     assert far.gap[0] <= 1e-3 and far.n_iter <= 1.5 * near.n_iter
     np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
-
-
-def test_accelerated_steps_are_longer_where_large_margins_reduce_the_curvature(rng):
-    X, Y = draw_separable(rng)
-    problem, ball = Problem.from_matrix(X, Y, intercept=True).together(), Ball(l1inf, 50.0)
-    run = accelerated.Run(problem, logistic, ball, pdhg.begin(problem, logistic, ball, None, np.zeros(2)), None)
-    for t in range(100):
-        run.iterate(t, None)
-    assert run.omega > 5 * run.safe
 
 
 # Projected subgradient descent

@@ -203,12 +203,10 @@ def test_tasks_may_have_no_samples_or_one_class_and_problems_may_be_empty(solver
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-4), (np.float64, 1e-9)])
 def test_sparse_features_and_many_parts_give_the_same_solution(monkeypatch, solver, dtype, tolerance):
     options = {"dtype": dtype, "n": 50, "intercept": True}
-    problems = [draw_tasks(**options), draw_tasks(**options, container=sparse.csr_matrix)]
-    n_parts = [len(problem.parts) for problem in problems]  # parts are computed at the first access
+    n_parts, expected = len(draw_tasks(**options).parts), fit(solver, draw_tasks(**options), n_iter=20)
     monkeypatch.setattr("jointsparse.learning.problem.PART_BYTES", 1)
-    problems.append(draw_tasks(**options))
-    assert len(problems[2].parts) > n_parts[0]
-    whole, *others = (fit(solver, problem, n_iter=20) for problem in problems)
-    for got in others:
+    assert len(draw_tasks(**options).parts) > n_parts
+    for container in (np.asarray, sparse.csr_matrix):
+        got = fit(solver, draw_tasks(**options, container=container), n_iter=20)
         assert got.W.dtype == dtype
-        np.testing.assert_allclose(got.W, whole.W, atol=tolerance)
+        np.testing.assert_allclose(got.W, expected.W, atol=tolerance)
