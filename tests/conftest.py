@@ -5,15 +5,6 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-try:
-    from hypothesis import settings
-except ImportError:  # without hypothesis, test_properties.py is skipped
-    pass
-else:
-    # Every run uses the same examples, so that a test can fail only after a change.
-    settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=80)
-    settings.load_profile("fixed")
-
 
 @pytest.fixture
 def rng() -> np.random.Generator:

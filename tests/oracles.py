@@ -5,57 +5,41 @@ import math
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score, roc_curve
 
-# --- norms and losses -------------------------------------------------------------------------------------------------
+# --- norms and losses: arrays in extended precision ------------------------------------------------------------------
+
+
+def threshold(A, z, s=1.0):
+    """Return the theta_l with sum_i s_i (A_il - s_i theta_l)_+ = z_l for each column l, as in [D08] Fig. 1.
+
+    Any set of entries gives a lower bound of theta. The largest bound is that of the entries that stay positive.
+    """
+    s = np.broadcast_to(s, A.shape).astype(np.longdouble)
+    order = np.argsort(-A / s, axis=0)
+    A, s = (np.take_along_axis(array, order, axis=0) for array in (A, s))
+    return ((np.cumsum(s * A, axis=0) - z) / np.cumsum(s * s, axis=0)).max(axis=0, initial=-np.inf)
 
 
 def project_simplex(v, z):
-    """Return (v - theta)_+, with theta by sorting ([D08] Fig. 1) after the largest entry is subtracted from v."""
-    below = np.asarray(v, np.longdouble) - np.max(v)
-    theta = ((np.cumsum(np.sort(below)[::-1]) - z) / np.arange(1, len(v) + 1)).max()
-    return np.maximum(below - theta, 0)
-
-
-def project_l1_vector(v, radius):
-    """Return sign(v) (|v| - theta)_+ in extended precision."""
     v = np.asarray(v, np.longdouble)
-    return v if np.abs(v).sum() <= radius else np.sign(v) * project_simplex(np.abs(v), radius)
+    return np.maximum(v - threshold(v, z), 0)
 
 
-def project_nonnegative(v, z):
-    return project_l1_vector(np.maximum(v, 0), z)
-
-
-def project_l1_weighted(v, a, z):
-    """Return w = sign(v) (|v| - theta a)_+ with sum a |w| <= z, with theta by bisection."""
-    v, a = np.asarray(v, np.longdouble), np.asarray(a, np.longdouble)
-    size = np.abs(v)
-    if (a * size).sum() <= z:
-        return v
-    low, high = np.longdouble(0), (size / a).max()
-    for _ in range(200):
-        theta = (low + high) / 2
-        low, high = (theta, high) if (a * np.maximum(size - theta * a, 0)).sum() > z else (low, theta)
-    return np.sign(v) * np.maximum(size - high * a, 0)
-
-
-def project_l1(W, radius, weights=1.0):
-    a, radii = np.broadcast_to(weights, len(W)), np.broadcast_to(radius, W.shape[1])
-    if np.all(a == 1):
-        return np.stack([project_l1_vector(w, z) for w, z in zip(W.T, radii, strict=True)], axis=1)
-    return np.stack([project_l1_weighted(w, a, z) for w, z in zip(W.T, radii, strict=True)], axis=1)
+def project_l1(W, radius, s=1.0):
+    """Project each column, or a vector. s: weights, which broadcast to W."""
+    W = np.asarray(W, np.longdouble)
+    outside = (s * np.abs(W)).sum(axis=0) > radius
+    lost = np.where(outside, threshold(np.abs(W), radius, s), 0)
+    return np.sign(W) * np.maximum(np.abs(W) - s * lost, 0)
 
 
 def project_l2(W, radius):
-    W = np.asarray(W, np.longdouble)
     lengths = np.sqrt((W**2).sum(axis=0))
-    return np.where(lengths <= radius, W, W / np.where(lengths > 0, lengths, 1) * radius)
+    return W * np.where(lengths > radius, radius / np.where(lengths > 0, lengths, 1), 1)
 
 
-def project_l12(W, radius, weights=1.0):
-    W = np.asarray(W, np.longdouble)
-    lengths = np.sqrt((W**2).sum(axis=1))
-    shorter = project_l1_weighted(lengths, np.broadcast_to(weights, len(W)), radius)
-    return W * (shorter / np.where(lengths > 0, lengths, 1))[:, np.newaxis]
+def project_l12(W, radius, s):
+    lengths = np.sqrt((W**2).sum(axis=1, keepdims=True))
+    return W * (project_l1(lengths, radius, s) / np.where(lengths > 0, lengths, 1))
 
 
 def largest_sums(W):
@@ -65,24 +49,23 @@ def largest_sums(W):
 
 def levels_l1inf(sums, theta):
     """Return mu_i with sum_j (|W_ij| - mu_i)_+ = theta_i, or 0: the maximum over k of (sums_ik - theta_i) / k."""
-    return np.maximum(((sums - np.reshape(theta, (-1, 1))) / np.arange(1, sums.shape[1] + 1)).max(axis=1), 0)
+    return np.maximum(((sums - theta) / np.arange(1, sums.shape[1] + 1)).max(axis=1, keepdims=True), 0)
 
 
-def solve_l1inf(W, radius, weights=1.0):
-    """Return theta and mu of a W outside the l1,inf ball, by bisection to the last digit. Row i loses s_i theta."""
-    sums, s = largest_sums(W), np.asarray(weights, np.longdouble)
-    low, high = np.longdouble(0), (sums[:, -1] / s).max()
+def solve_l1inf(W, radius, s=1.0):
+    """Return theta and mu, (n_features, 1), of a W outside the ball, by bisection to the last digit."""
+    sums, s = largest_sums(W), np.broadcast_to(s, (len(W), 1)).astype(np.longdouble)
+    low, high = np.longdouble(0), (sums[:, -1:] / s).max()
     while low < (theta := (low + high) / 2) < high:
         low, high = (theta, high) if (s * levels_l1inf(sums, s * theta)).sum() > radius else (low, theta)
     return theta, levels_l1inf(sums, s * theta)
 
 
-def project_l1inf(W, radius, weights=1.0):
-    W = np.asarray(W, np.longdouble)
-    if W.size == 0 or (np.asarray(weights, np.longdouble) * np.abs(W).max(axis=1)).sum() <= radius:
+def project_l1inf(W, radius, s=1.0):
+    if not W.size or (s * np.abs(W).max(axis=1, keepdims=True)).sum() <= radius:
         return W
-    _, mu = solve_l1inf(W, radius, weights)
-    return np.clip(W, -mu[:, np.newaxis], mu[:, np.newaxis])
+    _, mu = solve_l1inf(W, radius, s)
+    return np.clip(W, -mu, mu)
 
 
 def rows_of_groups(W, groups):
@@ -100,21 +83,42 @@ def features_of_rows(rows, groups, n_tasks):
     return W
 
 
-SIZES = {  # the norm and the dual norm of a matrix without weights and groups
-    "l1": (lambda W: np.abs(W).sum(axis=0), lambda W: np.abs(W).max(axis=0)),
-    "l12": (lambda W: np.sqrt((W**2).sum(axis=1)).sum(), lambda W: np.sqrt((W**2).sum(axis=1)).max()),
-    "l1inf": (lambda W: np.abs(W).max(axis=1).sum(), lambda W: np.abs(W).sum(axis=1).max()),
-    "l2": (lambda W: np.sqrt((W**2).sum(axis=0)),) * 2,
+# Functions of W, of a radius or step, and of weights, one per row. By Moreau's decomposition, a prox loses the
+# projection onto the ball of the dual norm.
+VERBS = {
+    "l1": {
+        "norm": lambda W, _, s: np.abs(s * W).sum(axis=0),
+        "dual_norm": lambda W, _, s: np.abs(W / s).max(axis=0),
+        "project": project_l1,
+        "prox": lambda W, step, s: W - np.clip(W, -step * s, step * s),
+    },
+    "l12": {
+        "norm": lambda W, _, s: np.sqrt(np.square(s * W).sum(axis=1)).sum(),
+        "dual_norm": lambda W, _, s: np.sqrt(np.square(W / s).sum(axis=1)).max(),
+        "project": project_l12,
+        "prox": lambda W, step, s: W - project_l2(W.T, (step * s).T).T,
+    },
+    "l1inf": {
+        "norm": lambda W, _, s: np.abs(s * W).max(axis=1).sum(),
+        "dual_norm": lambda W, _, s: np.abs(W / s).sum(axis=1).max(),
+        "project": project_l1inf,
+        "prox": lambda W, step, s: W - project_l1(W.T, (step * s).T).T,
+    },
+    "l2": {
+        "norm": lambda W, _, s: np.sqrt(np.square(W).sum(axis=0)),
+        "dual_norm": lambda W, _, s: np.sqrt(np.square(W).sum(axis=0)),
+        "project": lambda W, radius, s: project_l2(W, radius),
+        "prox": lambda W, step, s: W - project_l2(W, step),
+    },
 }
-PROJECTIONS = {"l1": project_l1, "l2": project_l2, "l12": project_l12, "l1inf": project_l1inf}
 
 
-def project(name, W, radius, weights=None, groups=None):
-    """Project W onto the ball of the norm with this name, with weights and groups if given."""
-    options = {} if weights is None else {"weights": weights}
-    if groups is None:
-        return PROJECTIONS[name](W, radius, **options)
-    return features_of_rows(PROJECTIONS[name](rows_of_groups(W, groups), radius, **options), groups, W.shape[1])
+def answer(name, verb, W, number=None, *, weights=None, groups=None):
+    """Return the result of a function of the norm with this name. number: the radius or step, if there is one."""
+    rows = np.asarray(W, np.longdouble) if groups is None else rows_of_groups(np.asarray(W, np.longdouble), groups)
+    s = np.ones(len(rows)) if weights is None else np.asarray(weights)
+    result = VERBS[name][verb](rows, number, s.astype(np.longdouble)[:, np.newaxis])
+    return result if groups is None or not np.ndim(result) else features_of_rows(result, groups, W.shape[1])
 
 
 LOSSES = {

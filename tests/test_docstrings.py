@@ -50,14 +50,9 @@ def assert_parameters_are_those_of_the_signature(file: str) -> None:
             assert set(got) == set(expected), f"{file}:{node.lineno} {node.name}"
 
 
-@pytest.mark.parametrize("file", LIBRARY)
-def test_documented_parameters_match_the_signature(file):
-    assert_parameters_are_those_of_the_signature(file)
-
-
-def test_parameters_are_found():
-    text = "Do.\n\nParameters\n----------\nX : array (n,)\n    Text.\n**options : Any\n\nReturns\n-------\nW : array\n"
-    assert documented(text) == ["X", "options"]
+def test_documented_parameters_match_the_signature():
+    for file in LIBRARY:
+        assert_parameters_are_those_of_the_signature(file)
 
 
 @pytest.mark.parametrize("file", [file for file in LIBRARY if "/_" not in file])
