@@ -1,4 +1,4 @@
-"""What scikit-learn expects of every estimator: its own checks, tags, metadata routing, and arrays of other libraries."""
+"""What scikit-learn expects of every estimator: its checks, tags, metadata routing, and arrays of other libraries."""
 
 import sys
 
@@ -7,7 +7,6 @@ import pytest
 import sklearn
 from common import problem, run_python
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
