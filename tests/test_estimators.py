@@ -9,7 +9,7 @@ import pytest
 from common import masked, problem, regression
 from entry_points import beyond
 from scipy import sparse
-from sklearn import base, datasets, decomposition, linear_model, pipeline, preprocessing
+from sklearn import base, datasets, decomposition, linear_model, preprocessing
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import r2_score
 
@@ -122,8 +122,8 @@ def test_a_class_weight_multiplies_the_samples_of_its_class_in_every_task():
     y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
     by_class = JointSparseClassifier(class_weight={"b": 2.0}).fit(X, y)
     assert_same(by_class, JointSparseClassifier().fit(X, y, np.where(y == "b", 2.0, 1.0)))
-    by_label = JointSparseClassifier(labels="signed", class_weight={1: 0.0}).fit(X, Y)
-    assert (by_label.predict(X) == -1).mean() > 0.4
+    by_label = JointSparseClassifier(labels="signed", class_weight={1: 2.0}).fit(X, Y)
+    assert_same(by_label, JointSparseClassifier(labels="signed").fit(X, Y, np.where(Y > 0, 2.0, 1.0)))
 
 
 # Weights and groups of features, signs
@@ -258,30 +258,17 @@ def test_folds_that_do_not_reach_tol_warn_once():
     ] * 2
 
 
-@pytest.mark.parametrize(("share", "expected"), [(0.6, ["with radiu"]), (0.4, ["of the 2 f", "with radiu"])])
-def test_folds_that_almost_reach_tol_cause_no_warning(share, expected, monkeypatch):
-    model = JointSparseClassifierCV(radii=[3.0], cv=2, tol=0.0, n_iter=10)
-    for tol in (None, share):
-        if tol:
-            monkeypatch.setattr(search, "FOLD_TOL", share * model.results_by_norm_["l1inf"]["gaps"].max())
-        with pytest.warns(ConvergenceWarning) as caught:  # there is always a warning about the final fit
-            model.fit(X, Y[:, 0])
-    assert [str(warning.message)[:10] for warning in caught] == expected
+def test_folds_that_almost_reach_tol_cause_no_warning(monkeypatch):
+    monkeypatch.setattr(search, "SILENT", 1e9)
+    with pytest.warns(ConvergenceWarning, match="^with radius=3, after") as caught:
+        JointSparseClassifierCV(radii=[3.0], cv=2, tol=1e-9, n_iter=1).fit(X, Y[:, 0])
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(("container", "advised"), [(np.asarray, True), (sparse.csr_matrix, False)])
 def test_the_warning_advises_to_centre_dense_features(container, advised):
     with pytest.warns(ConvergenceWarning, match=r"n_iter or tol, or centre the features$" if advised else r"or tol$"):
         JointSparseClassifier(radius=3.0, tol=1e-9, n_iter=1).fit(container(X - X.mean(axis=0) + 3 * X.std()), Y[:, 0])
-
-
-def test_warnings_name_the_line_of_the_user():
-    rough = {"tol": 1e-9, "n_iter": 1}
-    with pytest.warns(ConvergenceWarning) as caught:
-        CLASSIFIER_CV(**rough).fit(X, Y[:, 0])
-        pipeline.make_pipeline(JointSparseRegressor(**rough)).fit(X, 1.0 * Y[:, 0])
-        JointSparseClassifier(**rough).path(X, Y[:, 0], strengths=[1.0])
-    assert [warning.filename for warning in caught] == [__file__] * 4
 
 
 def test_the_subgradient_solver_takes_200_steps_and_does_not_warn_of_gaps():
@@ -309,13 +296,6 @@ def test_features_in_raw_units_cause_a_single_hint(load, hinted, recwarn):
 # Special cases
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-def test_memory_does_not_depend_on_the_maximum_of_iterations(solver):
-    """Memory for the objectives of all iterations would be 8 PB."""
-    model = JointSparseClassifier(solver=solver, n_iter=10**15, callback=lambda t, *_: t >= 20).fit(X, Y[:, 0])
-    assert len(model.objective_) == model.n_iter_ + 1 <= 31
-
-
 @pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
 @pytest.mark.parametrize(
     ("estimator", "n", "dtype"),
@@ -325,13 +305,6 @@ def test_constant_features_give_zero_weights(estimator, n, dtype, rng):
     """The gradients are rounding errors, so they give no natural unit of radii."""
     model = estimator().fit(np.full((n, 2), [0.7, 3.3], dtype=dtype), (rng.random((n, 3)) < 0.3).astype(int))
     assert model.radius_ == 0 and not model.coef_.any() and model.duality_gap_ <= 1e-3
-
-
-@pytest.mark.parametrize(("loss", "scale"), [("hinge", 1e-30), ("logistic", 1e30)])
-def test_automatic_radii_are_of_the_scale_of_the_features(loss, scale):
-    plain, scaled = (JointSparseClassifier(loss=loss).fit(factor * X, Y[:, 0]) for factor in (1.0, scale))
-    assert scaled.radius_ * scale == pytest.approx(plain.radius_)
-    np.testing.assert_allclose(scaled.coef_ * scale, plain.coef_, atol=0.02 * np.abs(plain.coef_).max())
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # some of these fits do not converge
@@ -407,6 +380,10 @@ WRONG_CALLS = [
     (
         lambda: CLASSIFIER_CV().fit(X, np.where(Y[:, 0] > 0, "yes", "no"), X_val=X, y_val=["no", "Yes"] * 20),
         r"^y_val must hold the classes \['no', 'yes'\], got \['Yes'\]",
+    ),
+    (
+        lambda: CLASSIFIER_CV().fit(X, Y > 0, X_val=X, y_val=Y > 0, groups=WEIGHTS),
+        "^X_val replaces the folds, so fit takes no groups with it$",
     ),
     (lambda: JointSparseClassifier().predict(X), "not fitted"),
     # a label that cannot be calibrated
@@ -493,11 +470,13 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
 
 def test_a_classifier_with_given_weights_predicts_like_the_one_that_learnt_them():
     pd = pytest.importorskip("pandas")
-    names, parameters = ["cat", "dog", "owl"], {"radius": 2.0, "norm": "l12", "loss": "hinge"}
-    frame = pd.DataFrame((Y > 0).astype(int), columns=names)
-    fitted = JointSparseClassifier(**parameters).fit(X, frame).calibrate(X, frame)
-    given = {"calibration": fitted.calibration_, "gap": fitted.duality_gap_}
-    model = JointSparseClassifier.from_coef(fitted.coef_, fitted.intercept_, names, **given, **parameters)
+    frame, parameters = (
+        pd.DataFrame((Y > 0).astype(int), columns=["cat", "dog", "owl"]),
+        {"norm": "l12", "loss": "hinge"},
+    )
+    fitted = JointSparseClassifier(radius=2.0, **parameters).fit(X, frame).calibrate(X, frame)
+    given = {"calibration": fitted.calibration_, "gap": fitted.duality_gap_, "radius": 2.0}
+    model = JointSparseClassifier.from_coef(fitted.coef_, fitted.intercept_, [*frame], **given, **parameters)
     for predict in ("predict", "predict_proba", "decision_function"):
         pd.testing.assert_frame_equal(getattr(model, predict)(X), getattr(fitted, predict)(X))
     for name in ("classes_", "selected_features_", "radius_", "penalty_", "duality_gap_", "n_features_in_"):
