@@ -11,7 +11,6 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, mean_ab
 from sklearn.model_selection import GroupShuffleSplit, KFold
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
-from jointsparse.estimators import search
 from jointsparse.estimators.search import FOLD_TOL, choose, standard_errors, strata
 from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
@@ -67,14 +66,6 @@ def test_if_scores_fall_early_a_ball_ten_times_larger_is_tried(far, expected):
     assert model.grid_.tolist() == [radius_at(unit, step) for step in expected]
 
 
-def test_automatic_radii_go_down_for_noisy_labels_and_up_until_a_larger_radius_changes_nothing(rng):
-    X = rng.normal(size=(60, 40))
-    with pytest.warns(UserWarning, match=r"score of 0\.[34].* no better than chance \(0.5\)"):
-        down = JointSparseClassifierCV(cv=3).fit(X, (X[:, 0] + 4 * rng.normal(size=60) > 0).astype(int))
-    clear = JointSparseRegressorCV(cv=3).fit(X[:, :5], X[:, :2] @ [[1.0], [2.0]])
-    assert down.grid_[0] < down.radius_ and clear.radius_ > 2.0 and clear.best_score_ > 0.99
-
-
 @pytest.mark.parametrize("norm", NORMS)
 def test_automatic_radii_end_where_the_weights_are_far_inside(norm, rng):
     """With scores that stay equal, a path would grow without end if the classes overlap."""
@@ -103,10 +94,6 @@ BY_CLASS = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 ABC = np.array([*"abc"])
 
 
-def f1_of_the_first_class(model, X, y):
-    return f1_score(y, model.predict(X), pos_label=model.classes_[0]) * (X.shape[1] == 20)
-
-
 SCORED = {  # labels, options, and the score of decision values on the held-out samples
     "AUC of some tasks": (Y, {"validation_tasks": [0, 2]}, lambda y, F: auc(F, y == 1)[[0, 2]].mean()),
     "probabilities": (
@@ -128,7 +115,11 @@ SCORED = {  # labels, options, and the score of decision values on the held-out 
     ),
     "two classes by their names": (
         np.where(Y[:, 0] > 0, "yes", "no"),
-        {"scoring": f1_of_the_first_class},
+        {
+            "scoring": lambda model, X, y: (
+                f1_score(y, model.predict(X), pos_label=model.classes_[0]) * (X.shape[1] == 20)
+            )
+        },
         lambda y, F: f1_score(y, np.where(F > 0, "yes", "no"), pos_label="no"),
     ),
 }
@@ -164,8 +155,6 @@ def test_tasks_and_folds_without_both_labels_do_not_count():
     halves, y = (np.arange(20), np.arange(20, 40)), np.where(np.arange(40) < 20, signs[:, 0], 1)
     model = JointSparseClassifierCV(cv=[halves[::-1], halves], **options).fit(X, y)
     assert np.isnan(model.scores_).tolist() == [[False, True]] * 2 and model.best_score_ == model.scores_[:, 0].max()
-    with pytest.raises(ValueError, match=r"^the held-out samples of some fold must include a positive and a negative"):
-        JointSparseClassifierCV(cv=[halves], **options).fit(X, y)
 
 
 # Selection rules
@@ -255,12 +244,11 @@ def test_the_standard_error_of_a_single_split_is_that_of_as_many_groups():
     groups = np.append(SPLIT[0], np.repeat(SPLIT[1], 5))
     names, splitter = np.char.add("person ", groups.astype(str)), GroupShuffleSplit(1, random_state=0)
     folds = [(SPLIT[0], np.arange(200, 700))], splitter, list(splitter.split(names, groups=names))
-    X, Y = HARD[0][groups], HARD[1][groups]
-    searches = [JointSparseClassifierCV(cv=cv, radii=[0.3, 3.0]).fit(X, Y, groups=names) for cv in folds]
-    searches.append(JointSparseClassifierCV(cv=[SPLIT], radii=[0.3, 3.0]).fit(*HARD))
+    X, Y, radii = HARD[0][groups], HARD[1][groups], [0.3, 3.0]
+    searches = [JointSparseClassifierCV(cv=cv, radii=radii).fit(X, Y, groups=names) for cv in folds]
+    searches.append(JointSparseClassifierCV(cv=[SPLIT], radii=radii).fit(*HARD))
     repeated, by_splitter, by_list, single = (each.results_by_norm_["l1inf"]["errors"] for each in searches)
-    np.testing.assert_allclose(repeated, single)
-    np.testing.assert_array_equal(by_splitter, by_list)
+    np.testing.assert_allclose([repeated, by_splitter], [single, by_list])
 
 
 def test_one_standard_error_chooses_a_smaller_radius_also_on_a_single_split():
@@ -278,43 +266,20 @@ def test_the_path_of_a_single_split_ends_early_below_and_above_the_best_radius(c
     assert len(JointSparseClassifierCV(cv=[SPLIT]).fit(*HARD).grid_) == 5
 
 
-@pytest.mark.parametrize(("far", "n_fine"), [(1.0, 5), (1e9, 7)])
-def test_a_fit_far_below_the_best_score_may_stay_rough(far, n_fine, monkeypatch):
-    tols, train = [], JointSparseClassifierCV._train
-
-    def train_and_note(*arguments, **options):
-        tols.append(options.get("tol"))
-        return train(*arguments, **options)
-
-    monkeypatch.setattr(JointSparseClassifierCV, "_train", train_and_note)
-    monkeypatch.setattr(JointSparseClassifierCV, "_error_of", lambda *_: 1e-6)  # so the scores fall beyond the best
-    monkeypatch.setattr(search, "FAR", far)
-    JointSparseClassifierCV(cv=[SPLIT]).fit(*HARD)
-    assert (tols.count(search.ROUGH_TOL), tols.count(FOLD_TOL)) == (
-        2,
-        n_fine,
-    )  # beyond the best radius, fits start rough
-
-
 # norm="auto"
 
 
-def shared_rows():
-    """Draw features, and targets of eight tasks that depend on the same three features with equal magnitudes."""
-    rng = np.random.default_rng(0)
-    X, W = rng.normal(size=(30, 30)), np.zeros((30, 8))
-    W[:3] = rng.choice([-1, 1], size=(3, 8))
-    return X, X @ W + rng.normal(size=(30, 8))
-
-
-SHARED, FACTOR = shared_rows(), np.random.default_rng(0).normal(size=60)
-EQUALLY_GOOD = FACTOR[:, np.newaxis] + 4 * np.random.default_rng(1).normal(size=(60, 100)), FACTOR
+RNG = np.random.default_rng(0)
+FEW, FACTOR = RNG.normal(size=(30, 60)), RNG.normal(size=60)
+# Targets of eight tasks depend on the same three features with equal magnitudes.
+SHARED = FEW, FEW[:, :3] @ RNG.choice([-1, 1], size=(3, 8)) + RNG.normal(size=(30, 8))
+EQUALLY_GOOD = FACTOR[:, np.newaxis] + 4 * RNG.normal(size=(60, 100)), FACTOR
 
 
 @pytest.mark.parametrize(
     ("data", "cv", "norms"),
     [
-        (SHARED, 3, ("l1inf", "l12")),  # tasks share their features
+        (SHARED, 3, ("l1inf", "l12")),
         (EQUALLY_GOOD, 3, ("l2",)),
         (SHARED, [(np.arange(20), np.arange(20, 30))], ("l1inf", "l12")),
     ],
@@ -330,17 +295,14 @@ def test_auto_takes_the_norm_that_fits_and_gives_the_results_of_a_search_and_of_
     np.testing.assert_equal(JointSparseRegressor(model.norm_, model.radius_).fit(*data).coef_, model.coef_)
 
 
-def test_each_norm_has_automatic_radii_of_its_own_and_messages_say_how_far_a_search_is(caplog):
-    caplog.set_level("INFO")
-    model = JointSparseClassifierCV("auto", cv=2).fit(X, Y)
-    assert caplog.messages[0].endswith(", norm 1 of 4, fold 1 of 2") and ", norm 4 of 4, " in caplog.messages[-1]
-    alone = JointSparseClassifierCV("l2", cv=2).fit(X, Y)
+def test_each_norm_has_automatic_radii_of_its_own():
+    model, alone = (JointSparseClassifierCV(norm, cv=2).fit(X, Y) for norm in ("auto", "l2"))
     np.testing.assert_equal(alone.results_by_norm_["l2"], model.results_by_norm_["l2"])
 
 
 @pytest.mark.parametrize(
     ("options", "tried"),
-    [({"feature_weights": np.ones(30)}, ["l1", "l12", "l1inf"]), ({"groups": np.arange(30) // 3}, ["l12", "l1inf"])],
+    [({"feature_weights": np.ones(60)}, ["l1", "l12", "l1inf"]), ({"groups": np.arange(60) // 3}, ["l12", "l1inf"])],
 )
 def test_auto_tries_only_norms_that_support_the_given_weights_and_groups(options, tried):
     model = JointSparseRegressorCV("auto", penalties=2, cv=2, **options).fit(*SHARED)
@@ -359,8 +321,6 @@ def test_folds_of_a_label_matrix_are_stratified_by_the_rarest_label(rng):
     """The samples are sorted by class, so folds without shuffling would contain few classes each."""
     Y = np.repeat(np.eye(4, dtype=int), [40, 25, 10, 2], axis=0)
     assert np.unique(strata(2 * Y - 1, 5), return_counts=True)[1].tolist() == [42, 25, 10]
-    both = np.maximum(Y, [0, 0, 1, 0])  # every sample has label 2, so all other labels are rarer
-    assert set(strata(2 * both - 1, 2)) == {0, 1, 2, 3}
     with pytest.warns(UserWarning, match=r"^1 of 4 tasks .* of the 5 folds and have no score there .*: label 3$"):
         model = JointSparseClassifierCV(radii=[1.0]).fit(Y + rng.normal(size=Y.shape), Y)
     assert not np.isnan(model.scores_).any()
