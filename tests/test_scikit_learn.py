@@ -1,11 +1,15 @@
-"""What scikit-learn expects of every estimator: its checks, tags, metadata routing, and arrays of other libraries."""
+"""What scikit-learn expects of every estimator: checks, tags, routing, arrays of other libraries, and saved files."""
 
+import pickle
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import sklearn
 from common import problem, run_python
+from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -21,6 +25,7 @@ from jointsparse import (
     OnlineJointSparseClassifier,
     features,
 )
+from jointsparse.norms import NORMS
 
 X, SIGNS = problem()
 Y = (SIGNS + 1) // 2
@@ -184,13 +189,67 @@ def test_arrays_of_other_libraries_are_converted_under_array_api_dispatch():
     assert run_python("-c", DISPATCH, variables={"SCIPY_ARRAY_API": "1"}) == "True\nTrue\n<class 'numpy.ndarray'>\n"
 
 
-@pytest.mark.parametrize("argument", ["X", "y", "sample_weight"])
-def test_an_array_that_numpy_cannot_read_is_refused(argument):
-    class OnDevice:
-        __array_namespace__ = shape = ndim = dtype = None
+# Files of joblib and skops
 
-        def __array__(self, *arguments, **options):
-            raise TypeError("implicit conversion")
+DESCRIPTORS = list(np.random.default_rng(0).integers(0, 256, (40, 20, 4), dtype=np.uint8))
+TREE = features.VocabularyTree(3, 2, weighting="tf-idf", random_state=0)
+MODELS = {
+    "classifier": lambda: JointSparseClassifier(radius=1.0, warm_start=True).fit(X, np.array(["a", "b"])[Y[:, 0]]),
+    "classifier_cv": lambda: JointSparseClassifierCV("auto", radii=2, cv=2, loss="squared", warm_start=True).fit(X, Y),
+    "regressor": lambda: JointSparseRegressor("l12", radius=1.0).fit(X, X[:, :2]),
+    "regressor_cv": lambda: JointSparseRegressorCV(radii=[0.5, 1.0], cv=2).fit(X, X[:, 0]),
+    "tree": lambda: make_pipeline(TREE, features.SVDBasis(4), JointSparseClassifier(radius=5.0)).fit(DESCRIPTORS, Y),
+    **{f"online_{norm}": lambda norm=norm: OnlineJointSparseClassifier(norm).fit(X, Y) for norm in NORMS},
+    "online_sparse": lambda: OnlineJointSparseClassifier("l1").fit(sparse.csr_array(X), Y),
+    "descriptors": lambda: features.DenseSift(patch_sizes=(8, 12), step=4),
+    "embedding": lambda: features.Embedding.from_digest(
+        "network.onnx", digest="0" * 64, shape=(32, 48), grid=(2, 3), n_features=5, tokens=4
+    ),
+}
+DOCUMENTED = re.findall(r'"(jointsparse\.[\w.]+)"', (Path(__file__).parents[1] / "docs" / "library.md").read_text())
 
-    with pytest.raises(ValueError, match=rf"^{argument} must be an array that NumPy can read, got one of .*: copy it"):
-        JointSparseClassifier().fit(**{"X": X, "y": Y, argument: OnDevice()})
+
+def by_pickle(model):
+    return pickle.loads(pickle.dumps(model))
+
+
+def by_skops(model):
+    skops = pytest.importorskip("skops.io")
+    return skops.loads(skops.dumps(model), trusted=DOCUMENTED)
+
+
+@pytest.mark.parametrize("saved", [by_pickle, by_skops])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_estimator_has_the_same_parameters_and_gives_the_same_predictions(name, saved):
+    model = MODELS[name]()
+    loaded = saved(model)
+    assert repr(loaded) == repr(model)
+    if hasattr(model, "predict"):
+        samples = DESCRIPTORS if name == "tree" else X
+        np.testing.assert_array_equal(loaded.predict(samples), model.predict(samples))
+    else:
+        assert vars(loaded) == vars(model)
+
+
+@pytest.mark.parametrize("saved", [by_pickle, by_skops])
+def test_a_loaded_estimator_learns_on(saved):
+    search = saved(MODELS["classifier_cv"]())
+    assert search.norm == clone(search).norm == "auto" and search.fit(X, Y).n_iter_ == 0  # because of the warm start
+    for name in ("online_l1inf", "online_sparse"):
+        model = MODELS[name]()
+        got, expected = (each.partial_fit(X[:5], Y[:5]).coef_ for each in (saved(model), model))
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_the_documented_types_are_those_that_skops_asks_for():
+    skops = pytest.importorskip("skops.io")
+    asked = {name for make in MODELS.values() for name in skops.get_untrusted_types(data=skops.dumps(make()))}
+    assert asked == set(DOCUMENTED)
+
+
+def test_a_pickle_of_another_version_warns_once_per_estimator(monkeypatch):
+    pickled = pickle.dumps(MODELS["tree"]())
+    monkeypatch.setattr(jointsparse, "__version__", "99.1")
+    with pytest.warns(UserWarning, match="was written by jointsparse 1.* and is read by 99.1") as caught:
+        pickle.loads(pickled)
+    assert len(caught) == 3

@@ -1,11 +1,11 @@
-"""Stability selection: how halves are drawn, counts on the halves, and the bounds of Shah & Samworth (2013)."""
+"""Stability selection, with the bounds of Shah & Samworth (2013), and the displays of all results."""
 
 from dataclasses import replace
 
 import joblib
 import numpy as np
 import pytest
-from common import problem
+from common import problem, regression
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
@@ -13,10 +13,16 @@ from jointsparse import (
     JointSparseClassifier,
     JointSparseClassifierCV,
     JointSparseRegressor,
+    PathDisplay,
+    StabilityDisplay,
+    SupportDisplay,
     stability_selection,
 )
 from jointsparse.estimators import StabilitySelection, stability
 from jointsparse.learning.losses import LOSSES
+
+pd = pytest.importorskip("pandas")
+plt = pytest.importorskip("matplotlib.pyplot")
 
 X, SIGNS = problem(n=40, d=8)
 Y = (SIGNS + 1) // 2
@@ -73,18 +79,6 @@ def test_frequencies_are_counted_over_separate_fits_of_all_halves(estimator, sam
     np.testing.assert_array_equal(got.frequencies, np.any(used, axis=1).mean(axis=0))
 
 
-def test_a_limit_is_used_up_as_far_as_a_fine_path_of_penalties_can(monkeypatch):
-    estimator, used = JointSparseRegressor(fit_intercept=False, penalty=1.0), []
-    y = X[:, :3] @ np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5]]) + np.random.default_rng(0).normal(size=(40, 2))
-    got = stability_selection(estimator, X, y, n_pairs=2, n_features=2)
-    for (rows,) in halves_of(monkeypatch, estimator, X, y, n_pairs=2):
-        zero = abs(X[rows].T @ y[rows]).sum(axis=1).max()  # the smallest penalty for which W = 0 is optimal
-        path = estimator.path(X[rows], y[rows], strengths=np.geomspace(0.1, 1, 50) * zero)
-        used.append(path.coef[path.n_features <= 2][0].any(axis=0))  # strengths are in increasing order
-    np.testing.assert_array_equal(got.frequencies, np.mean(used, axis=0))
-    assert got.n_selected == 2
-
-
 BOTH_SIGNS = "make sure that the labels include positives and negatives"
 
 
@@ -113,7 +107,7 @@ def test_a_path_of_penalties_is_fine_and_long(second, limit):
     samples, targets = np.tile(np.eye(2), (20, 1)), np.tile([1.0, second], 20)
     model, options = JointSparseRegressor(fit_intercept=False, tol=1e-8), {"n_pairs": 2, "n_features": limit}
     got = stability_selection(model, samples, targets, sample_groups=np.arange(40) // 2, **options)
-    np.testing.assert_array_equal(got.frequencies, [1, limit - 1])
+    assert got.frequencies.tolist() == [1, limit - 1] and got.n_selected == limit
 
 
 def test_results_depend_on_the_seed_but_not_on_the_number_of_jobs():
@@ -185,13 +179,6 @@ def test_features_at_the_threshold_are_selected_and_a_threshold_is_above_one_hal
     assert [len(result.at(threshold).selected) for threshold in (0.9, 0.94, 0.941, 1, 0.5 + 1e-12)] == [6, 4, 3, 1, 25]
 
 
-def test_names_are_those_of_the_data_frames():
-    pd = pytest.importorskip("pandas")
-    frame, labels = pd.DataFrame(X, columns=[*"abcdefgh"]), pd.DataFrame(Y, columns=["cat", "dog", "sea"])
-    result = stability_selection(JointSparseClassifier(radius=0.5), frame, labels, n_pairs=1)
-    assert (result.features.tolist(), result.tasks.tolist()) == ([*"abcdefgh"], ["cat", "dog", "sea"])
-
-
 def test_one_warning_says_how_many_halves_have_large_gaps():
     with pytest.warns(ConvergenceWarning, match="^4 of 4 halves have fits that are not certified") as caught:
         stability_selection(JointSparseClassifier(radius=3.0, n_iter=1, tol=1e-9), X, Y, n_pairs=2)
@@ -241,5 +228,79 @@ def test_one_warning_says_how_many_halves_have_large_gaps():
 def test_errors_say_what_was_expected(estimator, options, said):
     with pytest.raises(ValueError, match=said):
         stability_selection(estimator, **{"X": X, "Y": Y, "n_pairs": 1} | options)
-    with pytest.raises(ValueError, match=r"n_false must be at least 1, the bound at a threshold of 1, got 0\.5: "):
-        example(q=10, p=100).within(0.5)
+
+
+# Displays
+
+SAMPLES, LABELLED = problem(n=60, d=8)[0], pd.DataFrame((problem(n=60, d=8)[1] + 1) // 2, columns=["cat", "dog", "sea"])
+
+
+@pytest.mark.parametrize(("options", "first"), [({}, 0.0), ({"penalty": 1.0}, 0.1)])
+def test_a_path_is_plotted_in_three_panels_against_the_strength(options, first):
+    path = JointSparseClassifier(**options).path(SAMPLES, LABELLED, strengths=[first, 0.5, 1.0, 2.0])
+    display = PathDisplay(path).plot()
+    shown = path.strength > 0  # the axis is logarithmic
+    values = path.objective, np.maximum(path.gap, np.finfo(float).eps), path.n_features
+    for axes, expected in zip(display.axes_, values, strict=True):
+        np.testing.assert_allclose(axes.lines[0].get_data(), [path.strength[shown], expected[shown]])
+    assert [axes.get_yscale() for axes in display.axes_] == ["linear", "log", "linear"]
+    labels = display.axes_[2].get_xlabel(), display.axes_[2].get_ylabel()
+    assert labels == ("penalty" if options else "radius", "features used (of 8)")
+
+
+def test_a_support_is_sorted_by_shared_features():
+    display = SupportDisplay(
+        np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 0, 0], [0, 1, 0, 0, -4]]), ["a", "b", "c"], list("vwxyz")
+    ).plot()
+    assert display.features == ["z", "w", "x"]  # two tasks use z and w, z has larger weights; no task uses v or y
+    assert display.tasks == ["a", "c", "b"]
+    np.testing.assert_array_equal(display.shown, [[2, 1, 0], [-4, 1, 0], [0, 0, 3]])
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
+    assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (
+            lambda: PathDisplay(JointSparseRegressor().path(*regression(), n_points=3)).plot(ax=plt.figure().gca()),
+            r"^ax must hold 3 Axes, got 1",
+        ),
+        (
+            lambda: PathDisplay.from_estimator(JointSparseClassifierCV(), SAMPLES, LABELLED),
+            r"^estimator must be .* or JointSparseRegressor, got JointSparseClassifierCV",
+        ),
+        (
+            lambda: SupportDisplay.from_estimator(JointSparseClassifier()),
+            "^This JointSparseClassifier .* not fitted yet",
+        ),
+    ],
+)
+def test_axes_and_estimators_that_do_not_fit_are_named(draw, said):
+    with pytest.raises(ValueError, match=said):
+        draw()
+
+
+def test_names_come_from_the_estimator():
+    frame = pd.DataFrame(SAMPLES, columns=[f"x{i}" for i in range(8)])
+    display = SupportDisplay.from_estimator(JointSparseClassifier().fit(frame, LABELLED))
+    assert sorted(display.tasks) == ["cat", "dog", "sea"] and set(display.features) <= set(frame)
+
+
+def test_plots_of_no_features_and_of_many_features():
+    assert SupportDisplay(np.zeros((2, 5)), "ab", range(5)).plot().ax_.texts[0].get_text() == "no feature is used"
+    many = SupportDisplay(np.ones((50, 60)), range(50), range(60)).plot()
+    assert not many.ax_.get_xticklabels() and many.ax_.get_xlabel() == "features used (60)"
+
+
+def test_frequencies_are_sorted_beside_the_threshold_and_the_bound():
+    options = {"n_pairs": 2, "n_features": 2, "threshold": 0.7}
+    display = StabilityDisplay.from_estimator(
+        JointSparseClassifier(), SAMPLES, LABELLED, ax=plt.figure().gca(), **options
+    )
+    axes, frequencies = display.ax_, display.stability.frequencies
+    order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
+    assert [bar.get_height() for bar in axes.patches] == frequencies[order].tolist()
+    assert [label.get_text() for label in axes.get_xticklabels()] == [str(name) for name in order]
+    assert set(axes.lines[-1].get_ydata()) == {0.75} and "expected false selections ≤ 1" in axes.get_title()
+    assert display.ax_ is axes and display.stability.tasks.tolist() == ["cat", "dog", "sea"]

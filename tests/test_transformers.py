@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
 
-from jointsparse import JointSparseClassifier
 from jointsparse.features import DenseSift, SVDBasis, VocabularyTree, dense_sift
 
 SEED = 7
@@ -25,19 +23,6 @@ def words(**options):
 def pillow():
     """Skip a test that describes pictures if Pillow, which shrinks them, is not installed."""
     pytest.importorskip("PIL")
-
-
-@pytest.mark.usefixtures("pillow")
-def test_the_papers_image_model_distinguishes_textures():
-    data = pytest.importorskip("skimage.data")
-    textures = [data.brick(), data.grass(), data.gravel()]
-    trained, new = (
-        [texture[i : i + 128, at : at + 128] for texture in textures for i in range(0, 512, 128)] for at in (0, 384)
-    )
-    tasks = np.repeat(np.eye(3, dtype=int), 4, axis=0)
-    tree, basis = VocabularyTree(random_state=0), SVDBasis(rank=8, random_state=0)
-    model = make_pipeline(DenseSift(), tree, basis, JointSparseClassifier(radius=10.0)).fit(trained, tasks)
-    assert np.mean(model.predict(new) == tasks) > 0.95
 
 
 # Descriptors in the forms that other libraries return

@@ -237,16 +237,3 @@ def test_lazy_steps_of_exponentiated_gradient_equal_dense_steps(rng, scale):
         np.testing.assert_allclose(lazy.toarray(), dense.toarray(), rtol=1e-9, atol=3e-11)
         assert lazy.count_nonzero() == np.count_nonzero(lazy.toarray())
     assert (lazy.refreshed > 0) == (scale == 1000.0)
-
-
-@pytest.mark.parametrize(
-    ("n", "steps", "refreshed"),
-    [(1, (-32.0, 27.0), 0), (2, (-38.0, 27.0), 0), (2, (-40.0, 27.0), 0), (999, (-50, 49), 1)],
-)
-def test_the_sum_stays_exact_if_the_dominant_weight_shrinks(n, steps, refreshed):
-    point = SparseEntropic(n, 1.0)
-    for step in steps:
-        point.step(np.array([0]), np.array([step], float), 1.0)
-    logs = np.r_[-np.sum(steps), np.zeros(n - 1)]
-    np.testing.assert_allclose(point.toarray(), np.sinh(logs) / np.cosh(logs).sum(), rtol=1e-13)
-    assert point.refreshed == refreshed
