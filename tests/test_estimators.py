@@ -1,8 +1,12 @@
-"""The estimators: codings of labels, weights, norms with weights and groups, warnings, and invalid input."""
+"""The estimators: codings of labels, weights, norms with weights and groups, warnings, watched fits, invalid input."""
 
+import itertools
+import os
 import re
+import signal
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import cycle, product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +24,10 @@ from jointsparse import (
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
-from jointsparse.estimators import search
+from jointsparse.estimators import search, watch
 from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.classifier import CODES
+from jointsparse.estimators.watch import INTERRUPT, Watch
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS
@@ -146,23 +151,22 @@ def test_weighting_a_feature_by_w_equals_dividing_it_by_w():
 # Results of fits
 
 
+PRECISIONS = itertools.cycle([np.float64, np.float32])
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
-    ("norm", "loss", "solver", "dtype"),
-    [
-        (*case, solver, dtype)
-        for case, solver, dtype in zip(
-            product(NORMS, LOSSES), cycle(SOLVERS), cycle([np.float64, np.float32]), strict=False
-        )
-    ],
+    ("case", "solver", "dtype"),
+    [*zip(itertools.product(NORMS, LOSSES), itertools.cycle(SOLVERS), PRECISIONS, strict=False)],
 )
 @pytest.mark.parametrize(
     "options",
     [{"radius": 3.0}, {"radius": None, "penalty": 0.5, "l2": 0.2}, {"radius": 3.0, "normalisation": "mean"}],
     ids=str,
 )
-def test_attributes_describe_the_problem_that_was_solved(options, norm, loss, solver, dtype):
+def test_attributes_describe_the_problem_that_was_solved(options, case, solver, dtype):
     """The last objective is that of the coefficients, and none is smaller."""
+    norm, loss = case
     model = JointSparseClassifier(norm, loss=loss, solver=solver, labels="signed", n_iter=25, tol=0.0, **options)
     W, b = model.fit(X.astype(dtype), Y).coef_.astype(float), model.intercept_.astype(float)
     F, size = X.astype(dtype).astype(float) @ W.T + b, NORMS[norm].norm(W.T)
@@ -290,6 +294,120 @@ def test_constant_features_give_zero_weights(estimator, n, dtype, rng):
 def test_features_of_extreme_scales_can_be_trained_on(dtype, scale, radius):
     model = JointSparseClassifier(radius=radius, n_iter=100).fit((scale * X).astype(dtype), Y[:, 0])
     assert np.isfinite(model.coef_).all() and 0 <= model.duality_gap_ <= 1 + 1e-9
+
+
+# Watched fits
+
+SAMPLES, SIGNS = problem(n=80, d=12)
+WATCHED = {"labels": "signed", "loss": "hinge", "radius": 3.0, "tol": 1e-10}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_callback_sees_certificates_and_may_end_the_fit_without_a_warning(solver):
+    calls = []
+
+    def fourth(*report):
+        calls.append(report)
+        return len(calls) == 4
+
+    # Memory for the objectives of all iterations would be 8 PB.
+    model = JointSparseClassifier(solver=solver, callback=fourth, **WATCHED | {"n_iter": 10**15}).fit(SAMPLES, SIGNS)
+    W, b = model.coef_.T, model.intercept_
+    assert len(calls) == 4 and model.n_iter_ == calls[-1][0] and model.objective_.shape == (model.n_iter_ + 1,)
+    assert model.objective_[-1] == pytest.approx(LOSSES["hinge"].value(SAMPLES @ W + b, SIGNS, np.abs(SIGNS)).sum())
+    assert WATCHED["tol"] < model.duality_gap_ < np.inf
+
+
+def test_verbose_prints_the_certificates_that_a_callback_sees(capsys):
+    calls = []
+    JointSparseClassifier(verbose=True, callback=lambda *at: calls.append(at), **WATCHED | {"tol": 1e-3}).fit(
+        SAMPLES, SIGNS
+    )
+    proven = [f"iteration {t:5d}: objective {value:.6g}, gap {gap:.2g}" for t, value, gap in calls if gap == gap]
+    assert capsys.readouterr().out.splitlines() == proven and calls[-1][2] <= 1e-3 * (1 + 1e-6)
+
+
+def test_a_fit_ends_after_max_time_with_a_warning():
+    with pytest.warns(ConvergenceWarning, match=r"not within tol=1e-10: raise max_time=1e-09 or tol"):
+        model = JointSparseClassifier(max_time=1e-9, **WATCHED).fit(SAMPLES, SIGNS)
+    assert model.n_iter_ <= 10
+
+
+@pytest.mark.parametrize("grid", [{"radii": [0.1, 1.0, 3.0, 10.0, 30.0]}, {"radii": None, "penalties": 5}, {}])
+def test_folds_have_half_of_the_time_and_choose_among_the_most_regularised_fits(grid, monkeypatch):
+    ticks = itertools.count()  # on this clock, each reading is a second later
+    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=ticks.__next__))
+    whole = JointSparseClassifierCV(cv=2, max_time=1e9, **grid).fit(SAMPLES, (SIGNS + 1) // 2)
+    needed = next(ticks)
+    time, said = 9 * needed // 10, r"was long enough for \d (radii|penalties) only, the most"
+    with pytest.warns(ConvergenceWarning, match=f"^max_time={time} {said}"):
+        model = JointSparseClassifierCV(cv=2, max_time=time, **grid).fit(SAMPLES, (SIGNS + 1) // 2)
+    assert next(ticks) - needed < needed and model.scores_.shape == (len(model.grid_), 2)
+    assert 0 < len(model.grid_) < len(whole.grid_)
+    part = slice(-len(model.grid_), None) if "penalties" in grid else slice(len(model.grid_))
+    np.testing.assert_array_equal(model.grid_, whole.grid_[part])
+
+
+@pytest.fixture
+def listening():
+    """Let Python handle interrupts, which the process that runs the tests may ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def raise_interrupt(iteration, objective, gap):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.usefixtures("listening")
+@pytest.mark.parametrize(
+    ("solver", "interrupt"),
+    [
+        *((solver, raise_interrupt) for solver in SOLVERS),
+        ("working_set", lambda *report: signal.raise_signal(signal.SIGINT)),
+    ],
+)
+def test_an_interrupted_fit_keeps_its_solution_and_raises_afterwards(solver, interrupt):
+    model = JointSparseClassifier(solver=solver, callback=interrupt, **WATCHED)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(SAMPLES, SIGNS)
+    assert model.predict(SAMPLES).shape == SIGNS.shape and model.duality_gap_ > 0
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("listening")
+def test_a_second_interrupt_ends_at_once():
+    with pytest.raises(KeyboardInterrupt), Watch(None, None, False) as watched:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert watched.ended_by == INTERRUPT
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_a_fit_in_another_thread_does_not_handle_interrupts():
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(JointSparseClassifier().fit, SAMPLES, (SIGNS + 1) // 2).result().n_iter_ > 0
+
+
+@pytest.mark.parametrize(
+    ("estimator", "solver"), [(JointSparseClassifier, "working_set"), (JointSparseRegressor, "pdhg")]
+)
+def test_a_warm_start_begins_at_the_last_fit(estimator, solver):
+    model = estimator(radius=2.0, solver=solver, tol=1e-6, warm_start=True).fit(SAMPLES, SIGNS[:, 0])
+    cold, coef = model.n_iter_, model.coef_
+    assert model.fit(SAMPLES, SIGNS[:, 0]).n_iter_ <= cold / 4
+    np.testing.assert_allclose(model.coef_, coef, atol=1e-3)
+    for rows, columns in ((slice(50), slice(12)), (slice(80), slice(5))):  # only the weights can be reused, or nothing
+        model.fit(SAMPLES[rows, columns], SIGNS[rows, 0])
+        np.testing.assert_allclose(
+            model.coef_, base.clone(model).fit(SAMPLES[rows, columns], SIGNS[rows, 0]).coef_, atol=0.02
+        )
+    assert model.set_params(warm_start=False).fit(SAMPLES, SIGNS[:, 0]).n_iter_ == cold
+
+
+def test_the_subgradient_method_starts_anew_with_warm_start():
+    model = JointSparseClassifier(solver="subgradient", eta0=0.1, warm_start=True, n_iter=5).fit(SAMPLES, SIGNS[:, 0])
+    np.testing.assert_array_equal(model.objective_, model.fit(SAMPLES, SIGNS[:, 0]).objective_)
 
 
 # Invalid input: test_labels.py has what all entry points refuse

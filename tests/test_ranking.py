@@ -73,33 +73,15 @@ def test_the_classes_of_a_vector_are_those_that_the_model_has_seen(model, y, tas
         assert np.isnan(task_scores(model, X[y == y[0]], y[y == y[0]]).auc).all()
 
 
-@pytest.mark.parametrize(
-    ("model", "truth", "said"),
-    [
-        (linear_model.Ridge().fit(X, Y), Y, "^model must have decision_function or predict_proba, got Ridge"),
-        (svm.SVC(decision_function_shape="ovo").fit(X, THREE), THREE, "^decision_function_shape must be 'ovr'"),
-        (FITTED, Y[:, :2], r"^Y must have a row for each .* task of the model, \(160, 4\), got \(160, 2\)"),
-        (FITTED, Y[:, 0], r"^Y must have a row for each .* task of the model, \(160, 4\), got a vector"),
-        (FITTED, SIGNS, "^labels='classes' expects 0, 1 in a matrix y, got .-1.*labels may also be '01', 'signed'"),
-    ],
-)
-def test_labels_that_do_not_fit_the_model_raise(model, truth, said):
-    with pytest.raises(ValueError, match=said):
-        task_scores(model, X, truth)
-
-
 # Comparisons
 
 
 def test_a_comparison_resamples_groups_of_samples():
-    people = np.repeat(np.arange(len(X)), 3)
-    expected = compare(FITTED, POOR, X, Y, n_resamples=20)
-    found = compare(FITTED, POOR, X[people], Y[people], n_resamples=20, sample_groups=people)
+    people, options = np.repeat(np.arange(len(X)), 3), {"n_resamples": 20}
+    expected = compare(FITTED, POOR, X, Y, **options)
+    found = compare(FITTED, POOR, X[people], Y[people], sample_groups=people, **options)
     for name in ("low", "high", "p", "p_reverse"):
         np.testing.assert_allclose(found[name], expected[name])
-    for groups in (people[:3], [None, *people[1:]]):
-        with pytest.raises(ValueError, match="sample_groups must name a group for each of 480 samples, got"):
-            compare(FITTED, POOR, X[people], Y[people], sample_groups=groups)
 
 
 def test_a_comparison_detects_a_difference_between_two_models():
@@ -119,13 +101,11 @@ def test_a_comparison_detects_a_difference_between_two_models():
 # Labels that may be wrong or missing
 
 W = np.random.default_rng(0).normal(size=(6, 4))
-WRONG, MISSING = [(3, 1), (70, 0)], [(12, 2), (150, 3)]  # the samples and tasks of planted faults
 CLEAR = np.random.default_rng(0).normal(size=(200, 6))
-for row, task in WRONG + MISSING:
-    CLEAR[row] = 3 * W[:, task] * (1 if (row, task) in MISSING else -1)
+ROWS, COLUMNS = np.array([3, 70, 12, 150]), np.array([1, 0, 2, 3])  # two wrong labels and two missing labels, which are
+CLEAR[ROWS] = [[-3], [-3], [3], [3]] * W[:, COLUMNS].T  # clear
 FAULTY = (CLEAR @ W > 0).astype(int)
-for row, task in WRONG + MISSING:
-    FAULTY[row, task] = 1 - FAULTY[row, task]
+FAULTY[ROWS, COLUMNS] = [1, 1, 0, 0]
 SURE = JointSparseClassifier(radius=5.0)
 
 
@@ -139,9 +119,9 @@ SURE = JointSparseClassifier(radius=5.0)
 )
 def test_planted_faults_come_first(estimator):
     issues = label_issues(estimator, CLEAR, FAULTY)
-    for kind, planted in (("wrong", WRONG), ("missing", MISSING)):
+    for kind, planted in (("wrong", {(3, 1), (70, 0)}), ("missing", {(12, 2), (150, 3)})):
         places = zip(issues.sample[issues.kind == kind], issues.task[issues.kind == kind], strict=True)
-        assert sorted([*places][:2]) == planted
+        assert {*list(places)[:2]} == planted
     assert (np.diff(issues.score) <= 0).all() and len(issues.sample) == FAULTY.size
     stands = np.where(issues.kind == "wrong", issues.probability, 1 - issues.probability)
     np.testing.assert_allclose(issues.score, 1 - stands, atol=1e-15)  # 1 - p rounds
@@ -158,8 +138,8 @@ def test_probabilities_come_from_models_that_were_trained_on_other_folds():
 def test_unknown_labels_are_no_issues_and_at_most_max_issues_of_each_kind_are_returned():
     unknown = np.where(np.random.default_rng(0).random(FAULTY.shape) < 0.3, np.nan, FAULTY)
     issues, few = (label_issues(SURE, CLEAR, unknown, max_issues=most) for most in (1000, 3))
-    assert len(issues.sample) == (~np.isnan(unknown[issues.sample, issues.task.astype(int)])).sum()
-    assert len(issues.sample) == (~np.isnan(unknown)).sum()
+    places = zip(issues.sample, issues.task, strict=True)
+    assert sorted(places) == list(zip(*np.nonzero(~np.isnan(unknown)), strict=True))
     for kind in ("wrong", "missing"):
         assert few.score[few.kind == kind].tolist() == issues.score[issues.kind == kind][:3].tolist()
 
@@ -181,17 +161,33 @@ def test_folds_keep_groups_together(cv):
     assert scores[0] > 0.4 > 0.3 > scores[1]
 
 
+TASKS = r"^Y must have a row for each .* task of the model, \(160, 4\), got "
+
+
 @pytest.mark.parametrize(
-    ("estimator", "options", "said"),
+    ("call", "said"),
     [
-        (JointSparseClassifier(loss="hinge"), {}, "estimator must predict probabilities, got JointSparseClassifier"),
-        (SURE, {"cv": model_selection.ShuffleSplit(3, random_state=0)}, "each sample once, got .* never held out"),
-        (SURE, {"max_issues": 0}, "max_issues must be a whole number of at least 1, got 0"),
+        (lambda: task_scores(linear_model.Ridge().fit(X, Y), X, Y), "^model must have decision_function or predict_"),
+        (
+            lambda: task_scores(svm.SVC(decision_function_shape="ovo").fit(X, THREE), X, THREE),
+            "^decision_function_shape must be 'ovr'",
+        ),
+        (lambda: task_scores(FITTED, X, Y[:, :2]), rf"{TASKS}\(160, 2\)"),
+        (lambda: task_scores(FITTED, X, Y[:, 0]), f"{TASKS}a vector"),
+        (lambda: task_scores(FITTED, X, SIGNS), "^labels='classes' expects 0, 1 in a matrix y, got .-1.*labels may al"),
+        (lambda: compare(FITTED, POOR, X, Y, sample_groups=[1, 2]), "sample_groups must name .* each of 160 samples"),
+        (lambda: compare(FITTED, POOR, X, Y, sample_groups=[None, *[1] * 159]), "sample_groups must name a group for"),
+        (lambda: label_issues(JointSparseClassifier(loss="hinge"), CLEAR, FAULTY), "^estimator must predict probabil"),
+        (
+            lambda: label_issues(SURE, CLEAR, FAULTY, cv=model_selection.ShuffleSplit(3, random_state=0)),
+            "each sample once, got .* never held out",
+        ),
+        (lambda: label_issues(SURE, CLEAR, FAULTY, max_issues=0), "max_issues must be a whole number of at least 1"),
     ],
 )
-def test_what_cannot_be_ranked_is_refused(estimator, options, said):
+def test_what_cannot_be_ranked_is_refused(call, said):
     with pytest.raises(ValueError, match=said):
-        label_issues(estimator, CLEAR, FAULTY, **options)
+        call()
 
 
 # Statistics of scores, and tests of them

