@@ -1,14 +1,15 @@
-"""Scores of rankings and the comparison of two models agree with scikit-learn and SciPy."""
+"""Scores of rankings and their statistics, the comparison of two models, and labels that may be wrong or missing."""
 
 import numpy as np
 import oracles
 import pytest
-from common import problem
-from scipy import sparse, stats
+from common import draw_scores, problem
+from scipy import stats
 from sklearn import (
     base,
     ensemble,
     linear_model,
+    model_selection,
     multiclass,
     multioutput,
     neighbors,
@@ -17,7 +18,7 @@ from sklearn import (
     svm,
 )
 
-from jointsparse import JointSparseClassifier, compare, task_scores
+from jointsparse import JointSparseClassifier, compare, label_issues, metrics, task_scores
 from jointsparse.metrics import holm
 
 X, SIGNS = problem(n=160, m=4)
@@ -30,6 +31,11 @@ OURS, LOGISTIC, NEIGHBOURS = (
     neighbors.KNeighborsClassifier(),
 )
 FITTED = base.clone(OURS).fit(X, Y)
+POOR = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), base.clone(OURS))
+POOR.fit(X[:60], Y[:60])
+THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
+
+# Scores of tasks
 
 
 @pytest.mark.parametrize(
@@ -37,7 +43,6 @@ FITTED = base.clone(OURS).fit(X, Y)
     [
         (OURS, lambda model: model.decision_function(X)),
         (pipeline.make_pipeline(preprocessing.StandardScaler(), OURS), lambda model: model.decision_function(X)),
-        (multiclass.OneVsRestClassifier(LOGISTIC), lambda model: model.decision_function(X)),
         # Forests and nearest neighbours give many samples equal scores.
         (ensemble.RandomForestClassifier(5, random_state=0), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
         (multioutput.MultiOutputClassifier(NEIGHBOURS), lambda model: np.stack(model.predict_proba(X))[..., 1].T),
@@ -46,21 +51,17 @@ FITTED = base.clone(OURS).fit(X, Y)
 def test_scores_agree_with_scikit_learn_on_the_samples_with_known_labels(model, scores_of):
     model.fit(X[:60], Y[:60])
     with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
-        scores = task_scores(model, X, GAPS)
+        scores = task_scores(model, X, np.where(UNKNOWN, 0, 2 * GAPS - 1), labels="masked")
     for k in range(3):
         y, f = GAPS[~UNKNOWN[:, k], k], scores_of(model)[~UNKNOWN[:, k], k]
         expected = y.sum(), (1 - y).sum(), *(function(y, f) for function in oracles.STATISTICS.values())
         got = [scores[name][k] for name in ("positives", "negatives", *oracles.STATISTICS)]
         np.testing.assert_allclose(got, expected, rtol=1e-12)
         p = stats.mannwhitneyu(f[y == 1], f[y == 0], alternative="greater", use_continuity=False).pvalue
-        assert scores.auc_low[k] < scores.auc[k] < scores.auc_high[k] and np.log(scores.p[k]) == pytest.approx(
-            np.log(p), rel=0.05
-        )
+        assert np.log(scores.p[k]) == pytest.approx(np.log(p), rel=0.05)
+        assert scores.auc_low[k] < scores.auc[k] < scores.auc_high[k]
     np.testing.assert_allclose(scores.p_holm, [*holm(scores.p[:3]), np.nan])
     assert np.isnan([scores[name][3] for name in scores if name not in ("task", "positives", "negatives")]).all()
-
-
-THREE = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 
 
 @pytest.mark.parametrize("model", [LOGISTIC, NEIGHBOURS, OURS])
@@ -72,61 +73,215 @@ def test_the_classes_of_a_vector_are_those_that_the_model_has_seen(model, y, tas
         assert np.isnan(task_scores(model, X[y == y[0]], y[y == y[0]]).auc).all()
 
 
-@pytest.mark.parametrize(
-    ("truth", "labels"),
-    [
-        (sparse.csr_matrix(Y), "01"),
-        (SIGNS, "masked"),
-    ],
-)
-def test_labels_may_come_in_any_coding_and_container(truth, labels):
-    found = task_scores(JointSparseClassifier(radius=2.0, labels=labels).fit(X, truth), X, truth, labels=labels)
-    assert found.task.tolist() == [0, 1, 2, 3] and found.auc.tolist() == task_scores(FITTED, X, Y).auc.tolist()
-
-
-@pytest.mark.parametrize(
-    ("model", "truth", "said"),
-    [
-        (linear_model.Ridge().fit(X, Y), Y, "^model must have decision_function or predict_proba, got Ridge"),
-        (svm.SVC(decision_function_shape="ovo").fit(X, THREE), THREE, "^decision_function_shape must be 'ovr'"),
-        (FITTED, Y[:, :2], r"^Y must have a row for each .* task of the model, \(160, 4\), got \(160, 2\)"),
-        (FITTED, Y[:, 0], r"^Y must have a row for each .* task of the model, \(160, 4\), got a vector"),
-        (FITTED, Y[:50], r"^Y must have a row for each .*, got \(50, 4\)"),
-        (FITTED, SIGNS, "^labels='classes' expects 0, 1 in a matrix y, got .-1.*labels may also be '01', 'signed'"),
-    ],
-)
-@pytest.mark.parametrize("call", [task_scores, lambda model, *data: compare(model, model, *data)])
-def test_labels_that_do_not_fit_the_model_raise(call, model, truth, said):
-    with pytest.raises(ValueError, match=said):
-        call(model, X, truth)
+# Comparisons
 
 
 def test_a_comparison_resamples_groups_of_samples():
-    poor = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), OURS).fit(X[:60], Y[:60])
-    people = np.repeat(np.arange(len(X)), 3)
-    expected, options = compare(FITTED, poor, X, Y, n_resamples=20), {"n_resamples": 20, "sample_groups": people}
-    found = compare(FITTED, poor, X[people], Y[people], **options)
+    people, options = np.repeat(np.arange(len(X)), 3), {"n_resamples": 20}
+    expected = compare(FITTED, POOR, X, Y, **options)
+    found = compare(FITTED, POOR, X[people], Y[people], sample_groups=people, **options)
     for name in ("low", "high", "p", "p_reverse"):
         np.testing.assert_allclose(found[name], expected[name])
-    for groups in (people[:3], [None, *people[1:]]):
-        with pytest.raises(ValueError, match=f"sample_groups must name a group for each of {len(people)} samples, got"):
-            compare(FITTED, poor, X[people], Y[people], **options | {"sample_groups": groups})
 
 
 def test_a_comparison_detects_a_difference_between_two_models():
-    poor = pipeline.make_pipeline(preprocessing.FunctionTransformer(lambda X: X[:, 1:]), OURS).fit(X[:60], Y[:60])
     with pytest.warns(UserWarning, match="^1 of 4 tasks have no positives or no negatives .* are NaN .*: label 3$"):
-        found, (a, b) = compare(FITTED, poor, X, GAPS), (task_scores(model, X, GAPS).auc for model in (FITTED, poor))
+        found, (a, b) = compare(FITTED, POOR, X, GAPS), (task_scores(model, X, GAPS).auc for model in (FITTED, POOR))
     assert found.task.tolist() == [0, 1, 2, 3, "(all tasks)"]
     np.testing.assert_allclose([found.auc_a, found.auc_b], [[*auc, np.nanmean(auc)] for auc in (a, b)])
     np.testing.assert_allclose(found.difference, found.auc_a - found.auc_b)
     assert ((found.low > 0) & (found.low < found.difference) & (found.p_holm < 0.05))[[0, 1, 2, 4]].all()
-    np.testing.assert_allclose(found.p_holm, [*holm(found.p[:3]), np.nan, found.p[4]])
-    ahead, behind = found.low > 0, found.high < 0
-    np.testing.assert_array_equal([ahead, behind], [found.p < 0.025, found.p_reverse < 0.025])
+    for p, corrected in ((found.p, found.p_holm), (found.p_reverse, found.p_reverse_holm)):
+        np.testing.assert_allclose(corrected, [*holm(p[:3]), np.nan, p[4]])
+    np.testing.assert_array_equal([found.low > 0, found.high < 0], [found.p < 0.025, found.p_reverse < 0.025])
     itself = compare(FITTED, FITTED, X, Y, n_resamples=10)
-    assert (
-        not np.any([itself.difference, itself.low, itself.high])
-        and (itself.p == 1).all()
-        and (itself.p_reverse == 1).all()
-    )
+    assert {*itself.difference, *itself.low, *itself.high} == {0} and {*itself.p, *itself.p_reverse} == {1}
+
+
+# Labels that may be wrong or missing
+
+W = np.random.default_rng(0).normal(size=(6, 4))
+CLEAR = np.random.default_rng(0).normal(size=(200, 6))
+ROWS, COLUMNS = np.array([3, 70, 12, 150]), np.array([1, 0, 2, 3])  # two wrong labels and two missing labels, which are
+CLEAR[ROWS] = [[-3], [-3], [3], [3]] * W[:, COLUMNS].T  # clear
+FAULTY = (CLEAR @ W > 0).astype(int)
+FAULTY[ROWS, COLUMNS] = [1, 1, 0, 0]
+SURE = JointSparseClassifier(radius=5.0)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pipeline.make_pipeline(preprocessing.StandardScaler(), JointSparseClassifier("l12", penalty=0.01)),
+        multiclass.OneVsRestClassifier(LOGISTIC),
+        multioutput.MultiOutputClassifier(LOGISTIC),
+    ],
+)
+def test_planted_faults_come_first(estimator):
+    issues = label_issues(estimator, CLEAR, FAULTY)
+    for kind, planted in (("wrong", {(3, 1), (70, 0)}), ("missing", {(12, 2), (150, 3)})):
+        places = zip(issues.sample[issues.kind == kind], issues.task[issues.kind == kind], strict=True)
+        assert {*list(places)[:2]} == planted
+    assert (np.diff(issues.score) <= 0).all() and len(issues.sample) == FAULTY.size
+    stands = np.where(issues.kind == "wrong", issues.probability, 1 - issues.probability)
+    np.testing.assert_allclose(issues.score, 1 - stands, atol=1e-15)  # 1 - p rounds
+
+
+def test_probabilities_come_from_models_that_were_trained_on_other_folds():
+    expected = np.empty(FAULTY.shape)
+    for train, held_out in (folds := list(model_selection.KFold(4).split(CLEAR))):
+        expected[held_out] = SURE.fit(CLEAR[train], FAULTY[train]).predict_proba(CLEAR[held_out])
+    issues = label_issues(SURE, CLEAR, FAULTY, cv=folds)
+    np.testing.assert_allclose(issues.probability, expected[issues.sample, issues.task.astype(int)])
+
+
+def test_unknown_labels_are_no_issues_and_at_most_max_issues_of_each_kind_are_returned():
+    unknown = np.where(np.random.default_rng(0).random(FAULTY.shape) < 0.3, np.nan, FAULTY)
+    issues, few = (label_issues(SURE, CLEAR, unknown, max_issues=most) for most in (1000, 3))
+    places = zip(issues.sample, issues.task, strict=True)
+    assert sorted(places) == list(zip(*np.nonzero(~np.isnan(unknown)), strict=True))
+    for kind in ("wrong", "missing"):
+        assert few.score[few.kind == kind].tolist() == issues.score[issues.kind == kind][:3].tolist()
+
+
+@pytest.mark.parametrize("estimator", [SURE, LOGISTIC])
+def test_each_class_of_a_vector_is_a_task(estimator):
+    y = np.array(["ant", "bee", "cow"])[np.argmax(CLEAR @ W[:, :3], axis=1)]
+    y[5] = "cow" if y[5] == "ant" else "ant"
+    issues = label_issues(estimator, 3 * CLEAR, y)
+    wrong = issues.kind == "wrong"
+    assert (issues.sample[wrong][0], issues.task[wrong][0]) == (5, y[5]) and len(issues.sample) == 3 * len(y)
+
+
+@pytest.mark.parametrize("cv", [5, model_selection.GroupKFold(5)])
+def test_folds_keep_groups_together(cv):
+    groups, copies = np.arange(200) // 4, np.repeat(CLEAR[::4], 4, axis=0)  # a copy in another fold tells the label
+    labels = np.repeat(np.random.default_rng(0).integers(0, 2, 50), 4)
+    scores = [label_issues(NEIGHBOURS, copies, labels, cv=cv, groups=g).score.mean() for g in (groups, np.arange(200))]
+    assert scores[0] > 0.4 > 0.3 > scores[1]
+
+
+TASKS = r"^Y must have a row for each .* task of the model, \(160, 4\), got "
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: task_scores(linear_model.Ridge().fit(X, Y), X, Y), "^model must have decision_function or predict_"),
+        (
+            lambda: task_scores(svm.SVC(decision_function_shape="ovo").fit(X, THREE), X, THREE),
+            "^decision_function_shape must be 'ovr'",
+        ),
+        (lambda: task_scores(FITTED, X, Y[:, :2]), rf"{TASKS}\(160, 2\)"),
+        (lambda: task_scores(FITTED, X, Y[:, 0]), f"{TASKS}a vector"),
+        (lambda: task_scores(FITTED, X, SIGNS), "^labels='classes' expects 0, 1 in a matrix y, got .-1.*labels may al"),
+        (lambda: compare(FITTED, POOR, X, Y, sample_groups=[1, 2]), "sample_groups must name .* each of 160 samples"),
+        (lambda: compare(FITTED, POOR, X, Y, sample_groups=[None, *[1] * 159]), "sample_groups must name a group for"),
+        (lambda: label_issues(JointSparseClassifier(loss="hinge"), CLEAR, FAULTY), "^estimator must predict probabil"),
+        (
+            lambda: label_issues(SURE, CLEAR, FAULTY, cv=model_selection.ShuffleSplit(3, random_state=0)),
+            "each sample once, got .* never held out",
+        ),
+        (lambda: label_issues(SURE, CLEAR, FAULTY, max_issues=0), "max_issues must be a whole number of at least 1"),
+    ],
+)
+def test_what_cannot_be_ranked_is_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
+
+
+# Statistics of scores, and tests of them
+
+ALL = metrics.STATISTICS | {"eer": metrics.EER}
+
+
+@pytest.mark.parametrize("key", ALL)
+@pytest.mark.parametrize(("ties", "dtype"), [(False, np.float64), (True, np.float32)])
+def test_statistics_agree_with_scikit_learn_and_are_nan_for_undefined_scores(key, ties, dtype):
+    scores, labels = draw_scores(n=37, ties=ties)
+    expected = oracles.slow_statistic(key, scores.astype(dtype), labels)
+    np.testing.assert_allclose(ALL[key](scores.astype(dtype), labels), expected, rtol=1e-12, atol=1e-15)
+    scores[3, 1] = np.nan
+    np.testing.assert_array_equal(np.isnan(ALL[key](scores, labels)), np.isnan(expected) | (np.arange(6) == 1))
+
+
+TWO_OF_FIVE = [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "metric, scores, labels, expected",
+    [
+        pytest.param("auc", [3, 1, 2, 2], [True, False, True, False], (1 + 1 + 1 + 0.5) / 4, id="auc counts pairs"),
+        pytest.param("auc", [0] * 5, [True, False, True, False, True], 0.5, id="auc of equal scores"),
+        pytest.param("auc", [0, 1, 2], [False] * 3, np.nan, id="auc without positives"),
+        # Where the false positive rate is 1/3, the second positive reduces the false negative rate from 1/2 to 0.
+        pytest.param("eer", [5, 3, 4, 2, 1], TWO_OF_FIVE, 1 / 3, id="eer"),
+        pytest.param("eer", [5, 4, 3, 2, 1], TWO_OF_FIVE, 0, id="eer of a perfect order"),
+        pytest.param("eer", [1, 2, 3, 4, 5], TWO_OF_FIVE, 1, id="eer of the reverse order"),
+        # All samples are accepted together; the rates are equal halfway along this only step.
+        pytest.param("eer", [0] * 5, TWO_OF_FIVE, 0.5, id="eer of equal scores"),
+        pytest.param("eer", [np.inf] * 2, [True, False], 0.5, id="infinite scores are tied"),
+        pytest.param("eer", [0, 1, 2], [False] * 3, np.nan, id="eer without positives"),
+        pytest.param("eer", [0, 1, 2], [True] * 3, np.nan, id="eer without negatives"),
+    ],
+)
+def test_by_hand(metric, scores, labels, expected):
+    got = getattr(metrics, metric)(np.array(scores, dtype=float)[:, np.newaxis], np.array(labels)[:, np.newaxis])
+    np.testing.assert_allclose(got, [expected], rtol=1e-15)
+
+
+@pytest.mark.parametrize("key", ALL)
+@pytest.mark.parametrize(("ties", "at_once"), [(False, metrics.COUNTS_AT_ONCE), (True, 50)])
+def test_resampled_statistics_are_those_of_repeated_samples(key, ties, at_once, monkeypatch):
+    monkeypatch.setattr(metrics, "COUNTS_AT_ONCE", at_once)  # a few resamples at a time
+    scores, labels = draw_scores(n=25, ties=ties)
+    counts = metrics.resample(25, 20, np.random.default_rng(0))
+    got = ALL[key].resampled(scores, labels, counts)
+    drawn = [np.repeat(np.arange(25), count) for count in counts]
+    expected = [oracles.slow_statistic(key, scores[rows], labels[rows]) for rows in drawn]
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15)
+    assert np.isnan(got).any()  # some resamples hold no positive of the rare task
+
+
+# Sign tests
+
+
+def test_sign_test_is_binomtest_on_its_counts():
+    f, labels = draw_scores(seed=1)
+    tested = metrics.sign_test(f, draw_scores(seed=2)[0], labels, n_pairings=20, rng=np.random.default_rng(0))
+    for wins, losses, *got in zip(*tested, strict=True):
+        expected = [stats.binomtest(k, wins + losses, alternative="greater").pvalue for k in (wins, losses)]
+        assert got == pytest.approx(expected)
+
+
+TWO = np.array([[True], [False]])
+# Every pair is a win, so the number of wins is the number of pairs: min(positives, negatives), summed over tasks.
+SEVEN = np.array([[True, True]] * 2 + [[True, False]] * 3 + [[False, False]] * 2)
+DRAWN, LABELS = draw_scores()
+
+
+@pytest.mark.parametrize(
+    "f, g, labels, counts, p",
+    [
+        pytest.param(TWO + 1.0, 2.0 - TWO, TWO, (1, 0), (0.5, 1), id="counts by hand"),
+        pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
+        pytest.param(TWO + 1.0, TWO * 0.0, TWO, (0, 0), (1, 1), id="a tie of one classifier is no win"),
+        pytest.param(
+            SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each sample is in at most one pair of a task"
+        ),
+    ],
+)
+def test_sign_test_by_hand(f, g, labels, counts, p):
+    tested = metrics.sign_test(f, g, labels, n_pairings=4, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(tested[:2], np.repeat(counts, 4).reshape(2, 4))
+    np.testing.assert_allclose(tested[2:], np.repeat(p, 4).reshape(2, 4))
+
+
+def test_several_runs_double_the_p_value_and_a_missing_one_counts_as_1():
+    runs = [0.01], [0.01] * 2, [0.01, 0.01, 0.5], [0.01, np.nan, np.nan]
+    assert [metrics.over_runs(p) for p in runs] == pytest.approx([0.02, 0.04, 0.04, 1.0])
+
+
+def test_intervals_hold_the_middle_95_per_cent_of_the_resamples():
+    resamples = np.arange(1001.0)[:, np.newaxis] / 1000
+    np.testing.assert_allclose(metrics.estimates(np.vstack([[[0.4]], resamples]))[:, 0], [0.4, 0.025, 0.975])

@@ -1,24 +1,24 @@
-"""Stability selection: how halves are drawn, counts on the halves, and the bounds of Shah & Samworth (2013)."""
+"""Stability selection, with the bounds of Shah & Samworth (2013), and the displays of all results."""
 
 from dataclasses import replace
 
 import joblib
 import numpy as np
 import pytest
-from common import problem
+from common import problem, regression
 from scipy import sparse
-from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from jointsparse import (
     JointSparseClassifier,
     JointSparseClassifierCV,
     JointSparseRegressor,
+    PathDisplay,
     StabilityDisplay,
+    SupportDisplay,
     stability_selection,
 )
 from jointsparse.estimators import StabilitySelection, stability
-from jointsparse.estimators.stability import draw_halves
 from jointsparse.learning.losses import LOSSES
 
 pd = pytest.importorskip("pandas")
@@ -74,23 +74,9 @@ def test_frequencies_are_counted_over_separate_fits_of_all_halves(estimator, sam
         else:
             fit = estimator.fit(*(array[rows[0]] for array in samples))
         used.append(np.atleast_2d(fit.coef_) != 0)
-    assert len(used) == 4 and 0 < np.mean(used) < 1
+    assert len(used) == 4 and 0 < np.mean(used) < 1 and got.n_selected == np.any(used, axis=1).sum(axis=1).mean()
     np.testing.assert_array_equal(got.task_frequencies, np.mean(used, axis=0))
     np.testing.assert_array_equal(got.frequencies, np.any(used, axis=1).mean(axis=0))
-    assert got.n_selected == np.any(used, axis=1).sum(axis=1).mean()
-
-
-def test_a_limit_is_used_up_as_far_as_a_fine_path_of_penalties_can(monkeypatch):
-    estimator = JointSparseRegressor(fit_intercept=False, radius=None, penalty=1.0)
-    y = X[:, :3] @ np.array([[1.0, 2.0], [2.0, 1.0], [0.5, 0.5]]) + np.random.default_rng(0).normal(size=(40, 2))
-    got = stability_selection(estimator, X, y, n_pairs=2, n_features=2)
-    used = []
-    for (rows,) in halves_of(monkeypatch, estimator, X, y, n_pairs=2):
-        zero = abs(X[rows].T @ y[rows]).sum(axis=1).max()  # the smallest penalty for which W = 0 is optimal
-        path = estimator.path(X[rows], y[rows], strengths=np.geomspace(0.1, 1, 50) * zero)
-        used.append(path.coef[path.n_features <= 2][0].any(axis=0))  # strengths are in increasing order
-    np.testing.assert_array_equal(got.frequencies, np.mean(used, axis=0))
-    assert got.n_selected == 2
 
 
 BOTH_SIGNS = "make sure that the labels include positives and negatives"
@@ -113,30 +99,24 @@ def test_a_warning_says_why_no_feature_is_selected(estimator, y, n_features, sai
     assert not result.frequencies.any()
 
 
-def test_a_norm_that_selects_no_features_uses_all_of_them():
-    result = stability_selection(JointSparseRegressor("l2"), X, TARGETS, n_pairs=1, n_features=8)
-    assert result.frequencies.tolist() == [1.0] * 8
-
-
 @pytest.mark.parametrize(
     ("second", "limit"), [pytest.param(0.96, 1, id="in steps of 3 %"), pytest.param(0.002, 2, id="down to 0.1 %")]
 )
 def test_a_path_of_penalties_is_fine_and_long(second, limit):
     # On every half, feature 1 enters at the fraction `second` of the penalty at which feature 0 enters.
     samples, targets = np.tile(np.eye(2), (20, 1)), np.tile([1.0, second], 20)
-    groups = {"sample_groups": np.arange(40) // 2}
-    model = JointSparseRegressor(fit_intercept=False, tol=1e-8)
-    got = stability_selection(model, samples, targets, n_pairs=2, n_features=limit, **groups)
-    np.testing.assert_array_equal(got.frequencies, [1, limit - 1])
+    model, options = JointSparseRegressor(fit_intercept=False, tol=1e-8), {"n_pairs": 2, "n_features": limit}
+    got = stability_selection(model, samples, targets, sample_groups=np.arange(40) // 2, **options)
+    assert got.frequencies.tolist() == [1, limit - 1] and got.n_selected == limit
 
 
 def test_results_depend_on_the_seed_but_not_on_the_number_of_jobs():
-    def frequencies(**options):
-        return stability_selection(JointSparseClassifier(radius=0.6), X, Y, n_pairs=3, **options).frequencies.tolist()
-
     with joblib.parallel_config("threading"):
-        assert frequencies(n_jobs=2) == frequencies(n_jobs=1)
-    assert frequencies(random_state=1) != frequencies()
+        one, two, other = (
+            stability_selection(JointSparseClassifier(radius=0.6), X, Y, n_pairs=3, n_jobs=n_jobs, random_state=seed)
+            for n_jobs, seed in ((1, 0), (2, 0), (1, 1))
+        )
+    assert one.frequencies.tolist() == two.frequencies.tolist() != other.frequencies.tolist()
 
 
 @pytest.mark.parametrize(
@@ -163,18 +143,11 @@ def test_halves_are_complementary_and_hold_every_label(monkeypatch):
     rare[[0, 1], 0], rare[[0, 2], 1], rare[3:20, 2] = 1, 1, 1
     rare[:, 1] = 1 - rare[:, 1]  # only two negatives
     halves = halves_of(monkeypatch, JointSparseClassifier(), X, rare, n_pairs=20)
-    assert len({tuple(rows) for (rows,) in halves}) == 40
+    assert len({tuple(rows) for (rows,) in halves}) == 40  # they are drawn at random
     for (first,), (second,) in zip(halves[::2], halves[1::2], strict=True):
         assert sorted([*first, *second]) == list(range(40)) and len(first) == 20
         assert all(rare[rows].any(axis=0).all() and not rare[rows].all(axis=0).any() for rows in (first, second))
         assert 8 <= rare[first, 2].sum() <= 9  # as equal as can be
-
-
-def test_every_half_of_few_samples_is_equally_likely():
-    sides, rng = np.ones((4, 1, 1), dtype=bool), np.random.default_rng(0)
-    drawn = [tuple(np.flatnonzero(draw_halves(sides, rng)[0])) for _ in range(600)]
-    _, counts = np.unique(drawn, axis=0, return_counts=True)
-    assert len(counts) == 6 and counts.min() > 70
 
 
 @pytest.mark.parametrize(
@@ -195,46 +168,15 @@ def test_bounds_are_those_of_shah_and_samworth(q, p, n_pairs, threshold, bound, 
     np.testing.assert_allclose([result.bound, result.unimodal_bound], [bound, unimodal])
 
 
-@pytest.mark.parametrize("n_votes", [7, 8, 9, 10])
-def test_the_unimodal_bound_is_the_largest_tail_of_a_unimodal_distribution(n_votes):
-    n_pairs, theta = 5, 0.2
-    threshold, values = n_votes / 10, np.arange(6) / 5
-    tails = []
-    for mode in range(6):
-        steps = np.diff(np.eye(6), axis=0) * np.where(np.arange(5) < mode, -1, 1)[:, np.newaxis]
-        # The fraction of pairs in which both halves agree has the mean theta^2.
-        program = linprog(
-            -(values > 2 * threshold - 1 - 1e-9).astype(float),
-            A_ub=steps,
-            b_ub=np.zeros(5),
-            A_eq=[np.ones(6), values],
-            b_eq=[1, theta**2],
-        )
-        tails.append(-program.fun if program.success else 0.0)
-    result = example(q=theta * 100, p=100, n_pairs=n_pairs, threshold=threshold)
-    assert result.unimodal_bound == pytest.approx(100 * max(tails), rel=1e-6)
+@pytest.mark.parametrize(("q", "n_false", "threshold"), [(10, 2.0, 0.76), (10, 1.0, 1.0), (0, 1e-3, 0.52)])
+def test_a_threshold_is_found_for_a_wanted_bound(q, n_false, threshold):
+    result = example(q=q, p=100).within(n_false)
+    assert result.threshold == threshold and result.bound <= n_false
 
 
-def test_a_threshold_is_found_for_a_wanted_bound():
-    result = example(q=10, p=100).within(2.0)
-    assert (result.threshold, result.bound) == (0.76, pytest.approx(1 / 0.52))
-    assert example(q=10, p=100).within(1.0).threshold == 1.0
-    assert example(q=0, p=100).within(1e-3).threshold == 0.52
-    assert example().at(np.nextafter(0.5, 1)).threshold == 0.52
-
-
-def test_features_at_the_threshold_are_selected():
-    counts = np.arange(51) / 50
-    result = replace(example(), frequencies=counts, features=np.arange(51))
-    assert [len(result.at(threshold).selected) for threshold in (0.9, 0.94, 0.941, 1)] == [6, 4, 3, 1]
-
-
-def test_names_are_those_of_the_data_frames():
-    frame = pd.DataFrame(X, columns=[*"abcdefgh"])
-    labels = pd.DataFrame(Y, columns=["cat", "dog", "sea"])
-    result = stability_selection(JointSparseClassifier(radius=0.5), frame, labels, n_pairs=1)
-    assert result.features.tolist() == [*"abcdefgh"] and result.tasks.tolist() == ["cat", "dog", "sea"]
-    assert result.selected[0] == "a"
+def test_features_at_the_threshold_are_selected_and_a_threshold_is_above_one_half():
+    result = replace(example(), frequencies=np.arange(51) / 50, features=np.arange(51))
+    assert [len(result.at(threshold).selected) for threshold in (0.9, 0.94, 0.941, 1, 0.5 + 1e-12)] == [6, 4, 3, 1, 25]
 
 
 def test_one_warning_says_how_many_halves_have_large_gaps():
@@ -253,7 +195,7 @@ def test_one_warning_says_how_many_halves_have_large_gaps():
         (JointSparseClassifier("l2"), {"n_features": 5}, "selects features .* got norm='l2', which uses all 8"),
         *(
             (JointSparseClassifier(), {"threshold": value}, f"threshold must be above 0.5 and at most 1, got {value}")
-            for value in (0.5, -1.0, np.nan, np.inf)
+            for value in (0.5, np.nan, 1.01)
         ),
         (
             JointSparseClassifier(),
@@ -286,19 +228,79 @@ def test_one_warning_says_how_many_halves_have_large_gaps():
 def test_errors_say_what_was_expected(estimator, options, said):
     with pytest.raises(ValueError, match=said):
         stability_selection(estimator, **{"X": X, "Y": Y, "n_pairs": 1} | options)
-    with pytest.raises(ValueError, match=r"n_false must be at least 1, the bound at a threshold of 1, got 0\.5: "):
-        example(q=10, p=100).within(0.5)
 
 
-def test_a_display_sorts_the_features_and_shows_the_threshold():
-    axes = plt.figure().gca()
+# Displays
+
+SAMPLES, LABELLED = problem(n=60, d=8)[0], pd.DataFrame((problem(n=60, d=8)[1] + 1) // 2, columns=["cat", "dog", "sea"])
+
+
+@pytest.mark.parametrize(("options", "first"), [({}, 0.0), ({"penalty": 1.0}, 0.1)])
+def test_a_path_is_plotted_in_three_panels_against_the_strength(options, first):
+    path = JointSparseClassifier(**options).path(SAMPLES, LABELLED, strengths=[first, 0.5, 1.0, 2.0])
+    display = PathDisplay(path).plot()
+    shown = path.strength > 0  # the axis is logarithmic
+    values = path.objective, np.maximum(path.gap, np.finfo(float).eps), path.n_features
+    for axes, expected in zip(display.axes_, values, strict=True):
+        np.testing.assert_allclose(axes.lines[0].get_data(), [path.strength[shown], expected[shown]])
+    assert [axes.get_yscale() for axes in display.axes_] == ["linear", "log", "linear"]
+    labels = display.axes_[2].get_xlabel(), display.axes_[2].get_ylabel()
+    assert labels == ("penalty" if options else "radius", "features used (of 8)")
+
+
+def test_a_support_is_sorted_by_shared_features():
+    display = SupportDisplay(
+        np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 0, 0], [0, 1, 0, 0, -4]]), ["a", "b", "c"], list("vwxyz")
+    ).plot()
+    assert display.features == ["z", "w", "x"]  # two tasks use z and w, z has larger weights; no task uses v or y
+    assert display.tasks == ["a", "c", "b"]
+    np.testing.assert_array_equal(display.shown, [[2, 1, 0], [-4, 1, 0], [0, 0, 3]])
+    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
+    assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 4
+
+
+@pytest.mark.parametrize(
+    ("draw", "said"),
+    [
+        (
+            lambda: PathDisplay(JointSparseRegressor().path(*regression(), n_points=3)).plot(ax=plt.figure().gca()),
+            r"^ax must hold 3 Axes, got 1",
+        ),
+        (
+            lambda: PathDisplay.from_estimator(JointSparseClassifierCV(), SAMPLES, LABELLED),
+            r"^estimator must be .* or JointSparseRegressor, got JointSparseClassifierCV",
+        ),
+        (
+            lambda: SupportDisplay.from_estimator(JointSparseClassifier()),
+            "^This JointSparseClassifier .* not fitted yet",
+        ),
+    ],
+)
+def test_axes_and_estimators_that_do_not_fit_are_named(draw, said):
+    with pytest.raises(ValueError, match=said):
+        draw()
+
+
+def test_names_come_from_the_estimator():
+    frame = pd.DataFrame(SAMPLES, columns=[f"x{i}" for i in range(8)])
+    display = SupportDisplay.from_estimator(JointSparseClassifier().fit(frame, LABELLED))
+    assert sorted(display.tasks) == ["cat", "dog", "sea"] and set(display.features) <= set(frame)
+
+
+def test_plots_of_no_features_and_of_many_features():
+    assert SupportDisplay(np.zeros((2, 5)), "ab", range(5)).plot().ax_.texts[0].get_text() == "no feature is used"
+    many = SupportDisplay(np.ones((50, 60)), range(50), range(60)).plot()
+    assert not many.ax_.get_xticklabels() and many.ax_.get_xlabel() == "features used (60)"
+
+
+def test_frequencies_are_sorted_beside_the_threshold_and_the_bound():
+    options = {"n_pairs": 2, "n_features": 2, "threshold": 0.7}
     display = StabilityDisplay.from_estimator(
-        JointSparseClassifier(), X, Y, ax=axes, n_pairs=2, n_features=2, threshold=0.7
+        JointSparseClassifier(), SAMPLES, LABELLED, ax=plt.figure().gca(), **options
     )
-    frequencies = display.stability.frequencies
+    axes, frequencies = display.ax_, display.stability.frequencies
     order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
     assert [bar.get_height() for bar in axes.patches] == frequencies[order].tolist()
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(name) for name in order]
-    assert set(axes.lines[-1].get_ydata()) == {0.75}
-    assert axes.get_title() == "selected features: 1, expected false selections ≤ 1"
-    plt.close("all")
+    assert set(axes.lines[-1].get_ydata()) == {0.75} and "expected false selections ≤ 1" in axes.get_title()
+    assert display.ax_ is axes and display.stability.tasks.tolist() == ["cat", "dog", "sea"]

@@ -1,6 +1,6 @@
 """The harness of Duchi's comparisons, the random problems of the race, and the pass of the online experiment.
 
-The solvers are tested in test_descent.py, test_entropic.py and test_digits.py, the tables in test_experiments.py.
+The solvers are tested in test_descent.py and test_digits.py, the tables in test_experiments.py.
 """
 
 from functools import partial

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, StratifiedKFold, check_cv
-from sklearn.utils import Bunch, _safe_indexing
+from sklearn.utils import Bunch, _safe_indexing, check_consistent_length
 
 from jointsparse.checks import require, require_count
 from jointsparse.estimators.ranking import Truth, read_labels
@@ -65,7 +65,8 @@ def label_issues(
     Raises
     ------
     ValueError
-        If the estimator predicts no probabilities, or if the folds do not hold out each sample once.
+        If X and Y have different numbers of samples, if the estimator predicts no probabilities, or if the folds do not
+        hold out each sample once.
 
     References
     ----------
@@ -84,6 +85,7 @@ def label_issues(
     """
     require_count(max_issues, "max_issues")
     truth = read_labels(Y, labels)
+    check_consistent_length(X, truth.labels)
     if isinstance(cv, int):
         by = strata(np.where(truth.labels == 1, 1, -1), cv)
         splitter = StratifiedKFold if groups is None else StratifiedGroupKFold

@@ -163,7 +163,7 @@ class OnlineJointSparseClassifier(Labelled):
         )
         first = not _is_fitted(self)
         if first:
-            needs_classes = self.labels == "classes" and np.shape(y)[1:] in ((), (1,))
+            needs_classes = self.labels == "classes" and np.shape(Labels.read(y).y)[1:] in ((), (1,))
             require(not needs_classes or classes is not None, "classes must be passed on the first call to partial_fit")
         else:
             settings = self.norm, float(self.radius), self.labels
