@@ -1,71 +1,48 @@
 """Slow but obviously correct versions of dense SIFT and of the descent in a vocabulary tree."""
 
-import math
-
 import numpy as np
 
 
 def dense_sift(picture, patch_sizes, step, clip, rootsift, min_contrast):
-    """Return descriptors computed patch by patch and pixel by pixel in double precision, scaled by 512, not rounded."""
+    """Return descriptors computed patch by patch in double precision, scaled by 512, not rounded."""
     padded = np.pad(picture.astype(np.float64), 1, mode="edge")
     dx = (padded[1:-1, 2:] - padded[1:-1, :-2]) / 2
     dy = (padded[2:, 1:-1] - padded[:-2, 1:-1]) / 2
-    height, width = picture.shape
-    return np.array(
-        [
-            _finish(*_histogram(dx[top : top + s, left : left + s], dy[top : top + s, left : left + s]), **options)
-            for options in [{"clip": clip, "rootsift": rootsift, "min_contrast": min_contrast}]
-            for s in patch_sizes
-            for top in range(0, height - s + 1, step)
-            for left in range(0, width - s + 1, step)
-        ]
-    )
+    descriptors = []
+    for s in patch_sizes:
+        for top in range(0, picture.shape[0] - s + 1, step):
+            for left in range(0, picture.shape[1] - s + 1, step):
+                histogram, share = _histogram(dx[top : top + s, left : left + s], dy[top : top + s, left : left + s])
+                f = np.minimum(histogram, clip * np.linalg.norm(histogram))
+                f = np.sqrt(f / max(f.sum(), 1e-30)) if rootsift else f / max(np.linalg.norm(f), 1e-30)
+                descriptors.append(512 * f if histogram.sum() / share >= min_contrast else np.zeros(128))
+    return np.array(descriptors)
 
 
 def _triangle(z):
-    return max(0.0, 1.0 - abs(z))
+    return np.maximum(0.0, 1.0 - np.abs(z))
 
 
 def _histogram(dx, dy):
-    size = len(dx)
-    histogram = np.zeros((4, 4, 8))
-    share = 0.0
-    for y in range(size):
-        for x in range(size):
-            magnitude = math.hypot(dx[y, x], dy[y, x])
-            angle = math.degrees(math.atan2(dy[y, x], dx[y, x]))
-            for i in range(4):
-                for j in range(4):
-                    place = _triangle(4 * (y + 0.5) / size - i - 0.5) * _triangle(4 * (x + 0.5) / size - j - 0.5)
-                    share += place
-                    if place == 0:
-                        continue
-                    for o in range(8):
-                        apart = (angle - 45 * o + 180) % 360 - 180
-                        histogram[i, j, o] += magnitude * place * _triangle(apart / 45)
-    return histogram.ravel(), share
+    """Return the histogram of a patch, and the sum of the weights of its pixels."""
+    i, o = np.arange(4)[:, np.newaxis], np.arange(8)[:, np.newaxis, np.newaxis]
+    near = _triangle(4 * (np.arange(len(dx)) + 0.5) / len(dx) - i - 0.5)
+    apart = (np.degrees(np.arctan2(dy, dx)) - 45 * o + 180) % 360 - 180
+    return np.einsum("iy,jx,oyx->ijo", near, near, np.hypot(dx, dy) * _triangle(apart / 45)).ravel(), near.sum() ** 2
 
 
-def _finish(histogram, share, clip, rootsift, min_contrast):
-    if histogram.sum() / share < min_contrast:
-        return np.zeros(128)
-    f = np.minimum(histogram / np.linalg.norm(histogram), clip)
-    return 512 * (np.sqrt(f / f.sum()) if rootsift else f / np.linalg.norm(f))
-
-
-def greedy_path(tree, descriptor, depth):
-    """Return the path from the root that always continues to the nearest child, padded with -1 to `depth`."""
+def greedy_path(tree, descriptor):
+    """Return the path from the root that always continues to the nearest child, padded with -1 to the tree's depth."""
     path = []
     node = 0
     while tree.n_children[node] > 0:
-        first = tree.first_child[node]
-        children = range(first, first + tree.n_children[node])
-        distances = [float(((tree.centres[c].astype(np.float64) - descriptor) ** 2).sum()) for c in children]
-        node = children[int(np.argmin(distances))]
+        children = tree.first_child[node] + np.arange(tree.n_children[node])
+        distances = ((tree.centres[children].astype(np.float64) - descriptor) ** 2).sum(axis=1)
+        node = int(children[np.argmin(distances)])
         path.append(node)
-    return path + [-1] * (depth - len(path))
+    return path + [-1] * (tree.depth - len(path))
 
 
 def histogram(tree, paths):
-    """Return the number of paths through each node except the root."""
-    return [sum(path.count(node) for path in paths) for node in range(1, len(tree.level))]
+    """Return the number of paths through each node except the root. paths: (n, depth)."""
+    return [int(np.sum(paths == node)) for node in range(1, len(tree.level))]
