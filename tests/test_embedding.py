@@ -64,6 +64,7 @@ def normal(colours, mean=MEAN, std=STD):
         ("maps", {}, places_of),
         ("vector", {"size": SIDE, **OWN}, lambda x: mean_of(normal(x))),
         ("vector", {"size": SIDE}, lambda x: mean_of(normal(x, *USUAL))),
+        ("vector", {"size": SIDE, "scale": 1}, lambda x: mean_of(normal(x, *USUAL))),
         ("clip", OWN, lambda x: mean_of(normal(x))),
         ("tokens", OWN, lambda x: places_of(normal(x))),
         ("tokens", {"tokens": "first"}, lambda x: np.ones((1, N_FEATURES))),
@@ -108,6 +109,7 @@ def test_a_file_and_an_array_of_the_same_pixels_have_the_same_features(path, pic
         (201, 16, 0, (1, 1), 0),
         (53, (24, 32), "mean", (6, 8), 5),
         (13, (24, 32), "mean", (3, 4), 1),
+        (20, (24, 32), "mean", (4, 5), 0),
     ],
 )
 def test_tokens_before_the_largest_grid_are_left_out_unless_an_option_says_otherwise(
