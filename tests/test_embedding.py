@@ -267,13 +267,14 @@ def test_weights_that_are_not_beside_the_network_are_refused(tmp_path, location,
         opened(folder / "model.onnx", "maps", location=location)
 
 
-def test_linked_files_of_a_cache_are_found(path, picture):
-    blobs = path.with_name("blobs")
-    blobs.mkdir()
+def test_linked_files_of_a_cache_are_found(tmp_path, picture):
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
+    for folder in (blobs, snapshot):
+        folder.mkdir()
     (blobs / "b").write_bytes(WEIGHTS.tobytes())
-    path.symlink_to(write(blobs / "a", "maps", location="b"))
-    path.with_name("b").symlink_to(blobs / "b")
-    tried = open_network(path, "", network.Options())
+    (snapshot / "b").symlink_to(blobs / "b")
+    (snapshot / "a").symlink_to(write(blobs / "a", "maps", location="b"))
+    tried = open_network(snapshot / "a", "", network.Options())
     np.testing.assert_allclose(tried.places(picture).features, places_of(picture), rtol=1e-4, atol=1e-4)
 
 
