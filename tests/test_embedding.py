@@ -306,12 +306,12 @@ def test_another_file_in_the_place_of_the_fitted_one_is_refused_until_the_next_f
 def test_a_map_and_the_intercept_sum_to_the_decision_and_show_the_place(path, rng, name, steps):
     labels = rng.integers(0, 2, (60, 2))
     pictures = rng.integers(0, 60, (60, 24, 32, 3), dtype=np.uint8)
-    pictures[labels[:, 0] == 1, :12, :16, 0] += 150
-    pictures[labels[:, 1] == 1, 12:, 16:, 2] += 150
+    pictures[labels[:, 0] == 1, :12, 16:, 0] += 150
+    pictures[labels[:, 1] == 1, 12:, :16, 2] += 150
     model = make_pipeline(Embedding(write(path, name)), *steps, JointSparseClassifier(radius=5.0))
     scores = model.fit(pictures, labels).decision_function(pictures)
     i = np.flatnonzero(labels.all(axis=1))[0]
-    for task, bright in enumerate((np.s_[:12, :16], np.s_[12:, 16:])):
+    for task, bright in enumerate((np.s_[:12, 16:], np.s_[12:, :16])):
         heat = explain(model, pictures[i], task)
         assert heat.shape == (24, 32)
         total = heat.sum(dtype=float) + model[-1].intercept_[task]

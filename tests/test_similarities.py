@@ -17,7 +17,7 @@ def histograms(n, seed=0, d=40):
 def in_halves(X):
     """Return X with two entries instead of each entry, in descending order of the columns."""
     halves = X.tocoo()
-    row, column, data = (np.tile(part[::-1], 2) for part in (halves.row, halves.col, halves.data / 2))
+    row, column, data = (np.tile(part[::-1], 2) for part in (halves.row, halves.col, halves.data.astype(float) / 2))
     order = np.argsort(row, kind="stable")
     return sparse.csr_matrix((data[order], column[order], 2 * X.indptr), X.shape)
 

@@ -9,41 +9,29 @@ from jointsparse.pipeline.datasets import packed
 
 CONTENT = b"3 1:0.5\n 2:1\n17 1:.25 3:3\n" * 3
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
-PACKED = pytest.mark.parametrize("suffix", [".gz", ".bz2"])
 
 
-@pytest.fixture
-def read(tmp_path, suffix):
-    """Return a function that writes a file as it is, and returns what `read_whole` unpacks."""
-
-    def write_and_read(content):
-        (tmp_path / f"data{suffix}").write_bytes(content)
-        return packed.read_whole(tmp_path / f"data{suffix}")
-
-    return write_and_read
+def read(folder, suffix, content):
+    """Write `content` to a file without compressing it, and return what `read_whole` unpacks."""
+    (folder / f"data{suffix}").write_bytes(content)
+    return packed.read_whole(folder / f"data{suffix}")
 
 
 @pytest.mark.parametrize("suffix", PACK)
-def test_the_suffix_decides_how_a_file_is_unpacked(read, suffix):
-    for content in (CONTENT, CONTENT * 5000, b""):
-        assert read(PACK[suffix](content)) == content
+def test_the_suffix_decides_how_a_file_of_one_or_more_streams_is_unpacked(tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)  # a file that unpacks to no more may be highly compressed
+    for streams in ([CONTENT], [CONTENT * 500], [b""], [bytes(2**16)], [b"", CONTENT, CONTENT]):
+        assert read(tmp_path, suffix, b"".join(map(PACK[suffix], streams))) == b"".join(streams)
 
 
-@PACKED
-def test_a_file_of_several_streams_is_read_completely_and_refused_if_a_stream_is_damaged(read, suffix):
-    first, second = PACK[suffix](CONTENT[:7]), PACK[suffix](CONTENT[7:])
-    assert read(first + second) == CONTENT
-    wrong = bytes([second[0] ^ 1]) + second[1:]
-    cuts = [(first + second)[:n] for n in (1, len(first) - 1, len(first) + 1, len(first + second) - 1)]
-    for damaged in (CONTENT, first + wrong, first + second + b"garbage", *cuts):
-        with pytest.raises(ValueError, match=f"data{suffix} must be a complete compressed file, but is damaged"):
-            read(damaged)
-
-
-@PACKED
-def test_a_highly_compressed_file_is_refused_unless_it_is_small(read, suffix, monkeypatch):
+@pytest.mark.parametrize("suffix", [".gz", ".bz2"])
+def test_damaged_and_highly_compressed_files_are_refused(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)
-    long, small = (PACK[suffix](bytes(length)) for length in (10**7, 2**16))
+    first, second, long = (PACK[suffix](content) for content in (CONTENT[:7], CONTENT[7:], bytes(10**7)))
+    whole, wrong = first + second, bytes([second[0] ^ 1]) + second[1:]
+    cuts = [whole[:n] for n in (1, len(first) - 1, len(first) + 1, len(whole) - 1)]
+    for damaged in (CONTENT, first + wrong, whole + b"garbage", *cuts):
+        with pytest.raises(ValueError, match=f"data{suffix} must be a complete compressed file, but is damaged"):
+            read(tmp_path, suffix, damaged)
     with pytest.raises(ValueError, match=f"must unpack to at most 200 times its {len(long):,} bytes, got "):
-        read(long)
-    assert read(small) == bytes(2**16)
+        read(tmp_path, suffix, long)
