@@ -15,11 +15,8 @@ def histograms(n, seed=0, d=40):
 
 
 def in_halves(X):
-    """Return X with two entries instead of each entry, in descending order of the columns."""
-    halves = X.tocoo()
-    row, column, data = (np.tile(part[::-1], 2) for part in (halves.row, halves.col, halves.data.astype(float) / 2))
-    order = np.argsort(row, kind="stable")
-    return sparse.csr_matrix((data[order], column[order], 2 * X.indptr), X.shape)
+    """Return X with two entries instead of each entry."""
+    return sparse.csr_matrix((np.repeat(X.data.astype(float) / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape)
 
 
 PAIRS = {

@@ -1,11 +1,10 @@
-"""Vocabulary trees: paths, histograms and weights agree with slow versions, and trees depend only on the seed."""
+"""Vocabulary trees agree with slow versions and depend only on the seed; shards of pictures share one pass."""
 
 import numpy as np
-import oracles_features
 import pytest
 from scipy import sparse
 
-from jointsparse.features import vocabulary_tree
+from jointsparse.features import shards, vocabulary_tree
 from jointsparse.features.vocabulary_tree import Tree, encode, grow, inverse_frequencies, quantise, require_tree, weigh
 
 
@@ -26,16 +25,29 @@ TREES = {
 FULL_TREE = TREES["full"]
 
 
+def greedy_path(tree, descriptor):
+    """Return the path from the root that always continues to the nearest child, padded with -1 to the tree's depth."""
+    path = []
+    node = 0
+    while tree.n_children[node] > 0:
+        children = tree.first_child[node] + np.arange(tree.n_children[node])
+        distances = ((tree.centres[children].astype(np.float64) - descriptor) ** 2).sum(axis=1)
+        node = int(children[np.argmin(distances)])
+        path.append(node)
+    return path + [-1] * (tree.depth - len(path))
+
+
 @pytest.mark.parametrize("name", TREES)
 def test_paths_are_greedy_and_histograms_count_them(name, monkeypatch):
     monkeypatch.setattr(vocabulary_tree, "IMAGES_ENCODED_AT_ONCE", 3)
     tree = TREES[name]
     require_tree(tree)  # its nodes are numbered level by level, with the children of a node in a row
     descriptors = np.concatenate([points(500, seed=2), points(200, seed=3) // 4, BRIGHT[:3]])
-    paths = [oracles_features.greedy_path(tree, x) for x in descriptors]
+    paths = [greedy_path(tree, x) for x in descriptors]
     np.testing.assert_array_equal(quantise(tree, descriptors), np.array(paths, np.int32), strict=True)
     counts = np.array([0, 7, 600, 0, 90, 6, 0])
-    expected = [oracles_features.histogram(tree, part) for part in np.split(paths, np.cumsum(counts)[:-1])]
+    parts = np.split(paths, np.cumsum(counts)[:-1])
+    expected = [[np.sum(part == word + 1) for word in range(tree.n_words)] for part in parts]
     got = encode(tree, descriptors, counts)
     assert isinstance(got, sparse.csr_matrix) and got.has_canonical_format
     np.testing.assert_array_equal(got.toarray(), np.array(expected, np.int32), strict=True)
@@ -125,3 +137,47 @@ def test_invalid_arguments_raise(call, options, message):
     }
     with pytest.raises(ValueError, match=message):
         call(**arguments[call] | options)
+
+
+# Shards
+
+
+NAMES = [f"{i:04}.jpg" for i in range(1000)]
+
+
+def test_shards_depend_on_the_name_alone_and_have_about_the_same_size():
+    parts = [shards.part(NAMES, shard, 7) for shard in range(7)]
+    assert sorted(name for part in parts for name in part) == NAMES
+    for shard, part in enumerate(parts):
+        assert shards.part(NAMES[250:], shard, 7) == [name for name in part if name in NAMES[250:]]
+        assert len(part) < 1.3 * len(NAMES) / 7
+
+
+def test_an_additional_name_changes_at_most_one_of_the_drawn_names():
+    before, after = (shards.drawn(names, 100, seed=3) for names in (NAMES[:-1], NAMES))
+    assert len(before) == 100 and before == sorted(before) and len({*before} - {*after}) <= 1
+    assert before != shards.drawn(NAMES[:-1], 100, seed=4) and shards.drawn(NAMES, 5000, seed=3) == NAMES
+
+
+def test_a_sample_has_the_same_number_of_descriptors_of_each_picture_in_their_order():
+    pictures = [np.array([(image, i) for i in range(n)]).reshape(-1, 2) for image, n in enumerate([3, 1, 0, 50, 20])]
+    drawn = shards.sample(iter(pictures), 5, 48, rng=np.random.default_rng(0))
+    assert np.bincount(drawn[:, 0].astype(int)).tolist() == [3, 1, 0, 10, 10]
+    assert drawn.tolist() == sorted(drawn.tolist()) and len(np.unique(drawn, axis=0)) == len(drawn)
+    with pytest.raises(ValueError, match="fitted_on must name splits that hold images, got none"):
+        shards.sample([], 0, 48, rng=np.random.default_rng(0))
+
+
+def test_one_pass_computes_the_rows_for_every_vocabulary():
+    album, seen = [np.full((1 + i % 3, 2), i) for i in range(70)], []
+
+    def words(descriptors, counts):
+        seen.append(len(counts))
+        ends = np.cumsum(counts)
+        return sparse.csr_matrix([descriptors[a:b].sum(axis=0) for a, b in zip(ends - counts, ends, strict=True)])
+
+    blocks = shards.encode(iter(album), {"a": words, "b": lambda *block: 2 * words(*block)})
+    once, twice = (sparse.vstack(blocks[name]).toarray() for name in "ab")
+    np.testing.assert_array_equal(once, [picture.sum(axis=0) for picture in album])
+    np.testing.assert_array_equal(twice, 2 * once)
+    assert seen == [32, 32, 32, 32, 6, 6]  # only a few pictures are in memory at a time

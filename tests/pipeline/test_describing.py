@@ -1,6 +1,7 @@
-"""Describing pictures: results of an earlier job are reused for the same images, and made again for changed images."""
+"""Describing pictures: as the transformers do; results of an earlier job are reused for the same images alone."""
 
 import hashlib
+import shutil
 from functools import partial
 
 import describing
@@ -8,16 +9,21 @@ import networks
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from albums import make_album
+from miniature import BASE
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from jointsparse.features import Embedding, onnx, shards
+from jointsparse.features import DenseSift, Embedding, SVDBasis, VocabularyTree, basis, onnx, shards
 from jointsparse.pipeline.provenance import records
-from jointsparse.pipeline.provenance.tables import read_features, write_table
+from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_matrix, write_table
 
 NAMES = [f"{i:03}.jpg" for i in range(12)]
 SAMPLED = shards.drawn(NAMES, 5, seed=1)
 MADE = {"grow_vocabularies": "vocabularies", "encode": "histograms", "embed": "features"}  # by each rule
 OTHER, NEW = next(name for name in NAMES if name not in SAMPLED), "a new one.jpg"
+SIFT, TREE = {"patch_sizes": [8, 12], "step": 6, "rootsift": False}, {"branching": 5, "depth": 2, "weighting": "tf-idf"}
 
 
 def listed(root):
@@ -48,69 +54,93 @@ def run(run_script, tmp_path, monkeypatch):
     return run_rule
 
 
-def make(run, keep=False, depth=2, step=8, images=None):
+def make(run, images=None, sift=SIFT, tree=TREE, keep=False):
     """Make vocabularies and histograms; return the images that were described for each, and the histograms."""
-    options = {"extractor": "dense_sift", "extractor_options": {"patch_sizes": [8], "step": step}, "keep": keep}
-    options |= {"sample": {"images": 5, "descriptors": 200, "fitted_on": ["train"]}}
-    tree = {"branching": 3, "depth": depth, "weighting": "tf-idf"}
+    options = {"extractor": "dense_sift", "extractor_options": sift, "keep": keep}
+    options |= {"sample": {"images": 5, "descriptors": 400, "fitted_on": ["train"]}}
+    weighted = {"weighting": tree["weighting"], "normalise": True}
     grown = run("grow_vocabularies", images, **options, vocabularies={"tree": tree})
-    weighted = {"tree": {"weighting": "tf-idf", "normalise": True}}
-    encoded = run("encode", images, **options, vocabularies=weighted)
-    return grown, encoded, read_features([run.root / "histograms.npz"], "tree").toarray()
+    encoded = run("encode", images, **options, vocabularies={"tree": weighted})
+    return grown, encoded, read_features([run.root / "histograms.npz"], "tree")
 
 
-def copy(root, name, source="005.jpg"):
-    (root / "images" / name).write_bytes((root / "images" / source).read_bytes())
+@pytest.mark.parametrize("weighting", ["sqrt", "tf-idf"])
+def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, weighting):
+    root, images = run.root, listed(run.root).assign(split=["test"] * 7 + ["train"] * 5)
+    *_, histograms = make(run, images, tree=TREE | {"weighting": weighting})
+    given = {"images": root / "images.parquet", "features": [root / "histograms.npz"]}
+    output, options = {"basis": root / "basis.npz", "features": root / "features.npy"}, {"rank": 3, "centred": True}
+    params = {"fitted_on": ["train"], "options": options, "seed": 1, "vocabulary": "tree"}
+    run_script("fit_basis", input=given, output=output, params=params)
+    words = VocabularyTree(**TREE | {"weighting": weighting}, random_state=1, sample_size=400)
+    model = make_pipeline(DenseSift(**SIFT, longest_side=64), words, SVDBasis(**options, random_state=1))
+    paths = [root / "images" / name for name in NAMES]
+    model.fit(paths[7:])
+    np.testing.assert_array_equal(model[:2].transform(paths).toarray(), histograms.toarray(), strict=True)
+    features = read_matrix(output["features"])
+    np.testing.assert_allclose(model.transform(paths), features, atol=1e-5)  # the rows are in another order
+    # Features of another power, computed as in `sweep.in_powers`.
+    values = read_arrays(output["basis"], "singular_values")["singular_values"]
+    halfway = clone(model[-1]).set_params(power=0.5).fit(histograms[7:])
+    expected = features * basis.factors(values, [0.5])[0.5]
+    np.testing.assert_allclose(halfway.transform(histograms), expected, atol=1e-5)
 
 
-def cut(root, name):
-    (root / name).write_bytes((root / name).read_bytes()[:-9])
+def test_defaults_of_the_transformers_agree_with_the_config():
+    config = yaml.safe_load((BASE / "config.yaml").read_text())
+    features, svd = config["features"], config["studies"]["annotation"]["basis"]
+    given = features["options"] | features["vocabularies"]["tree"] | svd | {"longest_side": features["longest_side"]}
+    defaults = DenseSift().get_params() | VocabularyTree().get_params() | SVDBasis().get_params()
+    defaults |= {"patch_sizes": [*defaults["patch_sizes"]], "fitted_on": svd["fitted_on"]}
+    assert {name: defaults[name] for name in given} == given
+    assert defaults["sample_size"] == features["sample"]["descriptors"]
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "grown", "encoded"),
+    ("target", "source", "options", "grown", "encoded"),
     [
-        pytest.param(lambda root: None, {}, [], [], id="nothing"),
-        pytest.param(lambda root: copy(root, OTHER), {}, [], [OTHER], id="an image"),
-        pytest.param(lambda root: copy(root, SAMPLED[0]), {}, SAMPLED, NAMES, id="an image of the sample"),
-        pytest.param(lambda root: copy(root, SAMPLED[0]), {"keep": True}, [], SAMPLED[:1], id="with trees kept"),
-        pytest.param(lambda root: copy(root, NEW), {"keep": True}, [], [NEW], id="a new image"),
-        pytest.param(lambda root: (root / "images" / OTHER).unlink(), {"keep": True}, [], [], id="a missing image"),
-        pytest.param(lambda root: None, {"step": 12, "keep": True}, SAMPLED, NAMES, id="a setting"),
-        pytest.param(lambda root: None, {"depth": 1}, SAMPLED, NAMES, id="the depth of trees"),
-        pytest.param(lambda root: cut(root, "histograms.npz"), {}, [], NAMES, id="damaged histograms"),
-        pytest.param(lambda root: (root / "vocabularies.npz").unlink(), {}, SAMPLED, [], id="no trees"),
+        pytest.param("", "", {}, [], [], id="nothing"),
+        pytest.param(f"images/{OTHER}", "images/005.jpg", {}, [], [OTHER], id="an image"),
+        pytest.param(f"images/{SAMPLED[0]}", "images/005.jpg", {}, SAMPLED, NAMES, id="an image of the sample"),
+        pytest.param(
+            f"images/{SAMPLED[0]}", "images/005.jpg", {"keep": True}, [], SAMPLED[:1], id="the same with trees kept"
+        ),
+        pytest.param(f"images/{NEW}", "images/005.jpg", {"keep": True}, [], [NEW], id="a new image"),
+        pytest.param(f"images/{OTHER}", "", {"keep": True}, [], [], id="a missing image"),
+        pytest.param("", "", {"sift": SIFT | {"step": 12}, "keep": True}, SAMPLED, NAMES, id="a setting"),
+        pytest.param("", "", {"tree": TREE | {"depth": 1}}, SAMPLED, NAMES, id="the depth of trees"),
+        pytest.param("histograms.npz", "captions.csv", {}, [], NAMES, id="damaged histograms"),
+        pytest.param("vocabularies.npz", "", {}, SAMPLED, [], id="no trees"),
     ],
 )
-def test_only_what_a_change_concerns_is_made_again(run, change, options, grown, encoded):
+def test_only_what_a_change_concerns_is_made_again(run, target, source, options, grown, encoded):
     make(run)
-    change(run.root)
+    if source:
+        shutil.copy(run.root / source, run.root / target)
+    elif target:
+        (run.root / target).unlink()
     *described, got = make(run, **options)
     assert described == [grown, encoded]
     (run.root / "histograms.npz").unlink()
-    np.testing.assert_array_equal(make(run, **options)[-1], got)
+    np.testing.assert_array_equal(make(run, **options)[-1].toarray(), got.toarray())
 
 
 def test_features_of_a_network_are_in_the_order_of_the_images(run, tmp_path, monkeypatch):
     monkeypatch.setattr(onnx, "open_network", networks.opened_here)
-    model = networks.write(tmp_path / "network.onnx", "maps")
+    model, images = networks.write(tmp_path / "network.onnx", "maps"), run.root / "images"
     options = {"network": {"digest": Embedding(model).fit(None).digest_}, "extractor_options": {"model": str(model)}}
     embed = partial(run, "embed", vocabulary="network", **options)
     assert embed() == NAMES
     before = read_features([run.root / "features.npz"], "network")
-    copy(run.root, "001 again.jpg")
+    np.testing.assert_array_equal(before, Embedding(model).transform([images / name for name in NAMES]))
+    shutil.copy(images / "005.jpg", images / "001 again.jpg")
     assert embed() == ["001 again.jpg"]
     expected = np.insert(before, 1, before[5], axis=0)
     np.testing.assert_array_equal(read_features([run.root / "features.npz"], "network"), expected)
 
 
-def test_trees_are_grown_from_images_of_the_named_splits(run):
-    images = listed(run.root).assign(split=["test"] * 6 + ["train"] * 6)
-    assert make(run, images=images)[0] == shards.drawn(NAMES[6:], 5, seed=1)
-
-
 def test_an_image_that_changes_while_it_is_read_is_an_error_of_one_sentence(run):
     images = listed(run.root)
-    copy(run.root, "003.jpg")
+    shutil.copy(run.root / "images" / "005.jpg", run.root / "images" / "003.jpg")
     with pytest.raises(ValueError, match=r"^003.jpg could be read .* \(its contents have changed\): run again"):
-        make(run, images=images)
+        make(run, images)
