@@ -1,34 +1,138 @@
-"""Small networks as ONNX files, sound ones and others, made by the package onnx."""
+"""Small networks as ONNX files, sound ones and others, in the text format of ONNX."""
 
-from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import external_data_helper, numpy_helper, parser
 
 from jointsparse.features.onnx import Network, Options
 
 N_FEATURES, SIDE, STRIDE = 5, 16, 4
 WEIGHTS = np.random.default_rng(0).normal(size=(N_FEATURES, 3, STRIDE, STRIDE)).astype(np.float32)
+USED = {"W4": WEIGHTS[:4], "ones": np.ones((1, 1, N_FEATURES), np.float32), "W": WEIGHTS}
+VERSIONS = '<ir_version: 9, opset_import: ["": 17, "elsewhere": 1]>\n'
+PATCHES = "Conv <strides = [4, 4]>"  # patches side by side: SIDE / STRIDE in a row
+LOOP = (
+    "Loop (n, true, x) <body = b (int64 i, bool go, float[] v) => (bool on, float[] w) {on = Identity(go) w = Sin(v)}>"
+)
+PICTURE = "net (float[1, 3, 16, 16] x) => (float[] y)"
+# A number that is `least` for a black picture, and larger for any other picture.
+BRIGHTNESS = "m = ReduceMax <keepdims = 0> (x) f = Mul (m, factor) a = Add (f, least) n = Cast <to = 7> (a)"
+NETWORKS = {
+    "maps": f"""net (uint8[n, 16, 16, 3] x) => (float[] y) {{
+        f = Cast <to = 1> (x)
+        t = Transpose <perm = [0, 3, 1, 2]> (f)
+        y = {PATCHES} (t, W)
+    }}""",
+    "vector": f"""net (float[n, 3, h, w] x) => (float[n, 5] y) {{
+        p = {PATCHES} (x, W)
+        q = GlobalAveragePool (p)
+        y = Flatten (q)
+    }}""",
+    # The token of the class, which is 1 throughout, and one for each place.
+    "tokens": f"""{PICTURE} <int64[3] shape = {{1, 5, -1}}> {{
+        p = {PATCHES} (x, W)
+        r = Reshape (p, shape)
+        t = Transpose <perm = [0, 2, 1]> (r)
+        y = Concat <axis = 1> (ones, t)
+    }}""",
+    # Tokens of one feature, whose values are given as `numbers`, times the brightness.
+    "tokens in a row": """net (float[n, 3, h, w] x) => (float[] y) <int64[1] axis = {3}> {
+        m = ReduceMean <axes = [1, 2, 3], keepdims = 1> (x)
+        s = Squeeze (m, axis)
+        y = Mul (s, numbers)
+    }""",
+    "cubic": f"{PICTURE} {{y = {PATCHES} (x, W4)}}",  # four features for each of 4 x 4 places
+    # Similarities of pictures and texts, and the features of both, like CLIP. The branch of the pictures has a
+    # condition whose graphs use a value from outside.
+    "clip": f"""net (int64[n, m] ids, float[n, 3, 16, 16] pixels)
+        => (float[n, d] similarities, float[n, d] text_embeds, float[n, d] image_embeds)
+        <float[2, 5] table = {{1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}, bool true = {{1}}> {{
+        c = {PATCHES} (pixels, W)
+        p = If (true) <then_branch = a () => (float[] d) {{d = Identity(c)}},
+                       else_branch = b () => (float[] e) {{e = Identity(c)}}>
+        q = GlobalAveragePool (p)
+        image_embeds = Flatten (q)
+        g = Gather <axis = 0> (table, ids)
+        text_embeds = ReduceMean <axes = [1], keepdims = 0> (g)
+        similarities = Gemm <transB = 1> (image_embeds, text_embeds)
+    }}""",
+    **{
+        kind: f"net ({kind}[n, 3, h, w] x) => ({kind}[] y) {{y = Identity(x)}}"
+        for kind in ("float16", "float", "double")
+    },
+    # Harmless on a black picture alone.
+    "slow": f"{PICTURE} <float factor = {{1e18}}, float least = {{1}}, bool true = {{1}}> {{{BRIGHTNESS} y = {LOOP}}}",
+    **{
+        name: f"""{PICTURE} <float factor = {{{factor}}}, float[1] least = {{{least}}}, int64[1] one = {{1}}> {{
+            {BRIGHTNESS}
+            shape = Concat <axis = 0> (one, n)
+            y = Expand (m, shape)
+        }}"""
+        for name, factor, least in (("large", 1.2e9, 1.0), ("wide", 3.0, 2.0))
+    },
+}
+REFUSED = {
+    "no ONNX file": (b"\x89PNG and so on", "does not open as an ONNX model"),
+    "unknown operator": (f"{PICTURE} {{y = elsewhere.Summon (x)}}", "does not open as an ONNX model: "),
+    "empty": (b"", r"must hold 1 to .* bytes, got 0"),
+    "cut in a number": (b"\x0a", "does not open as an ONNX model: its content ends too early"),
+    "cut in a field": (
+        b"\x0a\xff\xff\xff\xff\x7f",
+        "does not open as an ONNX model: a field is longer than the message",
+    ),
+    "cut in a graph": (b"\x3a\x02\x0b\x0c", "does not open as an ONNX model: it has a field of an unknown coding"),
+    "a long number": (b"\xff" * 20, "does not open as an ONNX model: a number has more than ten bytes"),
+    "two inputs": (
+        "net (float[1, 3, 16, 16] x, float[1] z) => (float[] y) {y = Add (x, z)}",
+        "must have an output that depends on the input x alone, got .* depend on z as well",
+    ),
+    "text": (
+        "net (string[1] x) => (string[] y) {y = Identity(x)}",
+        r"one input of pictures, uint8 or floating-point with four axes, got x: tensor\(string\)",
+    ),
+    "batches": ("net (float[2, 3, 16, 16] x) => (float[] y) {y = Identity(x)}", "or any number, got batches of 2"),
+    "NaN": (f"{PICTURE} {{y = Log (x)}}", "must give finite features"),
+    "nothing": (
+        f"{PICTURE} <int64[4] a = {{0, 0, 0, 0}}, int64[4] b = {{1, 0, 1, 1}}> {{y = Slice (x, a, b)}}",
+        r"must be floating-point of shape .* got float32 \(1, 0, 1, 1\)",
+    ),
+    "whole numbers": (
+        "net (float[1, 3, 16, 16] x) => (uint8[] y) {y = Cast <to = 2> (x)}",
+        "must be floating-point of shape",
+    ),
+    "too wide": (
+        f"{PICTURE} <int64[2] shape = {{1, 67108864}}> {{m = ReduceMean <keepdims = 0> (x) y = Expand (m, shape)}}",
+        "must give at most 1,048,576 features, got 67,108,864",
+    ),
+    "cubic": ("cubic", "output_layout must be given"),
+}
+# These are refused by the process that tries a network.
+REFUSED_APART = {
+    "endless": (f"{PICTURE} <int64 n = {{4611686018427387904}}, bool true = {{1}}> {{y = {LOOP}}}", "within 0.5 s"),
+    "huge": (
+        f"{PICTURE} <int64[4] a = {{1, 10000, 1000, 1000}}> {{m = ReduceMean <keepdims = 1> (x) y = Expand (m, a)}}",
+        r"fails on a picture|at most 4 GiB of memory",
+    ),
+    "chance": (
+        f"{PICTURE} {{r = RandomUniformLike (x) y = Mul (r, x)}}",
+        "must give the same features for the same picture, got others the second time",
+    ),
+}
 
 
-def saved(
-    path: Path,
-    nodes: Sequence[onnx.NodeProto],
-    inputs: Mapping[str, tuple[int, Sequence[Any]]],
-    outputs: Mapping[str, tuple[int, Sequence[Any]]],
-    constants: Mapping[str, np.ndarray] | None = None,
-    domains: Sequence[str] = ("",),
-) -> Path:
-    """Write a graph. inputs and outputs: type and shape by name."""
-    infos = [[helper.make_tensor_value_info(name, *of) for name, of in ends.items()] for ends in (inputs, outputs)]
-    tensors = [numpy_helper.from_array(value, name) for name, value in (constants or {}).items()]
-    opsets = [helper.make_opsetid(domain, 17 if domain == "" else 1) for domain in domains]
-    graph = helper.make_graph(list(nodes), "graph", *infos, initializer=tensors)
-    path.write_bytes(helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString())
+def write(path: Path, content: str | bytes, location: str = "", **constants: np.ndarray) -> Path:
+    """Write a network. content: its name, its text, or the bytes. location: the file of W, if it has one."""
+    if isinstance(content, str):
+        model = parser.parse_model(VERSIONS + NETWORKS.get(content, content))
+        tensors = [numpy_helper.from_array(value, name) for name, value in (constants | USED).items()]
+        if location:
+            external_data_helper.set_external_data(tensors[-1], location)
+            tensors[-1].ClearField("raw_data")
+        model.graph.initializer.extend(tensors)
+        content = model.SerializeToString()
+    path.write_bytes(content)
     return path
 
 
@@ -36,221 +140,3 @@ def saved(
 def opened_here(path: Path, digest: str, options: Options) -> Network:
     """Open a network like `open_network`, but without the process that tries the file, which takes half a second."""
     return Network(path, options)
-
-
-def patches(x: str, y: str) -> onnx.NodeProto:
-    """A convolution of patches side by side: x (n, 3, SIDE, SIDE) to y (n, N_FEATURES, SIDE / STRIDE, …)."""
-    return helper.make_node("Conv", [x, "W"], [y], strides=[STRIDE, STRIDE])
-
-
-def maps_of_uint8(path: Path) -> Path:
-    """A network of uint8 colours, (n, SIDE, SIDE, 3), with features by place."""
-    nodes = [
-        helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
-        helper.make_node("Transpose", ["f"], ["t"], perm=[0, 3, 1, 2]),
-        patches("t", "y"),
-    ]
-    ends = {"x": (TensorProto.UINT8, ["n", SIDE, SIDE, 3])}, {"y": (TensorProto.FLOAT, None)}
-    return saved(path, nodes, *ends, {"W": WEIGHTS})
-
-
-def vector_of_float(path: Path) -> Path:
-    """A network of normalised colours of any size, (n, 3, height, width), with one vector for a picture."""
-    nodes = [
-        patches("x", "p"),
-        helper.make_node("GlobalAveragePool", ["p"], ["q"]),
-        helper.make_node("Flatten", ["q"], ["y"]),
-    ]
-    ends = {"x": (TensorProto.FLOAT, ["n", 3, "h", "w"])}, {"y": (TensorProto.FLOAT, ["n", N_FEATURES])}
-    return saved(path, nodes, *ends, {"W": WEIGHTS})
-
-
-def tokens_of_float(path: Path) -> Path:
-    """A network with tokens: that of the class, which is 1 throughout, and one for each place."""
-    nodes = [
-        patches("x", "p"),
-        helper.make_node("Reshape", ["p", "shape"], ["r"]),
-        helper.make_node("Transpose", ["r"], ["t"], perm=[0, 2, 1]),
-        helper.make_node("Concat", ["one", "t"], ["y"], axis=1),
-    ]
-    ends = {"x": (TensorProto.FLOAT, [1, 3, SIDE, SIDE])}, {"y": (TensorProto.FLOAT, None)}
-    constants = {
-        "W": WEIGHTS,
-        "shape": np.array([1, N_FEATURES, -1]),
-        "one": np.ones((1, 1, N_FEATURES), np.float32),
-    }
-    return saved(path, nodes, *ends, constants)
-
-
-def tokens_in_a_row(path: Path, n: int, height: int = SIDE, width: int = SIDE) -> Path:
-    """A network whose n tokens of one feature are 0, 1, 2, … times the brightness."""
-    nodes = [
-        helper.make_node("ReduceMean", ["x"], ["m"], axes=[1, 2, 3], keepdims=1),
-        helper.make_node("Squeeze", ["m", "axis"], ["s"]),
-        helper.make_node("Mul", ["s", "numbers"], ["y"]),
-    ]
-    ends = {"x": (TensorProto.FLOAT, ["n", 3, height, width])}, {"y": (TensorProto.FLOAT, ["n", n, 1])}
-    numbers = np.arange(n, dtype=np.float32)[np.newaxis, :, np.newaxis]
-    return saved(path, nodes, *ends, {"axis": np.array([3]), "numbers": numbers})
-
-
-def of_type(path: Path, kind: int = TensorProto.FLOAT, axes: Sequence[Any] = ("n", 3, SIDE, SIDE)) -> Path:
-    """A network whose features are its input."""
-    return saved(path, [helper.make_node("Identity", ["x"], ["y"])], {"x": (kind, axes)}, {"y": (kind, None)})
-
-
-def with_text(path: Path, external: str = "") -> Path:
-    """A network of pictures and texts, like CLIP, with similarities and the features of both.
-
-    The branch of the pictures has a condition whose graphs use a value from outside.
-    """
-    nothing = [helper.make_node("Identity", ["c"], [name]) for name in ("then", "else")]
-    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("then", "else")]
-    graphs = [helper.make_graph([node], "part", [], [end]) for node, end in zip(nothing, info, strict=True)]
-    nodes = [
-        helper.make_node("Conv", ["pixels", "W"], ["c"], strides=[STRIDE, STRIDE]),
-        helper.make_node("If", ["true"], ["p"], then_branch=graphs[0], else_branch=graphs[1]),
-        helper.make_node("GlobalAveragePool", ["p"], ["q"]),
-        helper.make_node("Flatten", ["q"], ["image_embeds"]),
-        helper.make_node("Gather", ["table", "ids"], ["g"], axis=0),
-        helper.make_node("ReduceMean", ["g"], ["text_embeds"], axes=[1], keepdims=0),
-        helper.make_node("Gemm", ["image_embeds", "text_embeds"], ["similarities"], transB=1),
-    ]
-    inputs = {"ids": (TensorProto.INT64, ["n", "m"]), "pixels": (TensorProto.FLOAT, ["n", 3, SIDE, SIDE])}
-    outputs = {name: (TensorProto.FLOAT, ["n", "d"]) for name in ("similarities", "text_embeds", "image_embeds")}
-    constants = {"W": WEIGHTS, "table": np.ones((9, N_FEATURES), np.float32), "true": np.array(True)}
-    saved(path, nodes, inputs, outputs, constants)
-    return with_weights_in(path, external) if external else path
-
-
-def with_weights_in(path: Path, location: str) -> Path:
-    """Move the weights of the network in a file to another file."""
-    model = onnx.load(path)
-    for tensor in model.graph.initializer:
-        if tensor.name == "W":
-            (path.parent / location).write_bytes(tensor.raw_data)
-            make_external(tensor, location)
-    path.write_bytes(model.SerializeToString())
-    return path
-
-
-def make_external(tensor: onnx.TensorProto, location: str) -> None:
-    tensor.ClearField("raw_data")
-    tensor.data_location = TensorProto.EXTERNAL
-    tensor.external_data.add(key="location", value=location)
-
-
-FLOAT_PICTURE = {"x": (TensorProto.FLOAT, [1, 3, SIDE, SIDE])}
-FEATURES = {"y": (TensorProto.FLOAT, None)}
-
-
-def graph(*nodes: tuple[str, str, dict[str, Any]], ends: Any = (FLOAT_PICTURE, FEATURES), **constants: Any) -> Any:
-    """Return a function that writes a chain of nodes, each with the inputs "a b", from x to y."""
-    names = [*(f"n{i}" for i in range(1, len(nodes))), "y"]
-    made = [
-        helper.make_node(kind, inputs.split(), [name], **options)
-        for (kind, inputs, options), name in zip(nodes, names, strict=True)
-    ]
-    domains = sorted({"", *(node.domain for node in made)})
-    return lambda path: saved(path, made, *ends, {name: np.array(value) for name, value in constants.items()}, domains)
-
-
-def holding(content: bytes) -> Callable[[Path], Path]:
-    """Return a function that writes a file with this content."""
-
-    def write(path: Path) -> Path:
-        path.write_bytes(content)
-        return path
-
-    return write
-
-
-def endless(path: Path) -> Path:
-    """A loop of 2^62 rounds."""
-    kinds = ("i", TensorProto.INT64, []), ("go", TensorProto.BOOL, []), ("v", TensorProto.FLOAT, None)
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("Sin", ["v"], ["w"])],
-        "body",
-        [helper.make_tensor_value_info(*kind) for kind in kinds],
-        [
-            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("w", TensorProto.FLOAT, None),
-        ],
-    )
-    nodes = [helper.make_node("Loop", ["rounds", "true", "x"], ["y"], body=body)]
-    return saved(path, nodes, FLOAT_PICTURE, FEATURES, {"rounds": np.array(2**62), "true": np.array(True)})
-
-
-def by_brightness(path: Path, name: str) -> Path:
-    """A network that is harmless on a black picture; `name` says what it does on others."""
-    middle = {
-        "slow": ("rounds", [1.0], 1e18),
-        "large": ("shape", [1.0], 1.2e9),
-        "wide": ("shape", [2.0], 3.0),
-    }
-    least, factor = middle[name][1:]
-    start = [
-        helper.make_node("ReduceMax", ["x"], ["m"], keepdims=0),
-        helper.make_node("Mul", ["m", "factor"], ["f"]),
-        helper.make_node("Add", ["f", "least"], ["a"]),
-        helper.make_node("Cast", ["a"], ["n"], to=TensorProto.INT64),
-    ]
-    constants = {"factor": np.float32(factor), "least": np.array(least, np.float32), "one": np.array([1])}
-    if name == "slow":
-        model = onnx.load(endless(path))
-        start += [helper.make_node("Squeeze", ["n"], ["rounds"]), *model.graph.node]
-        return saved(path, start, FLOAT_PICTURE, FEATURES, constants | {"true": np.array(True)})
-    start += [
-        helper.make_node("Concat", ["one", "n"], ["shape"], axis=0),
-        helper.make_node("Expand", ["m", "shape"], ["y"]),
-    ]
-    return saved(path, start, FLOAT_PICTURE, FEATURES, constants)
-
-
-def truncated(path: Path) -> Path:
-    path.write_bytes(maps_of_uint8(path).read_bytes()[:-100])
-    return path
-
-
-# Four features for each of 4 x 4 places: the axes have equal lengths.
-cubic = graph(("Conv", "x W", {"strides": [STRIDE, STRIDE]}), W=WEIGHTS[:4])
-TEXT = {"x": (TensorProto.STRING, [1])}, {"y": (TensorProto.STRING, None)}
-TWO = FLOAT_PICTURE | {"z": (TensorProto.FLOAT, [1])}, FEATURES
-BYTES = FLOAT_PICTURE, {"y": (TensorProto.UINT8, None)}
-MEAN, EXPAND = ("ReduceMean", "x", {"keepdims": 1}), ("Expand", "n1 shape", {})
-LIMITS = {"start": [0] * 4, "end": [1, 0, 1, 1]}
-REFUSED: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "no ONNX file": (holding(b"\x89PNG and so on"), "does not open as an ONNX model"),
-    "truncated": (truncated, "does not open as an ONNX model"),
-    "empty": (holding(b""), r"must hold 1 to .* bytes, got 0"),
-    "two inputs": (
-        graph(("Add", "x z", {}), ends=TWO),
-        "must have an output that depends on the input x alone, got .* depend on z as well",
-    ),
-    "text": (
-        graph(("Identity", "x", {}), ends=TEXT),
-        r"one input of pictures, uint8 or floating-point with four axes, got x: tensor\(string\)",
-    ),
-    "huge": (graph(MEAN, EXPAND, shape=[1, 10**4, 1000, 1000]), r"fails on a picture|at most 4 GiB of memory"),
-    "outside": (
-        lambda path: with_weights_in(maps_of_uint8(path), "../secret.bin"),
-        "must have its weights in files beside it, got the location '../secret.bin'",
-    ),
-    "unknown operator": (graph(("Summon", "x", {"domain": "elsewhere"})), "does not open as an ONNX model"),
-    "endless": (endless, "within 0.5 s"),
-    "NaN": (graph(("Log", "x", {})), "must give finite features"),
-    "nothing": (
-        graph(("Slice", "x start end", {}), **LIMITS),
-        r"must be floating-point of shape .* got float32 \(1, 0, 1, 1\)",
-    ),
-    "whole numbers": (graph(("Cast", "x", {"to": TensorProto.UINT8}), ends=BYTES), "must be floating-point of shape"),
-    "wide": (
-        graph(("ReduceMean", "x", {"keepdims": 0}), EXPAND, shape=[1, 2**26]),
-        "must give at most 1,048,576 features, got 67,108,864",
-    ),
-    "chance": (
-        graph(("RandomUniformLike", "x", {}), ("Mul", "n1 x", {})),
-        "must give the same features for the same picture, got others the second time",
-    ),
-    "cubic": (cubic, "output_layout must be given"),
-}

@@ -1,93 +1,53 @@
-"""Dense SIFT: descriptors agree with a slow version, and have the expected invariances."""
+"""Dense SIFT: descriptors agree with a slow version, and which pictures and options are refused."""
 
 import numpy as np
-import oracles_features
 import pytest
 
-from jointsparse.features.dense_sift import describe, smallest_side
+from jointsparse.features.dense_sift import describe
 
-PLAIN = {"patch_sizes": (16,), "step": 8, "min_contrast": 1e-6}
-
-
-def texture(height, width, seed=0):
-    """Return smooth noise in [0.2, 0.5], which has gradients in all directions."""
-    noise = np.random.default_rng(seed).random((height + 4, width + 4))
-    smooth = sum(noise[i : i + height, j : j + width] for i in range(5) for j in range(5)) / 25
-    low, high = smooth.min(), smooth.max()
-    return (0.2 + 0.3 * (smooth - low) / (high - low)).astype(np.float32)
+TEXTURE = np.full((25, 32), 0.3)  # with smooth noise, which has gradients in all directions, and some flat patches
+NOISE = np.lib.stride_tricks.sliding_window_view(np.random.default_rng(0).random((29, 27)), (5, 5)).mean(axis=(2, 3))
+TEXTURE[:, 9:] = np.interp(NOISE, (NOISE.min(), NOISE.max()), (0.2, 0.5))
 
 
-TEXTURE = texture(40, 40)
+def slow(picture, patch_sizes, step, clip, rootsift, min_contrast):
+    """Return descriptors computed patch by patch in double precision, scaled by 512, not rounded."""
+    padded = np.pad(picture.astype(np.float64), 1, mode="edge")
+    dx = (padded[1:-1, 2:] - padded[1:-1, :-2]) / 2
+    dy = (padded[2:, 1:-1] - padded[:-2, 1:-1]) / 2
+    descriptors = []
+    for s in patch_sizes:
+        for top in range(0, picture.shape[0] - s + 1, step):
+            for left in range(0, picture.shape[1] - s + 1, step):
+                histogram, share = _histogram(dx[top : top + s, left : left + s], dy[top : top + s, left : left + s])
+                f = np.minimum(histogram, clip * np.linalg.norm(histogram))
+                f = np.sqrt(f / max(f.sum(), 1e-30)) if rootsift else f / max(np.linalg.norm(f), 1e-30)
+                descriptors.append(512 * f if histogram.sum() / share >= min_contrast else np.zeros(128))
+    return np.array(descriptors)
 
 
-def differences(got, expected):
-    return np.abs(got.astype(int) - expected.astype(int)).max()
+def _triangle(z):
+    return np.maximum(0.0, 1.0 - np.abs(z))
+
+
+def _histogram(dx, dy):
+    """Return the histogram of a patch, and the sum of the weights of its pixels."""
+    i, o = np.arange(4)[:, np.newaxis], np.arange(8)[:, np.newaxis, np.newaxis]
+    near = _triangle(4 * (np.arange(len(dx)) + 0.5) / len(dx) - i - 0.5)
+    apart = (np.degrees(np.arctan2(dy, dx)) - 45 * o + 180) % 360 - 180
+    return np.einsum("iy,jx,oyx->ijo", near, near, np.hypot(dx, dy) * _triangle(apart / 45)).ravel(), near.sum() ** 2
 
 
 @pytest.mark.parametrize("rootsift", [True, False])
-@pytest.mark.parametrize("patch_sizes, step", [((16,), 8), ((5, 18), 7), ((4, 12), 11)])
-def test_descriptors_agree_with_the_slow_version(patch_sizes, step, rootsift):
-    picture = texture(25, 32)
-    picture[:, :9] = 0.3  # gives some flat patches
-    options = {
-        "patch_sizes": patch_sizes, "step": step, "clip": 0.2, "rootsift": rootsift, "min_contrast": 0.004,
-    }  # fmt: skip
-    got = describe(picture, **options)
-    expected = oracles_features.dense_sift(picture, **options)
+@pytest.mark.parametrize(
+    ("patch_sizes", "step", "min_contrast"), [((16,), 8, 1e-6), ((5, 18), 7, 0.0295), ((4, 25), 9, 0.0295)]
+)
+def test_descriptors_agree_with_the_slow_version(patch_sizes, step, min_contrast, rootsift):
+    options = {"patch_sizes": patch_sizes, "step": step, "clip": 0.2, "rootsift": rootsift}
+    got = describe(np.asfortranarray(TEXTURE), **options, min_contrast=min_contrast)
+    expected = slow(TEXTURE, **options, min_contrast=min_contrast)
     assert got.shape == expected.shape
     assert np.abs(got - np.minimum(expected, 255)).max() <= 0.51
-
-
-def test_min_contrast_is_compared_with_the_mean_gradient():
-    ramp = np.tile(np.arange(64, dtype=np.float32) / 100, (32, 1))  # 0.01 per pixel, away from the border
-    options = {"patch_sizes": (16,), "step": 24}
-    assert not describe(ramp, min_contrast=0.0101, **options).any()
-    assert describe(ramp, min_contrast=0.0099, **options)[1].any()
-
-
-@pytest.mark.parametrize(("factor", "offset", "most"), [(1, 0.4, 1), (0.1, 0, 1), (2, 0, 0), (2.0**-10, 0, 0)])
-@pytest.mark.parametrize("rootsift", [True, False])
-def test_brightness_and_contrast_do_not_matter(rootsift, factor, offset, most):
-    picture = texture(40, 56) - np.float32(0.1)
-    changed = picture * np.float32(factor) + np.float32(offset)
-    got, expected = (describe(grey, rootsift=rootsift, **PLAIN) for grey in (changed, picture))
-    assert differences(got, expected) <= most
-
-
-def test_rotation_turns_grid_cells_and_orientations():
-    picture = texture(40, 40)
-    upright = describe(picture, **PLAIN).reshape(4, 4, 4, 4, 8)
-    got = describe(np.rot90(picture), **PLAIN).reshape(4, 4, 4, 4, 8)
-    # A quarter turn to the left turns a gradient to the right (orientation 0) into an upward one (orientation 6).
-    assert differences(got, np.roll(np.rot90(np.rot90(upright, axes=(0, 1)), axes=(2, 3)), -2, axis=-1)) <= 1
-
-
-@pytest.mark.parametrize("orientation", range(8))
-def test_a_ramp_has_one_orientation(orientation):
-    angle = np.pi / 4 * orientation
-    y, x = np.mgrid[:48, :48] - 23.5
-    ramp = (0.5 + 0.01 * (np.cos(angle) * x + np.sin(angle) * y)).astype(np.float32)
-    inner = describe(ramp, patch_sizes=(16,), step=16).reshape(3, 3, 16, 8)[1, 1]
-    others = np.delete(inner, orientation, axis=1)
-    assert (inner[:, orientation] > 100).all()
-    assert others.max() <= 4  # from rounding of the ramp to float32, enlarged by the square root
-
-
-def test_all_memory_layouts_give_the_same_descriptors():
-    picture = texture(40, 50)
-    expected = describe(picture)
-    picture.flags.writeable = False
-    layouts = (picture, picture.copy(), np.asfortranarray(picture), np.repeat(picture, 2, axis=1)[:, ::2])
-    for layout in (*layouts, picture.astype(np.float64)):
-        assert np.array_equal(describe(layout), expected)
-
-
-def test_a_picture_of_the_smallest_side_has_a_patch_of_every_size():
-    options = {"patch_sizes": (10, 20), "step": 50}
-    side = smallest_side(**options)
-    assert (side, len(describe(texture(side, side), **options))) == (20, 2)
-    with pytest.raises(ValueError, match="at least 20 pixels"):
-        describe(texture(side - 1, side), **options)
 
 
 @pytest.mark.parametrize(
@@ -96,19 +56,15 @@ def test_a_picture_of_the_smallest_side_has_a_patch_of_every_size():
         (np.zeros((300, 20)), {}, r"at least 32 pixels on its shorter side, got 20 x 300"),
         (np.zeros((0, 0)), {}, r"at least 32 pixels"),
         (np.zeros((40, 40, 3)), {}, r"grey, \(height, width\), got shape \(40, 40, 3\)"),
-        (np.zeros(40), {}, r"grey, \(height, width\)"),
         (np.full((40, 40), np.nan), {}, r"got values from nan to nan"),
-        (np.full((40, 40), np.inf), {}, r"got values from inf to inf"),
         (np.full((40, 40), 255, np.uint8), {}, r"in \[0, 1\], got values from 255 to 255"),
         (np.full((40, 40), -0.1), {}, r"in \[0, 1\], got values from -0.1"),
         (np.full((40, 40), "a"), {}, r"real numbers"),
         (TEXTURE, {"patch_sizes": ()}, "patch_sizes must hold at least one size"),
         (TEXTURE, {"patch_sizes": (16, 3)}, "each of patch_sizes must be a whole number of at least 4, got 3"),
-        (TEXTURE, {"patch_sizes": (16.0,)}, "each of patch_sizes must be a whole number of at least 4, got 16.0"),
+        (TEXTURE, {"patch_sizes": (16, 26)}, "at least 26 pixels on its shorter side, got 32 x 25"),
         (TEXTURE, {"step": 0}, "step must be a whole number of at least 1, got 0"),
-        (TEXTURE, {"step": 1.5}, "step must be a whole number"),
         (TEXTURE, {"clip": 0.0}, "clip must be above 0 and at most 1, got 0.0"),
-        (TEXTURE, {"clip": float("nan")}, "clip must be above 0"),
         (TEXTURE, {"min_contrast": 0.0}, "min_contrast must be between 1e-06 and 1, got 0.0"),
     ],
 )

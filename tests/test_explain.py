@@ -1,7 +1,8 @@
-"""Heat maps of a picture: they sum to the decision value of a task, and show where the object of that name is."""
+"""Heat maps of a picture: they sum to the decision value of a task, which is known by its name or its index."""
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
@@ -15,75 +16,56 @@ from jointsparse import (
     explain,
 )
 from jointsparse.features import DenseSift, SVDBasis, VocabularyTree
+from jointsparse.features.explain import Explainer
 
 pytest.importorskip("PIL")
 
-HALVES = slice(0, 20), slice(28, 48)  # columns in which a picture may have a ramp and stripes, respectively
-FIRST = DenseSift((8, 12), step=4), VocabularyTree(4, 2, random_state=0)
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    """Grey pictures with a ramp, stripes, both or neither, and labels (n, 2) that say what they have."""
-    rng = np.random.default_rng(0)
-    labels = rng.random((80, 2)) < 0.4
-    pictures = rng.uniform(0.4, 0.6, (80, 32, 48))
-    pictures[labels[:, 0], :, :24] = np.linspace(0, 1, 24)
-    pictures[labels[:, 1], :, 24:] = np.arange(32)[:, np.newaxis] // 2 % 2
-    return list(pictures), labels.astype(int)
-
-
-KINDS = {  # which labels an estimator learns: those of both tasks, of one task, or three classes
-    "tasks": (JointSparseClassifier(radius=5.0), JointSparseClassifierCV(radii=[5.0], cv=2), RidgeClassifier()),
-    "numbers": (JointSparseRegressor(radius=5.0), LinearRegression()),
-    "one": (
-        JointSparseClassifier(radius=5.0),
-        LogisticRegression(),
-        SVC(kernel="linear"),
-        JointSparseRegressor(radius=5.0),
-    ),
-    "classes": (JointSparseClassifier(radius=5.0), OnlineJointSparseClassifier(radius=5.0), LogisticRegression()),
+SIFT = DenseSift((8, 12), step=4)
+LABELS = np.random.default_rng(0).random((40, 2)) < 0.4
+PICTURES = np.random.default_rng(1).uniform(0.4, 0.6, (40, 32, 48))
+PICTURES[LABELS[:, 0], :, :24] = np.linspace(0, 1, 24)  # a ramp
+PICTURES[LABELS[:, 1], :, 24:] = np.arange(32)[:, np.newaxis] // 2 % 2  # stripes
+KINDS = {  # labels, and the names of the tasks
+    "tasks": (LABELS.astype(int), [0, 1]),
+    "one": (LABELS[:, 0].astype(int), [1]),
+    "number": (LABELS[:, 0].astype(float), [0]),
+    "classes": (LABELS.sum(axis=1), [0, 1, 2]),
 }
-CASES = [(kind, last) for kind, estimators in KINDS.items() for last in estimators]
+SCALED, WHITENED = SVDBasis(5, random_state=0), SVDBasis(5, power=0, centred=False, random_state=0)
 
 
-WORDS = {"branching": 4, "depth": 3, "random_state": 0}  # deep enough for leaves on several levels
-STEPS = {  # options of the vocabulary, and the steps between it and the estimator
-    "words": ({}, ()),
-    "scaled": ({}, (StandardScaler(with_mean=False),)),
-    "both": ({}, (SVDBasis(5), StandardScaler())),
-    "count": ({"weighting": "count"}, ()),
-    "tf-idf": ({"weighting": "tf-idf"}, (SVDBasis(5, power=0.5, random_state=0),)),
-    "whitened": ({"weighting": "tf-idf", "normalise": False}, (SVDBasis(5, power=0, centred=False, random_state=0),)),
-}
+@pytest.mark.parametrize(
+    ("kind", "last", "words", "between"),
+    [
+        ("tasks", JointSparseClassifier(radius=5.0), {}, ()),
+        ("tasks", JointSparseClassifierCV(radii=[5.0], cv=2), {}, (StandardScaler(with_mean=False),)),
+        ("tasks", RidgeClassifier(), {}, (SCALED, StandardScaler())),
+        ("tasks", JointSparseRegressor(radius=5.0), {"weighting": "count"}, ()),
+        ("tasks", LinearRegression(), {"weighting": "tf-idf"}, (SVDBasis(5, power=0.5, random_state=0),)),
+        ("one", JointSparseClassifier(radius=5.0), {"weighting": "tf-idf", "normalise": False}, (WHITENED,)),
+        ("one", LogisticRegression(), {"weighting": "tf-idf"}, (StandardScaler(with_std=False, with_mean=False),)),
+        ("one", SVC(kernel="linear"), {}, (SCALED, StandardScaler(with_std=False))),
+        ("number", JointSparseRegressor(radius=5.0), {}, (SCALED,)),
+        ("classes", JointSparseClassifier(radius=5.0), {}, (SCALED,)),
+        ("classes", OnlineJointSparseClassifier(radius=5.0), {}, ()),
+        ("classes", LogisticRegression(), {}, (StandardScaler(with_mean=False),)),
+    ],
+)
+def test_a_map_and_the_intercept_sum_to_the_decision(kind, last, words, between):
+    y, names = KINDS[kind]
+    tree = VocabularyTree(branching=4, depth=3, random_state=0, **words)  # has leaves on several levels
+    model = make_pipeline(SIFT, tree, *map(clone, between), last).fit(PICTURES, y)
+    expected = getattr(model, "decision_function", model.predict)(PICTURES[:3]).reshape(3, -1)
+    for picture, decisions in zip(PICTURES, expected, strict=False):
+        heats = [explain(model, picture, task) for task in names]
+        assert {heat.shape for heat in heats} == {picture.shape}
+        got = [heat.sum(dtype=float) for heat in heats] + model[-1].intercept_
+        np.testing.assert_allclose(got, decisions, atol=1e-5 * (1 + np.abs(expected).max()))
 
 
-@pytest.mark.parametrize("steps", STEPS)
-@pytest.mark.parametrize(("kind", "last"), CASES, ids=[f"{kind}-{type(last).__name__}" for kind, last in CASES])
-def test_a_map_and_the_intercept_sum_to_the_decision(drawn, kind, last, steps):
-    pictures, labels = drawn
-    y = {"tasks": labels, "numbers": labels, "one": labels[:, 0], "classes": labels.sum(axis=1)}[kind]
-    options, between = STEPS[steps]
-    model = make_pipeline(FIRST[0], VocabularyTree(**WORDS, **options), *between, last).fit(pictures, y)
-    decisions = getattr(model, "decision_function", model.predict)(pictures[:3]).reshape(3, -1)
-    intercepts, tol = np.atleast_1d(model[-1].intercept_), 1e-5 * float(abs(decisions).max()) + 1e-5
-    names = {"one": [1] if hasattr(last, "classes_") else [0], "classes": [0, 1, 2]}.get(kind, [0, 1])
-    for picture, row in zip(pictures, decisions, strict=False):
-        for task, decision, intercept in zip(names, row, intercepts, strict=True):
-            heat = explain(model, picture, task)
-            assert heat.shape == picture.shape
-            assert heat.sum(dtype=float) + intercept == pytest.approx(decision, abs=tol)
-
-
-def test_a_map_shows_where_the_object_is(drawn):
-    pd = pytest.importorskip("pandas")
-    pictures, labels = drawn
-    model = make_pipeline(*FIRST, JointSparseClassifier(radius=5.0))
-    model.fit(pictures, pd.DataFrame(labels, columns=["ramp", "stripes"]))
-    for i in np.flatnonzero(labels.all(axis=1))[:4]:
-        for word, half in zip(("ramp", "stripes"), HALVES, strict=True):
-            heat = explain(model, pictures[i], word)
-            assert heat[:, half].mean() > heat.mean()
+def fitted(last, classes):
+    """A pipeline whose last step has learnt these classes."""
+    return make_pipeline(SIFT, VocabularyTree(), last.fit(np.eye(len(classes)), classes))
 
 
 @pytest.mark.parametrize(
@@ -102,48 +84,35 @@ def test_a_map_shows_where_the_object_is(drawn):
         ([0, 1], 0, "task must be one of 1, got 0"),
     ],
 )
-def test_a_task_is_a_class_or_else_an_index(drawn, classes, task, expected):
-    places = np.minimum(drawn[1].sum(axis=1), len(classes) - 1)
-    model = make_pipeline(*FIRST, LogisticRegression()).fit(drawn[0], np.array(classes)[places])
-    if isinstance(expected, str):
-        with pytest.raises(ValueError, match=expected):
-            explain(model, drawn[0][0], task)
+def test_a_task_is_a_class_or_else_an_index(classes, task, expected):
+    explainer = Explainer(fitted(LogisticRegression(), classes))
+    if isinstance(expected, int):
+        assert explainer.index(task) == expected
     else:
-        got, again = (
-            explain(model, drawn[0][0], task),
-            explain(model, drawn[0][0], classes[-len(model[-1].coef_) :][expected]),
-        )
-        np.testing.assert_array_equal(got, again)
+        with pytest.raises(ValueError, match=expected):
+            explainer.index(task)
 
 
-def test_tasks_of_a_regressor_have_the_names_of_their_columns(drawn):
-    pd = pytest.importorskip("pandas")
-    model = make_pipeline(*FIRST, JointSparseRegressor(radius=5.0))
-    model.fit(drawn[0], pd.DataFrame(drawn[1], columns=["ramp", "stripes"]))
-    got, expected = (explain(model, drawn[0][0], task) for task in ("stripes", 1))
-    np.testing.assert_array_equal(got, expected)
+def test_tasks_of_a_frame_have_the_names_of_their_columns():
+    y = pytest.importorskip("pandas").DataFrame(np.eye(3, dtype=int)[:, :2], columns=["ramp", "stripes"])
+    for last in (JointSparseClassifier(radius=1.0), JointSparseRegressor(radius=1.0)):
+        assert Explainer(fitted(last, y)).index("stripes") == 1
+
+
+WORDS, LINEAR = (SIFT, VocabularyTree()), LinearRegression().fit(np.eye(2), [0, 1])
 
 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
         (JointSparseClassifier(), "got JointSparseClassifier"),
-        (make_pipeline(*FIRST), "got the steps DenseSift, VocabularyTree"),
-        (make_pipeline(FIRST[1], JointSparseClassifier()), "got the steps VocabularyTree, JointSparseClassifier"),
-        (make_pipeline(*FIRST, MaxAbsScaler(), LinearRegression()), "got the steps .*MaxAbsScaler, LinearRegression"),
-        (make_pipeline(*FIRST, SVDBasis(5)), "with coef_ and intercept_, got the steps DenseSift.*SVDBasis"),
+        (make_pipeline(*WORDS), "got the steps DenseSift, VocabularyTree"),
+        (make_pipeline(WORDS[1], LINEAR), "got the steps VocabularyTree, LinearRegression"),
+        (make_pipeline(*WORDS, MaxAbsScaler(), LINEAR), "got the steps .*MaxAbsScaler, LinearRegression"),
+        (fitted(SVDBasis(1), [0, 1]), "with coef_ and intercept_, got the steps DenseSift.*SVDBasis"),
+        (fitted(SVC(kernel="linear"), [0, 1, 2]), "got SVC, which has a row for each pair of classes: use LinearSVC"),
     ],
 )
-def test_other_models_have_no_maps(drawn, model, message):
-    pictures, labels = drawn
-    if hasattr(model, "steps"):
-        model.fit(FIRST[0].transform(pictures) if model[0] is FIRST[1] else pictures, labels)
-    with pytest.raises(ValueError, match=f"model must be a fitted Pipeline of Embedding, or of .*{message}"):
-        explain(model, pictures[0], 0)
-
-
-def test_a_model_with_a_row_of_weights_for_each_pair_of_classes_has_no_maps(drawn):
-    pictures, labels = drawn
-    model = make_pipeline(*FIRST, SVC(kernel="linear")).fit(pictures, labels.sum(axis=1))
-    with pytest.raises(ValueError, match="got SVC, which has a row for each pair of classes: use LinearSVC"):
-        explain(model, pictures[0], 0)
+def test_other_models_have_no_maps(model, message):
+    with pytest.raises(ValueError, match=message):
+        explain(model, PICTURES[0], 0)

@@ -4,12 +4,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from jointsparse.features import similarities
+from jointsparse.features.similarities import fit, project, to_prototypes
 
 
 def histograms(n, seed=0, d=40):
     rng = np.random.default_rng(seed)
-    return sparse.csr_matrix(rng.poisson(0.4, (n, d)) * rng.gamma(1.0, 1.0, (n, d)).astype(np.float32))
+    dense = (rng.poisson(0.4, (n, d)) * rng.gamma(1.0, 1.0, (n, d))).astype(np.float16)
+    dense[0] = 0  # an empty histogram, whose similarity is 0 to all others, except for rbf
+    return sparse.csr_matrix(dense.astype(np.float32))
+
+
+def in_halves(X):
+    """Return X with two entries instead of each entry."""
+    return sparse.csr_matrix((np.repeat(X.data.astype(float) / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape)
 
 
 PAIRS = {
@@ -21,111 +28,70 @@ PAIRS = {
 
 def slow(X, prototypes, measure, gamma=None):
     """Return similarities, computed one pair at a time in double precision."""
-    return np.array([[PAIRS[measure](x, p, gamma) for p in prototypes.astype(float)] for x in X.astype(float)])
-
-
-def test_histograms_in_float16_have_the_similarities_of_float32():
-    half = histograms(5).toarray().astype(np.float16)
-    got, expected = (similarities.to_prototypes(X, X, measure="cosine") for X in (half, half.astype(np.float32)))
-    np.testing.assert_array_equal(got, expected, strict=True)
-
-
-def mean_squared_distance(P):
-    """Return the mean squared distance over all pairs of different prototypes."""
-    return np.mean([((P[i] - P[j]) ** 2).sum() for i in range(len(P)) for j in range(i)])
-
-
-def fit(X, measure, training=None, **options):
-    options = {"measure": measure, "n_prototypes": 15} | options
-    return similarities.fit(X, X if training is None else training, **options, rng=np.random.default_rng(1))
-
-
-@pytest.mark.parametrize("measure", similarities.MEASURES)
-@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, sparse.csr_matrix.toarray])
-def test_every_measure_agrees_with_its_formula(measure, form, monkeypatch):
-    monkeypatch.setattr(similarities, "IMAGES_AT_ONCE", 7)  # so that there are several blocks
-    empty = sparse.csr_matrix((1, 40), dtype=np.float32)  # has the similarity 0 to all others, except for rbf
-    X, P = (sparse.vstack([empty, histograms(n, seed)], format="csr") for n, seed in ((29, 0), (11, 1)))
-    dense_X, dense_P = X.toarray(), P.toarray()
-    for gamma in [None, 0.03] if measure == "rbf" else [None]:
-        got = similarities.to_prototypes(form(X), form(P), measure=measure, gamma=gamma)
-        expected = slow(dense_X, dense_P, measure, gamma or 1 / mean_squared_distance(dense_P.astype(float)))
-        assert got.dtype == np.float32 and got.shape == (30, 12)
-        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
-
-
-def test_unsorted_and_duplicate_entries_are_summed_and_input_is_not_changed():
-    parts = sparse.csr_matrix((np.array([2.0, 1.0, 3.0]), np.array([5, 0, 5]), np.array([0, 3])), shape=(1, 40))
-    whole = np.zeros((1, 40))
-    whole[0, [0, 5]] = 1, 5
-    for measure in similarities.MEASURES:
-        got, expected = (similarities.to_prototypes(X, histograms(4), measure=measure) for X in (parts, whole))
-        np.testing.assert_array_equal(got, expected)
-    np.testing.assert_array_equal(parts.indices, [5, 0, 5])
+    x, p = X.toarray().astype(float), prototypes.toarray().astype(float)
+    squares = [((p[i] - p[j]) ** 2).sum() for i in range(len(p)) for j in range(i)]
+    return np.array([[PAIRS[measure](a, b, gamma or 1 / np.mean(squares)) for b in p] for a in x])
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("measure", "gamma", "form"),
     [
-        ({"measure": "chi2"}, "measure must be one of intersection, cosine, rbf, got 'chi2'"),
-        ({"measure": "cosine", "gamma": 1.0}, "gamma must be None unless the measure is rbf, got 1.0 for cosine"),
-        ({"measure": "rbf", "gamma": 0.0}, "gamma must be a number above 0, got 0.0"),
-        ({"measure": "rbf", "gamma": np.nan}, "gamma must be a number above 0, got nan"),
-        ({"measure": "rbf", "prototypes": np.ones((3, 40))}, "prototypes must differ, .*: give gamma"),
-        ({"measure": "rbf", "prototypes": np.ones((1, 40))}, "prototypes must differ, .*: give gamma"),
-        ({"measure": "cosine", "prototypes": np.ones((3, 39))}, "X must have 39 features, .*, got 40"),
-        ({"measure": "cosine", "prototypes": np.ones((0, 40))}, "prototypes must have at least one row, got none"),
-        ({"measure": "cosine", "prototypes": np.ones(40)}, r"prototypes must have two axes .*, got shape \(40,\)"),
-        ({"measure": "cosine", "prototypes": np.full((2, 40), np.inf)}, "prototypes must be finite"),
-        (
-            {"measure": "intersection", "prototypes": -np.ones((2, 40))},
-            "prototypes must hold histograms without negative entries",
-        ),
+        ("intersection", None, sparse.csr_matrix),
+        ("intersection", None, in_halves),
+        ("cosine", None, sparse.csr_array),
+        ("cosine", None, lambda X: X.toarray().astype(np.float16)),
+        ("rbf", None, sparse.csc_matrix),
+        ("rbf", 0.03, sparse.csr_matrix.toarray),
     ],
 )
-def test_invalid_input_raises(options, message):
-    with pytest.raises(ValueError, match=message):
-        similarities.to_prototypes(histograms(5), **({"prototypes": histograms(3, seed=1)} | options))
+def test_every_measure_agrees_with_its_formula(measure, gamma, form, monkeypatch):
+    monkeypatch.setattr("jointsparse.features.similarities.IMAGES_AT_ONCE", 7)  # so that there are several blocks
+    X, P = histograms(30), histograms(12, seed=1)
+    got = to_prototypes(form(X), form(P), measure=measure, gamma=gamma)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, slow(X, P, measure, gamma), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("measure", similarities.MEASURES)
-@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize(("measure", "centred"), [("intersection", True), ("cosine", False), ("rbf", True)])
 def test_training_images_have_a_mean_squared_length_of_1(measure, centred):
-    training = histograms(50, seed=8)
-    Z = similarities.project(training, fit(histograms(60), measure, training, centred=centred)).astype(float)
-    assert Z.shape == (50, 15)
-    assert np.mean(np.sum(Z**2, axis=1)) == pytest.approx(1, rel=1e-5)
-    if centred:
-        np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-6)
-    else:
-        assert (Z >= 0).all()
-
-
-def test_prototypes_are_different_rows_of_the_candidates_and_the_same_for_the_same_seed():
-    X = histograms(60)
-    first, second = fit(X, "rbf"), fit(X, "rbf")
-    rows = {row.tobytes() for row in X.toarray()}
-    drawn = {row.tobytes() for row in first.prototypes.toarray().astype(X.dtype)}
+    X, training, options = histograms(60), histograms(50, seed=8), {"measure": measure, "n_prototypes": 15}
+    fitted = fit(X, training, **options, centred=centred, rng=np.random.default_rng(1))
+    drawn, rows = ({row.tobytes() for row in matrix.toarray()} for matrix in (fitted.prototypes.astype(np.float32), X))
     assert len(drawn) == 15 and drawn < rows
-    np.testing.assert_array_equal(similarities.project(X, first), similarities.project(X, second))
-    assert first.gamma == pytest.approx(1 / mean_squared_distance(first.prototypes.toarray().astype(float)))
+    expected = slow(training, fitted.prototypes, measure)
+    expected -= centred * expected.mean(axis=0)
+    expected /= np.sqrt(np.mean(np.sum(expected**2, axis=1)))
+    np.testing.assert_allclose(project(training, fitted), expected, atol=1e-5)
 
 
-ALIKE = np.ones((5, 4))
+ALIKE, X, P = np.ones((5, 40)), histograms(5), np.ones((3, 40))
 
 
 @pytest.mark.parametrize(
-    ("X", "n", "message"),
+    ("call", "options", "message"),
     [
-        *((histograms(5), n, f"n_prototypes must be between 1 and 5, the number of images, got {n}") for n in (0, 6)),
-        (ALIKE, 2, r"the training images must differ in their similarities \(cosine\), got 5 equal rows"),
+        (to_prototypes, {"measure": "chi2"}, "measure must be one of intersection, cosine, rbf, got 'chi2'"),
+        (to_prototypes, {"gamma": 1.0}, "gamma must be None unless the measure is rbf, got 1.0 for cosine"),
+        (to_prototypes, {"measure": "rbf", "gamma": 0.0}, "gamma must be a number above 0, got 0.0"),
+        (to_prototypes, {"measure": "rbf"}, "prototypes must differ, .*: give gamma"),
+        (to_prototypes, {"measure": "rbf", "prototypes": P[:1]}, "prototypes must differ, .*: give gamma"),
+        (to_prototypes, {"prototypes": P[:, 1:]}, "X must have 39 features, .*, got 40"),
+        (to_prototypes, {"prototypes": P[:0]}, "prototypes must have at least one row, got none"),
+        (to_prototypes, {"prototypes": P[0]}, r"prototypes must have two axes .*, got shape \(40,\)"),
+        (to_prototypes, {"prototypes": P * np.inf}, "prototypes must be finite"),
+        (to_prototypes, {"measure": "intersection", "prototypes": -P}, "must hold histograms without negative entries"),
+        (fit, {"n_prototypes": 0}, "n_prototypes must be between 1 and 5, the number of images, got 0"),
+        (fit, {"n_prototypes": 6}, "n_prototypes must be between 1 and 5, the number of images, got 6"),
+        (fit, {"training": ALIKE}, r"must differ in their similarities \(cosine\), got 5 equal rows"),
     ],
 )
-def test_too_few_or_equal_images_raise(X, n, message):
+def test_invalid_input_raises(call, options, message):
+    rng = np.random.default_rng(0)
+    arguments = {to_prototypes: {"prototypes": P}, fit: {"training": X, "n_prototypes": 2, "rng": rng}}
     with pytest.raises(ValueError, match=message):
-        fit(X, "cosine", n_prototypes=n)
+        call(**{"X": X, "measure": "cosine"} | arguments[call] | options)
 
 
 def test_equal_images_are_allowed_without_centring():
-    uncentred = fit(ALIKE, "cosine", n_prototypes=2, centred=False)
-    np.testing.assert_allclose(similarities.project(ALIKE[:1], uncentred), np.sqrt(0.5), rtol=1e-6)
+    options = {"measure": "cosine", "n_prototypes": 2, "centred": False, "rng": np.random.default_rng(0)}
+    np.testing.assert_allclose(project(ALIKE, fit(ALIKE, ALIKE, **options)), np.sqrt(0.5), rtol=1e-6)

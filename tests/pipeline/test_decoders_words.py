@@ -5,9 +5,9 @@ import struct
 from io import BytesIO
 
 import numpy as np
-import raw_pictures
 from model_files import fitted, write_model
 from PIL import Image
+from test_pictures import PICTURES
 
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.datasets import checker
@@ -55,9 +55,7 @@ def test_errors_of_decoders_are_reported_for_the_right_picture(tmp_path, capfd, 
         "packed": tiff("tiff_adobe_deflate", slice(200, 230)),
         "good": tiff("tiff_adobe_deflate"),
         "text": b"text",
-        "seven levels": raw_pictures.tiff(
-            np.zeros((48, 64, 7), int), 8, 2, ExtraSamples=[0] * 4
-        ),  # Pillow logs an error
+        "seven levels": (PICTURES / "misread" / "seven-levels.tif").read_bytes(),  # Pillow logs an error
     }
     for name, data in pictures.items():
         (tmp_path / name).write_bytes(data)

@@ -1,131 +1,146 @@
-"""Describing pictures: results of an earlier job are reused for the same images, and made again for changed images."""
+"""Describing pictures: as the transformers do; results of an earlier job are reused for the same images alone."""
 
 import hashlib
 import shutil
+from functools import partial
 
 import describing
 import networks
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from albums import make_album
+from miniature import BASE
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
-from jointsparse.features import Embedding, onnx
+from jointsparse.features import DenseSift, Embedding, SVDBasis, VocabularyTree, basis, onnx, shards
 from jointsparse.pipeline.provenance import records
-from jointsparse.pipeline.provenance.tables import read_features, write_table
+from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_matrix, write_table
 
-WEIGHTED = {"weighting": "tf-idf", "normalise": True}
+NAMES = [f"{i:03}.jpg" for i in range(12)]
+SAMPLED = shards.drawn(NAMES, 5, seed=1)
+MADE = {"grow_vocabularies": "vocabularies", "encode": "histograms", "embed": "features"}  # by each rule
+OTHER, NEW = next(name for name in NAMES if name not in SAMPLED), "a new one.jpg"
+SIFT, TREE = {"patch_sizes": [8, 12], "step": 6, "rootsift": False}, {"branching": 5, "depth": 2, "weighting": "tf-idf"}
 
 
 def listed(root):
     """Return the table of the images in an album."""
-    names = sorted(path.name for path in (root / "images").iterdir())
-    digests = [hashlib.sha256((root / "images" / name).read_bytes()).hexdigest() for name in names]
-    return pd.DataFrame({"image": names, "split": "train", "digest": digests})
+    files = sorted((root / "images").iterdir())
+    digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    return pd.DataFrame({"image": [file.name for file in files], "split": "train", "digest": digests})
 
 
 @pytest.fixture
-def make(run_script, tmp_path, monkeypatch):
-    """Return a function that makes vocabularies and histograms of an album, and lists the described images."""
+def run(run_script, tmp_path, monkeypatch):
+    """Return a function that runs the script of a rule for an album and returns the images that it has described."""
     root, seen, checked = make_album(tmp_path / "mine", 12), [], describing._checked
     monkeypatch.setattr(describing, "_checked", lambda image, *given: seen.append(image) or checked(image, *given))
-    made = {"vocabularies": root / "vocabularies.npz", "histograms": root / "histograms.npz"}
 
-    def run(rule, params, **given):
-        run_script(rule, params=params, output=made, wildcards={"shard": 0, "shards": 1}, **given)
-        output = made["vocabularies" if rule == "grow_vocabularies" else "histograms"]
-        records.write([output], {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
-        described = sorted(set(seen))
+    def run_rule(rule, images=None, **params):
+        write_table(listed(root) if images is None else images, root / "images.parquet")
+        given = {"images": root / "images.parquet", "vocabularies": root / "vocabularies.npz"}
+        output = {name: root / f"{name}.npz" for name in MADE.values()}
+        params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": 64, "seed": 1} | params
         seen.clear()
-        return described
+        run_script(rule, input=given, output=output, params=params, wildcards={"shard": 0, "shards": 1})
+        made = [output[MADE[rule]]]
+        records.write(made, {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
+        return sorted({*seen})
 
-    def both(keep=False, images=None, depth=2, **options):
-        found = listed(root)
-        write_table(found if images is None else images, root / "images.parquet")
-        params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": 64, "extractor": "dense_sift"}
-        params |= {"extractor_options": {"patch_sizes": [8], "step": 8} | options, "seed": 1, "keep": keep}
-        params |= {"sample": {"images": 5, "descriptors": 200, "fitted_on": ["train"]}}
-        tree = params | {"vocabularies": {"tree": {"branching": 3, "depth": depth, "weighting": "tf-idf"}}}
-        given = {"images": root / "images.parquet"}
-        grown = run("grow_vocabularies", tree, input=given)
-        given |= {"vocabularies": made["vocabularies"]}
-        encoded = run("encode", params | {"vocabularies": {"tree": WEIGHTED}}, input=given)
-        return found["image"].tolist(), grown, encoded, read_features([made["histograms"]], "tree").toarray()
-
-    both.root, both.made = root, made
-    return both
+    run_rule.root = root
+    return run_rule
 
 
-def test_only_new_and_changed_images_are_described(make):
-    names, grown, encoded, before = make()
-    assert (len(grown), encoded) == (5, names)
-    assert make()[1:3] == ([], [])
-    one, other, more = (make.root / "images" / name for name in (names[0], names[1], "a new one.jpg"))
-    more.write_bytes(one.read_bytes())
-    one.write_bytes(other.read_bytes())
-    _, grown, encoded, after = make(keep=True)
-    assert (grown, encoded) == ([], [one.name, more.name])
-    expected = np.vstack([before[1], before[1:], before[0]])  # in the order of names
-    np.testing.assert_array_equal(after, expected)
-    more.unlink()
-    assert make(keep=True)[1:3] == ([], [])
+def make(run, images=None, sift=SIFT, tree=TREE, keep=False):
+    """Make vocabularies and histograms; return the images that were described for each, and the histograms."""
+    options = {"extractor": "dense_sift", "extractor_options": sift, "keep": keep}
+    options |= {"sample": {"images": 5, "descriptors": 400, "fitted_on": ["train"]}}
+    weighted = {"weighting": tree["weighting"], "normalise": True}
+    grown = run("grow_vocabularies", images, **options, vocabularies={"tree": tree})
+    encoded = run("encode", images, **options, vocabularies={"tree": weighted})
+    return grown, encoded, read_features([run.root / "histograms.npz"], "tree")
 
 
-def test_features_of_a_network_are_in_the_order_of_the_images(run_script, tmp_path, monkeypatch):
+@pytest.mark.parametrize("weighting", ["sqrt", "tf-idf"])
+def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, weighting):
+    root, images = run.root, listed(run.root).assign(split=["test"] * 7 + ["train"] * 5)
+    *_, histograms = make(run, images, tree=TREE | {"weighting": weighting})
+    given = {"images": root / "images.parquet", "features": [root / "histograms.npz"]}
+    output, options = {"basis": root / "basis.npz", "features": root / "features.npy"}, {"rank": 3, "centred": True}
+    params = {"fitted_on": ["train"], "options": options, "seed": 1, "vocabulary": "tree"}
+    run_script("fit_basis", input=given, output=output, params=params)
+    words = VocabularyTree(**TREE | {"weighting": weighting}, random_state=1, sample_size=400)
+    model = make_pipeline(DenseSift(**SIFT, longest_side=64), words, SVDBasis(**options, random_state=1))
+    paths = [root / "images" / name for name in NAMES]
+    model.fit(paths[7:])
+    np.testing.assert_array_equal(model[:2].transform(paths).toarray(), histograms.toarray(), strict=True)
+    features = read_matrix(output["features"])
+    np.testing.assert_allclose(model.transform(paths), features, atol=1e-5)  # the rows are in another order
+    # Features of another power, computed as in `sweep.in_powers`.
+    values = read_arrays(output["basis"], "singular_values")["singular_values"]
+    halfway = clone(model[-1]).set_params(power=0.5).fit(histograms[7:])
+    expected = features * basis.factors(values, [0.5])[0.5]
+    np.testing.assert_allclose(halfway.transform(histograms), expected, atol=1e-5)
+
+
+def test_defaults_of_the_transformers_agree_with_the_config():
+    config = yaml.safe_load((BASE / "config.yaml").read_text())
+    features, svd = config["features"], config["studies"]["annotation"]["basis"]
+    given = features["options"] | features["vocabularies"]["tree"] | svd | {"longest_side": features["longest_side"]}
+    defaults = DenseSift().get_params() | VocabularyTree().get_params() | SVDBasis().get_params()
+    defaults |= {"patch_sizes": [*defaults["patch_sizes"]], "fitted_on": svd["fitted_on"]}
+    assert {name: defaults[name] for name in given} == given
+    assert defaults["sample_size"] == features["sample"]["descriptors"]
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "options", "grown", "encoded"),
+    [
+        pytest.param("", "", {}, [], [], id="nothing"),
+        pytest.param(f"images/{OTHER}", "images/005.jpg", {}, [], [OTHER], id="an image"),
+        pytest.param(f"images/{SAMPLED[0]}", "images/005.jpg", {}, SAMPLED, NAMES, id="an image of the sample"),
+        pytest.param(
+            f"images/{SAMPLED[0]}", "images/005.jpg", {"keep": True}, [], SAMPLED[:1], id="the same with trees kept"
+        ),
+        pytest.param(f"images/{NEW}", "images/005.jpg", {"keep": True}, [], [NEW], id="a new image"),
+        pytest.param(f"images/{OTHER}", "", {"keep": True}, [], [], id="a missing image"),
+        pytest.param("", "", {"sift": SIFT | {"step": 12}, "keep": True}, SAMPLED, NAMES, id="a setting"),
+        pytest.param("", "", {"tree": TREE | {"depth": 1}}, SAMPLED, NAMES, id="the depth of trees"),
+        pytest.param("histograms.npz", "captions.csv", {}, [], NAMES, id="damaged histograms"),
+        pytest.param("vocabularies.npz", "", {}, SAMPLED, [], id="no trees"),
+    ],
+)
+def test_only_what_a_change_concerns_is_made_again(run, target, source, options, grown, encoded):
+    make(run)
+    if source:
+        shutil.copy(run.root / source, run.root / target)
+    elif target:
+        (run.root / target).unlink()
+    *described, got = make(run, **options)
+    assert described == [grown, encoded]
+    (run.root / "histograms.npz").unlink()
+    np.testing.assert_array_equal(make(run, **options)[-1].toarray(), got.toarray())
+
+
+def test_features_of_a_network_are_in_the_order_of_the_images(run, tmp_path, monkeypatch):
     monkeypatch.setattr(onnx, "open_network", networks.opened_here)
-    images, root = tmp_path / "images.parquet", make_album(tmp_path / "mine", 4)
-    made, model = tmp_path / "embeddings.npz", str(networks.maps_of_uint8(tmp_path / "network.onnx"))
-    network = {"digest": Embedding(model).fit(None).digest_}
-    params = {"loader": "photos", "options": {"root": str(root)}, "extractor_options": {"model": model}}
-    params |= {"network": network, "vocabulary": "network"}
-    given = {"input": {"images": images}, "output": {"features": made}, "params": params}
-
-    def embed():
-        write_table(listed(root), images)
-        run_script("embed", wildcards={"shard": 0, "shards": 1}, **given)
-        records.write([made], {"raw": {}, "made_with": {}}, job="embed", code=[], values={}, raw={})
-        return read_features([made], "network")
-
-    before = embed()
-    shutil.copy(root / "images" / "003.jpg", root / "images" / "001 again.jpg")
-    np.testing.assert_array_equal(embed(), before[[0, 3, 1, 2, 3]])
+    model, images = networks.write(tmp_path / "network.onnx", "maps"), run.root / "images"
+    options = {"network": {"digest": Embedding(model).fit(None).digest_}, "extractor_options": {"model": str(model)}}
+    embed = partial(run, "embed", vocabulary="network", **options)
+    assert embed() == NAMES
+    before = read_features([run.root / "features.npz"], "network")
+    np.testing.assert_array_equal(before, Embedding(model).transform([images / name for name in NAMES]))
+    shutil.copy(images / "005.jpg", images / "001 again.jpg")
+    assert embed() == ["001 again.jpg"]
+    expected = np.insert(before, 1, before[5], axis=0)
+    np.testing.assert_array_equal(read_features([run.root / "features.npz"], "network"), expected)
 
 
-def test_other_images_grow_new_trees_and_encode_all_images_again_unless_trees_are_kept(make):
-    names, grown, *_ = make()
-    one, other = (make.root / "images" / name for name in (grown[0], names[-1]))
-    one.write_bytes(other.read_bytes())
-    assert make()[1:3] == (grown, names)
-
-
-def test_another_tree_encodes_all_images_again(make):
-    names, grown, *_ = make()
-    assert make(depth=1)[1:3] == (grown, names)
-
-
-def test_trees_are_grown_from_images_of_the_named_splits(make):
-    names, *_ = make()
-    images = pd.read_parquet(make.root / "images.parquet").assign(split=["test"] * 6 + ["train"] * 6)
-    grown = make(images=images)[1]
-    assert len(grown) == 5 and set(grown) < set(names[6:])
-
-
-def test_other_settings_and_damaged_files_make_everything_again(make):
-    names, grown, _, before = make()
-    assert make(keep=True, step=12)[1:3] == (grown, names)
-    make.made["histograms"].write_bytes(make.made["histograms"].read_bytes()[:-9])
-    *_, encoded, after = make(keep=True, step=12)
-    assert encoded == names and after.shape[0] == len(names)
-    make.made["vocabularies"].unlink()
-    *others, again = make()
-    assert others == [names, grown, names]
-    np.testing.assert_array_equal(again, before)
-
-
-def test_an_image_that_changes_while_it_is_read_is_an_error_of_one_sentence(make):
-    names, *_ = make()
-    (make.root / "images" / names[3]).write_bytes((make.root / "images" / names[2]).read_bytes())
-    make.made["histograms"].unlink()
-    images = pd.read_parquet(make.root / "images.parquet")
-    with pytest.raises(ValueError, match=f"^{names[3]} could be read .* \\(its contents have changed\\): run again"):
-        make(images=images)
+def test_an_image_that_changes_while_it_is_read_is_an_error_of_one_sentence(run):
+    images = listed(run.root)
+    shutil.copy(run.root / "images" / "005.jpg", run.root / "images" / "003.jpg")
+    with pytest.raises(ValueError, match=r"^003.jpg could be read .* \(its contents have changed\): run again"):
+        make(run, images)

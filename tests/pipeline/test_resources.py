@@ -1,14 +1,18 @@
-"""Memory and minutes that jobs request from a cluster: more than they used, and at most twice as much."""
+"""Memory and minutes that jobs request from a cluster: more than they used, and at most twice as much; and cores."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import cluster_resources as resources
 import pandas as pd
 import pytest
 
+from jointsparse.pipeline.app.command_line import WORKFLOW, main
+
 BASE = Path(__file__).parents[2]
-MEASURED = pd.read_csv(BASE / "benchmarks" / "resources.csv", keep_default_na=False)
 MOST = 2.0
 # Data that differ not only in size: sparse features of text beside histograms, l1 with plain histograms, and pictures
 # without unusual ones.
@@ -17,20 +21,17 @@ MOST_OF = {"fit_basis": 2.6, "train_path": 2.1, "read_images": 6.6}
 
 def test_every_rule_requests_memory_and_time():
     rules = "".join(file.read_text() for file in (BASE / "workflow" / "rules").glob("*.smk"))
-    names = [
-        *re.findall(r"^rule (\w+):", rules, re.MULTILINE),
-        "repeat",
-    ]  # "repeat" stands for the rules of all experiments
+    # "repeat" stands for the rules of all experiments.
+    names = [*re.findall(r"^rule (\w+):", rules, re.MULTILINE), "repeat"]
     assert {need.split()[0] for need in resources.NEEDS} == set(names)
     assert rules.count("        **needs,\n") == len(names)
 
 
-@pytest.mark.parametrize("rule", sorted(set(MEASURED["rule"])))
-def test_jobs_request_more_than_they_used_and_at_most_twice_as_much(rule):
-    for row in MEASURED[MEASURED["rule"] == rule].itertuples():
-        used, asked = row.max_rss_mb + resources.SNAKEMAKE, resources.megabytes(rule, row.norm, row.read_mb)
-        assert used <= asked <= MOST_OF.get(rule, MOST) * used, row
-        assert 2 * row.seconds <= 60 * resources.minutes(rule, row.norm, row.read_mb), row
+def test_jobs_request_more_than_they_used_and_at_most_twice_as_much():
+    for row in pd.read_csv(BASE / "benchmarks" / "resources.csv", keep_default_na=False).itertuples():
+        used, asked = row.max_rss_mb + resources.SNAKEMAKE, resources.megabytes(row.rule, row.norm, row.read_mb)
+        assert used <= asked <= MOST_OF.get(row.rule, MOST) * used, row
+        assert 2 * row.seconds <= 60 * resources.minutes(row.rule, row.norm, row.read_mb), row
 
 
 def test_an_unmeasured_norm_requests_the_most_of_any_norm():
@@ -39,15 +40,14 @@ def test_an_unmeasured_norm_requests_the_most_of_any_norm():
         assert resources.megabytes(rule, "mine", 1.0) == max(measured)
 
 
-def test_the_largest_existing_file_counts(tmp_path):
-    (tmp_path / "a").write_bytes(bytes(2_000_000))
-    (tmp_path / "b").write_bytes(bytes(1000))
-    assert resources.largest_mb([tmp_path / "c"]) == 0.0
-    assert resources.largest_mb([tmp_path / name for name in "abca"]) == 2.0
+def test_the_largest_existing_file_counts_and_shards_are_one_file(tmp_path):
     (tmp_path / "histograms").mkdir()
-    for name in ("0-of-2.npz", "1-of-2.npz"):
-        (tmp_path / "histograms" / name).write_bytes(bytes(1_500_000))
-    assert resources.largest_mb([tmp_path / "a", *(tmp_path / "histograms").iterdir()]) == 3.0  # all shards together
+    for name, size in {"a": 2_000_000, "b": 1000, "histograms/0.npz": 1_500_000, "histograms/1.npz": 1_500_000}.items():
+        (tmp_path / name).write_bytes(bytes(size))
+    files = [tmp_path / name for name in "abca"]
+    assert resources.largest_mb([tmp_path / "c"]) == 0.0
+    assert resources.largest_mb(files) == 2.0
+    assert resources.largest_mb([*files, *(tmp_path / "histograms").iterdir()]) == 3.0
     assert resources.largest_mb((tmp_path / "histograms").iterdir(), joined=False) == 1.5
     assert resources.minutes("set_aside", "", 3000.0) == 100  # ten times as long as for a large file
 
@@ -55,7 +55,31 @@ def test_the_largest_existing_file_counts(tmp_path):
 def test_requests_depend_on_inputs_or_raw_files_and_grow_with_each_attempt(tmp_path):
     (tmp_path / "raw").write_bytes(bytes(100_000_000))
     needs, raw = resources.needs(lambda w: [tmp_path / "raw"]), {"dataset": "mine"}
-    read = resources.megabytes("read_samples", "", 100)
-    assert needs["mem_mb"](raw, [], 2, "read_samples") == 2 * read
-    assert needs["mem_mb"](raw, [tmp_path / "none"], 1, "read_samples") < read
+    assert needs["mem_mb"](raw, [], 2, "read_samples") == 2 * resources.megabytes("read_samples", "", 100)
+    assert needs["mem_mb"](raw, [tmp_path / "none"], 1, "read_samples") == resources.megabytes("read_samples", "", 0)
     assert needs["runtime"]({"norm": "l1"}, [], 1, "fit_final") == resources.minutes("fit_final", "l1", 0)
+
+
+@pytest.mark.parametrize(("command", "cores"), [("run", "0"), ("run", "-1"), ("report", "1.5"), ("run", "")])
+def test_cores_of_a_command_are_at_least_one(command, cores, capsys):
+    assert main([command, "--cores", cores]) == 2
+    assert capsys.readouterr().err == f"error: --cores must be a whole number of at least 1, or all, got {cores!r}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cores": -1}, "--cores must be at least 1, got -1"),
+        ({"cores": 2, "local_cores": 0}, "--local-cores must be at least 1, got 0"),
+        ({"nodes": 0}, "--jobs must be at least 1, got 0"),  # on a cluster
+    ],
+)
+def test_numbers_of_snakemake_are_at_least_one(settings, message):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        resources.require_cores(SimpleNamespace(**{"cores": None, "nodes": 1, "local_cores": 1} | settings))
+
+
+def test_the_workflow_itself_refuses_to_wait(tmp_path):
+    command = [sys.executable, "-m", "snakemake", "--snakefile", WORKFLOW / "Snakefile", "--cores", "0"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].endswith("must be at least 1, got 0")
