@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from albums import lay, make_tagged
+from albums import idx, lay, make_tagged
 from model_files import fitted
 from PIL import Image
 from pyarrow import parquet
@@ -113,15 +113,11 @@ MORE = TABLE.assign(id=list("0123"), part=["fit", "eval"] * 2, file=["a.png", ""
 PIXELS = [[0, 255, 51, 0, 0, 1], [0] * 6, [2, 3, 4, 5, 6, 7], [9, 0, 8, 0, 7, 0]]
 
 
-def idx(shape, numbers):
-    return struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape) + bytes(numbers)
-
-
 IDX = {
-    "train_images": idx((3, 2, 3), np.ravel(PIXELS[:3]).tolist()),
-    "train_labels": idx((3,), [3, 0, 9]),
-    "test_images": idx((1, 2, 3), PIXELS[3]),
-    "test_labels": idx((1,), [1]),
+    "train_images": idx(np.reshape(PIXELS[:3], (3, 2, 3))),
+    "train_labels": idx(np.array([3, 0, 9])),
+    "test_images": idx(np.reshape(PIXELS[3], (1, 2, 3))),
+    "test_labels": idx(np.array([1])),
 }
 SVM = b"3,17 1:0.5 4:-2e-1\n 2:1\n17 1:.25 3:3.\t5:1e3\n3\n-1,0 5:+7 # a comment\n"
 OF_SVM = {f"train:{i + 1}": own for i, own in enumerate([["17", "3"], [], ["17"], ["3"], ["-1", "0"]])}
@@ -464,8 +460,8 @@ MANY = [f"{i:02}.png" for i in range(N)]
 IMAGES = {f"images/{name}": i for i, name in enumerate(MANY)}
 CAPTIONED = pd.DataFrame({"image": MANY, "caption": CLASSES, "site": [f"s{i}" for i in GROUPS]})
 LINES = "".join(f"{int(has)} 1:{i + 1}\n" for i, has in enumerate(HAS))
-PARTS = {f"{part}_labels": idx((N,), HAS) for part in ("train", "test")}
-PARTS |= {f"{part}_images": idx((N, 1, 1), range(1, N + 1)) for part in ("train", "test")}
+PARTS = {f"{part}_labels": idx(HAS) for part in ("train", "test")}
+PARTS |= {f"{part}_images": idx(np.arange(1, N + 1).reshape(N, 1, 1)) for part in ("train", "test")}
 READERS = {  # files of 40 samples, of which every fourth is a cat, and the options
     "arrays": ({"x.npy": np.eye(N), "y.csv": CAPTIONED}, BOTH | {"tags": "caption", "index": "image"}),
     "libsvm": ({"a": LINES}, {"train": "a"}),
@@ -681,17 +677,17 @@ REFUSED = {  # by loader and option: the file that the option names and its cont
         ("train_images", b"\0\1\x08\3", "must be an idx file of unsigned bytes, which begins with the"),
         ("train_images", b"\0\0\x08\0", "5 bytes to match them, got dimensions () and 4 bytes"),
         ("train_images", b"\0\0\x08\3" + bytes(11), "16 bytes to match them, got dimensions (0, 0, 0)"),
-        ("train_images", idx((4, 0, 3), []), "16 bytes to match them, got dimensions (4, 0, 3) and 16"),
-        ("train_images", idx((4,), [1] * 4), "must hold images, in at least two dimensions, got shape"),
+        ("train_images", idx(np.empty((4, 0, 3))), "16 bytes to match them, got dimensions (4, 0, 3) and 16"),
+        ("train_images", idx(np.ones(4)), "must hold images, in at least two dimensions, got shape"),
         ("train_images", IDX["train_images"] + b"\0", "got dimensions (3, 2, 3) and 35 bytes"),
         ("train_images", gzip.compress(b""), "got 1f 8b 08 00 (the name of a gzip file must end in .gz)"),
-        ("train_images", idx((4, 2**16, 2**16), []), "hold 17,179,869,200 bytes to match"),
+        ("train_images", b"\0\0\x08\3" + struct.pack(">3I", 4, 2**16, 2**16), "hold 17,179,869,200 bytes to match"),
     ],
     ("idx", "train_labels"): [
-        ("train_labels", idx((2,), [1] * 2), "must hold a label for each of the 3 images of "),
+        ("train_labels", idx(np.ones(2)), "must hold a label for each of the 3 images of "),
     ],
     ("idx", "test_images"): [
-        ("test_images", idx((1, 3, 2), [1] * 6), "must hold images of shape (2, 3) like "),
+        ("test_images", idx(np.ones((1, 3, 2))), "must hold images of shape (2, 3) like "),
     ],
     ("libsvm", "train"): [
         *(
