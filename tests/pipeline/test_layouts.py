@@ -1001,14 +1001,10 @@ def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, check
         np.testing.assert_array_equal(got, expected)
     if read.X is not None and read.X.shape == X.shape:
         np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
-    assert_shown(pick("datasets", entry["loader"]), entry["options"], read)
-
-
-def assert_shown(loader, options, read):
-    """Assert that a page opens pictures, and names features, with the options that `init` writes."""
-    if loader.SHOWS == "pictures":
-        options = options | {"image": read.images["image"][0]}
-        assert loader.picture(**options).shape == (40, 40) and loader.file(**options).is_file()
+    loader, options = pick("datasets", entry["loader"]), entry["options"]
+    if loader.SHOWS == "pictures":  # a page opens pictures with these options
+        options |= {"image": read.images["image"][0]}
+        assert loader.file(**options).is_file() and loader.picture(**options).shape == (40, 40)
         assert loader.thumbnail(longest_side=20, **options).shape == (20, 20, 3)
     elif loader.SHOWS == "names":
         assert len(loader.feature_names(**options)) in (0, read.X.shape[1])
