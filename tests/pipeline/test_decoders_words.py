@@ -6,6 +6,7 @@ from io import BytesIO
 
 import numpy as np
 import raw_pictures
+from albums import lay
 from model_files import fitted, write_model
 from PIL import Image
 
@@ -30,20 +31,16 @@ def with_a_long_tag():
     return file.getvalue().replace(struct.pack("<HHI", 270, 2, 8), struct.pack("<HHI", 270, 2, 10**6))
 
 
-def test_warnings_of_decoders_are_logged_with_the_name_of_the_picture(tmp_path, capfd, caplog):
+def test_warnings_of_decoders_are_logged_and_annotate_does_not_print_them(tmp_path, monkeypatch, capfd, caplog):
     caplog.set_level(logging.INFO)
     (tmp_path / "a.tif").write_bytes(with_a_long_tag())
     ((reason, _),) = checker.verdicts([tmp_path / "a.tif"], "check", 32, 320)
     assert reason == "" and capfd.readouterr().err == ""
     assert caplog.messages == [f"{tmp_path / 'a.tif'}: Tag data larger than file. Skipping tag 270"]
-
-
-def test_annotate_does_not_print_warnings_of_decoders(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_model(tmp_path / "model.jointsparse", fitted("pictures"))
-    (tmp_path / "a.tif").write_bytes(with_a_long_tag())
     assert main(["annotate", "model.jointsparse", "a.tif"]) == 0
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     assert "a.tif" in out and not err
 
 
@@ -53,19 +50,15 @@ def test_errors_of_decoders_are_reported_for_the_right_picture(tmp_path, capfd, 
         "fax": tiff("group4", slice(100, 110)),  # Pillow decodes it with wrong pixels
         "good fax": tiff("group4"),
         "packed": tiff("tiff_adobe_deflate", slice(200, 230)),
-        "good": tiff("tiff_adobe_deflate"),
         "text": b"text",
-        "seven levels": raw_pictures.tiff(
-            np.zeros((48, 64, 7), int), 8, 2, ExtraSamples=[0] * 4
-        ),  # Pillow logs an error
+        # Pillow logs an error
+        "seven levels": raw_pictures.tiff(np.zeros((48, 64, 7), int), 8, 2, ExtraSamples=[0] * 4),
     }
-    for name, data in pictures.items():
-        (tmp_path / name).write_bytes(data)
+    lay(tmp_path, pictures)
     found = checker.verdicts([tmp_path / name for name in pictures], "check", 32, 320)
-    reasons = {name: reason for name, (reason, _) in zip(pictures, found, strict=True)}
-    assert reasons["good fax"] == reasons["good"] == ""
-    assert reasons["fax"].startswith("does not open as a picture: Fax4Decode: ")
-    assert reasons["packed"].startswith("does not open as a picture: decoder error -2 (ZIPDecode: ")
-    assert reasons["text"] == reasons["seven levels"]  # without the messages about an earlier picture
+    fax, good, packed, text, levels = (reason for reason, _ in found)
+    assert fax.startswith("does not open as a picture: Fax4Decode: ") and good == ""
+    assert packed.startswith("does not open as a picture: decoder error -2 (ZIPDecode: ")
+    assert text == levels  # without the messages about an earlier picture
     assert {line.split(": ")[0] for line in caplog.messages} == {str(tmp_path / name) for name in ("fax", "packed")}
     assert capfd.readouterr().err == ""
