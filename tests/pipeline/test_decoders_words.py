@@ -16,24 +16,23 @@ from jointsparse.pipeline.datasets import checker
 NOISE = Image.fromarray(np.kron(np.random.default_rng(0).random((24, 32)) > 0.5, np.ones((4, 4))) > 0)
 
 
-def tiff(compression, damage=slice(0)):
+def tiff(compression, damage=slice(0), **options):
     file = BytesIO()
-    NOISE.convert("1" if compression == "group4" else "L").save(file, "TIFF", compression=compression)
+    NOISE.convert("1" if compression == "group4" else "L").save(file, "TIFF", compression=compression, **options)
     data = bytearray(file.getvalue())
     data[damage] = len(data[damage]) * b"\x01"
     return bytes(data)
 
 
-def with_a_long_tag():
-    """Return a valid picture whose description (tag 270) claims to be longer than the file. Pillow ignores it."""
-    file = BytesIO()
-    NOISE.convert("L").save(file, "TIFF", tiffinfo={270: "A note."})
-    return file.getvalue().replace(struct.pack("<HHI", 270, 2, 8), struct.pack("<HHI", 270, 2, 10**6))
+# A valid picture whose description (tag 270) claims to be longer than the file. Pillow ignores it.
+LONG_TAG = tiff(None, tiffinfo={270: "A note."}).replace(
+    struct.pack("<HHI", 270, 2, 8), struct.pack("<HHI", 270, 2, 10**6)
+)
 
 
 def test_warnings_of_decoders_are_logged_and_annotate_does_not_print_them(tmp_path, monkeypatch, capfd, caplog):
     caplog.set_level(logging.INFO)
-    (tmp_path / "a.tif").write_bytes(with_a_long_tag())
+    (tmp_path / "a.tif").write_bytes(LONG_TAG)
     ((reason, _),) = checker.verdicts([tmp_path / "a.tif"], "check", 32, 320)
     assert reason == "" and capfd.readouterr().err == ""
     assert caplog.messages == [f"{tmp_path / 'a.tif'}: Tag data larger than file. Skipping tag 270"]
