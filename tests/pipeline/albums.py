@@ -86,11 +86,7 @@ def idx(array: np.ndarray) -> bytes:
 
 def make_tagged(root: Path, tags: Mapping[str, Sequence[str]]) -> Path:
     """Make photographs that carry tags, in `root` itself."""
-    rng = np.random.default_rng(0)
-    root.mkdir()
-    for name, own in tags.items():
-        packet = xmp(own) if own else b""
-        Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)).save(root / name, xmp=packet)
+    lay(root, {name: carrying(xmp(own) if own else b"", seed=i) for i, (name, own) in enumerate(tags.items())})
     return root
 
 

@@ -24,7 +24,6 @@ from pyarrow import parquet
 from scipy import sparse
 from sklearn.datasets import load_digits
 
-from jointsparse import metrics
 from jointsparse.pipeline.app.columns import roles_of
 from jointsparse.pipeline.datasets import arrays, digits, folder, packed, records, tabular
 from jointsparse.pipeline.datasets.labels import tags_of
@@ -449,7 +448,6 @@ def test_files_are_read_as_they_look_also_by_the_next_stage(tmp_path, name):
 N = 40
 HAS = np.arange(N) % 4 == 0
 CAPTIONED = pd.DataFrame({"image": [f"{i:02}.png" for i in range(N)], "caption": np.where(HAS, "cat", "dog")})
-CAPTIONED["site"] = [f"s{i // 4}" for i in range(N)]
 IMAGES = {f"images/{i:02}.png": i for i in range(N)}
 PARTS = {
     f"{part}_{kind}": idx(array)
@@ -483,16 +481,6 @@ def test_splits_depend_only_on_the_seed_and_have_their_fractions(tmp_path, name)
     assert first.equals(again) and not first["split"].equals(other["split"]) and first["image"].is_unique
     expected = {"train": N / 2, "test": N / 2} if given else {"train": 32, "validation": 8, "test": N}
     assert first["split"].value_counts().to_dict() == expected
-
-
-@pytest.mark.parametrize("name", ["arrays", "photos", "tagged"])
-def test_no_split_divides_a_group(tmp_path, name):
-    read, groups = many(name, tmp_path), np.arange(N) // 4
-    images = read(group="site").images
-    assert images["group"].tolist() == groups.tolist() and images["split"].nunique() == 3
-    assert (
-        images.groupby("group")["split"].nunique().max() == 1 < read().images.groupby(groups)["split"].nunique().max()
-    )
 
 
 def test_the_digits_are_those_of_scikit_learn():
@@ -746,25 +734,12 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, loader, opt
     assert said in message and "\n" not in message and len(message) < 600 + 2 * len(str(tmp_path))
 
 
-# Stages that follow
-
-
-def test_a_sample_with_an_unknown_label_does_not_count_for_that_task(rng):
-    scores, has = rng.normal(size=(60, 2)), rng.integers(-1, 2, (60, 2)).astype(np.int8)
-    known, counts = np.flatnonzero(has[:, 0] >= 0), rng.integers(3, size=(4, 60))
-    for statistic in metrics.STATISTICS.values():
-        got = statistic.resampled(scores, has, counts)
-        expected = statistic.resampled(scores[known, :1], has[known, :1] == 1, counts[:, known])
-        np.testing.assert_array_equal(got[:, 0], expected[:, 0])
-
-
 def test_a_saved_model_annotates_the_rows_of_several_files(tmp_path, monkeypatch):
-    model, table = fitted("rows"), pd.DataFrame(fitted("rows").check_["X"], columns=list("abcde"))
+    model, table = fitted("rows"), pd.DataFrame(fitted("rows").check_["X"], columns=list("abcde"))[:2]
     monkeypatch.chdir(tmp_path)
     lay(tmp_path, {"a.npy": table.to_numpy(), "b.csv": table[list("edcba")], "c.csv": table[["a"]]})
-    got = annotate_rows(model, ["a.npy", "b.csv"], n_words=2)
-    rows = [f"{name} row {i + 1}" for name in ("a.npy", "b.csv") for i in range(len(table))]
-    assert got["row"].tolist() == np.repeat(rows, 2).tolist()
+    rows = annotate_rows(model, ["a.npy", "b.csv"], n_words=1)["row"]
+    assert rows.tolist() == ["a.npy row 1", "a.npy row 2", "b.csv row 1", "b.csv row 2"]
     with pytest.raises(ValueError, match=r"lacks the columns \['b', 'c', 'd', 'e'\]"):
         annotate_rows(model, ["c.csv"])
 
