@@ -475,7 +475,7 @@ def test_numbers_may_be_auto_and_methods_may_be_replaced_or_removed(study, value
 
 @pytest.mark.parametrize(
     "path",
-    [f"{A}.methods.svm-l2", f"{A}.training.sparsest", "studies.recovery.weights", f"{A}.set_aside.train"],
+    [f"{A}.methods.svm-l2", f"{A}.training.sparsest", "studies.recovery.weights"],
 )
 def test_a_null_leaves_a_value_of_a_study_to_its_default_even_where_nothing_is_inherited(path):
     assert read(changed(SHIPPED, path, None)) == read(changed(SHIPPED, path, ABSENT))

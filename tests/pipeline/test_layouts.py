@@ -1009,7 +1009,9 @@ def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, check
     assert row.line in "\n".join(said) and len(read.left_out) == row.left_out
     assert ("group" in read.images) == (row.groups is not None)
     if row.groups is not None:
-        got, expected = (pd.factorize([*map(str, names)])[0].tolist() for names in (read.images["group"], row.groups))
+        got, expected = (
+            pd.factorize(np.array([*map(str, names)]))[0].tolist() for names in (read.images["group"], row.groups)
+        )
         assert got == expected and (row.test or read.images.groupby("group")["split"].nunique().max() == 1)
     if read.X is not None and read.X.shape == X.shape:
         np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
