@@ -8,6 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from albums import lay
 from code_hashes import PACKAGE, PLUG_INS, plug_in_file
 from common import run_python
 from plan import Plan
@@ -279,13 +280,9 @@ REFUSED = [
 ]
 
 
-def keys_of(path):
-    return path.split(".") if isinstance(path, str) else path
-
-
 def changed(config, path, value):
     """Return a configuration with another value at a path."""
-    *blocks, key = keys_of(path)
+    *blocks, key = path.split(".") if isinstance(path, str) else path
     inside = config = copy.deepcopy(config)
     for name in blocks:
         inside = inside.setdefault(name, {})
@@ -300,7 +297,7 @@ def changed(config, path, value):
 def test_a_mistake_is_one_line_with_its_place(path, value, said, place):
     with pytest.raises(SettingError) as caught:
         plan_of(changed(SHIPPED, path, value) if path else value)
-    where, got = ".".join(map(str, keys_of(path))), str(caught.value)
+    where, got = path if isinstance(path, str) else ".".join(map(str, path)), str(caught.value)
     if place == UP:
         place = where.rpartition(".")[0]
     elif place is None or place[0] in ".[":
@@ -401,27 +398,42 @@ def test_merging_replaces_values_inside_blocks_and_starts_a_block_of_another_kin
 
 
 def test_a_dataset_overrides_features_its_studies_and_the_studies_that_they_are_like():
-    sqrt, tf_idf, methods = {"weighting": "sqrt"}, {"weighting": "tf-idf"}, {"l1": {"radius": [1]}, "svm": {}}
-    features = {"extractor": "bare", "vocabularies": {"a": sqrt, "b": sqrt}}
-    parent = {"runs": 5, "sizes": [1], "methods": methods}
-    blocks = {"parent": parent, "own": {"like": "parent", "runs": 1, "methods": {"svm": None}}}
-    replaced = {"parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}}}, "own": {"sizes": [3]}}
-    mine = {"loader": "photos", "shards": 4, "studies": replaced, "features": {"vocabularies": {"a": tf_idf}}}
-    plain = {"loader": "documents", "studies": {"parent": {}}}
-    config = {"features": features, "studies": blocks, "datasets": {"mine": mine, "plain": plain}}
-    before = copy.deepcopy(config)
-    full = written_out(config)
-    own = {"runs": 1, "sizes": [1], "methods": {"l1": {"radius": [1]}}}
-    assert full["studies"] == {"parent": parent, "own": own}
-    assert full["datasets"]["plain"] == {"loader": "documents", "studies": {"parent": parent}}
-    assert full["datasets"]["mine"] == {
-        "loader": "photos",
-        "shards": 4,
-        "studies": {
-            "parent": {"runs": 7, "sizes": [2], "methods": methods | {"l1": {"radius": [9]}}},
-            "own": {"runs": 1, "sizes": [3], "methods": {"l1": {"radius": [9]}}},
+    parent = {"runs": 5, "sizes": [1], "methods": {"l1": {"radius": [1]}, "svm": {}}}
+    config = {
+        "features": {"extractor": "bare", "vocabularies": {"a": {"weighting": "sqrt"}, "b": {"weighting": "sqrt"}}},
+        "studies": {"parent": parent, "own": {"like": "parent", "runs": 1, "methods": {"svm": None}}},
+        "datasets": {
+            "mine": {
+                "loader": "photos",
+                "shards": 4,
+                "studies": {
+                    "parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}}},
+                    "own": {"sizes": [3]},
+                },
+                "features": {"vocabularies": {"a": {"weighting": "tf-idf"}}},
+            },
+            "plain": {"loader": "documents", "studies": {"parent": {}}},
         },
-        "features": {"extractor": "bare", "vocabularies": {"a": tf_idf, "b": sqrt}},
+    }
+    before = copy.deepcopy(config)
+    assert written_out(config) == {
+        "features": config["features"],
+        "studies": {"parent": parent, "own": {"runs": 1, "sizes": [1], "methods": {"l1": {"radius": [1]}}}},
+        "datasets": {
+            "mine": {
+                "loader": "photos",
+                "shards": 4,
+                "studies": {
+                    "parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}, "svm": {}}},
+                    "own": {"runs": 1, "sizes": [3], "methods": {"l1": {"radius": [9]}}},
+                },
+                "features": {
+                    "extractor": "bare",
+                    "vocabularies": {"a": {"weighting": "tf-idf"}, "b": {"weighting": "sqrt"}},
+                },
+            },
+            "plain": {"loader": "documents", "studies": {"parent": parent}},
+        },
     }
     assert config == before
 
@@ -522,7 +534,6 @@ FILES = [ROOT / "config.yaml", HERE / "config.yaml", *(ROOT / "profiles").glob("
 
 
 def test_plain_yaml_and_json_are_read(tmp_path):
-    for i, text in enumerate(PLAIN):
-        (tmp_path / f"{i}.yaml").write_text(text, encoding="utf-8")
+    lay(tmp_path, {f"{i}.yaml": text for i, text in enumerate(PLAIN)})
     for file in (*tmp_path.iterdir(), *FILES):
         check_file(file)

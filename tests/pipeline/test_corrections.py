@@ -17,7 +17,7 @@ from jointsparse.pipeline.datasets.metadata import tags_of
 from jointsparse.pipeline.datasets.samples import Samples, present
 from jointsparse.pipeline.datasets.sidecars import predict
 from jointsparse.pipeline.provenance.tables import write_table
-from jointsparse.pipeline.words import as_words, choose_words
+from jointsparse.pipeline.words import choose_words
 
 # Tables of decisions
 
@@ -139,13 +139,6 @@ def test_experiments_read_no_label_that_is_absent_and_decisions_about_other_samp
     assert present(corrected.captions).to_numpy().tolist() == [["a", "dog"], ["b", "owl"], ["c", "dog"], ["d", "cat"]]
     assert corrected.left_out.to_numpy().tolist() == [["z", "mine.csv decides about it, but it is not there"]]
     assert applied(samples, decisions([("z", "owl", True)])).left_out.empty  # the dataset was reduced
-
-
-def test_a_decision_names_a_word_of_the_model_in_any_form():
-    decided = decisions([("a", "Dog", False), ("b", "red cats", True), ("c", "New York", True)])
-    got = as_words(decided, ["dogs", "cat"], join_inflections=True).to_numpy().tolist()
-    assert got == [["a", "dogs", False], ["b", "", True], ["b", "cat", True], ["c", "", True], ["c", "", True]]
-    assert as_words(decided, ["dog", "New York"], split_captions=False)["tag"].tolist() == ["", "", "New York"]
 
 
 # The command

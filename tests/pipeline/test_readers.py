@@ -744,6 +744,14 @@ def test_a_saved_model_annotates_the_rows_of_several_files(tmp_path, monkeypatch
         annotate_rows(model, ["c.csv"])
 
 
+def test_parts_with_other_columns_are_refused(tmp_path):
+    lay(tmp_path, {"a.csv": NAMED[:2], "b.csv": NAMED[2:].rename(columns={"a": "x"}), "y.csv": TABLE})
+    with pytest.raises(
+        ValueError, match=r"b\.csv must have the same features as .*a\.csv, in the same order and format"
+    ):
+        read("arrays", tmp_path, features=["a.csv", "b.csv"], labels="y.csv")
+
+
 # Large files
 
 
