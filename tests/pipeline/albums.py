@@ -1,8 +1,10 @@
 """Functions that make small folders of photographs and read them."""
 
 import os
+import struct
 import warnings
 from collections.abc import Generator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from PIL import Image
+from PIL import Image, PngImagePlugin
 from pyarrow import parquet
 from scipy import sparse
 
@@ -50,17 +52,41 @@ def make_album(root: Path, n_images: int) -> Path:
 
 
 XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
-<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:subject><rdf:Bag>{}</rdf:Bag></dc:subject>
-</rdf:Description></rdf:RDF></x:xmpmeta>"""
+<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
+xmlns:digiKam="http://www.digikam.org/ns/1.0/">{}</rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+def xmp(tags: Sequence[str], element: str = "dc:subject", kind: str = "Bag") -> bytes:
+    items = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
+    return XMP.format(f"<{element}><rdf:{kind}>{items}</rdf:{kind}></{element}>").encode()
+
+
+def iptc(tags: Sequence[str]) -> bytes:
+    """Return IPTC keywords in the segment APP13 of a JPEG, as Photoshop writes them."""
+    rows = [b"\x1c\x02\x19" + len(tag.encode()).to_bytes(2, "big") + tag.encode() for tag in tags]
+    sets = b"\x1c\x01\x5a\x00\x03\x1b%G" + b"".join(rows)
+    body = b"Photoshop 3.0\0" + b"8BIM\x04\x04\x00\x00" + len(sets).to_bytes(4, "big") + sets + b"\0" * (len(sets) % 2)
+    return b"\xff\xed" + (len(body) + 2).to_bytes(2, "big") + body
+
+
+def carrying(packet: bytes = b"", segment: bytes = b"", kind: str = "JPEG", seed: int = 0, **options: Any) -> bytes:
+    """Return a picture that carries XMP, or another segment of a JPEG."""
+    png, buffer = PngImagePlugin.PngInfo(), BytesIO()
+    png.add_itxt("XML:com.adobe.xmp", packet.decode())
+    of_kind = {"PNG": {"pnginfo": png}, "TIFF": {"tiffinfo": {700: packet}}}.get(kind, {"xmp": packet})
+    picture = Image.fromarray(np.random.default_rng(seed).integers(0, 255, (40, 40, 3), dtype=np.uint8))
+    picture.save(buffer, kind, **of_kind, **options)
+    return buffer.getvalue()[:2] + segment + buffer.getvalue()[2:]
+
+
+def idx(array: np.ndarray) -> bytes:
+    """Return an idx file of unsigned bytes."""
+    return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.astype(np.uint8).tobytes()
 
 
 def make_tagged(root: Path, tags: Mapping[str, Sequence[str]]) -> Path:
     """Make photographs that carry tags, in `root` itself."""
-    rng = np.random.default_rng(0)
-    root.mkdir()
-    for name, own in tags.items():
-        packet = XMP.format("".join(f"<rdf:li>{tag}</rdf:li>" for tag in own)).encode() if own else b""
-        Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)).save(root / name, xmp=packet)
+    lay(root, {name: carrying(xmp(own) if own else b"", seed=i) for i, (name, own) in enumerate(tags.items())})
     return root
 
 

@@ -1,7 +1,6 @@
 """The settings: config.yaml is read, a mistake is one line with its place, what blocks inherit is written out."""
 
 import copy
-import inspect
 import json
 import re
 from pathlib import Path
@@ -9,35 +8,22 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from albums import lay
 from code_hashes import PACKAGE, PLUG_INS, plug_in_file
 from common import run_python
 from plan import Plan
 from raw import Found
 
-from jointsparse.features import basis, dense_sift, similarities, vocabulary_tree
-from jointsparse.features.embedding import Embedding
-from jointsparse.pipeline import svm, sweep, words
 from jointsparse.pipeline.app.plain_yaml import check_file
-from jointsparse.pipeline.datasets import synthetic
-from jointsparse.pipeline.datasets.folder import read_folder
-from jointsparse.pipeline.datasets.labels import Meaning
-from jointsparse.pipeline.papers.duchi.comparison import train_forms
-from jointsparse.pipeline.papers.duchi.race import solve_by_each
-from jointsparse.pipeline.papers.quattoni import recovery
-from jointsparse.pipeline.settings import Config, SettingError, features, read, studies
+from jointsparse.pipeline.settings import SettingError, read, studies
 from jointsparse.pipeline.settings.datasets import LOADERS
-from jointsparse.pipeline.settings.inheritance import inheriting, merged, places, written_out
+from jointsparse.pipeline.settings.inheritance import merged, written_out
 from jointsparse.pipeline.settings.schema import schema
-from jointsparse.pipeline.settings.values import Block
 from jointsparse.registry import pick, room
 
-ROOT = Path(__file__).parents[2]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 SHIPPED = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
-
-
-@pytest.fixture
-def config():
-    return copy.deepcopy(SHIPPED)
 
 
 def plan_of(config):
@@ -47,8 +33,8 @@ def plan_of(config):
 
 
 @pytest.mark.parametrize("name", [SHIPPED["dataset"], *SHIPPED["datasets"]])
-def test_the_shipped_config_is_read_with_every_dataset_and_is_left_as_it_is(config, name):
-    config["dataset"] = name
+def test_the_shipped_config_is_read_with_every_dataset_and_is_left_as_it_is(name):
+    config = changed(SHIPPED, "dataset", name)
     assert plan_of(config).chosen == (name if isinstance(name, list) else [name])
     assert config == SHIPPED | {"dataset": name}
 
@@ -76,16 +62,9 @@ REFUSED = [
         "top level",
     ),
     (f"{A}.basis.rnak", 9, "(did you mean rank?); the keys here are centred, fitted_on, power, rank", UP),
-    (f"{A}.lik", "text", "(did you mean like?); the keys here are at_size, basis, claims, figures, kind, like, ", UP),
     (f"{OF_COLLAGE}.like", "text", "unknown key 'like'; the keys here are at_size, ", UP),
-    (f"{OF_COLLAGE}.basis.rnak", 9, "unknown key 'rnak' (did you mean rank?)", UP),
     (f"{FLICKR}.options.rot", "x", "unknown key 'rot' (did you mean root?); the keys here are caption, captions, ", UP),
-    (f"{FLICKR}.options.n_images", 5, "unknown key 'n_images' (did you mean images?)", UP),
-    ("datasets.collage.options.root", "x", "unknown key 'root'; the keys here are fractions, n_images, seed", UP),
     ("datasets.synthetic.options.seed", 1, "unknown key 'seed'; no keys are known here", UP),
-    ("datasets.flickr8k-tf-idf.features.step", 3, "unknown key 'step'; the keys here are extractor, keep, longest", UP),
-    (FINAL, {"wrds": {}}, "unknown key 'wrds' (did you mean words?)", None),
-    (FINAL, {"lik": "text"}, "unknown key 'lik' (did you mean like?)", None),
     (FINAL, {"norms": "auto"}, "unknown key 'norms' (did you mean norm?)", None),
     ("datasets.my photos", PHOTOS, "a key of datasets must be named with 1 to 100 letters, digits, - and _", UP),
     ("datasets.mine\n", PHOTOS, "named with 1 to 100 letters, digits, - and _, got 'mine\\n'", UP),
@@ -95,8 +74,6 @@ REFUSED = [
     # null removes only keys that exist
     (f"{A}.studies", None, "unknown key 'studies'", UP),
     (f"{A}.words.n_wrods", None, "unknown key 'n_wrods' (did you mean n_words?)", UP),
-    (f"{FLICKR}.features.stp", None, "unknown key 'stp'", UP),
-    (FINAL, {"wrds": None}, "unknown key 'wrds'", None),
     # keys that have no effect because of another key
     (
         f"{SWEEP}.training.tol",
@@ -104,19 +81,11 @@ REFUSED = [
         "tol has no effect with solver: subgradient; it is for solver: pdhg or working_set",
         UP,
     ),
-    (f"{SWEEP}.training.sparsest", 0.5, "sparsest has no effect with solver: subgradient; it is for", UP),
     (
         "datasets.collage.studies.annotation-sweep.training",
         {"sparsest": 0.5},
         "sparsest has no effect with solver",
         None,
-    ),
-    ("studies.text.training.eta0_unit", "relative", "eta0_unit has no effect with solver: working_set", UP),
-    (
-        "studies.scenes.similarities.gamma",
-        1,
-        "gamma has no effect with measure: intersection; it is for measure: rbf",
-        UP,
     ),
     (
         "studies.scenes.similarities",
@@ -130,9 +99,6 @@ REFUSED = [
         "features has no effect with loader: documents; it is for loader: c",
         UP,
     ),
-    ("datasets.documents.shards", 2, "shards has no effect with loader: documents", UP),
-    ("datasets.synthetic.most_samples", 9, "most_samples has no effect with loader: synthetic", UP),
-    ("datasets.documents.studies.text.vocabulary", "tree", "vocabulary is for datasets of pictures, got 'tree'", None),
     ("datasets.reuters21578.final", {"vocabulary": "tree"}, "vocabulary is for datasets of pictures", ".vocabulary"),
     (ETA0, [1], "eta0 is not used with radius: auto: remove it, or give a list of radii and solver", None),
     (
@@ -181,12 +147,6 @@ REFUSED = [
     ("dataset", "flickr", "dataset must be one of mnist, reuters21578, ", None),
     ("datasets.collage.loader", "foto", f"loader must be one of {', '.join(sorted(LOADERS))}, got 'foto'", None),
     ("features.extractor", "surf", "extractor must be one of dense_sift, onnx, got 'surf'", None),
-    (
-        "datasets.flickr8k-tf-idf.features.extractor",
-        "orb",
-        "extractor must be one of dense_sift, onnx, got 'orb'",
-        None,
-    ),
     ("features.vocabularies.tree.weighting", "tfidf", "weighting must be count, sqrt or tf-idf, got 'tfidf'", None),
     (f"{A}.training.solver", "adam", "solver must be one of pdhg, subgradient, working_set, got 'adam'", None),
     (f"{A}.methods.hinge-l3", GRID, "norm must be one of l1, l12, l1inf, l2, got 'l3'", None),
@@ -194,7 +154,6 @@ REFUSED = [
     (f"{A}.methods.hinge", GRID, "a method must be named loss-norm or svm-l2, got 'hinge'", None),
     (f"{A}.methods.hinge-l1", {"C": [1]}, "C is for svm-l2, and other methods have the key radius", ".C"),
     (f"{A}.kind", "world", "kind must be one of cost, digits, exponentiated, online, operations, projection, ", None),
-    (f"{OF_COLLAGE}.kind", "word", "kind must be one of cost, digits, exponentiated, online, operations, ", None),
     ("features.extractor", None, "extractor must be one of dense_sift, onnx, got nothing", None),
     (
         f"{FLICKR}.options.captions",
@@ -205,7 +164,6 @@ REFUSED = [
     (f"{A}.vocabulary", "bush", "vocabulary must be one of tree, words3000, got 'bush'", None),
     ("studies.stories.at_size", 31, "at_size must be one of 15, 30, 60, 120, 240, got 31", None),
     (f"{SWEEP}.like", "text-2", f"like must be {OTHERS}", None),
-    ("studies.text.like", "text", f"like must be {OTHERS}", None),
     (
         f"{A}.like",
         "annotation-power-chosen",
@@ -220,12 +178,6 @@ REFUSED = [
         "stories is a study of this dataset, so the final fit can use it: write study: stories",
         ".like",
     ),
-    (
-        "datasets.mine",
-        {"loader": "digits", "studies": {"own-labels": {}}, "final": {}},
-        "own-labels is a study of this dataset, so the final fit can use it: write study: own-labels",
-        ".final",
-    ),
     ("datasets.documents.final", {"like": "own-label"}, f"like must be {OTHERS}", ".like"),
     (FINAL, {"study": "scenes"}, "got 'scenes': write like: scenes to take only its settings", ".study"),
     (
@@ -238,7 +190,6 @@ REFUSED = [
     (f"{A}.figures", ["roc"], "figures must be one of convergence, auc, auc_by_size, eer, ", "[0]"),
     (f"{A}.claims", ["auc-oder"], "names, of which the most similar are auc-order, ", "[0]"),
     (f"{A}.figures", ["cost"], "cost needs the table 'cost' (kind: cost), which this study does not have", "[0]"),
-    ("studies.recovery.claims", ["auc-order"], "auc-order needs the table", "[0]"),
     (
         "studies.recovery.claims",
         ["projection-over-entropic"],
@@ -253,18 +204,6 @@ REFUSED = [
     ),
     # kinds of studies and datasets
     ("datasets.collage.studies.recovery", {}, "kind must be words for the loader collage, got 'recovery'", None),
-    (
-        "datasets.synthetic.studies.text",
-        {},
-        "kind must be recovery, cost, operations, projection or race for the loa",
-        None,
-    ),
-    (
-        "datasets.documents.studies.race",
-        {},
-        "kind must be words, exponentiated, digits or online for the loader docu",
-        None,
-    ),
     (FINAL, {"like": "recovery"}, "kind must be words for the loader photos, got 'recovery'", None),
     ("datasets.collage.studies.text", {}, "the key 'vocabulary' is missing; studies of pictures need it", None),
     (f"{A}.similarities", COSINE, "a basis or similarities, not both: set one of them to null", UP),
@@ -276,21 +215,15 @@ REFUSED = [
     ),
     # test images must not be fitted on
     (f"{A}.basis.fitted_on", ["train", "test"], "fitted_on must be train, validation or unlabelled, got 'test'", "[1]"),
-    ("features.sample.fitted_on", ["test"], "must be train, validation or unlabelled, got 'test'", "[0]"),
     # numbers out of range
     (f"{A}.basis.power", [1, -1], "power must be at least 0, got -1", "[1]"),
-    (RADIUS, [1, -3.0], "radius must be at least 0, got -3.0", "[1]"),
     (ETA0, [0], "eta0 must be greater than 0, got 0", "[0]"),
-    (f"{A}.methods.svm-l2.C", [0], "C must be greater than 0, got 0", "[0]"),
     (f"{A}.basis.rank", 0, "rank must be at least 1, full or auto, got 0", None),
     ("datasets.scene15.options.validation_fraction", 1, "validation_fraction must be less than 1, got 1", None),
     ("seed", -1, "seed must be at least 0, got -1", None),
     ("seed", 2**32, "seed must be at most 4294967295, got 4294967296", None),  # scikit-learn takes no larger one
-    (f"{A}.runs", 2**32, "runs must be at most 1000, got 4294967296", None),
-    (f"{OF_COLLAGE}.basis.rank", 2**40, "rank must be at most 2147483647, full or auto, got 1099511627776", None),
     (RADIUS, [1e300], "radius must be at most 1e+15, got 1e+300", "[0]"),
     (RADIUS, [float("nan")], "radius must be a finite number, got nan", "[0]"),
-    (ETA0, [float("inf")], "eta0 must be a finite number, got inf", "[0]"),
     (f"{A}.words.n_validation_words", 40, "n_validation_words must be less than n_words = 40, got 40", None),
     (f"{OF_COLLAGE}.words", {"n_words": 10}, "must be less than n_words = 10, got 10", ".n_validation_words"),
     (
@@ -299,44 +232,30 @@ REFUSED = [
         "auto if n_words is auto, got 1",
         ".n_validation_words",
     ),
-    (f"{A}.words.n_words", 1, "n_words must be at least 2 or auto, got 1", None),
-    ("features.options.step", 2**63, "step must be at most 100000, got 9223372036854775808", None),
     ("features.options.step", -(10**400), "step must be at least 1, got -1000", None),
-    ("datasets.collage.options.fractions.train", 2**63, "train must be at most 1, got 922", None),
     (
         "datasets.collage.options.fractions",
         {"train": 0.5},
         "fractions must be numbers that add up to 1, got {'tr",
         None,
     ),
-    (FINAL, {"stability": 0}, "stability must be at least 1, got 0", ".stability"),
-    (FINAL, {"sizes": {"auto": 9}}, "auto must be at most 4, got 9", ".sizes.auto"),
     # values of another type
-    (f"{A}.basis.rank", "ten", "rank must be a whole number, full or auto, got 'ten'", None),
     (f"{A}.basis.rank", 10.0, "rank must be a whole number, full or auto, got 10.0", None),
-    (f"{A}.basis.rank", float("nan"), "rank must be a whole number, full or auto, got nan", None),
     (ETA0, ["1e-3"], "eta0 must be a finite number, got '1e-3', which YAML reads as text", "[0]"),
     ("seed", True, "seed must be a whole number, got True", None),
     (f"{A}.basis.centred", 1, "centred must be true or false, got 1", None),
-    (f"{A}.words.n_words", "all", "n_words must be a whole number or auto, got 'all'", None),
     (f"{A}.sizes", "all", "sizes must be a list, a block of keys or auto, got 'all'", None),
     (RADIUS, 3, "radius must be a list or auto, got 3", None),
     ("dataset", 5, "dataset must be text or a list, got 5", None),
-    ("datasets", None, "datasets must be a block of keys, got nothing", None),
     (OF_COLLAGE, None, "annotation must be a block of keys, got nothing", None),
-    (f"{OF_COLLAGE}.basis", 5, "basis must be a block of keys, got 5", None),
-    (f"{A}.words", ["man"], "words must be a block of keys, got ['man']", None),
     ((), [1, 2], "the configuration must be a block of keys, got [1, 2]", "top level"),
     ((), None, "the configuration must be a block of keys, got nothing", "top level"),
-    ((), "text", "the configuration must be a block of keys, got 'text'", "top level"),
     # lists, blocks and texts that are empty, repeat themselves, or have forbidden parts
     ("dataset", [], "dataset must be a list with 1 or more entries, got []", None),
     ("dataset", ["collage", "collage"], "dataset must be a list without duplicates, got", None),
     (RADIUS, [], "radius must be a list with 1 or more entries or auto, got []", None),
-    (f"{A}.sizes", [], "sizes must be a list with 1 or more entries or auto, got []", None),
     (f"{A}.sizes", [40, 40], "sizes must be a list without duplicates or auto, got [40, 40]", None),
     (f"{A}.methods", {}, "methods must be a block with 1 or more entries, got {}", None),
-    ("datasets", {}, "datasets must be a block with 1 or more entries, got {}", None),
     ("features.options.patch_sizes", [16] * 1000, "without duplicates, got [16, 16, 16, ", None),
     (f"{FLICKR}.options.root", "", "root must be a text that is not empty, got ''", None),
     (f"{FLICKR}.options.root", "data/{x}", "root must be free of braces, which Snakemake reads as wildcards", None),
@@ -345,23 +264,12 @@ REFUSED = [
     ("datasets.Claims", PHOTOS, "'Claims' is already the name of a results folder", None),
     ("datasets.Flickr8k", PHOTOS, "'Flickr8k' is already the name of a results folder, apart from upper", None),
     ("studies.Text", SHIPPED["studies"]["text"], "'Text' is already the name of a results folder", None),
-    ("features.vocabularies.Tree", SHIPPED["features"]["vocabularies"]["tree"], "'Tree' is already the name", None),
     # missing keys
     ("dataset", 2024, "dataset must be text or a list, got 2024, which is text only in quotes", None),
     ("dataset", ABSENT, "the key 'dataset' is missing", "top level"),
-    ("datasets.collage.loader", ABSENT, "the key 'loader' is missing", UP),
     (f"{FLICKR}.options", {}, "the key 'root' is missing", None),
-    ("datasets.mine", {"loader": "synthetic"}, "the key 'studies' is missing", None),
-    ("features.vocabularies.tree.depth", ABSENT, "the key 'depth' is missing", UP),
-    ("features.vocabularies.tree", {"dpth": 3}, "unknown key 'dpth' (did you mean depth?)", None),
-    ("studies.mine", {"lik": "text"}, "unknown key 'lik' (did you mean like?)", None),
-    ("datasets.mine", {"loadr": "scenes"}, "unknown key 'loadr' (did you mean loader?)", None),
     (f"{A}.kind", ABSENT, "the key 'kind' is missing", UP),
-    (f"{OF_COLLAGE}.kind", None, "the key 'kind' is missing", UP),
-    (f"{A}.sizes", ABSENT, "the key 'sizes' is missing", UP),
-    (RADIUS, ABSENT, "the key 'radius' is missing", UP),
     (f"{A}.methods.svm-l2", GRID, "the key 'C' is missing; svm-l2 needs it", None),
-    (f"{A}.words.n_words", ABSENT, "the key 'n_words' is missing", UP),
     (f"{SWEEP}.methods.hinge-l1.eta0", ABSENT, "the key 'eta0' is missing; the solver subgradient needs it", UP),
     (
         f"{SWEEP}.methods.hinge-l1.radius",
@@ -372,13 +280,9 @@ REFUSED = [
 ]
 
 
-def keys_of(path):
-    return path.split(".") if isinstance(path, str) else path
-
-
 def changed(config, path, value):
     """Return a configuration with another value at a path."""
-    *blocks, key = keys_of(path)
+    *blocks, key = path.split(".") if isinstance(path, str) else path
     inside = config = copy.deepcopy(config)
     for name in blocks:
         inside = inside.setdefault(name, {})
@@ -393,7 +297,7 @@ def changed(config, path, value):
 def test_a_mistake_is_one_line_with_its_place(path, value, said, place):
     with pytest.raises(SettingError) as caught:
         plan_of(changed(SHIPPED, path, value) if path else value)
-    where, got = ".".join(map(str, keys_of(path))), str(caught.value)
+    where, got = path if isinstance(path, str) else ".".join(map(str, path)), str(caught.value)
     if place == UP:
         place = where.rpartition(".")[0]
     elif place is None or place[0] in ".[":
@@ -402,7 +306,7 @@ def test_a_mistake_is_one_line_with_its_place(path, value, said, place):
     assert "\n" not in got and len(got) < 700
 
 
-ODD = [None, 5, 0.5, True, "a\nb", 3000 * "x", [], [[]], {}, {3: 1}, {"a\nb": {}}, {3000 * "y": {"like": 3000 * "q"}}]
+ODD = [None, 0.5, True, "a\nb", [[]], {3: 1}, {"a\nb": {}}, {3000 * "y": {"like": 3000 * "q"}}]
 FEW = SHIPPED | {
     "dataset": "mine",
     "studies": {name: SHIPPED["studies"][name] for name in ("annotation", "annotation-sweep", "own-words", "race")},
@@ -420,142 +324,29 @@ def all_paths(value, *path):
         yield from all_paths(value[key], *path, key)
 
 
-@pytest.mark.parametrize("compare", [False, True])
-def test_whatever_a_value_is_reading_ends_with_settings_or_one_line(compare):
-    config = FEW | {"compare": compare}
-    assert [*read(config).datasets["mine"].studies] == ["annotation"] * compare
+def test_whatever_a_value_is_reading_ends_with_settings_or_one_line():
     lines = set()
-    for path in all_paths(config):
+    for path in all_paths(FEW):
         for value in ODD:
             try:
-                read(changed(config, path, copy.deepcopy(value)) if path else value)
+                read(changed(FEW, path, copy.deepcopy(value)) if path else value)
             except SettingError as error:
                 lines.add(str(error))
-    assert len(lines) > 500 and not [line for line in lines if not line.isprintable() or len(line) > 820]
+    assert len(lines) > 300 and not [line for line in lines if not line.isprintable() or len(line) > 820]
 
 
-# Classes
-
-SCHEMA = Config.model_json_schema()
-
-
-def parts(inside):
-    """Yield all blocks inside a JSON Schema."""
-    if isinstance(inside, dict):
-        yield inside
-    for part in inside.values() if isinstance(inside, dict) else inside if isinstance(inside, list) else ():
-        yield from parts(part)
-
-
-def blocks_below(block):
-    return [block, *(one for inside in block.__subclasses__() for one in blocks_below(inside))]
-
-
-def test_every_block_and_field_is_described_and_every_block_refuses_unknown_keys():
-    blocks = blocks_below(Block)
-    assert len(blocks) > 50
-    for block in blocks:
-        assert block.__doc__ and block.model_config["extra"] == "forbid", block
-        for name, field in block.model_fields.items():
-            assert (field.description or "").endswith((".", "…")), (block, name)
-    of_schema = SCHEMA["$defs"].values()
-    assert len(of_schema) > 40 and not any(block["additionalProperties"] for block in of_schema)
-
-
-def test_every_number_has_a_smallest_and_a_largest_value():
-    numbers = [
-        str(sorted(part)) for part in parts(SCHEMA) if part.get("type") in ("integer", "number") and "enum" not in part
-    ]
-    assert len(numbers) > 100
-    assert [keys for keys in numbers if not ("inimum" in keys and "aximum" in keys)] == []
+# The schema, and the plug-ins
 
 
 def test_editors_get_the_schema_of_the_classes_which_fits_configs_as_users_write_them():
     assert json.loads((ROOT / "config" / "schema.json").read_text(encoding="utf-8")) == schema()
-    described = [
-        block["properties"]["like"].get("description", "")
-        for block in schema()["$defs"].values()
-        if "like" in block["properties"]
-    ]
-    assert len(described) == len(studies.EXPERIMENTS) + 2 and all(described)
     fits = jsonschema.Draft202012Validator(schema())
-    for file in (ROOT / "config.yaml", ROOT / "tests" / "pipeline" / "config.yaml"):
-        fits.validate(yaml.safe_load(file.read_text(encoding="utf-8")))
+    for config in (SHIPPED, yaml.safe_load((HERE / "config.yaml").read_text(encoding="utf-8"))):
+        fits.validate(changed(config, "seed", 1))
     fits.validate(changed(SHIPPED, f"{SWEEP}.training.tol", None))
     wrong = [(f"{A}.basis.rnak", 9), (f"{A}.figures", ["roc"]), ("seed", -1), (FINAL, {"norms": "auto"})]
     for path, value in (*wrong, (f"{SWEEP}.training.tol", 0.1), ("datasets.my photos", {"loader": "collage"})):
         assert not fits.is_valid(changed(SHIPPED, path, value)), path
-
-
-OF_STUDY = {"kind", "runs", "figures", "claims"}  # not passed to experiments
-GIVEN = {"data", "rng", "progress"}  # to experiments, by the rules
-# to experiments, by their own functions
-BY_EXPERIMENTS = {
-    "optimum_n_iter",
-    "n_samples",
-    "records_each",
-    "passes",
-    "n",
-    "problem",
-    "norm",
-    "begin",
-    "comparisons",
-}
-LEARNING = {"X", "Y", "loss", "norm", "progress", "seed", "score"}
-FORMS = {"exponentiated": [train_forms], "digits": [train_forms], "race": [solve_by_each]}
-FORMS |= {"recovery": [recovery.learn, recovery.rows_of]}
-PICTURES = {"smallest_side", "longest_side", "annotated", "progress"}
-
-
-def of_loader(name):
-    read_by = [pick("datasets", name).read] if name != "synthetic" else []
-    return [LOADERS[name].model_fields["options"].annotation], [
-        *read_by,
-        *[read_folder] * (name in ("photos", "scenes", "tagged", "keywords")),
-        *[Meaning] * (name in ("arrays", "tagged")),
-    ]
-
-
-TAKEN = {
-    **{name: (*of_loader(name), PICTURES) for name in LOADERS},
-    **{
-        kind: (
-            [block],
-            [pick("experiments", kind).run, *FORMS.get(kind, [])],
-            OF_STUDY | GIVEN | BY_EXPERIMENTS | ({"tol"} if kind == "race" else set()),
-        )
-        for kind, block in studies.EXPERIMENTS.items()
-    },
-    "tasks": ([studies.RecoveryTasks], [synthetic.draw], {"rng", "n_train", "weights", "support"}),
-    "dense_sift": ([features.DenseSift], [dense_sift.describe], {"picture"}),
-    "onnx": ([features.Onnx], [Embedding], set()),
-    "vocabulary": (
-        [features.Vocabulary],
-        [vocabulary_tree.grow, vocabulary_tree.weigh],
-        {"descriptors", "counts", "tree", "idf", "seed", "progress", "min_points"},
-    ),
-    "basis": ([studies.Basis], [basis.fit], {"X", "rng", "power", "fitted_on"}),
-    "similarities": ([studies.Similarities, studies.RbfSimilarities], [similarities.fit], {"X", "training", "rng"}),
-    "words": ([studies.Words], [words.choose_words], {"images", "captions", "smallest_size", "n_validation_words"}),
-    "sweeps": (
-        [studies.Certified, studies.Subgradient, studies.Method],
-        [sweep.run],
-        LEARNING | {"sparsest", "solver"},
-    ),
-    "paths": ([studies.Certified], [sweep.path], LEARNING | {"tol", "solver"}),  # which a path needs
-    "svm": ([studies.Svm], [svm.run], LEARNING),
-}
-
-
-@pytest.mark.parametrize(("blocks", "functions", "apart"), TAKEN.values(), ids=TAKEN)
-def test_a_block_has_the_options_and_defaults_of_the_functions_that_take_them(blocks, functions, apart):
-    fields = {name: field for block in blocks for name, field in block.model_fields.items() if name not in apart}
-    parameters = [one for function in functions for one in inspect.signature(function).parameters.values()]
-    taken = {one.name: one.default for one in parameters if one.kind is not one.VAR_KEYWORD and one.name not in apart}
-    assert fields.keys() == taken.keys()
-    for name, field in fields.items():
-        default = [*taken[name]] if isinstance(taken[name], tuple) else taken[name]
-        assert field.is_required() or field.default == default or not (field.default or default), name
 
 
 @pytest.mark.parametrize("name", PLUG_INS)
@@ -586,8 +377,6 @@ def test_settings_are_read_without_numba_pandas_and_scikit_learn():
     ("block", "over", "expected"),
     [
         ({"a": {"b": 1, "c": [1, 2]}, "d": 4}, {"a": {"c": [9]}, "e": 5}, {"a": {"b": 1, "c": [9]}, "d": 4, "e": 5}),
-        ({"a": {"b": 1}}, {"a": {"b": 2}}, {"a": {"b": 2}}),
-        ({"a": {"b": 1}}, {}, {"a": {"b": 1}}),
         ({"a": {"b": 1, "c": 2}, "d": 4}, {"a": {"b": None}, "d": None}, {"a": {"c": 2}}),
         ({"a": 1, "b": {"c": 2}}, {"a": {"c": 3}, "b": 4}, {"a": {"c": 3}, "b": 4}),
         ({}, {"a": {"b": None}}, {"a": {"b": None}}),  # refused later if unknown
@@ -597,7 +386,7 @@ def test_settings_are_read_without_numba_pandas_and_scikit_learn():
                 {"x": {tag: other, "of two": 2}},
                 {"x": {tag: other, **kept, "of two": 2}},
             )
-            for tag in ("loader", "extractor", "kind", "measure", "solver")
+            for tag in ("loader", "solver")
             for other, kept in (("two", {}), ("one", {"of one": 1}))
         ),
     ],
@@ -609,61 +398,61 @@ def test_merging_replaces_values_inside_blocks_and_starts_a_block_of_another_kin
 
 
 def test_a_dataset_overrides_features_its_studies_and_the_studies_that_they_are_like():
-    sqrt, tf_idf, methods = {"weighting": "sqrt"}, {"weighting": "tf-idf"}, {"l1": {"radius": [1]}, "svm": {}}
-    features = {"extractor": "bare", "vocabularies": {"a": sqrt, "b": sqrt}}
-    parent = {"runs": 5, "sizes": [1], "methods": methods}
-    blocks = {"parent": parent, "own": {"like": "parent", "runs": 1, "methods": {"svm": None}}}
-    replaced = {"parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}}}, "own": {"sizes": [3]}}
-    mine = {"loader": "photos", "shards": 4, "studies": replaced, "features": {"vocabularies": {"a": tf_idf}}}
-    plain = {"loader": "documents", "studies": {"parent": {}}}
-    config = {"features": features, "studies": blocks, "datasets": {"mine": mine, "plain": plain}}
-    before = copy.deepcopy(config)
-    full = written_out(config)
-    own = {"runs": 1, "sizes": [1], "methods": {"l1": {"radius": [1]}}}
-    assert full["studies"] == {"parent": parent, "own": own}
-    assert full["datasets"]["plain"] == {"loader": "documents", "studies": {"parent": parent}}
-    assert full["datasets"]["mine"] == {
-        "loader": "photos",
-        "shards": 4,
-        "studies": {
-            "parent": {"runs": 7, "sizes": [2], "methods": methods | {"l1": {"radius": [9]}}},
-            "own": {"runs": 1, "sizes": [3], "methods": {"l1": {"radius": [9]}}},
+    parent = {"runs": 5, "sizes": [1], "methods": {"l1": {"radius": [1]}, "svm": {}}}
+    config = {
+        "features": {"extractor": "bare", "vocabularies": {"a": {"weighting": "sqrt"}, "b": {"weighting": "sqrt"}}},
+        "studies": {"parent": parent, "own": {"like": "parent", "runs": 1, "methods": {"svm": None}}},
+        "datasets": {
+            "mine": {
+                "loader": "photos",
+                "shards": 4,
+                "studies": {
+                    "parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}}},
+                    "own": {"sizes": [3]},
+                },
+                "features": {"vocabularies": {"a": {"weighting": "tf-idf"}}},
+            },
+            "plain": {"loader": "documents", "studies": {"parent": {}}},
         },
-        "features": {"extractor": "bare", "vocabularies": {"a": tf_idf, "b": sqrt}},
+    }
+    before = copy.deepcopy(config)
+    assert written_out(config) == {
+        "features": config["features"],
+        "studies": {"parent": parent, "own": {"runs": 1, "sizes": [1], "methods": {"l1": {"radius": [1]}}}},
+        "datasets": {
+            "mine": {
+                "loader": "photos",
+                "shards": 4,
+                "studies": {
+                    "parent": {"runs": 7, "sizes": [2], "methods": {"l1": {"radius": [9]}, "svm": {}}},
+                    "own": {"runs": 1, "sizes": [3], "methods": {"l1": {"radius": [9]}}},
+                },
+                "features": {
+                    "extractor": "bare",
+                    "vocabularies": {"a": {"weighting": "tf-idf"}, "b": {"weighting": "sqrt"}},
+                },
+            },
+            "plain": {"loader": "documents", "studies": {"parent": parent}},
+        },
     }
     assert config == before
-
-
-def test_a_study_inherits_along_a_chain_whose_places_may_set_its_values():
-    blocks = {"a": {}, "b": {"like": "a"}, "c": {"like": "b"}}
-    datasets = {"mine": {"studies": {"c": {"runs": 1}, "a": {"runs": 2}}}, "final": {}}
-    assert inheriting(blocks, "c") == ["c", "b", "a"]
-    config, of_c = {"studies": blocks, "datasets": datasets}, [f"studies.{name}.basis" for name in "cba"]
-    assert places(config, "mine", "c", "studies.c.basis") == [
-        *of_c,
-        *(f"datasets.mine.studies.{name}" for name in "ca"),
-    ]
-    assert places(config, "final", "c", "studies.c.basis") == [*of_c, "datasets.final.final"]
 
 
 @pytest.mark.parametrize(
     ("loader", "options", "study"),
     [
         ("photos", {}, "own-words"),
-        ("scenes", {}, "own-classes"),
         ("arrays", {"features": "a", "labels": "b"}, "own-labels"),
-        ("libsvm", {"train": "a"}, "own-labels"),
     ],
 )
-def test_data_with_neither_studies_nor_final_have_final_fits_that_depend_on_the_loader(config, loader, options, study):
-    config |= {"dataset": "mine"}
-    config["datasets"]["mine"] = {"loader": loader, "options": {"root": "x"} | options}
-    mine = read(config).datasets["mine"]
+def test_data_with_neither_studies_nor_final_have_final_fits_that_depend_on_the_loader(loader, options, study):
+    entry = {"loader": loader, "options": {"root": "x"} | options}
+    config = changed(SHIPPED, "datasets.mine", entry) | {"dataset": "mine"}
+    mine, compared = (read(config | {"compare": compare}).datasets["mine"] for compare in (False, True))
     assert (mine.studies, mine.final.study, mine.final.norms) == ({}, study, ["l1", "l12", "l1inf", "l2"])
     block = mine.blocks[study]
-    assert [method.partition("-")[0] for method in block.methods] == ["logistic"] * 4
+    assert [*block.methods] == [f"logistic-{norm}" for norm in ("l1inf", "l12", "l1", "l2")]
     assert (block.words.n_words, block.runs, block.sizes.auto) == ("auto", 2, 3)
-    compared = read(config | {"compare": True}).datasets["mine"]
     assert (compared.studies, compared.final.settings) == ({study: block}, None)
 
 
@@ -675,9 +464,8 @@ def test_data_with_neither_studies_nor_final_have_final_fits_that_depend_on_the_
         ({"like": "stories"}, ["l1", "l12", "l1inf", "l2"], 40),
     ],
 )
-def test_final_fits_may_override_values_of_the_study_that_they_are_like(config, final, norms, n_words):
-    config["datasets"]["flickr8k"]["final"] = final
-    del config["datasets"]["flickr8k"]["studies"]["stories"]
+def test_final_fits_may_override_values_of_the_study_that_they_are_like(final, norms, n_words):
+    config = changed(changed(SHIPPED, FINAL, final), f"{FLICKR}.studies.stories", ABSENT)
     dataset = read(config).datasets["flickr8k"]
     assert (dataset.final.norms, dataset.final.study) == (norms, final.get("like", "own-words"))
     assert dataset.final.settings.words.n_words == n_words
@@ -688,36 +476,21 @@ def test_final_fits_may_override_values_of_the_study_that_they_are_like(config, 
     ("study", "values"),
     [
         ("annotation", {"sizes": "auto", "words": {"n_words": "auto", "n_validation_words": "auto"}}),
-        ("annotation", {"basis": {"rank": "auto"}, "words": {"n_validation_words": "auto"}}),
-        ("annotation", {"methods": {"svm-l2": None}}),
         ("stories", {"sizes": "auto", "at_size": 7}),
         ("stories", {"methods": {"hinge-l1": None, "hinge-l2": None}, "claims": [], "figures": []}),  # one method
         ("scenes", {"methods": {"logistic-l12": GRID}, "similarities": {"measure": "rbf", "n_prototypes": 9}}),
     ],
 )
-def test_numbers_may_be_auto_and_methods_may_be_replaced_or_removed(config, study, values):
-    config["datasets"]["flickr8k"]["studies"][study] = values
-    plan_of(config)
+def test_numbers_may_be_auto_and_methods_may_be_replaced_or_removed(study, values):
+    plan_of(changed(SHIPPED, f"{FLICKR}.studies.{study}", values))
 
 
 @pytest.mark.parametrize(
-    ("path", "left"),
-    [
-        (f"{A}.methods.svm-l2", ["hinge-l1inf", "hinge-l1", "hinge-l2"]),
-        (f"{A}.set_aside.train", []),
-        (f"{A}.training.sparsest", 1.0),
-        ("studies.text.training.eta0_unit", None),
-        ("studies.scenes.similarities.gamma", None),
-        ("studies.recovery.weights", ["normal"]),
-        ("studies.exponentiated.n_iter.batch 25%", ["batch 100%", "stochastic 100", "stochastic 1"]),
-    ],
+    "path",
+    [f"{A}.methods.svm-l2", f"{A}.training.sparsest", "studies.recovery.weights"],
 )
-def test_a_null_leaves_a_value_of_a_study_to_its_default_even_where_nothing_is_inherited(path, left):
-    value = read(changed(SHIPPED, path, None))
-    *names, last = path.split(".")
-    for name in names:
-        value = value[name] if isinstance(value, dict) else getattr(value, name)
-    assert (list(value) if isinstance(value, dict) else getattr(value, last, None)) == left
+def test_a_null_leaves_a_value_of_a_study_to_its_default_even_where_nothing_is_inherited(path):
+    assert read(changed(SHIPPED, path, None)) == read(changed(SHIPPED, path, ABSENT))
 
 
 # The file, before Snakemake reads it
@@ -730,14 +503,10 @@ SEEMS = "is not read as it looks: put it in quotes, or write a decimal number"
     ("content", "said", "line"),
     [
         (b"a: 1\nb: 2\na: 3\n", "the key 'a' occurs twice in one block", 3),
-        (b"a: {b: 1, b: 2}\n", "the key 'b' occurs twice in one block", 1),
-        (b'{"a": 1, "a": 2}', "the key 'a' occurs twice in one block", 1),
         (b"a: &a {x: 1}\n" + BOMB.encode(), "aliases are not allowed: repeat the value instead, got *a", 2),
         (b"a: &a [*a]\n", "aliases are not allowed: repeat the value instead, got *a", 1),
         (b"[" * 100_000, "blocks and lists may be nested at most 50 deep", 1),
         (b"a: 010\n", f"'010' {SEEMS}", 1),
-        (b"a: 0x10\n", f"'0x10' {SEEMS}", 1),
-        (b"a: 1:30\n", f"'1:30' {SEEMS}", 1),
         (b"a: 1:30.5\n", f"'1:30.5' {SEEMS}", 1),
         (b"a: 2009-01-01\n", f"'2009-01-01' {SEEMS}", 1),
         (b"a: " + b"9" * 5000, f"'{40 * '9'}' {SEEMS}", 1),
@@ -748,10 +517,8 @@ SEEMS = "is not read as it looks: put it in quotes, or write a decimal number"
         (b"a: 1\n? [b]\n: 2\n", "a key must be text, got a list or block", 2),
         (b"a: 1\n---\nb: 1\n", "the file is not YAML: expected a single document in the stream but found another", 2),
         (b"a: 1\n\tb: 2\n", "the file is not YAML: while scanning for the next token found character '\\t'", 2),
-        (b"a: [1\n", "the file is not YAML: while parsing a flow sequence expected ',' or ']'", 2),
         (b"a: \0\n", "the file is not YAML: it contains the character 0x00", 1),
         (b"a: 1\n# caf\xe9\n", "the file must be UTF-8 text, got byte 0xe9", 2),
-        ("a: 1".encode("utf-16"), "the file must be UTF-8 text, got byte 0xff", 1),
         (b"#" * 1_000_001, "the file may have at most 1,000,000 bytes, got 1,000,001", 1),
     ],
 )
@@ -762,11 +529,11 @@ def test_a_file_that_would_be_misread_gives_an_error_of_one_line(tmp_path, conte
         check_file(file)
 
 
-PLAIN = ["\ufeffa: 1\n", '{"a": [1, "b"]}', "a: '010'\nb: -3\nc: 1.0e-3\nd: 1_000\ne: null\nf: yes\n", "# nothing\n"]
-FILES = [ROOT / "config.yaml", ROOT / "tests" / "pipeline" / "config.yaml", *(ROOT / "profiles").glob("*/config.yaml")]
+PLAIN = "\ufeffa: 1\n", '{"a": [1, "b"]}', "a: '010'\nb: -3\nc: 1.0e-3\nd: 1_000\ne: null\nf: yes\n", "# nothing\n"
+FILES = [ROOT / "config.yaml", HERE / "config.yaml", *(ROOT / "profiles").glob("*/config.yaml")]
 
 
-@pytest.mark.parametrize("text", [*PLAIN, *(file.read_text(encoding="utf-8") for file in FILES)])
-def test_plain_yaml_and_json_are_read(tmp_path, text):
-    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
-    check_file(tmp_path / "config.yaml")
+def test_plain_yaml_and_json_are_read(tmp_path):
+    lay(tmp_path, {f"{i}.yaml": text for i, text in enumerate(PLAIN)})
+    for file in (*tmp_path.iterdir(), *FILES):
+        check_file(file)

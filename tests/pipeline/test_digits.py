@@ -6,7 +6,6 @@ import pytest
 
 from jointsparse.norms import l1
 from jointsparse.pipeline.papers.duchi import digits
-from jointsparse.pipeline.papers.duchi.steps import draw_batches
 
 RADIUS = 3.0
 
@@ -31,20 +30,16 @@ def optimum(objective, radius):
     return problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
 
 
-def is_inside(W, radius):
-    return bool((W >= 0).all() and (W.sum(axis=0) <= radius * (1 + 1e-12)).all())
-
-
-def descend(objective, **options):
-    """Return W after each step, by projections with all samples unless the options differ."""
-    states = digits.descend(objective, RADIUS, **{"eta0": 2.0, "n_iter": 5} | options)
-    return [state.weights().copy() for state in states]
+def descended(objective, **options):
+    """Return W after five steps, by projections with all samples unless the options differ."""
+    *_, state = digits.descend(objective, RADIUS, **{"eta0": 2.0, "n_iter": 5} | options)
+    return state.weights()
 
 
 # The objective and its bound
 
 
-def test_value_and_gradient_agree_with_a_slow_implementation_and_those_of_parts_average_to_them():
+def test_value_and_gradient_agree_with_a_slow_implementation_and_do_not_overflow():
     objective = drawn()
     W = np.random.default_rng(1).normal(size=objective.signs.shape)
     _, value, gradient = objective.tangent(W)
@@ -52,14 +47,10 @@ def test_value_and_gradient_agree_with_a_slow_implementation_and_those_of_parts_
     moves = 1e-5 * np.eye(W.size).reshape(-1, *W.shape)
     expected = [(slow_value(objective, W + move) - slow_value(objective, W - move)) / 2e-5 for move in moves]
     np.testing.assert_allclose(gradient.ravel(), expected, atol=1e-9)
+    assert np.isfinite([*objective.tangent(np.full((8, 3), 1e6)).gradient.ravel()]).all()  # scores do not overflow
     parts = [objective.tangent(W, np.arange(i, 30, 3)) for i in range(3)]
     np.testing.assert_allclose(np.mean([part.value for part in parts]), value, rtol=1e-13)
     np.testing.assert_allclose(np.mean([part.gradient for part in parts], axis=0), gradient, atol=1e-15)
-
-
-def test_large_scores_do_not_overflow():
-    _, value, gradient = drawn().tangent(np.full((8, 3), 1e6))
-    assert np.isfinite([value, *gradient.ravel()]).all()
 
 
 def test_error_counts_samples_and_shares_ties():
@@ -74,14 +65,11 @@ def test_solution_and_bound_agree_with_cvxpy(radius):
     objective = drawn()
     expected = optimum(objective, radius)
     W, bound = digits.near_optimum(objective, radius, n_iter=1500)
-    assert is_inside(W, radius) and expected * (1 - 1e-3) <= bound <= expected + 1e-8
+    assert (W >= 0).all() and (W.sum(axis=0) <= radius * (1 + 1e-12)).all()
+    assert expected * (1 - 1e-3) <= bound <= expected + 1e-8
     assert objective.value(W) == pytest.approx(expected, rel=1e-6)
-
-
-def test_momentum_that_restarts_comes_near_in_fewer_iterations():
-    objective = drawn()
-    W, _ = digits.near_optimum(objective, RADIUS, n_iter=60)
-    assert objective.value(W) <= optimum(objective, RADIUS) * (1 + 1e-7)
+    if radius == RADIUS:  # momentum that restarts comes near in fewer iterations
+        assert objective.value(digits.near_optimum(objective, radius, n_iter=60)[0]) <= expected * (1 + 1e-7)
 
 
 # Steps
@@ -95,18 +83,5 @@ def test_steps_agree_with_slow_implementations():
         gradient = np.vstack([objective.tangent(u[:8]).gradient, np.zeros(3)])
         u *= np.exp(-2 * np.sqrt(np.log(9) / t) * gradient)
         u *= RADIUS / u.sum(axis=0)
-    np.testing.assert_allclose(descend(objective, eta0=4.0)[-1], W, atol=1e-14)
-    np.testing.assert_allclose(descend(objective, method="entropic")[-1], u[:8], atol=1e-13)
-
-
-@pytest.mark.parametrize("method", ["projection", "entropic"])
-@pytest.mark.parametrize("batch_size", [5, None])
-def test_both_methods_approach_the_optimum_inside_the_set(method, batch_size):
-    objective, batches = drawn(), batch_size and draw_batches(600, 30, batch_size, np.random.default_rng(0))
-    points = descend(objective, method=method, n_iter=600, batches=batches)[::60]
-    assert len(points) == 11 and all(is_inside(W, RADIUS) for W in points)
-    expected = optimum(objective, RADIUS)
-    outside = [scale * np.random.default_rng(2).normal(size=(8, 3)) for scale in (0.1, 1.0, 10.0)]
-    values, bounds = np.transpose([digits.certify(objective.tangent(W), RADIUS) for W in points + outside])
-    assert (bounds <= expected + 1e-9).all() and bounds.max() > 0.9 * expected
-    assert expected - 1e-9 <= values[len(points) - 1] <= 1.02 * expected
+    np.testing.assert_allclose(descended(objective, eta0=4.0), W, atol=1e-14)
+    np.testing.assert_allclose(descended(objective, method="entropic"), u[:8], atol=1e-13)

@@ -1,8 +1,6 @@
 """Folders that people have: what `init` makes of each, and what the reader reads with the options that it wrote."""
 
-import io
 import json
-import os
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,15 +10,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import yaml
-from albums import lay
-from common import run_python
-from PIL import Image, PngImagePlugin
+from albums import carrying, idx, iptc, lay, xmp
+from PIL import Image
 from scipy import sparse
 
 from jointsparse.pipeline.app import config
 from jointsparse.pipeline.app.command_line import WORKFLOW
-from jointsparse.pipeline.app.layouts import LAYOUTS
-from jointsparse.pipeline.datasets import metadata, tabular
 from jointsparse.pipeline.words import choose_words
 from jointsparse.registry import pick
 
@@ -41,16 +36,15 @@ def init(root, monkeypatch, files, **choices):
 
 
 class Row(NamedTuple):
-    """A folder, and what is right: the number of samples with each label, of unknown labels, …; or a sentence."""
+    """A folder, and what is right: the number of samples with each label, of unknown labels, …"""
 
     files: dict[str, Any]
-    labels: Any = None
+    labels: dict[str, int]
     unknown: Any = None  # by label
     test: Any = None  # the number of test samples, if the folder has splits
     options: Any = None  # some of the options that `init` writes, with the loader
     line: str = ""  # a part of what `init` reports
     choices: Any = None
-    stops: str = ""  # the sentence with which `init` stops
     left_out: int = 0  # the number of items that are left out
     groups: Any = None  # the name of the group of each sample, if there are groups
 
@@ -96,9 +90,6 @@ def listed(tags, sign, column="tags", **more):
 
 
 CITIES = ["Golden Gate Bridge", "San Francisco", "Alcatraz", "fog", "polar bear"]
-SHORT = ["fire", "mill", "top", "system", "TV", "ox", "cat"]
-ODD = ["日", "東京", "🐻‍❄️", "été", "क्षेत्र"]
-KARPATHY = {"images": [{"filename": n, "split": SPLITS[n], "sentences": [{"raw": t}]} for n, t in TEXTS.items()]}
 IMAGES = [{"id": i, "file_name": name, "split": SPLITS[name]} for i, name in enumerate(PICTURES)]
 COCO = {"images": IMAGES, "annotations": [{"image_id": i, "caption": t} for i, t in enumerate(TEXTS.values())]}
 INSTANCES = {
@@ -106,51 +97,7 @@ INSTANCES = {
     "categories": [{"id": 7, "name": "polar bear"}, {"id": 9, "name": "cat"}],
     "annotations": [{"image_id": i, "category_id": 7 + 2 * (i % 2), "bbox": [0, 0, 1, 1]} for i in range(30)],
 }
-HEADER = "image,caption,patient"
 CONFIDENCE = [(n, w, int((i + k) % 2)) for i, n in enumerate(PICTURES) for k, w in enumerate(("cat", "dog"))]
-HUGGING_FACE = pa.table({"label": CODES}).replace_schema_metadata(
-    {
-        "huggingface": json.dumps(
-            {"info": {"features": {"label": {"names": ["cat", "dog", "sea"], "_type": "ClassLabel"}}}}
-        )
-    }
-)
-IN_PARQUET = pa.table({"image": [{"bytes": b"x", "path": "a.jpg"}] * 9, "label": [0, 1, 1] * 3})
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n"
-TWICE = {name: i for i in range(40) for name in (f"a/{i:02}.jpg", f"a/{i:02}.png")}
-XML = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
-<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:lr="http://ns.adobe.com/lightroom/1.0/"
-xmlns:digiKam="http://www.digikam.org/ns/1.0/">{}</rdf:Description></rdf:RDF></x:xmpmeta>"""
-
-
-def xmp(tags, element="dc:subject", kind="Bag"):
-    items = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
-    return XML.format(f"<{element}><rdf:{kind}>{items}</rdf:{kind}></{element}>").encode()
-
-
-def iptc(tags):
-    """IPTC keywords in the segment APP13 of a JPEG, as Photoshop writes them."""
-    sets = b"\x1c\x01\x5a\x00\x03\x1b%G" + b"".join(
-        b"\x1c\x02\x19" + len(tag.encode()).to_bytes(2, "big") + tag.encode() for tag in tags
-    )
-    block = b"8BIM\x04\x04\x00\x00" + len(sets).to_bytes(4, "big") + sets + b"\0" * (len(sets) % 2)
-    body = b"Photoshop 3.0\0" + block
-    return b"\xff\xed" + (len(body) + 2).to_bytes(2, "big") + body
-
-
-def carrying(packet=None, segment=b"", kind="JPEG", seed=0, **more):
-    """A picture that carries XMP, or another segment of a JPEG."""
-    more |= {"xmp": packet} if packet else {}
-    if kind == "PNG":
-        more |= {"pnginfo": PngImagePlugin.PngInfo()}
-        more["pnginfo"].add_itxt("XML:com.adobe.xmp", packet.decode())
-    elif kind == "TIFF":
-        more = {"tiffinfo": {700: packet}}
-    buffer = io.BytesIO()
-    picture = Image.fromarray(np.random.default_rng(seed).integers(0, 255, (40, 40, 3), dtype=np.uint8))
-    picture.save(buffer, kind, **more)
-    data = buffer.getvalue()
-    return data[:2] + segment + data[2:] if segment else data
 
 
 def taken(i):
@@ -170,28 +117,6 @@ SESSIONS = [f"s{i // 2}" for i in range(40)]
 OF_TEN = [i // 6 for i in range(60)]
 
 
-def idx(kind, seed):
-    """An idx file of 40 images of 2 x 2 pixels, or of their labels."""
-    data = np.random.default_rng(seed).integers(0, 255, (40, 2, 2)) if kind == "images" else np.arange(40) % 2
-    sizes = b"".join(n.to_bytes(4, "big") for n in data.shape)
-    return bytes([0, 0, 8, data.ndim]) + sizes + data.astype(np.uint8).tobytes()
-
-
-def as_array(items):
-    return str(np.array(items))
-
-
-def latin():
-    """IPTC keywords in Latin-1, as old programs write them."""
-    return iptc(["été"]).replace("été".encode(), "été__".encode("latin-1")).replace(b"__", b"  ")
-
-
-def savez(**arrays):
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
-
-
 def own(i):
     return [("cat", "dog")[i % 2], *["polar bear"] * (i % 4 == 0)]
 
@@ -199,21 +124,35 @@ def own(i):
 OWN = {"cat": 20, "dog": 20, "polar bear": 10}
 CARRIED = {
     "XMP": {f"{i}.jpg": carrying(xmp(own(i)), seed=i) for i in range(40)},
-    "XMP in PNG": {f"{i}.png": carrying(xmp(own(i)), kind="PNG", seed=i) for i in range(40)},
-    "XMP in WebP": {f"{i}.webp": carrying(xmp(own(i)), kind="WEBP", seed=i) for i in range(40)},
     "XMP in TIFF": {f"{i}.tif": carrying(xmp(own(i)), kind="TIFF", seed=i) for i in range(40)},
     "IPTC": {f"{i}.jpg": carrying(segment=iptc(own(i)), seed=i) for i in range(40)},
     "Lightroom's sidecars": {f"{i}.jpg": i for i in range(40)} | {f"{i}.xmp": xmp(own(i)) for i in range(40)},
     "digiKam's sidecars": {f"{i}.jpg": i for i in range(40)}
     | {f"{i}.jpg.xmp": xmp(["_Digikam_Internal_Tags_/x", *own(i)], "digiKam:TagsList", "Seq") for i in range(40)},
 }
-ANIMALS = {
-    f"{i}.jpg": carrying(xmp(["animal|cat" if i % 2 else "animal|bird|owl"], "lr:hierarchicalSubject"), seed=i)
-    for i in range(40)
+
+SPLIT_CLASSES = {f"{i % 2}/{n}": i for n, i in PICTURES.items()} | {
+    "splits.csv": csv([(f"{i % 2}/{n}", "train" if i % 3 else "test") for n, i in PICTURES.items()], "image,split")
 }
+ORDER = pd.Index(np.random.default_rng(1).permutation(60))
 
 ROWS = {
-    # The thirteen folders that were read wrongly
+    **{
+        f"a column or file that the user ignores: {name}": Row(files, labels, choices={"ignore": [name]})
+        for name, files, labels in (
+            (
+                "image_id",
+                {"features.csv": NAMED.assign(image_id=range(60)), "labels.csv": Y.assign(image_id=range(60)[::-1])},
+                OF_Y,
+            ),
+            (
+                "__index_level_0__",
+                {"features.parquet": NAMED.set_index(ORDER), "labels.parquet": Y.set_index(ORDER[::-1])},
+                OF_Y,
+            ),
+            ("names.txt", {"X.npy": X, "y.csv": Y, "names.txt": "cat\ndog\nsea\n"}, OF_Y),
+        )
+    },
     "0 means known not to be there": Row(
         PICTURES | {"captions.csv": csv(CONFIDENCE, "image,caption,confidence")},
         {"cat": 20, "dog": 20},
@@ -244,22 +183,27 @@ ROWS = {
         line="is_color, reviewed: left out",
     ),
     "a photograph in two formats": Row(
-        TWICE | {"captions.csv": csv([(f"{i:02}.jpg", f"A {('cat', 'dog')[i % 2]}.") for i in range(40)])},
+        {name: i for i in range(40) for name in (f"a/{i:02}.jpg", f"a/{i:02}.png")}
+        | {"captions.csv": csv([(f"{i:02}.jpg", f"A {('cat', 'dog')[i % 2]}.") for i in range(40)])},
         EVEN,
         options={"one_per_stem": True, "images": "a"},
         line="40 pictures are named as another, but for the suffix",
         left_out=40,
     ),
-    "stop words and short words as tags": Row(*listed(SHORT, ",", "keywords"), options={"separator": ","}),
-    "tags in other scripts": Row(*listed(ODD, ";"), options={"separator": ";"}),
-    "empty cells are negatives of every tag": Row(
-        PICTURES | {"tags.csv": of_pictures("tags", [("", "cat", "dog")[i % 3] for i in range(40)])},
-        {"cat": 13, "dog": 13},
-        options={"tags": "tags"},
-        line="tags.csv: tags of 40 of 40 pictures",
-    ),
+    "tags in other scripts": Row(*listed(["日", "東京", "🐻‍❄️", "été", "क्षेत्र"], ";"), options={"separator": ";"}),
     "names of classes of Hugging Face": Row(
-        F | {"labels.parquet": HUGGING_FACE}, OF_CLASSES, options={"tags": "label"}
+        F
+        | {
+            "labels.parquet": pa.table({"label": CODES}).replace_schema_metadata(
+                {
+                    "huggingface": json.dumps(
+                        {"info": {"features": {"label": {"names": ["cat", "dog", "sea"], "_type": "ClassLabel"}}}}
+                    )
+                }
+            )
+        },
+        OF_CLASSES,
+        options={"tags": "label"},
     ),
     "JSON in cells": Row(
         PICTURES
@@ -277,9 +221,6 @@ ROWS = {
     "a column of vectors": Row(
         {"features.parquet": pd.DataFrame({"e": X.tolist()}), "labels.csv": Y}, OF_Y, options={"loader": "arrays"}
     ),
-    "pointers of Git LFS": Row(dict.fromkeys(PICTURES, POINTER) | {"c.csv": csv(TEXTS.items())}, stops="git lfs pull"),
-    # Pictures and a table or JSON that names them
-    "captions": Row(PICTURES | {"captions.csv": csv(TEXTS.items())}, EVEN, options={"loader": "photos", "images": "."}),
     "missing captions": Row(
         PICTURES
         | {
@@ -306,9 +247,6 @@ ROWS = {
         EVEN,
         options={"pictures": "image_name", "caption": "comment"},
     ),
-    "Hugging Face's metadata.csv": Row(
-        PICTURES | {"metadata.csv": by_json(pd.DataFrame)}, EVEN, options={"pictures": "file_name", "caption": "text"}
-    ),
     "Hugging Face's metadata.jsonl": Row(
         PICTURES | {"metadata.jsonl": by_json(str, split=list(SPLITS.values()))},
         EVEN,
@@ -316,19 +254,21 @@ ROWS = {
         options={"split": "split"},
     ),
     "captions in Parquet": Row(PICTURES | {"captions.parquet": by_json(pd.DataFrame, "image", "caption")}, EVEN),
-    "Karpathy's splits": Row(PICTURES | {"dataset.json": json.dumps(KARPATHY)}, EVEN, test=13),
-    "COCO's captions": Row(
-        PICTURES | {"coco.json": json.dumps(COCO)}, EVEN, test=13, line="coco.json: splits of 40 of 40"
+    "Karpathy's splits": Row(
+        PICTURES
+        | {
+            "dataset.json": json.dumps(
+                {"images": [{"filename": n, "split": SPLITS[n], "sentences": [{"raw": t}]} for n, t in TEXTS.items()]}
+            )
+        },
+        EVEN,
+        test=13,
     ),
     "COCO's captions and categories": Row(
         PICTURES | {"captions_a.json": json.dumps(COCO), "instances_a.json": json.dumps(INSTANCES)},
         EVEN,
         line="not used: instances_a.json",
         left_out=1,
-    ),
-    "captions or categories": Row(
-        PICTURES | {"a.json": json.dumps(COCO), "b.json": json.dumps(INSTANCES)},
-        stops="a.json and b.json hold captions and tags: choose one with --captions FILE or --labels FILE",
     ),
     "a table of another name, an exported path": Row(
         {f"photos/{n}": i for n, i in PICTURES.items()}
@@ -352,10 +292,6 @@ ROWS = {
         {"cat": 20, "dog": 20},
         {},
         options={"negative": ["-1"]},
-    ),
-    "-1 may mean two things": Row(
-        PICTURES | {"labels.csv": of_pictures("cat", [1, 0] * 20, dog=[-1, 1, 1, 0] * 10)},
-        stops="what -1 means in its label columns .cat, dog., .* choose one with --unknown=-1 or --negative=-1",
     ),
     "-1 means unknown": Row(
         PICTURES | {"labels.csv": of_pictures("cat", [1, 0] * 20, dog=[-1, 1, 1, 0] * 10)},
@@ -388,19 +324,6 @@ ROWS = {
         {"cat": 10, "dog": 10},
         options={"not_tags": "not_tags", "unmentioned": "unknown"},
     ),
-    "tags and captions": Row(
-        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, caption=TEXTS.values())},
-        stops="several columns could list them, got tags, caption: choose one with --tags tags or --caption caption",
-    ),
-    "tags rather than captions": Row(
-        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, caption=TEXTS.values())},
-        {"cat": 20, "dog": 20},
-        choices={"tags": "tags"},
-    ),
-    "two separators": Row(
-        PICTURES | {"t.csv": of_pictures("tags", ["a;b", "b;a", "c,d", "d,c", "a", "b", "c", "d"] * 5)},
-        stops=r"several separators in the column 'tags', .* choose one with --separator ';' or --separator ','",
-    ),
     "a column of one word beside classes": Row(
         F | {"labels.csv": pd.DataFrame({"species": CLASSES, "country": "New Zealand"})},
         OF_CLASSES,
@@ -415,10 +338,6 @@ ROWS = {
         PICTURES
         | {"t.csv": of_pictures("label", ["Paris, France", "Lyon, France", "Rome, Italy", "Bari, Italy"] * 10)},
         dict.fromkeys(("Paris, France", "Lyon, France", "Rome, Italy", "Bari, Italy"), 10),
-    ),
-    "names with commas, or tags": Row(
-        PICTURES | {"t.csv": of_pictures("label", ["oak", "oak, red", "ash", "ash"] * 10)},
-        stops=r"or with none \(''\): choose one with --separator ',' or --separator ''",
     ),
     "names with commas": Row(
         PICTURES | {"t.csv": of_pictures("label", ["oak", "oak, red", "ash", "ash; a"] * 10)},
@@ -445,10 +364,6 @@ ROWS = {
         options={"separator": ";"},
         line="tags: labels, separated by ';'",
     ),
-    "classes with commas": Row(
-        PICTURES | {"t.csv": of_pictures("label", ["tench, Tinca tinca", "goldfish, Carassius"] * 20)},
-        {"tench, Tinca tinca": 20, "goldfish, Carassius": 20},
-    ),
     "sentences with commas": Row(
         PICTURES
         | {"t.csv": of_pictures("caption", ["A cat, on a mat.", "On a mat, a cat.", "a cat, a dog"] * 13 + ["A dog."])},
@@ -462,7 +377,6 @@ ROWS = {
         options={"loader": "scenes"},
         left_out=1,
     ),
-    # Groups
     "patients": Row(
         PICTURES
         | {
@@ -501,10 +415,6 @@ ROWS = {
         line="session_id: left out",
         groups=OF_PATIENTS,
     ),
-    "sessions across patients": Row(
-        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, patient=PATIENTS, session=[*range(1, 5)] * 10)},
-        stops="columns patient, session: choose one with --group patient or --group session, or .* --ignore",
-    ),
     "patients in several tables": Row(
         PICTURES
         | {
@@ -526,22 +436,6 @@ ROWS = {
     "patients that do not repeat": Row(
         PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, patient=range(40))}, {"cat": 20, "dog": 20}
     ),
-    "an image of two patients": Row(
-        PICTURES | {"t.csv": csv([(n, "a cat", i // 2) for i, n in enumerate([*PICTURES, "00.png"])], HEADER)},
-        stops=r"t\.csv must give each image one group, got '0' and '20' for '00\.png'",
-    ),
-    "patients of labels": Row(
-        F | {"labels.csv": Y.assign(patients=OF_TEN)}, OF_Y, options={"group": "patients"}, groups=OF_TEN
-    ),
-    **{
-        f"patients of features in {name}": Row(
-            {name: NAMED.assign(patient_id=OF_TEN, session=[i // 3 for i in range(60)]), "labels.csv": Y},
-            OF_Y,
-            options={"group": "patient_id", "ignore": ["session"]},
-            groups=OF_TEN,
-        )
-        for name in ("features.csv", "features.parquet")
-    },
     "patients in one table with features": Row(
         {"a.csv": NAMED.assign(y=CLASSES, burst=OF_TEN, group=[i // 3 for i in range(60)])},
         OF_CLASSES,
@@ -562,25 +456,6 @@ ROWS = {
         choices={"group_by": "burst"},
         groups=[(i // 6, i % 2) if i < 36 else i for i in range(40)],
     ),
-    **{
-        f"the idle choice {choices} of groups": Row(files, choices=choices, stops=stops)
-        for files, choices, stops in (
-            (F | {"labels.csv": Y}, {"group_by": "folder"}, "--group-by folder has no effect there"),
-            (CARRIED["XMP"], {"group": "patient"}, "--group patient has no effect there"),
-            (
-                PICTURES | {f"{n[:2]}.txt": t for n, t in TEXTS.items()},
-                {"group": "patient"},
-                "--group patient has no effect there",
-            ),
-            (PICTURES, {"group": "a", "group_by": "burst"}, "--group and --group-by exclude each other"),
-        )
-    },
-    # Text files beside the pictures
-    "tags in text files": Row(
-        PICTURES | {f"{n[:2]}.txt": lists(CITIES, ", ")[0][i] for n, i in PICTURES.items()},
-        lists(CITIES, ", ")[1],
-        options={"loader": "tagged", "labels": "*.txt", "separator": ","},
-    ),
     "notes beside few pictures": Row(
         {f"{('cat', 'dog')[i % 2]}/{i}.png": i for i in range(40)}
         | {f"cat/{i}.txt": "blurred" for i in range(0, 12, 2)},
@@ -594,10 +469,13 @@ ROWS = {
         {t + f" It is {i}.": 1 for i, t in enumerate(TEXTS.values())},
         options={"loader": "photos", "captions": "*.caption"},
     ),
-    # Photographs that carry their tags
-    **{name: Row(files, OWN, options={"loader": "keywords"}) for name, files in CARRIED.items()},
     "hierarchical subjects": Row(
-        ANIMALS, {"animal": 40, "cat": 20, "bird": 20, "owl": 20}, options={"loader": "keywords"}
+        {
+            f"{i}.jpg": carrying(xmp(["animal|cat" if i % 2 else "animal|bird|owl"], "lr:hierarchicalSubject"), seed=i)
+            for i in range(40)
+        },
+        {"animal": 40, "cat": 20, "bird": 20, "owl": 20},
+        options={"loader": "keywords"},
     ),
     "some photographs without tags": Row(
         CARRIED["XMP"] | {f"{i}.jpg": i for i in range(8)},
@@ -605,48 +483,15 @@ ROWS = {
         line="tags of 32 of 40 pictures; the others, perhaps not yet tagged",
         left_out=8,
     ),
-    "tags in photographs in folders": Row(
-        {f"{i % 2}/{n}": content for i, (n, content) in enumerate(CARRIED["XMP"].items())},
-        stops="could be read in several ways: choose one with --layout keywords, .* or --layout classes, ",
-    ),
     "folders of photographs with tags": Row(
         {f"{i % 2}/{n}": content for i, (n, content) in enumerate(CARRIED["XMP"].items())},
         {"0": 20, "1": 20},
         choices={"layout": "classes"},
     ),
-    # Folders of classes
-    "a folder per class": Row({f"{('cat', 'dog')[i % 2]}/{i}.png": i for i in range(40)}, {"cat": 20, "dog": 20}),
     "a class called train": Row(
         {f"{name}/{i}.png": 20 * k + i for k, name in enumerate(("train", "car", "bus")) for i in range(20)},
         {"train": 20, "car": 20, "bus": 20},
     ),
-    **{
-        f"classes in {' and '.join(parts)}": Row(
-            {
-                f"{part}/{k}/{i}.png": 100 * p + 50 * (k == "cat") + i
-                for p, part in enumerate(parts)
-                for k in ("cat", "dog")
-                for i in range(9)
-            },
-            {"cat": 9 * len(parts), "dog": 9 * len(parts)},
-            test=18,
-            options={"split_folders": True},
-        )
-        for parts in (
-            ("train", "test"),
-            ("Training Data", "Testing Data"),
-            ("train2017", "val2017"),
-            ("train", "valid", "test"),
-        )
-    },
-    **{
-        f"folders {' and '.join(parts)}": Row(
-            {f"{part}/{k}/{i}.png": i for part in parts for k in ("cat", "dog") for i in range(3)},
-            stops=rf"every folder must be a class, .* named after splits .*{parts[0]}",
-        )
-        for parts in (("train", "pred"), ("train", "test", "extra"))
-    },
-    # Tables of features
     "one table with both": Row(
         {"iris.csv": NAMED.assign(species=CLASSES)}, OF_CLASSES, options={"features": "iris.csv", "labels": "iris.csv"}
     ),
@@ -658,26 +503,17 @@ ROWS = {
     "one table, label columns by type": Row(
         {"a.parquet": NAMED.join(Y > 0)}, OF_Y, options={"columns": ["cat", "dog", "sea"]}
     ),
-    "one table, labels unknown": Row(
-        {"a.parquet": NAMED.join(Y)}, stops="no column could list them, got a, b, c, …: .* --label-columns PATTERN"
-    ),
     "one table by split": Row(
         {"train.csv": NAMED.assign(y=CODES + 3)[:40], "test.csv": NAMED.assign(y=CODES + 3)[40:]},
         {str(3 + k): OF_CLASSES[n] for k, n in enumerate(("cat", "dog", "sea"))},
         test=20,
     ),
-    "pictures in Parquet": Row(
-        {"data.parquet": IN_PARQUET}, stops="holds pictures, which must be files: convert it with Python: .*write_bytes"
-    ),
-    "ARFF": Row(
-        {"a.arff": "@relation"}, stops="convert it to one of these types, with Python: import pandas, scipy.io"
-    ),
     "sparse features": Row({"x.npz": sparse.csr_matrix(X), "y.csv": Y}, OF_Y),
     "idx files": Row(
         {
-            f"{s}-{k}-idx{n}-ubyte": idx(k, seed)
-            for seed, s in enumerate(("train", "t10k"))
-            for k, n in (("images", 3), ("labels", 1))
+            f"{part}-{kind}-ubyte": idx(array)
+            for part in ("train", "t10k")
+            for kind, array in (("images-idx3", np.ones((40, 2, 2))), ("labels-idx1", np.arange(40) % 2))
         },
         {"0": 40, "1": 40},
         test=40,
@@ -688,12 +524,6 @@ ROWS = {
         {"0": 40, "1": 40},
         test=40,
     ),
-    **{
-        f"libsvm files called {names}": Row(
-            dict.fromkeys(names, "1 1:1\n" * 40), stops=rf"samples must be .*, got {names[0]}, {names[1]}"
-        )
-        for names in (("a.svm", "b.svm"), ("a-1-of-2.svm", "a-2-of-2.svm"))
-    },
     "a label called as a column": Row(
         F | {"labels.csv": Y.set_axis(["file", "id", "text"], axis=1)},
         dict(zip(("file", "id", "text"), OF_Y.values(), strict=True)),
@@ -701,9 +531,6 @@ ROWS = {
     ),
     "labels called by numbers": Row(
         F | {"labels.csv": Y.set_axis(["0", "1", "2"], axis=1)}, dict(zip("012", OF_Y.values(), strict=True))
-    ),
-    "one column of classes": Row(
-        F | {"labels.csv": pd.DataFrame({"species": CLASSES})}, OF_CLASSES, options={"tags": "species"}
     ),
     "classes as numbers": Row(
         F | {"labels.csv": pd.DataFrame({"y": CODES + 3})},
@@ -715,12 +542,6 @@ ROWS = {
         {str(3 + 2 * k): OF_CLASSES[n] for k, n in enumerate(("cat", "dog", "sea"))},
         options={"tags": "label 1"},
     ),
-    **{
-        f"lists written by {form.__name__}": Row(
-            F | {"labels.csv": pd.DataFrame({"tags": [form([name, "x"]) for name in CLASSES]})}, OF_CLASSES | {"x": 60}
-        )
-        for form in (str, json.dumps, as_array)
-    },
     "columns of several kinds": Row(
         F
         | {
@@ -746,74 +567,14 @@ ROWS = {
         options={"text": "address", "columns": ["cat", "dog"]},
         choices={"text": "address", "ignore": ["note", "sea"]},
     ),
-    "two columns of classes": Row(
-        F | {"labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})},
-        stops="several columns could list them, got genus, family: choose one with --tags genus or --tags family",
-    ),
-    "one of two columns of classes": Row(
-        F | {"labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})}, OF_CLASSES, choices={"tags": "family"}
-    ),
-    "no column of labels": Row(
-        F | {"labels.csv": pd.DataFrame({"age": range(60), "note": [f"n{i}" for i in range(60)]})},
-        stops="no column could list them, got age, note: choose one with --tags COLUMN",
-    ),
-    "classes that are no numbers": Row(
-        F | {"labels.csv": pd.DataFrame({"label": [np.inf, *range(59)]})}, stops="got label: choose one with --tags"
-    ),
     "a word that counts as no label": Row(
         F | {"labels.csv": pd.DataFrame({"tags": np.where(np.arange(60) % 5, CLASSES, "None")})},
         pd.Series(CLASSES[np.arange(60) % 5 > 0]).value_counts().to_dict(),
         line="labels.csv: tags: labels (None counts as no label)",
     ),
-    "a single label": Row(
-        F | {"labels.csv": Y[["cat"]] > 0}, stops="at least 2 labels .* got 'cat' with 27 samples: add"
-    ),
-    "unknown labels": Row(
-        F | {"labels.csv": Y.astype(object).mask(np.arange(180).reshape(60, 3) % 9 == 0)},
-        {"cat": int(Y["cat"][np.arange(60) % 3 > 0].sum()), **{n: OF_Y[n] for n in ("dog", "sea")}},
-        {"cat": 20},
-    ),
-    **{
-        f"an embedding in {kind}": Row(
-            {f"features.{kind}": pd.DataFrame({"e": X.astype(float).tolist()}), "labels.csv": Y},
-            OF_Y,
-            line="1 column of features",
-        )
-        for kind in ("csv", "parquet")
-    },
     "parts of a table": Row(
         {f"features-{i:05}-of-00003.parquet": NAMED[20 * i : 20 * i + 20] for i in range(3)} | {"labels.csv": Y}, OF_Y
     ),
-    **{
-        f"parts {kept}": Row(
-            {
-                f"{of}-{i:05}-of-00003.csv": t[20 * i : 20 * i + 20]
-                for of, t in (("features", NAMED), ("labels", Y))
-                for i in kept
-            },
-            stops="features must be in one file, .* numbered from 0 or 1 without a gap, got features-0000",
-        )
-        for kept in ((0, 2), (0, 1), (0,), (1, 2))
-    },
-    **{
-        f"files by split, such as {names[0]}": Row(
-            {names[0]: X[:40], names[1]: Y[:40].to_numpy(), names[2]: X[40:], names[3]: Y[40:].to_numpy()},
-            dict(zip(("label 1", "label 2", "label 3"), OF_Y.values(), strict=True)),
-            test=20,
-        )
-        for names in (
-            [f"{name.format(split)}.npy" for split in splits for name in both]
-            for both, splits in (
-                (("{}_features", "{}_labels"), ("train", "test")),
-                (("features-{}", "labels-{}"), ("train", "test")),
-                (("X{}", "y{}"), ("train", "test")),
-                (("{}X", "{}Y"), ("train", "test")),
-                (("X_{}", "y_{}"), ("tr", "te")),
-                (("features_{}", "labels_{}"), ("trn", "tst")),
-                (("{}features", "{}labels"), ("train", "test")),
-            )
-        )
-    },
     "codes as integers and floats": Row(
         {
             f"{s}_{kind}": content
@@ -826,20 +587,6 @@ ROWS = {
         {str(1 + k): OF_CLASSES[n] for k, n in enumerate(("cat", "dog", "sea"))},
         test=15,
     ),
-    **{
-        f"a copy called {copy}": Row(
-            F | {"labels.csv": Y, copy: 1 - Y},
-            stops=r"labels must be in one file, .* choose one with --labels FILE, leave files out with --ignore",
-        )
-        for copy in (
-            "labels (copy).csv",
-            "labels copy.csv",
-            "labels (1).csv",
-            "labels_old.csv",
-            "Copy of labels.csv",
-            "test_labels.csv",
-        )
-    },
     "a copy that is not chosen": Row(
         F | {"labels.csv": Y, "labels copy.csv": 1 - Y},
         OF_Y,
@@ -883,16 +630,6 @@ ROWS = {
         OF_CLASSES,
         line="4 columns of features; target: left out, because labels have such names",
     ),
-    **{
-        f"row numbers called {name}": Row(
-            {"features.csv": NAMED.assign(**{name: order}), "labels.csv": Y}, OF_Y, line=f"{name}: left out"
-        )
-        for name, order in (
-            ("image_id", range(60)),
-            ("Unnamed: 0", range(60)),
-            ("idx", np.random.default_rng(1).permutation(60)),
-        )
-    },
     "row names that have nothing in common": Row(
         {"features.csv": NAMED.assign(idx=range(60)), "labels.csv": Y.assign(id=["007", "7", *range(100, 158)])},
         OF_Y,
@@ -904,46 +641,6 @@ ROWS = {
         options={"names": "feature_names.txt"},
         line="not used: class_names.txt",
     ),
-    **{
-        said: Row((F if not files.keys() & {"features.csv", "features.npz"} else {}) | files, stops=said)
-        for said, files in {
-            "labels.npy must hold real numbers or text, got complex128": {"labels.npy": Y.to_numpy() + 1j},
-            r"a row of labels for each sample, got shape \(60, 3, 1\)": {"labels.npy": Y.to_numpy()[:, :, np.newaxis]},
-            r"cell, got '\[cat, dog\]': write": {
-                "labels.csv": pd.DataFrame({"tags": ["[fox"] * 30 + ["[cat, dog]"] * 30})
-            },
-            "files for the same splits, got": {
-                "train_labels.npy": Y[:40].to_numpy(),
-                "test_labels.npy": Y[40:].to_numpy(),
-            },
-            r"labels\.xlsx: convert it to one of these types, with Python: import pandas; pandas.read_excel": {
-                "labels.xlsx": "x"
-            },
-            r"labels\.csv\.gz: convert it to one of these types": {"labels.csv.gz": "x"},
-            "must hold a single array, got X, y: save one array": {
-                "features.npz": savez(X=X, y=Y),
-                "labels.csv": Y,
-            },
-            "must have a column of features: .* got only columns such as 'a' with string such as": {
-                "features.csv": NAMED.astype(str).add("x"),
-                "labels.csv": Y,
-            },
-        }.items()
-    },
-    # More about pictures
-    **{
-        f"a table beside the pictures of each split, from {start}": Row(
-            {f"train/{i:02}.png": i for i in range(28)}
-            | {f"test/{start + i:02}.png": 28 + i for i in range(12)}
-            | {
-                f"{part}/metadata.csv": csv([(n, TEXTS[n]) for n in [*PICTURES][own]], "file_name,text")
-                for part, own in (("train", slice(28)), ("test", slice(start, start + 12)))
-            },
-            EVEN,
-            test=12,
-        )
-        for start in (28, 0)
-    },
     "COCO as published": Row(
         {f"{part}/{i:012}.png": i for part, own in (("train2017", range(30)), ("val2017", range(30, 40))) for i in own}
         | {
@@ -958,12 +655,6 @@ ROWS = {
         EVEN,
         test=10,
     ),
-    "a column of splits": Row(
-        PICTURES | {"captions.csv": of_pictures("Caption", TEXTS.values(), Split=list(SPLITS.values()))},
-        EVEN,
-        test=13,
-        line="captions.csv: splits of 40 of 40 pictures",
-    ),
     "splits of classes": Row(
         {f"{i % 2}/{('train', 'test')[i % 3 == 0]}/{n}": i for n, i in PICTURES.items()}
         | {"splits.csv": csv([(n, ("train", "test")[i % 3 == 0]) for n, i in PICTURES.items()], "image,split")},
@@ -971,21 +662,6 @@ ROWS = {
         test=14,
         options={"splits": "splits.csv"},
         line="splits.csv: splits of 40 of 40 pictures",
-    ),
-    **{
-        f"folders of splits below, {more}": Row(
-            {f"{i % 2}/{('train', 'test')[i % 3 == 0]}/{n}": i for n, i in PICTURES.items()} | more,
-            stops=r"named after splits \(test, train\), .*: write splits\.csv with the columns image,split",
-        )
-        for more in ({}, {"captions.csv": csv(TEXTS.items())})
-    },
-    "a picture in two splits": Row(
-        PICTURES
-        | {
-            f"captions_{part}.csv": csv([*TEXTS.items()][own])
-            for part, own in (("train", slice(28)), ("val", slice(27, 40)))
-        },
-        stops=r"captions_train\.csv and captions_val\.csv must name different pictures, got '27\.png' in several",
     ),
     "splits.csv that is left out": Row(
         {f"{i % 2}/{n}": i for n, i in PICTURES.items()} | {"splits.csv": "image,split\n0/00.png,train\n"},
@@ -1010,102 +686,349 @@ ROWS = {
         left_out=16,
     ),
     **{
-        f"drafts of captions in {below}": Row(
-            {f"{below}{n}": i for n, i in PICTURES.items()}
-            | {
-                "captions.csv": csv(TEXTS.items()),
-                "captions old.csv": csv([(f"{below}{n}", "A draft.") for n in TEXTS]),
+        f"patients of features in {name}": Row(
+            {name: NAMED.assign(patient_id=OF_TEN, session=[i // 3 for i in range(60)]), "labels.csv": Y},
+            OF_Y,
+            options={"group": "patient_id", "ignore": ["session"]},
+            groups=OF_TEN,
+        )
+        for name in ("features.parquet",)
+    },
+    **{name: Row(files, OWN, options={"loader": "keywords"}) for name, files in CARRIED.items() if name != "XMP"},
+    **{
+        f"classes in {' and '.join(parts)}": Row(
+            {
+                f"{part}/{k}/{i}.png": 100 * p + 50 * (k == "cat") + i
+                for p, part in enumerate(parts)
+                for k in ("cat", "dog")
+                for i in range(9)
             },
-            stops=rf"captions old\.csv and captions\.csv must name different pictures, got '{below}00\.png' in several",
+            {"cat": 9 * len(parts), "dog": 9 * len(parts)},
+            test=18,
+            options={"split_folders": True},
         )
-        for below in ("", "images/")
-    },
-    "splits of other pictures": Row(
-        PICTURES | {"captions.csv": csv(TEXTS.items()), "splits.csv": "image,split\nx.png,train\n"},
-        stops=r"at least one usable training image .*'00\.png', 'in no split of splits\.csv'",
-    ),
-    "captions that name no picture": Row(
-        PICTURES | {"c.csv": csv([("no.jpg", "A cat.")])},
-        stops=r"c\.csv must have a column that names the pictures in .* such as '00\.png', got 'no\.jpg'",
-    ),
-    "captions without rows": Row(
-        PICTURES | {"captions.csv": "image,caption\n"}, stops=r"captions\.csv must hold at least one row"
-    ),
-    "a table that names no picture": Row(
-        PICTURES | {"pictures.csv": "a,b\n1,2\n"}, stops=r"got pictures\.csv, 00\.png"
-    ),
-    "captions in another format": Row(
-        {"0.png": 0, "captions.xlsx": "x"}, stops=r"captions\.xlsx: convert it to one of these types"
-    ),
-    **{
-        f"chosen captions in {name}": Row(
-            {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)}
-            | {name: pd.DataFrame({"a": ["b"]}) if name.endswith(("csv", "parquet")) else '{"a": "b"}\n'},
-            choices={"captions": name},
-            stops=rf"{name} must have a column that names the pictures in .*, got a",
+        for parts in (
+            ("Training Data", "Testing Data"),
+            ("train2017", "val2017"),
+            ("train", "valid", "test"),
         )
-        for name in ("captions.csv", "notes.csv", "captions.jsonl", "captions.parquet")
     },
     **{
-        f"the idle choice {choice}": Row(
-            {f"{i % 2}/{n}": i for n, i in PICTURES.items()}
+        f"an embedding in {kind}": Row(
+            {f"features.{kind}": pd.DataFrame({"e": X.astype(float).tolist()}), "labels.csv": Y},
+            OF_Y,
+            line="1 column of features",
+        )
+        for kind in ("csv",)
+    },
+    **{
+        f"files by split, such as {names[0]}": Row(
+            {names[0]: X[:40], names[1]: Y[:40].to_numpy(), names[2]: X[40:], names[3]: Y[40:].to_numpy()},
+            dict(zip(("label 1", "label 2", "label 3"), OF_Y.values(), strict=True)),
+            test=20,
+        )
+        for names in (
+            [f"{name.format(split)}.npy" for split in splits for name in both]
+            for both, splits in (
+                (("features-{}", "labels-{}"), ("train", "test")),
+                (("{}X", "{}Y"), ("train", "test")),
+                (("X_{}", "y_{}"), ("tr", "te")),
+                (("{}features", "{}labels"), ("train", "test")),
+            )
+        )
+    },
+    **{
+        f"row numbers called {name}": Row(
+            {"features.csv": NAMED.assign(**{name: order}), "labels.csv": Y}, OF_Y, line=f"{name}: left out"
+        )
+        for name, order in (
+            ("Unnamed: 0", range(60)),
+            ("idx", np.random.default_rng(1).permutation(60)),
+        )
+    },
+    **{
+        f"a table beside the pictures of each split, from {start}": Row(
+            {f"train/{i:02}.png": i for i in range(28)}
+            | {f"test/{start + i:02}.png": 28 + i for i in range(12)}
             | {
-                "splits.csv": csv(
-                    [(f"{i % 2}/{n}", "train" if i % 3 else "test") for n, i in PICTURES.items()], "image,split"
-                )
+                f"{part}/metadata.csv": csv([(n, TEXTS[n]) for n in [*PICTURES][own]], "file_name,text")
+                for part, own in (("train", slice(28)), ("test", slice(start, start + 12)))
             },
-            choices=choice,
-            stops=f"in 2 folders, one per class, and {said} has no effect there: leave it out",
+            EVEN,
+            test=12,
         )
-        for choice, said in (
-            ({"ignore": ["nope.csv"]}, "--ignore nope.csv"),
-            ({"text": "a"}, "--text a"),
-        )
-    },
-    **{
-        f"the choice {choice} of no column": Row(
-            F | {"labels.csv": Y},
-            choices=choice,
-            stops=r"--(ignore|caption) \S+ has no effect .* \(the columns are cat, d|must have the column 'z' \(--tags",
-        )
-        for choice in ({"ignore": ["Cat"]}, {"caption": "cat"}, {"tags": "z"})
+        for start in (0,)
     },
 }
 
 
-def known_in(read):
-    return read.captions["known"].astype(bool) if "known" in read.captions else pd.Series(True, read.captions.index)
+STOPS = {
+    "pointers of Git LFS": (
+        dict.fromkeys(PICTURES, "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n")
+        | {"c.csv": csv(TEXTS.items())},
+        {},
+        "git lfs pull",
+    ),
+    "captions or categories": (
+        PICTURES | {"a.json": json.dumps(COCO), "b.json": json.dumps(INSTANCES)},
+        {},
+        "a.json and b.json hold captions and tags: choose one with --captions FILE or --labels FILE",
+    ),
+    "-1 may mean two things": (
+        PICTURES | {"labels.csv": of_pictures("cat", [1, 0] * 20, dog=[-1, 1, 1, 0] * 10)},
+        {},
+        "what -1 means in its label columns .cat, dog., .* choose one with --unknown=-1 or --negative=-1",
+    ),
+    "tags and captions": (
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, caption=TEXTS.values())},
+        {},
+        "several columns could list them, got tags, caption: choose one with --tags tags or --caption caption",
+    ),
+    "two separators": (
+        PICTURES | {"t.csv": of_pictures("tags", ["a;b", "b;a", "c,d", "d,c", "a", "b", "c", "d"] * 5)},
+        {},
+        r"several separators in the column 'tags', .* choose one with --separator ';' or --separator ','",
+    ),
+    "names with commas, or tags": (
+        PICTURES | {"t.csv": of_pictures("label", ["oak", "oak, red", "ash", "ash"] * 10)},
+        {},
+        r"or with none \(''\): choose one with --separator ',' or --separator ''",
+    ),
+    "sessions across patients": (
+        PICTURES | {"t.csv": of_pictures("tags", ["cat", "dog"] * 20, patient=PATIENTS, session=[*range(1, 5)] * 10)},
+        {},
+        "columns patient, session: choose one with --group patient or --group session, or .* --ignore",
+    ),
+    "an image of two patients": (
+        PICTURES
+        | {"t.csv": csv([(n, "a cat", i // 2) for i, n in enumerate([*PICTURES, "00.png"])], "image,caption,patient")},
+        {},
+        r"t\.csv must give each image one group, got '0' and '20' for '00\.png'",
+    ),
+    "tags in photographs in folders": (
+        {f"{i % 2}/{n}": content for i, (n, content) in enumerate(CARRIED["XMP"].items())},
+        {},
+        "could be read in several ways: choose one with --layout keywords, .* or --layout classes, ",
+    ),
+    "one table, labels unknown": (
+        {"a.parquet": NAMED.join(Y)},
+        {},
+        "no column could list them, got a, b, c, …: .* --label-columns PATTERN",
+    ),
+    "pictures in Parquet": (
+        {"data.parquet": pa.table({"image": [{"bytes": b"x", "path": "a.jpg"}] * 9, "label": [0, 1, 1] * 3})},
+        {},
+        "holds pictures, which must be files: convert it with Python: .*write_bytes",
+    ),
+    "ARFF": ({"a.arff": "@relation"}, {}, "convert it to one of these types, with Python: import pandas, scipy.io"),
+    "two columns of classes": (
+        F | {"labels.csv": pd.DataFrame({"genus": CLASSES, "family": CLASSES})},
+        {},
+        "several columns could list them, got genus, family: choose one with --tags genus or --tags family",
+    ),
+    "no column of labels": (
+        F | {"labels.csv": pd.DataFrame({"age": range(60), "note": [f"n{i}" for i in range(60)]})},
+        {},
+        "no column could list them, got age, note: choose one with --tags COLUMN",
+    ),
+    "classes that are no numbers": (
+        F | {"labels.csv": pd.DataFrame({"label": [np.inf, *range(59)]})},
+        {},
+        "got label: choose one with --tags",
+    ),
+    "a single label": (F | {"labels.csv": Y[["cat"]] > 0}, {}, "at least 2 labels .* got 'cat' with 27 samples: add"),
+    "a picture in two splits": (
+        PICTURES
+        | {
+            f"captions_{part}.csv": csv([*TEXTS.items()][own])
+            for part, own in (("train", slice(28)), ("val", slice(27, 40)))
+        },
+        {},
+        r"captions_train\.csv and captions_val\.csv must name different pictures, got '27\.png' in several",
+    ),
+    "splits of other pictures": (
+        PICTURES | {"captions.csv": csv(TEXTS.items()), "splits.csv": "image,split\nx.png,train\n"},
+        {},
+        r"at least one usable training image .*'00\.png', 'in no split of splits\.csv'",
+    ),
+    "captions that name no picture": (
+        PICTURES | {"c.csv": csv([("no.jpg", "A cat.")])},
+        {},
+        r"c\.csv must have a column that names the pictures in .* such as '00\.png', got 'no\.jpg'",
+    ),
+    "captions without rows": (
+        PICTURES | {"captions.csv": "image,caption\n"},
+        {},
+        r"captions\.csv must hold at least one row",
+    ),
+    "a table that names no picture": (PICTURES | {"pictures.csv": "a,b\n1,2\n"}, {}, r"got pictures\.csv, 00\.png"),
+    "a column and a way of grouping": (
+        PICTURES,
+        {"group": "a", "group_by": "burst"},
+        "--group and --group-by exclude each other",
+    ),
+    "folders named after other splits": (
+        {f"{part}/{k}/{i}.png": i for part in ("train", "pred") for k in ("cat", "dog") for i in range(3)},
+        {},
+        r"every folder must be a class, .* named after splits .*train",
+    ),
+    "two libsvm files": (
+        dict.fromkeys(("a.svm", "b.svm"), "1 1:1\n" * 40),
+        {},
+        r"samples must be .*, got a.svm, b.svm",
+    ),
+    **{
+        f"parts {kept}": (
+            {
+                f"{of}-{i:05}-of-00003.csv": t[20 * i : 20 * i + 20]
+                for of, t in (("features", NAMED), ("labels", Y))
+                for i in kept
+            },
+            {},
+            "features must be in one file, .* numbered from 0 or 1 without a gap, got features-0000",
+        )
+        for kept in ((0, 2), (0,), (1, 2))
+    },
+    **{
+        f"a copy called {copy}": (
+            F | {"labels.csv": Y, copy: 1 - Y},
+            {},
+            r"labels must be in one file, .* choose one with --labels FILE, leave files out with --ignore",
+        )
+        for copy in ("labels (copy).csv", "labels_old.csv", "test_labels.csv")
+    },
+    "complex numbers": (
+        F | {"labels.npy": Y.to_numpy() + 1j},
+        {},
+        "labels.npy must hold real numbers or text, got complex128",
+    ),
+    "a label with a shape": (
+        F | {"labels.npy": Y.to_numpy()[:, :, np.newaxis]},
+        {},
+        r"a row of labels for each sample, got shape \(60, 3, 1\)",
+    ),
+    "lists without quotes": (
+        F | {"labels.csv": pd.DataFrame({"tags": ["[fox"] * 30 + ["[cat, dog]"] * 30})},
+        {},
+        r"cell, got '\[cat, dog\]': write",
+    ),
+    "labels by split": (
+        F | {"train_labels.npy": Y[:40].to_numpy(), "test_labels.npy": Y[40:].to_numpy()},
+        {},
+        "files for the same splits, got",
+    ),
+    "a spreadsheet": (
+        F | {"labels.xlsx": "x"},
+        {},
+        r"labels\.xlsx: convert it to one of these types, with Python: import pandas; pandas.read_excel",
+    ),
+    "text as features": (
+        {"features.csv": NAMED.astype(str).add("x"), "labels.csv": Y},
+        {},
+        "must have a column of features: .* got only columns such as 'a' with string such as",
+    ),
+    "folders of splits below those of classes": (
+        {f"{i % 2}/{('train', 'test')[i % 3 == 0]}/{n}": i for n, i in PICTURES.items()},
+        {},
+        r"named after splits \(test, train\), .*: write splits\.csv with the columns image,split",
+    ),
+    "drafts of captions": (
+        {f"images/{n}": i for n, i in PICTURES.items()}
+        | {"captions.csv": csv(TEXTS.items()), "captions old.csv": csv([(f"images/{n}", "A draft.") for n in TEXTS])},
+        {},
+        r"captions old\.csv and captions\.csv must name different pictures, got 'images/00\.png' in several",
+    ),
+    **{
+        f"chosen captions in {name}": (
+            {f"{k}/{i}.png": 20 * n + i for n, k in enumerate(("cat", "dog")) for i in range(20)} | {name: content},
+            {"captions": name},
+            rf"{name} must have a column that names the pictures in .*, got a",
+        )
+        for name, content in (("notes.csv", "a\nb\n"), ("captions.jsonl", '{"a": "b"}\n'))
+    },
+    **{
+        f"the idle choice {choice}": (files, choice, f"{said} has no effect there")
+        for files, choice, said in (
+            (SPLIT_CLASSES, {"ignore": ["nope.csv"]}, "in 2 folders, one per class, and --ignore nope.csv"),
+            (SPLIT_CLASSES, {"text": "a"}, "in 2 folders, one per class, and --text a"),
+            (F | {"labels.csv": Y}, {"group_by": "folder"}, "--group-by folder"),
+            (CARRIED["XMP"], {"group": "patient"}, "--group patient"),
+            (PICTURES | {f"{n[:2]}.txt": t for n, t in TEXTS.items()}, {"group": "patient"}, "--group patient"),
+        )
+    },
+    "the idle choice of no column": (
+        F | {"labels.csv": Y},
+        {"ignore": ["Cat"]},
+        r"--ignore Cat has no effect .* \(the columns are cat, d",
+    ),
+    "a column that is not there": (F | {"labels.csv": Y}, {"tags": "z"}, r"must have the column 'z' \(--tags"),
+    "rows in another order": (
+        {"features.csv": NAMED.assign(image_id=range(60)), "labels.csv": Y.assign(image_id=range(60)[::-1])},
+        {},
+        r"the same 'image_id' in each row, got '0' and '59' in row 1: .* --ignore 'image_id'",
+    ),
+    "rows in another order, by columns of other names": (
+        {"features.csv": NAMED.assign(sample_id=range(60)), "labels.csv": Y.assign(id=range(60))[::-1]},
+        {},
+        "rows in the same order, but in row 1 the column 'sample_id' of the features holds '0' and the column 'id'",
+    ),
+    "rows in another order, by the index of pandas": (
+        {"features.parquet": NAMED.set_index(ORDER), "labels.parquet": Y.set_index(ORDER[::-1])},
+        {},
+        "the same '__index_level_0__' in each row, got",
+    ),
+    "an unknown split": (
+        F | {"labels.csv": Y.assign(split=["train", "train", "test", "extra"] * 15)},
+        {},
+        "in the column 'split', got extra: repl",
+    ),
+    "numbers as splits": (F | {"labels.csv": Y.assign(split=[0, 1] * 30)}, {}, "in the column 'split', got 0, 1"),
+    "decimal commas": (
+        {"features.csv": NAMED.assign(e="0,5"), "labels.csv": Y},
+        {},
+        "got string such as '0,5' in the column 'e'",
+    ),
+    "too few names of features": (
+        {"X.npy": X, "y.csv": Y, "names.txt": "cat\ndog\nsea\n"},
+        {},
+        "names.txt must name the 4",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, checked_here, name):
     row = ROWS[name]
-    if row.stops:
-        with pytest.raises(ValueError, match=row.stops) as error:
-            init(tmp_path, monkeypatch, row.files, **(row.choices or {}))
-        assert "\n" not in str(error.value)
-        return
     said, entry, read = init(tmp_path, monkeypatch, row.files, **(row.choices or {}))
-    known = known_in(read)
+    known = read.captions["known"] if "known" in read.captions else read.captions["image"].notna()
     assert read.captions["caption"][known].value_counts().to_dict() == row.labels
-    assert row.unknown is None or read.captions["caption"][~known].value_counts().to_dict() == row.unknown
+    assert read.captions["caption"][~known].value_counts().to_dict() == (row.unknown or {})
     assert row.test is None or (read.images["split"] == "test").sum() == row.test
     options = {"loader": entry["loader"]} | entry["options"]
     assert {key: options.get(key) for key in row.options or {}} == (row.options or {})
     assert row.line in "\n".join(said) and len(read.left_out) == row.left_out
     assert ("group" in read.images) == (row.groups is not None)
     if row.groups is not None:
-        codes = [pd.factorize(pd.Series(list(names), dtype=object))[0] for names in (read.images["group"], row.groups)]
-        np.testing.assert_array_equal(*codes)
-        assert row.test or read.images.groupby("group")["split"].nunique().max() == 1
-    if hasattr(plug_in := pick("datasets", entry["loader"]), "picture"):  # the page opens pictures with these options
-        options = entry["options"] | {"image": read.images["image"][0]}
-        assert plug_in.picture(**options).shape == (40, 40) and plug_in.file(**options).is_file()
-        assert plug_in.thumbnail(longest_side=20, **options).shape == (20, 20, 3)
-    elif plug_in.SHOWS == "names":
-        assert len(plug_in.feature_names(**entry["options"])) in (0, read.X.shape[1])
+        got, expected = (
+            pd.factorize(np.array([*map(str, names)]))[0].tolist() for names in (read.images["group"], row.groups)
+        )
+        assert got == expected and (row.test or read.images.groupby("group")["split"].nunique().max() == 1)
     if read.X is not None and read.X.shape == X.shape:
         np.testing.assert_allclose(read.X.toarray() if sparse.issparse(read.X) else read.X, X, rtol=1e-6)
+    loader, options = pick("datasets", entry["loader"]), entry["options"]
+    if loader.SHOWS == "pictures":  # a page opens pictures with these options
+        options |= {"image": read.images["image"][0]}
+        assert loader.file(**options).is_file() and loader.picture(**options).shape == (40, 40)
+        assert loader.thumbnail(longest_side=20, **options).shape == (20, 20, 3)
+    elif loader.SHOWS == "names":
+        assert len(loader.feature_names(**options)) in (0, read.X.shape[1])
+
+
+@pytest.mark.parametrize("name", STOPS)
+def test_in_doubt_init_stops_with_a_line_that_says_what_to_do(tmp_path, monkeypatch, checked_here, name):
+    files, choices, said = STOPS[name]
+    with pytest.raises(ValueError, match=rf"\A[^\n]*{said}[^\n]*\Z"):
+        init(tmp_path, monkeypatch, files, **choices)
 
 
 RARE = pd.DataFrame({f"label {k:02}": (np.arange(300) % 60 < k).astype(int) for k in range(9, 51)})
@@ -1155,102 +1078,8 @@ def test_init_learns_all_labels_with_samples_enough_up_to_a_limit(tmp_path, monk
     assert f"The model will learn {has.shape[1]} " in lines[1]
 
 
-def test_every_layout_has_a_row_and_stands_in_the_table_of_the_documentation():
-    text = (Path(__file__).parents[2] / "data" / "README.md").read_text(encoding="utf-8")
-    rows = [f"| {layout.looks} | {layout.becomes} | `{layout.name}` |" for layout in LAYOUTS]
-    assert "\n".join(["| the folder | what `init` writes | `--layout` |", "|---|---|---|", *rows, ""]) in text
-    loaders = {row.options["loader"] for row in ROWS.values() if row.options and "loader" in row.options}
-    assert loaders >= {"arrays", "idx", "keywords", "photos", "scenes", "tagged"}
-
-
-ORDER = pd.Index(np.random.default_rng(1).permutation(60))
-SPLIT = ["train", "train", "test", "extra"] * 15
-IDS = NAMED.assign(sample_id=range(60))
-IN_DOUBT = {  # by sentence: the files, and the column or file to ignore
-    r"the same 'image_id' in each row, got '0' and '59' in row 1: .* --ignore 'image_id'": (
-        {"features.csv": NAMED.assign(image_id=range(60)), "labels.csv": Y.assign(image_id=range(60)[::-1])},
-        "image_id",
-    ),
-    "rows in the same order, but in row 1 the column 'sample_id' of the features holds '0' and the column 'id'": (
-        {"features.csv": IDS, "labels.csv": Y.assign(id=range(60))[::-1]},
-        "sample_id",
-    ),
-    "the same '__index_level_0__' in each row, got": (
-        {"features.parquet": NAMED.set_index(ORDER), "labels.parquet": Y.set_index(ORDER[::-1])},
-        "__index_level_0__",
-    ),
-    "in the column 'split', got extra: repl": (F | {"labels.csv": Y.assign(split=SPLIT)}, "split"),
-    "in the column 'split', got 0, 1": (F | {"labels.csv": Y.assign(split=[0, 1] * 30)}, "split"),
-    "got string such as '0,5' in the column 'e'": ({"features.csv": NAMED.assign(e="0,5"), "labels.csv": Y}, "e"),
-    "names.txt must name the 4": ({"X.npy": X, "y.csv": Y, "names.txt": "cat\ndog\nsea\n"}, "names.txt"),
-}
-
-
-@pytest.mark.parametrize("said", IN_DOUBT)
-def test_in_doubt_init_stops_and_the_user_can_ignore_the_column(tmp_path, monkeypatch, said):
-    files, ignored = IN_DOUBT[said]
-    with pytest.raises(ValueError, match=said):
-        init(tmp_path, monkeypatch, files)
-    _, _, read = init(tmp_path, monkeypatch, {}, ignore=[ignored])
-    np.testing.assert_array_equal(read.X, X)
-    assert read.captions["caption"].nunique() == 3
-
-
-def test_a_list_of_vectors_in_parquet_never_becomes_objects_of_python(tmp_path, monkeypatch):
-    lay(tmp_path, {"x.parquet": pd.DataFrame({"e": X.tolist()}), "y.csv": Y})
-    monkeypatch.setattr(tabular, "numbers_of", lambda cell: len(cell) * [0.0])  # the first cell tells the length
-    read = pick("datasets", "arrays").read(tmp_path, features="x.parquet", labels="y.csv")
-    np.testing.assert_array_equal(read.X, X)
-
-
 def test_init_names_a_link_that_is_not_followed(tmp_path, monkeypatch, checked_here):
     (tmp_path / "data" / "a").mkdir(parents=True)
     (tmp_path / "data" / "a" / "up").symlink_to("../..")
     said, _, _ = init(tmp_path, monkeypatch, PICTURES | {"captions.csv": csv(TEXTS.items())})
     assert said[-1] == "  not used: a/up, a link to a folder above a folder of data or of results"
-
-
-def test_init_works_on_a_terminal_that_has_only_ascii_and_takes_choices(tmp_path):
-    lay(tmp_path / "data", {"table.csv": NAMED.join(Y.add_prefix("Class ").rename(columns={"Class cat": "Class é"}))})
-    (tmp_path / "run").mkdir()
-    said = run_python(
-        *("-m", "jointsparse", "init", "../data", "--label-columns", "Class *"),
-        cwd=tmp_path / "run",
-        variables={"PYTHONIOENCODING": "ascii:strict"},
-    )
-    assert r"Class \xe9" in said and (tmp_path / "run" / "config.yaml").is_file()
-
-
-BAD_XMP = {
-    "an entity": XML.format("<dc:subject><rdf:Bag><rdf:li>&x;</rdf:li></rdf:Bag></dc:subject>").replace(
-        "<x:", "<!DOCTYPE a [<!ENTITY x 'cat'>]><x:", 1
-    ),
-    "no XML": "<x:xmpmeta",
-    "another encoding": '<?xml version="1.0" encoding="nope"?><a/>',
-    "too large": xmp(["cat"]).decode() + " " * metadata.MOST_BYTES,
-}
-
-
-@pytest.mark.parametrize("fault", BAD_XMP)
-def test_a_sidecar_that_cannot_be_read_gives_no_tags(tmp_path, fault):
-    lay(tmp_path, {"a.jpg": carrying(segment=iptc(["dog"])), "a.xmp": BAD_XMP[fault]})
-    assert metadata.tags_of(tmp_path / "a.jpg") == ["dog"]
-    lay(tmp_path, {"a.xmp": xmp(["cat"])})
-    assert metadata.tags_of(tmp_path / "a.jpg") == ["cat", "dog"]
-
-
-def test_a_device_or_pipe_instead_of_a_picture_or_sidecar_is_not_opened(tmp_path):
-    for name in ("a.jpg", "a.xmp"):
-        os.mkfifo(tmp_path / name)
-    assert metadata.tags_of(tmp_path / "a.jpg") == []
-
-
-def test_the_last_level_of_a_hierarchical_tag_may_be_the_only_tag(tmp_path):
-    lay(
-        tmp_path,
-        {"a.jpg": carrying(segment=iptc(["été"])), "a.jpg.xmp": xmp(["animal/bird/owl"], "digiKam:TagsList", "Seq")},
-    )
-    assert metadata.tags_of(tmp_path / "a.jpg", "last") == ["owl", "été"]
-    assert metadata.tags_of(tmp_path / "a.jpg") == ["animal", "bird", "owl", "été"]
-    (tmp_path / "b.jpg").write_bytes(carrying(segment=latin()))
-    assert metadata.tags_of(tmp_path / "b.jpg") == ["été"]

@@ -1,20 +1,25 @@
-"""Splits are drawn with the given fractions, or read from a table; groups stay together, labels in proportion."""
+"""Splits are drawn with their fractions or read from tables, and groups of rows stay together in all parts of data."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from common import draw_scores
 from samples import make_samples
 from scipy import sparse
 
+from jointsparse import metrics
+from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets import splits
 from jointsparse.pipeline.datasets.samples import at_most
+from jointsparse.pipeline.flag import Kind
+from jointsparse.pipeline.models import final
+from jointsparse.pipeline.models.model_file import load
+from jointsparse.pipeline.provenance.tables import read_table
+from jointsparse.pipeline.scores import flags
+from jointsparse.pipeline.words import choose_words, counted_words
 
 NAMES = [f"{i:02}" for i in range(41)]
 OPTIONS = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS, "validation_fraction": 0.25, "seed": 3}
-PATIENTS = np.repeat(np.arange(150), 4)
-ROWS = [f"{i:03}" for i in np.random.default_rng(0).permutation(600)]
-RARE = PATIENTS % 10 == 0
-OF_ROWS = pd.DataFrame({"image": ROWS, "caption": np.where(RARE, "rare", "frequent")})
 
 
 def assign(given, names=NAMES, **options):
@@ -28,92 +33,85 @@ def counts(got, rows=slice(None)):
     return pd.Series(got, dtype=object)[rows].value_counts().to_dict()
 
 
-def torn(got, groups=PATIENTS):
-    return pd.Series(got).groupby(groups).nunique().gt(1).sum()
-
-
 @pytest.mark.parametrize("n", [0, 1, 4, 7, 41])
+def test_every_split_gets_its_fraction_of_the_names_up_to_rounding(n):
+    for fractions in (splits.FRACTIONS, {"train": 1.0, "test": 0.0}, {"unlabelled": 0.5, "test": 0.5}):
+        got = splits.draw_splits(NAMES[:n], fractions, np.random.default_rng(0))
+        ends = [round(n * sum([*fractions.values()][:k])) for k in range(len(fractions) + 1)]
+        sizes = dict(zip(fractions, np.diff(ends).tolist(), strict=True))
+        assert list(got) == NAMES[:n] and counts(got) == {split: size for split, size in sizes.items() if size}
+
+
 @pytest.mark.parametrize(
-    "fractions", [splits.FRACTIONS, {"train": 1.0}, {"unlabelled": 0.5, "test": 0.5}, {"train": 1.0, "test": 0.0}]
+    ("given", "options", "expected"),
+    [
+        ([("Train", 2), ("VAL", 1), ("Testing", 1), ("None", 1)], {}, "train train validation test unlabelled"),
+        ([("training", 1), ("restval", 1), ("dev", 1), ("unlabeled", 1)], {}, "train train validation unlabelled"),
+        ([("train", 9), ("valid", 1)], {}, "train " * 9 + "validation"),
+        ([("train", 2)], {"validation_fraction": 0}, "train train"),
+        (
+            [("fit", 2), ("dev", 1), ("eval", 1)],
+            {"split_names": {"train": "fit", "validation": "dev", "test": "eval"}},
+            "train train validation test",
+        ),
+    ],
 )
-def test_every_split_gets_its_fraction_of_the_names_up_to_rounding(n, fractions):
-    got = splits.draw_splits(NAMES[:n], fractions, np.random.default_rng(0))
-    ends = [round(n * sum([*fractions.values()][:k])) for k in range(len(fractions) + 1)]
-    sizes = dict(zip(fractions, np.diff(ends).tolist(), strict=True))
-    assert list(got) == NAMES[:n] and counts(got) == {split: size for split, size in sizes.items() if size}
-
-
-OWN = {"split_names": {"train": "fit", "validation": "dev", "test": "eval"}}
-GIVEN = [  # rows of the table, options, and the splits
-    ([("Train", 2), ("VAL", 1), ("Testing", 1), ("None", 1)], {}, ["train"] * 2 + ["validation", "test", "unlabelled"]),
-    ([("fit", 2), ("dev", 1), ("eval", 1)], OWN, ["train", "train", "validation", "test"]),
-    ([("train", 9)], {"validation_fraction": 0}, ["train"] * 9),
-    *(
-        ([("train", 3), ("validation", 1), (alias, 2)], {}, ["train"] * 3 + ["validation"] + [split] * 2)
-        for alias, split in splits.ALIASES.items()
-    ),
-    *(
-        ([("train", 9), (name, 1)], {}, ["train"] * 9 + ["validation"])
-        for name in ("validation", "val", "valid", "dev")
-    ),
-]
-
-
-@pytest.mark.parametrize(("given", "options", "expected"), GIVEN)
 def test_a_table_gives_the_splits(given, options, expected):
-    got, unplaced = assign(given, NAMES[: len(expected)], **options)
-    assert list(got.values()) == expected and unplaced == {}
+    got, unplaced = assign(given, NAMES[: len(expected.split())], **options)
+    assert list(got.values()) == expected.split() and unplaced == {}
 
 
 LONG = "x" * 100_000
-REFUSED = [
-    ([("00", "eval")], {}, "use the split names 'train', .*, got 'eval'"),
-    ([("00", LONG)], {}, "use the split names 'train', "),
-    ([("00", "train"), ("00", "test")], {}, "give each image one split, got two for '00'"),
-    ([(LONG, "train"), (LONG, "test")], {}, "give each image one split"),
-    ([("00", "dev")], {"split_names": splits.SPLIT_NAMES | {"test": "eval"}}, "use the split names .*, got 'dev'"),
-]
 
 
-@pytest.mark.parametrize(("rows", "options", "said"), REFUSED)
-def test_a_wrong_table_is_refused_in_a_short_line(rows, options, said):
+@pytest.mark.parametrize(
+    ("rows", "names", "said"),
+    [
+        ([("00", LONG)], {}, "use the split names 'train', "),
+        ([(LONG, "train"), (LONG, "test")], {}, "give each image one split, got two for 'xxx"),
+        ([("00", "dev")], {"test": "eval"}, "use the split names .*, got 'dev'"),
+    ],
+    ids=["an unknown split", "two splits", "a split that has another name"],
+)
+def test_a_wrong_table_is_refused_in_a_short_line(rows, names, said):
+    options = OPTIONS | {"split_names": splits.SPLIT_NAMES | names}
     with pytest.raises(ValueError, match=rf"\Asplits.csv must {said}.{{,500}}\Z"):
-        splits.assign_splits(NAMES, pd.DataFrame(rows, columns=["image", "split"]), **OPTIONS | options)
+        splits.assign_splits(NAMES, pd.DataFrame(rows, columns=["image", "split"]), **options)
 
 
-@pytest.mark.parametrize("split_names", [splits.SPLIT_NAMES, {"train": "train", "test": "test", "unlabelled": "none"}])
-def test_validation_is_drawn_from_train_if_the_table_has_no_validation_images(split_names):
-    given = [("train", 20), ("test", 11), ("none", 10)]
-    got, again, other = (assign(given, split_names=split_names, seed=seed)[0] for seed in (1, 1, 2))
+def test_validation_is_drawn_from_train_if_the_table_has_no_validation_images_that_are_there():
+    given = [("train", 20), ("test", 11), ("unlabelled", 9), ("val", 1)]
+    names = [*NAMES[:40], "new"]
+    table = pd.DataFrame({"image": [*NAMES[:40], "ghost"], "split": np.repeat(*zip(*given, strict=True))})
+    (got, unplaced), (again, _), (other, _) = (
+        splits.assign_splits(names, table, **OPTIONS | {"seed": seed}) for seed in (1, 1, 2)
+    )
     assert got == again != other and counts(got, slice(20)) == {"train": 15, "validation": 5}
-    assert list(got.values())[20:] == ["test"] * 11 + ["unlabelled"] * 10
+    assert list(got.values())[20:] == ["test"] * 11 + ["unlabelled"] * 9
+    assert unplaced == {"ghost": "splits.csv names an image that is not there", "new": "in no split of splits.csv"}
 
 
-def test_images_that_only_the_table_or_the_folder_has_are_listed_and_do_not_count_as_validation_images():
-    table = pd.DataFrame({"image": [*NAMES[:8], "ghost"], "split": ["train"] * 8 + ["val"]})
-    got, unplaced = splits.assign_splits(NAMES[:9], table, **OPTIONS)
-    assert counts(got) == {"train": 6, "validation": 2}
-    assert unplaced == {"ghost": "splits.csv names an image that is not there", "08": "in no split of splits.csv"}
+# Groups
+
+PATIENTS = np.repeat(np.arange(150), 4)
+ROWS = [f"{i:03}" for i in np.random.default_rng(0).permutation(600)]
+RARE = PATIENTS % 10 == 0
 
 
-@pytest.mark.parametrize("given", [None, [("train", 600)]])
+@pytest.mark.parametrize("given", [None, [("train", 600)], [("train", 400), ("test", 198)]])
 def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in_proportion(given):
-    guesses = OF_ROWS.assign(caption=[f"guess {i // 10}" for i in PATIENTS], known=False)
-    captions = pd.concat([OF_ROWS.assign(known=True), guesses])
-    options = {"groups": PATIENTS, "captions": captions}
+    has = pd.DataFrame({"image": ROWS, "caption": np.where(RARE, "rare", "frequent"), "known": True})
+    guesses = has.assign(caption=[f"guess {i // 10}" for i in PATIENTS], known=False)
+    options = {"groups": PATIENTS, "captions": pd.concat([has, guesses])}
     got, again, other = (assign(given, ROWS, **options, seed=seed)[0] for seed in (1, 1, 2))
-    assert got == again != other and list(got) == ROWS
-    n = {"train": 450, "validation": 150} if given else {"train": 360, "validation": 120, "test": 120}
-    for drawn in (got, other):
-        assert torn(drawn) == 0 and counts(drawn) == pytest.approx(n, abs=2)
-        assert counts(drawn, RARE) == pytest.approx({split: size / 10 for split, size in n.items()}, abs=1)
-
-
-def test_validation_is_drawn_in_whole_groups_and_the_other_given_splits_are_kept():
-    table = pd.DataFrame({"image": ROWS[2:], "split": [*398 * ["train"], *200 * ["test"]]})
-    of_split = pd.Series(splits.assign_splits(ROWS, table, **OPTIONS, groups=PATIENTS)[0])
-    assert of_split[398:].eq("test").all() and torn(of_split[:398], PATIENTS[2:400]) == 0
-    assert 96 <= of_split.eq("validation").sum() <= 104
+    assert got == again != other and list(got) == ROWS[: len(got)]
+    n = {"train": 360, "validation": 120, "test": 120}
+    if given:
+        n = {"train": 0.75 * given[0][1], "validation": 0.25 * given[0][1]} | dict(given[1:])
+    for drawn in map(pd.Series, (got, other)):
+        of_patients = drawn.groupby(PATIENTS[: len(drawn)]).agg(set)[: 100 if given else None]
+        assert of_patients.map(len).max() == 1 and counts(drawn) == pytest.approx(n, abs=2)
+        assert counts(drawn, RARE[: len(drawn)]) == pytest.approx({key: size / 10 for key, size in n.items()}, abs=2)
 
 
 def test_few_groups_reach_every_split():
@@ -121,21 +119,113 @@ def test_few_groups_reach_every_split():
     assert counts(got) == {"train": 4, "validation": 4, "test": 4}
 
 
-def subset(made, n, seed):
-    """Draw a subset, whose features and labels are those of its samples."""
-    got = at_most(made, n, seed)
-    drawn = [f"sample {value:.0f}" for value in got.X.toarray()[:, 0]]
-    assert drawn == got.images["image"].tolist() == got.captions["image"].tolist()
-    return got.images
-
-
 def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_groups_of_every_split():
     made = make_samples(sparse.csr_matrix(np.arange(40.0)[:, np.newaxis]), [str(i) for i in range(40)], n_test=10)
     assert at_most(made, None, 0) is at_most(made, 40, 0) is made
-    got, again, other = (subset(made, 8, seed) for seed in (1, 1, 2))
-    assert got.equals(again) and not got.equals(other)
-    assert got["split"].value_counts().to_dict() == {"train": 6, "test": 2}
+    got, again, other = (at_most(made, 8, seed) for seed in (1, 1, 2))
+    assert got.images.equals(again.images) and not got.images.equals(other.images)
+    assert counts(got.images["split"]) == {"train": 6, "test": 2}
+    names = [f"sample {value:.0f}" for value in got.X.toarray()[:, 0]]
+    assert names == got.images["image"].tolist() == got.captions["image"].tolist()
     images = made.images.assign(split=[*24 * ["train"], *16 * ["test"]], group=[*np.arange(24) // 2, *16 * [12]])
-    grouped = subset(made._replace(images=images), 21, 0)
-    assert grouped["split"].value_counts().to_dict() == {"train": 12, "test": 16}
+    grouped = at_most(made._replace(images=images), 21, 0).images
+    assert counts(grouped["split"]) == {"train": 12, "test": 16}
     assert grouped.groupby("group").size().loc[:11].eq(2).all()
+
+
+FILES = ("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv")
+FILES += ("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv")
+
+
+@pytest.mark.filterwarnings("ignore:the chosen radius has a score of:UserWarning")
+@pytest.mark.parametrize("grouped", [True, False], ids=["grouped", "not grouped"])
+def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_groups(tmp_path, run_script, grouped):
+    """The features say who the patient is, so a patient in two splits or folds would give the labels away."""
+    patients = np.random.default_rng(0).permutation(PATIENTS)
+    has = np.random.default_rng(1).random((150, 2))[patients] < 0.4
+    table = pd.DataFrame(np.eye(150)[patients], columns=[f"x{i}" for i in range(150)])
+    table.assign(patient=patients, cat=has[:, 0], dog=has[:, 1]).to_csv(tmp_path / "a.csv", index=False)
+    options = {"root": tmp_path, "features": "a.csv", "labels": "a.csv", "columns": ["cat", "dog"]}
+    options |= {"group": "patient"} if grouped else {"ignore": ["patient"]}
+    at = {name.partition(".")[0]: str(tmp_path / name) for name in FILES}
+    samples, learnt = (
+        {name: at[name] for name in names.split()}
+        for names in ("images captions left_out features", "images features words labels")
+    )
+    of_data = {"loader": "arrays", "options": options, "vocabulary": None, "seed": 0}
+    run_script("read_samples", params=of_data | {"drawn": [500, 0]}, output=samples)
+    words = {"smallest_size": 5, "options": {"n_words": "auto", "split_captions": False}}
+    run_script("choose_words", input=samples, params=words, output=learnt)
+    fitted, params = {"model": at["l1"], "table": at["fit"]}, of_data | {"powers": [], "n_resamples": 20}
+    run_script("fit_final", input=learnt, params=params, output=fitted, wildcards={"norm": "l1"})
+    given = learnt | {"models": [at["l1"]], "tables": [at["fit"]], "transformed": at["features"]}
+    params = of_data | {"network": None, "features": None, "study": "", "kept": "l1", "raw": {"digest": ""}}
+    kept = {name: at[name] for name in ("model", "norms", "thresholds", "tags")}
+    run_script("keep_model", input=given, params=params, output=kept, wildcards={"dataset": ""})
+
+    images, model = read_table(at["images"]), load(at["model"])
+    split_of = images["split"].groupby(patients[[int(name[4:]) - 1 for name in images["image"]]])
+    assert (split_of.nunique().max() == 1) == grouped and len(images) <= 500
+    aucs = [*read_table(at["fit"])["auc"], *read_table(at["norms"])["validation"]]
+    aucs += [*metrics.auc(model.known_scores_, model.known_labels_)]  # these give the thresholds of `annotate`
+    assert max(aucs) < 0.75 if grouped else min(aucs) > 0.85
+
+
+def test_intervals_are_those_of_as_many_groups():
+    scores, labels = draw_scores(n=60, m=3)
+    rows = np.repeat(np.arange(60), 4)
+    expected = final.tested(scores, labels, n_resamples=30, seed=3)
+    got = final.tested(scores[rows], labels[rows], n_resamples=30, seed=3, groups=rows)
+    for metric in ("auc", "average_precision"):
+        np.testing.assert_allclose(got[metric], expected[metric])
+
+
+def test_folds_and_the_single_split_share_no_group(monkeypatch):
+    labels, validation = np.arange(40)[:, np.newaxis] % 4 == np.arange(2), np.arange(40) >= 30
+    for n_groups, n_folds in ((2, 2), (4, 4), (10, 5)):
+        groups = np.arange(40) % n_groups
+        folds = final.splits(labels, None, groups)
+        assert len(folds) == n_folds and not any({*groups[taught]} & {*groups[held]} for taught, held in folds)
+    with pytest.raises(ValueError, match="the 40 known images must be from at least two groups, got 1: leave out"):
+        final.splits(labels, None, np.zeros(40, int))
+    monkeypatch.setattr(final, "ENOUGH", 40)
+    for pairs, n_held_out in ((np.arange(40) // 2, 10), (np.arange(40) // 2 % 19, 8)):
+        ((taught, held_out),) = final.splits(labels, validation, pairs)
+        assert not {*pairs[taught]} & {*pairs[held_out]} and len(held_out) == n_held_out
+
+
+def test_groups_that_the_data_divide_between_splits_are_counted_in_the_warnings():
+    images = pd.DataFrame({"image": list("abcdefg"), "split": ["train", "test", "unlabelled", *["train"] * 4]})
+    X = [(slice(None), np.random.default_rng(0).random((7, 2)))]
+    for groups, n, warning, grouped in (
+        ([0, 0, 1, 1, 2, 3, 3], 1, "groups in several splits: 1", 6),
+        ([0, 1, 1, 2, 3, 4, 4], 0, "", 4),
+    ):
+        table, _ = flags.of_features(X, X, images.assign(group=groups))
+        assert table.iloc[3].tolist() == ["torn groups", n, groups[-1] + 1, warning]
+        assert table.iloc[4].tolist() == ["grouped images", grouped, 7, f"images in a group with others: {grouped}"]
+
+
+def test_images_are_set_aside_in_whole_groups():
+    split, groups = np.repeat(["train", "test"], [36, 4]), np.arange(40) // 4
+    got = tasks.set_aside(split, {"train": 10}, rng=np.random.default_rng(0), groups=groups)
+    assert (got == "unlabelled").sum() == 12 and pd.Series(got).groupby(groups).nunique().max() == 1
+    with pytest.raises(ValueError, match=r"train images to set aside must be less than 36, .* got 33 in whole groups"):
+        tasks.set_aside(split, {"train": 33}, rng=np.random.default_rng(0), groups=groups)
+
+
+@pytest.mark.parametrize("side", [1, 0])
+def test_a_word_whose_training_images_are_in_one_group_is_left_out(side):
+    elk = (np.arange(24) % 3 > 0) == side
+    has = {"cat": np.arange(24) % 2 == 1, "dog": np.arange(24) // 2 % 2 == 1, "elk": elk}
+    images = pd.DataFrame({"image": [f"{i}" for i in range(24)], "split": np.repeat(["train", "test"], 12)})
+    captions = pd.concat([images[["image"]][yes].assign(caption=word) for word, yes in has.items()])
+    grouped, options = (
+        images.assign(group=np.where(elk == side, 99, np.arange(24))),
+        {"smallest_size": 2, "split_captions": False},
+    )
+    with pytest.warns(UserWarning, match=f"the word 'elk' is {Kind.ONE_GROUP}"):
+        choose_words(grouped, captions, n_words="auto", **options)
+    for table, reason in ((grouped, Kind.ONE_GROUP), (images, "")):
+        left_out = counted_words(table, captions, options).set_index("word")["left_out"]
+        assert left_out[["cat", "dog", "elk"]].tolist() == ["", "", reason]
