@@ -6,21 +6,13 @@ from itertools import zip_longest
 import numpy as np
 import pandas as pd
 import pytest
+from pages import claim_row as row
 
 from jointsparse.pipeline.papers import page, verdicts
 from jointsparse.pipeline.papers.judging import VERDICTS
 from jointsparse.pipeline.provenance import tables
 
 NASTY = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
-
-
-def row(**values):
-    """A row of `verdicts.judge`."""
-    claim = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so."}
-    number = {"n": 40, "number": 0.125, "low": 0.1, "high": 0.15, "number_means": "a number (fraction)"}
-    judged = {"least": 0.05, "most": np.inf, "verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
-    study = {"dataset": "one", "study": "a", "source": "chosen.csv", "seed": 20_090_614, "config": "a.yaml"}
-    return claim | number | judged | study | {"note": None} | values
 
 
 MEANS, ROWS = "over {0}; mean", "metric=auc, n={1}, against={0}"
