@@ -5,6 +5,7 @@ import json
 import zipfile
 from copy import deepcopy
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 from scipy import sparse
@@ -29,12 +30,14 @@ def of_pictures():
     descriptors = DenseSift(**options, longest_side=16).transform(pictures)
     words = VocabularyTree(3, 2, weighting="tf-idf", random_state=0).fit(descriptors[:28])
     counts = words.transform(descriptors)
-    basis = svd.fit(counts[:28], rank=3, rng=np.random.default_rng(0))
+    basis = svd.fit(counts[:28], rank=3, rng=np.random.default_rng(0)).columns(
+        np.array([2, 1, 0])
+    )  # the first is not used
     weighting = {"weighting": words.weighting, "normalise": words.normalise}
     steps = annotator.of_pictures(
         extractor="dense_sift", options=options, longest_side=16, tree=words.tree_, weighting=weighting, idf=words.idf_
     )
-    return _kept(counts, labels, steps=steps, basis=basis)
+    return _kept(counts, labels, steps=steps, basis=basis, pictures=pictures)
 
 
 def of_rows(kind=np.asarray, **more):
@@ -53,14 +56,17 @@ def of_network():
     return of_rows(steps=[("describe", embedding)])
 
 
-def _kept(X, labels, *, steps=(), basis=None, columns=()):
+def _kept(X, labels, *, steps=(), basis=None, columns=(), pictures=None):
+    """Return the model, and what it was made from: the fit, its table, and the features that it has seen."""
     features = X if basis is None else svd.project(X, basis)
-    scales = {} if basis is None else svd.factors(basis.singular_values, [1.0])
+    scales = {} if basis is None else svd.factors(basis.singular_values, [0.0, 1.0])
     chosen, table = final.fit_and_test(features, labels, SPLIT, ["cat", "dog"], scales=scales, **FIT)
-    fit, names = final.calibrated(chosen, features[:28]), [f"{i}.png" for i in range(28)]
-    return annotator.annotator(
-        fit, table, X, names=names, steps=steps, basis=basis, columns=columns, dataset="drawn", study="own", raw="f00"
-    )
+    scale = scales.get(chosen.power)
+    fit, names = final.calibrated(chosen, features[:28], scale), [f"{i}.png" for i in range(28)]
+    given = {"names": names, "steps": steps, "basis": basis, "columns": columns}
+    model = annotator.annotator(fit, table, X, **given, dataset="drawn", study="own", raw="f00")
+    made_from = {"fit": fit, "table": table, "labels": labels, "histograms": X, "pictures": pictures}
+    return SimpleNamespace(model=model, features=features if scale is None else features * scale, **made_from)
 
 
 MODELS = {
@@ -72,8 +78,12 @@ MODELS = {
 
 
 @cache
-def fitted(name):
+def made(name):
     return MODELS[name]()
+
+
+def fitted(name):
+    return made(name).model
 
 
 def model_of(name):

@@ -1,23 +1,32 @@
-"""A page of a made-up model, whose texts are hostile: what the tests of the page and of its script open."""
+"""Pages of made-up models, whose texts are hostile: what the tests of the page and of its script open.
 
+`python tests/pipeline/pages.py` writes `pages.json`, with which the tests compare the pages.
+"""
+
+import base64
+import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 from jointsparse.metrics import STATISTICS
 from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.page import thumbnails
-from jointsparse.pipeline.page.index import StudyResults
+from jointsparse.pipeline.page.index import StudyResults, index
 from jointsparse.pipeline.page.kept import Feature, Fits, Kept, judged
 from jointsparse.pipeline.page.model import Origin, page
 
 HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title = 'caught'\"> & </script>"
 WORDS = ["grass", HOSTILE]
-N_IMAGES, N_TEST, N_FEATURES = 40, 30, 6
+N_IMAGES, N_FEATURES = 40, 6
+NAMES = [f"name {i}" for i in range(N_FEATURES)]
 # Texts whose colour has less contrast than 4.5 with the first background behind them.
 CONTRAST = """() => {
   const light = (c) => [0.2126, 0.7152, 0.0722].reduce((sum, part, i) => {
@@ -59,7 +68,7 @@ def opened(browser, file, **options) -> Iterator:
     page.close()
 
 
-def kept_model(rng):
+def kept_model(rng, norm="l1inf"):
     """A kept model of two words, of which the second is recognised. The first five images are those it has learnt from.
 
     Nothing is known of the next five images, and the others are its test images.
@@ -68,8 +77,8 @@ def kept_model(rng):
         dict.fromkeys(STATISTICS, auc) | {"auc": auc, "auc_low": auc - 0.1, "auc_high": auc + 0.1, "features": 5}
         for auc in (0.55, 0.8, 0.75)
     ]
-    rows = [row | {"precision_at_10": 0.5} for row in values]
-    card = SimpleNamespace(words=WORDS, norm="l1inf", radius=2.0, known_images=5, table=lambda: pd.DataFrame(rows))
+    table = pd.DataFrame([row | {"precision_at_10": 0.5} for row in values])
+    card = SimpleNamespace(words=WORDS, norm=norm, radius=2.0, known_images=5, table=lambda: table)
     labels = (np.arange(N_IMAGES)[:, np.newaxis] % [2, 3] == 0).astype(np.int8)
     X, W, p = rng.normal(size=(N_IMAGES, N_FEATURES)), np.zeros((N_FEATURES, 2)), rng.random((N_IMAGES, 2))
     labels[5:10], p[5:10] = -1, np.nan
@@ -88,24 +97,57 @@ def kept_model(rng):
         probabilities=p,
         exclusive=False,
         spread=np.ones(4),
-        fits=fits(),
+        fits=FITS,
     )
 
 
+def photographs(rng):
+    """Values for `made`: a photograph that is wrong is the most probable one of the recognised word."""
+    kept = kept_model(rng)
+    kept.labels[10 + kept.probabilities[10:, 1].argmax(), 1] = 0
+    return {"kept": kept, "network": "private/my network.onnx"}
+
+
+def documents(rng):
+    """Values for `made`: documents with named features, of which some have a picture, and labels that are unknown."""
+    kept = kept_model(rng, "l1")
+    kept.labels[::2, 1], X = -1, kept.X * [1, 0, 1, 1, 1, 1]
+    names, files = [f"row {i}" for i in range(N_IMAGES)], [f"../{i}.jpg" for i in range(N_IMAGES)]
+    files[11], notes = None, [kept.features[0]._replace(note="chosen in 3 of 4 halves"), kept.features[1]]
+    words, given = judged(kept.model.card_, kept.labels[10:]), {"X": sparse.csr_matrix(X), "names": NAMES}
+    stable = {"used": [True, False], "halves": [9, 1], "of": 10, "threshold": 0.9, "bound": 0.5}
+    fits = kept.fits._replace(stability=pd.DataFrame(stable), warnings=kept.fits.warnings[:0])
+    return {
+        "kept": kept._replace(**given, words=words, features=notes, fits=fits, with_maps=False),
+        "images": pd.DataFrame({"image": names, "split": "test", "text": "said"}),
+        "captions": pd.DataFrame({"image": names[11:13], "caption": "cat", "known": [False, True]}),
+        "left_out": pd.DataFrame({"item": [], "reason": []}),
+        "thumbnail": lambda row: None if row == 11 else f"{row}.webp",
+        "original": files.__getitem__,
+    }
+
+
 def of_classes(rng):
-    """What `made` needs for samples that have one of two classes each, and names that a table is easily broken by."""
+    """Values for `made`: samples that have one of two classes each, and names that a table is easily broken by."""
     kept, images = kept_model(rng), [f"={i},\"\n\u202e'=" for i in range(N_IMAGES)]
     has = kept.labels[:, :1]
     labels = np.where(has < 0, -1, np.hstack([has, 1 - has])).astype(np.int8)
-    captions = pd.DataFrame({"image": images, "caption": [WORDS[k] for k in labels.argmax(axis=1)]})
-    table = pd.DataFrame({"image": images, "split": "test"})
     p = np.hstack([kept.probabilities[:, :1], 1 - kept.probabilities[:, :1]])
     return {
         "kept": kept._replace(labels=labels, probabilities=p, exclusive=True),
-        "images": table,
-        "captions": captions,
+        "images": pd.DataFrame({"image": images, "split": "test"}),
+        "captions": pd.DataFrame({"image": images, "caption": [WORDS[k] for k in labels.argmax(axis=1)]}),
         "labels": "classes",
     }
+
+
+def of_rows(rng):
+    """Values for `made`: rows of a table that have classes and no pictures. A class not learnt has a strange name."""
+    values = of_classes(rng)
+    kept = values["kept"]
+    fits = kept.fits._replace(counted=kept.fits.counted.replace("zebra", "z\u202e"))
+    kept = kept._replace(names=NAMES, with_maps=False, fits=fits)
+    return values | {"kept": kept, "thumbnail": None, "original": None, "note": ""}
 
 
 def tags_to_check(kept, images):
@@ -118,27 +160,26 @@ def tags_to_check(kept, images):
     return pd.DataFrame(tags).iloc[order]
 
 
-def fits():
-    """Numbers of the final fits with two norms, of which the first is kept."""
-    means = {"auc": [0.75, 0.7], "auc_low": [0.65, 0.6], "auc_high": [0.85, 0.8]}
-    others = {f"{key}{end}": 0.5 for key in STATISTICS for end in ("", "_low", "_high")}
-    norms = {"norm": ["l1inf", "l2"], "kept": [True, False], "validation": 0.72, "features": [5, 6], "of": 6}
-    of_precisions = {"precision": [0.5, 0.9], "words": [2, 0], "pictures": [12, 0], "of": 30, "said": [18, 0]}
-    warned = {"table": ["words"], "warning": ["certified gap: 7%"], "rows": [1], "of": [4], "first": [""]}
-    return Fits(
-        pd.DataFrame(norms | others | means),
-        pd.DataFrame(of_precisions | {"right": [0.5, np.nan]}),
-        counted=pd.DataFrame(
-            {
-                "word": [*WORDS, "zebra", HOSTILE + "s"],
-                "images": [20, 13, 3, 1],
-                "train": [3, 2, 1, 0],
-                "left_out": ["", "", Kind.FEW_TRAINING_WITH, ""],
-            }
-        ),
-        warnings=pd.DataFrame(warned),
-        stability=pd.DataFrame(),
-    )
+# Numbers of the final fits with two norms, of which the first is kept.
+FITS = Fits(
+    pd.DataFrame(
+        {"norm": ["l1inf", "l2"], "kept": [True, False], "validation": 0.72, "features": [5, 6], "of": 6}
+        | {f"{key}{end}": 0.5 for key in STATISTICS for end in ("", "_low", "_high")}
+        | {"auc": [0.75, 0.7], "auc_low": [0.65, 0.6], "auc_high": [0.85, 0.8]}
+    ),
+    pd.DataFrame(
+        {"precision": [0.5, 0.9], "words": [2, 0], "pictures": [12, 0], "of": 30, "said": [18, 0]}
+        | {"right": [0.5, np.nan]}
+    ),
+    counted=pd.DataFrame(
+        {"word": [*WORDS, "zebra", HOSTILE + "s"], "images": [20, 13, 3, 1], "train": [3, 2, 1, 0]}
+        | {"left_out": ["", "", Kind.FEW_TRAINING_WITH, ""]}
+    ),
+    warnings=pd.DataFrame(
+        {"table": ["words"], "warning": ["certified gap: 7%"], "rows": [1], "of": [4], "first": [""]}
+    ),
+    stability=pd.DataFrame(),
+)
 
 
 def made(rng, kept=None, **values):
@@ -147,25 +188,25 @@ def made(rng, kept=None, **values):
     images = pd.DataFrame({"image": [f"{i} {HOSTILE}.jpg" for i in range(N_IMAGES)], "split": "test"})
     images = values.get("images", images)
     captions = pd.DataFrame({"image": images["image"], "caption": HOSTILE})
-    left_out = pd.DataFrame({"item": [HOSTILE, "b.jpg"], "reason": [HOSTILE, HOSTILE]})
+    left_out = pd.DataFrame({"item": [HOSTILE, "b.jpg", "c.jpg"], "reason": ["broken", HOSTILE, HOSTILE]})
     given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE, "corrected": "mine"}
     given |= {"tags": tags_to_check(kept, images["image"]), "learnable": {"smallest_size": 20}}
     given |= {"thumbnail": thumbnails.file_of, "original": lambda row: f"../data/{quote(images['image'][row])}"}
     return page(Origin("mine", **given | values), kept)
 
 
-def means(auc=0.8):
-    """The means of a study of two methods."""
-    rows = {"method": ["hinge-l1inf", "svm-l2"], "auc_weighted": [0.8, auc], "features": [0.12, 1.0]}
-    return pd.concat([pd.DataFrame(rows).assign(n=n) for n in (80, 10)])
+MEANS = pd.DataFrame({"method": ["hinge-l1inf", "svm-l2"] * 2, "n": [80, 80, 10, 10], "auc_weighted": 0.8})
+MEANS["features"] = [0.12, 1.0] * 2
+FIGURES = {"mine/annotation/figures/auc.png": HOSTILE}
+WARNED = pd.DataFrame({"table": ["chosen"], "warning": [HOSTILE], "rows": 1, "of": 4, "first": ""})
+STUDY = StudyResults("a", FIGURES, {"chosen": "mine/annotation/tables/chosen.csv"}, HOSTILE, MEANS, WARNED)
 
 
-def listed(**values):
-    """What the list of datasets shows of a dataset, with hostile texts."""
-    warned = pd.DataFrame({"table": ["chosen"], "warning": [HOSTILE], "rows": 1, "of": 4, "first": ""})
-    figures, tables = {"mine/annotation/figures/auc.png": HOSTILE}, {"chosen": "mine/annotation/tables/chosen.csv"}
-    study = StudyResults("annotation", figures, tables, HOSTILE, means(), warned)
-    return {"dataset": "mine", "note": HOSTILE, "demonstration": True, "model": None, "studies": [study]} | values
+def list_of_datasets(findings):
+    """The list of two datasets, of which the first has a model, with hostile texts."""
+    mine = {"dataset": "mine", "note": HOSTILE, "demonstration": True, "model": findings, "studies": [STUDY]}
+    other = {"dataset": "other", "note": "", "demonstration": False, "model": None}
+    return index([mine, other | {"studies": [STUDY._replace(means=None, warned=None)]}], "claims/mine/index.html")
 
 
 def written_page(folder, **values):
@@ -180,3 +221,58 @@ def written_page(folder, **values):
         (folder / file).write_bytes(picture)
     (folder / "index.html").write_text(shown.html, encoding="utf-8")
     return folder / "index.html", shown.findings
+
+
+def claim_row(**values):
+    """A row of `verdicts.judge`."""
+    claim = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so."}
+    number = {"n": 40, "number": 0.125, "low": 0.1, "high": 0.15, "number_means": "a number (fraction)"}
+    judged = {"least": 0.05, "most": np.inf, "verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
+    study = {"dataset": "one", "study": "a", "source": "chosen.csv", "seed": 20_090_614, "config": "a.yaml"}
+    return claim | number | judged | study | {"note": None} | values
+
+
+# What the pages say
+
+PAGES = {"photographs": photographs, "documents": documents, "rows of classes": of_rows}
+GOLDEN = Path(__file__).with_name("pages.json")
+
+
+def data_of(text):
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(data)
+
+
+def body_of(text):
+    lines = re.sub(r"(?s)^.*<body>|<script.*?</script>", "", text).splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
+def unpacked(text, dtype=np.uint8):
+    return np.frombuffer(base64.b64decode(text), dtype).tolist()
+
+
+def content_of(shown):
+    """All that a page shows, with its packed numbers as lists."""
+    data = data_of(shown.html)
+    packed = [(data["having"], "rows", np.uint16), (data["having"], "probabilities", np.uint8)]
+    packed += [(data, "probabilities", np.uint8), (data["weights"], "weights", np.int8)]
+    for block, name, dtype in packed + [(data["reasons"], "weights", np.int8)] * bool(data["reasons"]):
+        block[name] = unpacked(block[name], dtype)
+    maps = {row: sorted(places) for row, places in shown.maps.items()}
+    return shown._asdict() | {"html": body_of(shown.html), "maps": maps, "data": data}
+
+
+def all_content():
+    """The content of all pages. Of pages after the first, only the lines that the first does not have."""
+    pages = {name: made(rng := np.random.default_rng(0), **values(rng)) for name, values in PAGES.items()}
+    content = {name: content_of(shown) for name, shown in pages.items()}
+    first, *others = content.values()
+    for one in others:
+        one["html"] = [line for line in one["html"] if line not in first["html"]]
+    return content | {"list of datasets": body_of(list_of_datasets(pages["photographs"].findings))}
+
+
+if __name__ == "__main__":
+    content = json.dumps(all_content(), indent=1, ensure_ascii=False)
+    GOLDEN.write_text(re.sub(r'\[[^][{}"]*\]', lambda numbers: " ".join(numbers[0].split()), content) + "\n", "utf-8")

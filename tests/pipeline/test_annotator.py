@@ -1,106 +1,71 @@
-"""The pipeline from a picture to its words, built from a final fit, and the command that annotates pictures with it."""
+"""The pipeline from a picture to its words, the command that annotates pictures with it, and the page that it writes.
 
-import json
+A page may show known pictures, whose names come from a model that may be anyone's.
+"""
+
 import re
-import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from pages import fits
+from model_files import made, model_of
+from pages import FITS, data_of
 from PIL import Image
 from scipy.special import expit
 from sklearn.pipeline import Pipeline
 
 from jointsparse import JointSparseClassifier
-from jointsparse.features import basis as svd
-from jointsparse.features.explain import Explainer, explain
-from jointsparse.features.transformers import DenseSift, VocabularyTree
+from jointsparse.features.explain import Explainer
 from jointsparse.pipeline.app.command_line import main
 from jointsparse.pipeline.datasets.metadata import PREDICTED, SUBJECT, parsed, tags_of, values
-from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.models import annotator
 from jointsparse.pipeline.models.model_file import save
+from jointsparse.pipeline.page import annotated, thumbnails
 from jointsparse.pipeline.page.kept import kept_model
 from jointsparse.pipeline.provenance.tables import read_table
 
-SIFT = {"patch_sizes": (8, 12), "step": 4, "rootsift": True}
-WORDS = ["ramp", "stripes", "=late"]
-
-
-# The final fit
+WORDS = ["cat", "dog"]
 
 
 @pytest.fixture(scope="module")
-def pictures():
-    """Grey pictures with a ramp, with stripes, with both or neither, and their labels (n, 3); the last is random."""
-    rng = np.random.default_rng(0)
-    labels = rng.random((120, 3)) < 0.4
-    greys = []
-    for ramp, stripes, _ in labels:
-        grey = rng.uniform(0.4, 0.6, (32, 48))
-        if ramp:
-            grey[:, :24] = np.linspace(0, 1, 24)
-        if stripes:
-            grey[:, 24:] = np.arange(32)[:, np.newaxis] // 2 % 2
-        greys.append((255 * grey).astype(np.uint8))
-    return greys, labels
+def drawn():
+    """A model of pictures that uses two of three features of a basis, and what it was made from."""
+    return made("pictures")
 
 
-@pytest.fixture(scope="module")
-def chain(pictures):
-    """A final fit that chose from two powers of a basis, its table, the pipeline built from it, and the features."""
-    greys, labels = pictures
-    describe = DenseSift(**SIFT)
-    tree = VocabularyTree(branching=4, depth=2, weighting="tf-idf", random_state=0).fit(describe.transform(greys))
-    X = tree.transform(describe.transform(greys))
-    basis = svd.fit(X, rank=8, rng=np.random.default_rng(0))
-    features, scales = svd.project(X, basis), svd.factors(basis.singular_values, [0, 1])
-    chosen, table = final.fit_and_test(
-        features,
-        labels,
-        np.repeat(["train", "validation", "test"], [60, 20, 40]),
-        WORDS,
-        norm="l1inf",
-        scales=scales,
-        n_resamples=20,
-        seed=0,
-    )
-    fit = final.calibrated(chosen, features[:80], scales[chosen.power])
-    steps = annotator.of_pictures(
-        extractor="dense_sift",
-        options=SIFT,
-        longest_side=48,
-        tree=tree.tree_,
-        weighting={"weighting": "tf-idf", "normalise": True},
-        idf=tree.idf_,
-    )
-    names = [f"{i}.png" for i in range(80)]
-    model = annotator.annotator(fit, table, X, names=names, steps=steps, basis=basis, dataset="drawn")
-    return fit, table, model, features * scales[fit.power]
+@pytest.fixture
+def place(tmp_path, monkeypatch, drawn):
+    """A working folder with a model, new pictures, known ones, one elsewhere, and files that are no pictures."""
+    monkeypatch.chdir(tmp_path)
+    for i, folder in {35: "in", 29: "in/more", 31: "in", 0: "known", 1: "known", 2: "elsewhere"}.items():
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(drawn.pictures[i]).save(f"{folder}/{i}.png")
+    Path("broken").mkdir()
+    for name in ("broken/\x1b5.png", "broken/notes.txt", "table.csv"):
+        Path(name).write_bytes(b"no picture")
+    save(drawn.model, "model.jointsparse")
+    return tmp_path
 
 
-def test_the_table_of_the_final_fit_shows_which_words_are_learnt(chain):
-    table = chain[1].set_index("word")
-    assert (table.loc[["ramp", "stripes"], "auc_low"] > 0.95).all() and table.loc["=late", "auc"] < 0.8
-    assert table.index[-1] == final.ALL_WORDS and table["gap"].max() <= 1e-3
+# The pipeline
 
 
-def test_known_scores_come_from_models_that_were_not_trained_on_the_image(chain):
-    fit, _, _, features = chain
-    known = np.arange(80)
-    for i in (0, 41, 79):  # it is unlikely that other images have the same score
-        refit = [
-            JointSparseClassifier("l1inf", fit.model.radius_, tol=final.FOLD_TOL).fit(
-                features[:80][rest], fit.labels[rest]
-            )
-            for rest, held_out in final.StratifiedKFold(5, shuffle=True, random_state=0).split(
-                known, final.strata(np.where(fit.labels, 1, -1), 5)
-            )
-            if i in held_out
-        ]
-        np.testing.assert_allclose(refit[0].decision_function(features[[i]])[0], fit.scores[i], rtol=1e-4)
+def test_the_pipeline_gives_the_scores_of_the_fit_with_only_the_columns_in_use(drawn):
+    model, expected = drawn.model, drawn.fit.model.decision_function(drawn.features)
+    np.testing.assert_allclose(model.decision_function(drawn.pictures), expected, atol=1e-5)
+    assert model["basis"].columns_.tolist() == [1, 2] and model["classifier"].n_features_in_ == 2
+    assert model["basis"].basis_.components.shape[1] == 2 and model.card_.n_features == (2, 3)
+    assert model.check_["X"].shape[0] == len(model.check_["scores"]) == annotator.CHECKED
+    assert model.predict_proba(drawn.pictures[:2]).columns.tolist() == WORDS
+
+
+def test_names_of_features_that_no_sample_has_are_left_out():
+    rows, names = made("rows"), list("abcdefgh")
+    given = {"names": rows.model.known_names_, "dataset": "drawn", "columns": names}
+    assert annotator.annotator(rows.fit, rows.table, rows.features, **given).columns_ == names[:5]
 
 
 def model_with_known(scores, labels):
@@ -113,19 +78,25 @@ def model_with_known(scores, labels):
 
 
 def test_assigned_words_are_counted_with_the_fraction_that_is_correct():
-    known = [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
-    model = model_with_known(known, [1, 1, 1, 1, 0, 1, 0, 0, 0, 0])
+    model = model_with_known([10, 9, 8, 7, 6, 5, 4, 3, 2, 1], [1, 1, 1, 1, 0, 1, 0, 0, 0, 0])
     scores, labels = np.array([[11], [5], [4], [8], [3]]), np.array([[1], [0], [1], [-1], [1]])
-    table = annotator.at_precisions(model, scores, labels).set_index("precision")
-    assert table.loc[0.5].tolist() == [1, 5, 5, 5, 0.75]  # threshold 1: five of the ten known pictures have the word
-    assert table.loc[0.7].tolist() == [1, 4, 5, 4, 2 / 3]  # threshold 4: five of seven
-    assert table.loc[0.9, ["words", "pictures", "said"]].tolist() == [0, 0, 0] and np.isnan(table.loc[0.9, "right"])
+    table = annotator.at_precisions(model, scores, labels)
+    expected = [
+        (0.5, 1, 5, 5, 5, 0.75),  # threshold 1: five of the ten known pictures have the word
+        (0.7, 1, 4, 5, 4, 2 / 3),  # threshold 4: five of seven
+        (0.9, 0, 0, 5, 0, np.nan),
+    ]
+    np.testing.assert_equal(table.to_numpy(), np.array(expected))
 
 
-@pytest.mark.parametrize(("score", "rank"), [(4, 1), (3, 1), (2.5, 2), (2, 2), (1, 4), (0, 5), (3 - 1e-6, 1)])
-def test_the_rank_of_a_picture_is_one_more_than_the_number_of_known_pictures_with_a_larger_score(score, rank):
-    table = annotator._listed(model_with_known([1, 3, 2, 2], [0, 1, 1, 0]), [("new.png", np.array([score]))], 1, None)
-    assert table[["rank", "of"]].to_numpy().tolist() == [[rank, 4]]
+@pytest.mark.parametrize(
+    ("score", "rank", "above"),
+    [(4, 1, True), (3, 1, True), (3 - 1e-6, 1, True), (2.5, 2, False), (2, 2, False), (0, 5, False)],
+)
+def test_known_pictures_with_the_same_score_do_not_change_the_rank_of_a_picture(score, rank, above):
+    model = model_with_known([1, 3, 2, 2], [0, 1, 0, 0])  # whose threshold is 3
+    table = annotator._listed(model, [("new.png", np.array([score]))], 1, None)
+    assert table[["rank", "of", "above"]].to_numpy().tolist() == [[rank, 4, above]]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +110,6 @@ def test_the_rank_of_a_picture_is_one_more_than_the_number_of_known_pictures_wit
         ([1, 1, -1, 1, 1, 0, 0, 0], 1.0, np.inf),  # a picture with an unknown label does not count
         ([1, 1, -1, 1, 1, 1, 0, 0], 1.0, 3),
         ([1, -1, 1, 0, 1, 0, 0, 0], None, 4),  # the largest F1
-        ([1, 0, -1, -1, -1, -1, -1, 0], None, 8),
         ([1] * 5 + [0] * 10 + [1] * 72, 1.0, 83),  # recall times 77 is a little less than 5 by rounding
     ],
 )
@@ -148,205 +118,198 @@ def test_a_threshold_has_at_least_five_known_pictures_above_it(labels, precision
     assert got == expected
 
 
-@pytest.mark.parametrize(("score", "above"), [(4, True), (3.9, False), (4 - 1e-6, True)])
-def test_a_picture_whose_score_equals_the_threshold_counts_as_above_it(score, above):
-    model = model_with_known(np.arange(8, 0, -1), [1] * 5 + [0] * 3)
-    table = annotator._listed(model, [("new.png", np.array([score]))], 1, 1.0)
-    assert table["above"].tolist() == [True] * above  # pictures below the threshold are not listed
+def test_the_page_of_the_model_shows_features_of_the_basis_whose_maps_sum_to_their_values(drawn):
+    model, fit, on_test = drawn.model, drawn.fit, np.arange(28, 40)
+    halves = pd.DataFrame({"feature": range(3), "halves": range(3), "of": 20})
+    given = {"known_images": np.arange(28), "with_maps": True, "names": (), "fits": FITS._replace(stability=halves)}
+    kept = kept_model(model, drawn.histograms, drawn.labels.astype(int), on_test, **given)
+    columns = [1, 2] if np.diff(np.linalg.norm(fit.model.coef_, axis=0))[1] < 0 else [2, 1]  # larger weights first
+    values = drawn.features[on_test][:, columns]
+    images = on_test[np.argsort(-values, axis=0, kind="stable")[:4]].T.tolist()
+    expected = [(f"feature {i}", f"chosen in {i} of 20 halves", rows) for i, rows in zip(columns, images, strict=True)]
+    assert [(feature.name, feature.note, feature.images) for feature in kept.features] == expected
+    scores = np.concatenate([fit.scores, fit.model.decision_function(drawn.features[on_test])])
+    a, b = fit.model.calibration_.T
+    np.testing.assert_allclose(kept.probabilities, expit(scores * a + b), atol=1e-5)
+    heats = Explainer(model, [feature.place for feature in kept.features]).heats(drawn.pictures[28], [2, 3])
+    np.testing.assert_allclose([heat.sum() for heat in heats], values[0], atol=1e-4)
+    classes = kept_model(model, drawn.histograms, np.eye(2, dtype=int)[np.arange(40) % 2], on_test, **given)
+    np.testing.assert_allclose(classes.probabilities.sum(axis=1), 1, atol=1e-5)
+    assert classes.exclusive and not kept.exclusive
 
 
-# The pipeline
-
-
-def test_the_pipeline_gives_the_scores_of_the_fit_with_only_the_columns_in_use(chain, pictures):
-    fit, _, model, features = chain
-    expected = fit.model.decision_function(features)
-    np.testing.assert_allclose(model.decision_function(pictures[0]), expected, atol=1e-5)
-    n_used = fit.model.coef_.any(axis=0).sum()
-    assert model["basis"].basis_.components.shape[1] == n_used
-    assert model["classifier"].selected_features_.tolist() == list(range(n_used))
-    assert model.check_["X"].shape[0] == len(model.check_["scores"]) == annotator.CHECKED
-    assert model.predict_proba(pictures[0][:2]).columns.tolist() == WORDS
-
-
-@pytest.mark.parametrize("n_more", [0, 3])
-def test_names_of_features_that_no_sample_has_are_left_out(chain, n_more):
-    fit, table, _, features = chain
-    names = [f"word {i}" for i in range(features.shape[1])]
-    given = {"names": [f"{i}" for i in range(80)], "dataset": "drawn"}
-    more = [f"more {i}" for i in range(n_more)]
-    assert annotator.annotator(fit, table, features, columns=[*names, *more], **given).columns_ == names
-
-
-def test_a_map_sums_to_the_score_and_shows_where_the_object_is(chain, pictures):
-    _, _, model, _ = chain
-    both = [i for i, (ramp, stripes, _) in enumerate(pictures[1]) if ramp and stripes][:4]
-    for i in both:
-        score = np.asarray(model.decision_function([pictures[0][i]]))[0]
-        for k, half in enumerate((slice(0, 20), slice(28, 48))):
-            heat = explain(model, pictures[0][i], WORDS[k])
-            assert heat.shape == (32, 48) and heat.sum() + model[-1].intercept_[k] == pytest.approx(score[k], abs=1e-4)
-            assert heat[:, half].mean() > heat.mean()
+def test_annotations_list_the_known_pictures_with_the_nearest_scores(place, drawn):
+    paths, known = [Path("in/35.png"), Path("in/31.png")], drawn.model.known_scores_
+    annotations = annotator.annotate(drawn.model, paths)
+    for path, score in zip(paths, drawn.model.decision_function(list(map(str, paths))).to_numpy(), strict=True):
+        distance = np.linalg.norm((known - score) / known.std(axis=0), axis=1)
+        assert annotations.alike[str(path)] == [f"{i}.png" for i in np.argsort(distance)[:3]]
 
 
 # The command
 
 
-@pytest.fixture(scope="module")
-def files(chain, pictures, tmp_path_factory):
-    """A folder with a model file, and with eight good pictures and a broken one in a subfolder."""
-    folder = tmp_path_factory.mktemp("annotate")
-    (folder / "in" / "more").mkdir(parents=True)
-    for i in range(8):
-        Image.fromarray(pictures[0][i]).save(folder / "in" / ("more" if i % 2 else "") / f"{i}.png")
-    (folder / "in" / "\x1b5.png").write_bytes(b"no picture")
-    for name in ("in/notes.txt", "table.csv"):
-        (folder / name).touch()
-    save(chain[2], folder / "model.jointsparse")
-    return folder
-
-
-def test_the_pictures_in_a_folder_are_annotated_and_a_broken_picture_is_reported(chain, pictures, files, capsys):
-    table = files / "table.csv"
-    assert (
-        main(["annotate", str(files / "model.jointsparse"), str(files / "in"), "--csv", str(table), "--words", "2"])
-        == 1
-    )
+@pytest.mark.parametrize("precision", [None, 0.9])
+def test_the_pictures_in_a_folder_are_annotated_and_a_broken_picture_is_reported(place, drawn, capsys, precision):
+    options = ["--words", "1"] if precision is None else ["--precision", "0.9"]
+    assert main(["annotate", "model.jointsparse", "in", "broken", "--csv", "table.csv", *options]) == 1
     said = capsys.readouterr()
-    assert said.out == "" and "left out" in said.err and "\\x1b5.png: does not open as a picture" in said.err
-    assert "notes.txt" not in said.err  # not a picture file
-    rows = read_table(table)
-    assert len(rows) == 16 and set(rows.groupby("image").size()) == {2}
-    model, fit = chain[2], chain[0]
-    i = int(rows["image"][0].rpartition("/")[2].removesuffix(".png"))
-    score = np.asarray(model.decision_function([pictures[0][i]]))[0]
-    P = expit(score * fit.model.calibration_[:, 0] + fit.model.calibration_[:, 1])
-    best = np.argsort(-P)[:2]
-    assert rows["word"][:2].tolist() == [WORDS[k] for k in best]
-    # Single precision; one picture is scored alone, the others in batches.
-    np.testing.assert_allclose(rows["probability"][:2], P[best], atol=1e-5)
-    larger = [(fit.scores[:, k].astype(np.float32) > score[k] + 1e-6).sum() for k in best]
-    assert rows["rank"][:2].tolist() == [n + 1 for n in larger] and set(rows["of"]) == {80}
-    assert rows["above"][:2].tolist() == [bool(score[k] >= annotator.thresholds(model)[k]) for k in best]
+    assert said.out == "" and "\\x1b5.png: does not open as a picture" in said.err and "notes.txt" not in said.err
+    rows, names = read_table("table.csv"), {"in/31.png": 31, "in/35.png": 35, "in/more/29.png": 29}
+    scores = drawn.model.decision_function(drawn.pictures).to_numpy()
+    a, b = drawn.fit.model.calibration_.T
+    p, above = expit(scores * a + b), scores >= annotator.thresholds(drawn.model, precision)
+    ranks = 1 + (drawn.fit.scores.astype(np.float32) > scores[:, np.newaxis] + 1e-6).sum(axis=1)
+    expected = [
+        (name, WORDS[k], pytest.approx(p[i, k], abs=1e-5), ranks[i, k], 28, above[i, k])
+        for name, i in names.items()
+        for k in np.argsort(-p[i])[: 1 if precision is None else 2]
+        if precision is None or above[i, k]
+    ]
+    assert list(rows.itertuples(index=False, name=None)) == expected and len(expected) > 2
 
 
-def test_show_describes_a_model_and_a_precision_lists_the_words_that_reach_it(chain, files, capsys):
-    picture = str(files / "in" / "0.png")
-    assert main(["show", str(files / "model.jointsparse")]) == 0
-    said = capsys.readouterr().out
-    assert f"words: {json.dumps(chain[2].card_.words)}" in said and "auc_low" in said and len(said.splitlines()) < 25
-    assert main(["annotate", str(files / "model.jointsparse"), picture, "--precision", "0.9"]) == 0
-    score = np.asarray(chain[2].decision_function([picture]))[0]
-    expected = {WORDS[k] for k in np.flatnonzero(score >= annotator.thresholds(chain[2], 0.9))}
-    said = capsys.readouterr().out
-    assert {word for word in WORDS if f" {word} " in said} == expected == {"stripes"}
-
-
-def test_annotations_list_the_known_pictures_with_the_nearest_scores(chain, files):
-    paths, model = [files / "in" / "0.png", files / "in" / "2.png"], chain[2]
-    annotations = annotator.annotate(model, paths)
-    scores, spread = np.asarray(model.decision_function([str(path) for path in paths])), model.known_scores_.std(axis=0)
-    for path, score in zip(paths, scores, strict=True):
-        distance = np.linalg.norm((model.known_scores_ - score) / spread, axis=1)
-        assert annotations.alike[str(path)] == [f"{i}.png" for i in np.argsort(distance)[:3]]
-
-
-def test_a_feature_on_the_page_is_a_column_of_the_basis_and_its_map_sums_to_its_value(chain, pictures):
-    fit, _, model, features = chain
-    on_test, calibration = np.arange(80, 86), fit.model.calibration_
-    halves = pd.DataFrame({"feature": range(features.shape[1]), "halves": range(features.shape[1]), "of": 20})
-    given = {"known_images": np.arange(80), "with_maps": True, "names": (), "fits": fits()._replace(stability=halves)}
-    histograms = model[:2].transform(pictures[0][:86])
-    kept = kept_model(model, histograms, pictures[1][:86].astype(int), on_test, **given)
-    shown = kept.features
-    columns = [int(feature.name.removeprefix("feature ")) for feature in shown]
-    size = np.linalg.norm(fit.model.coef_, axis=0)
-    assert columns == [i for i in np.argsort(-size, kind="stable") if size[i]]
-    assert [feature.note for feature in shown] == [f"chosen in {i} of 20 halves" for i in columns]
-    values = features[on_test][:, columns]
-    assert [feature.images for feature in shown] == on_test[np.argsort(-values, axis=0, kind="stable")[:4]].T.tolist()
-    scores = np.concatenate([fit.scores, fit.model.decision_function(features[on_test])])
-    np.testing.assert_allclose(kept.probabilities, expit(scores * calibration[:, 0] + calibration[:, 1]), atol=1e-5)
-    places = len(WORDS) + np.arange(len(columns))
-    classes = kept_model(model, histograms, np.eye(len(WORDS), dtype=int)[np.arange(86) % len(WORDS)], on_test, **given)
-    np.testing.assert_allclose(classes.probabilities.sum(axis=1), 1, atol=1e-5)
-    assert classes.exclusive and not kept.exclusive
-    for picture, expected in zip(pictures[0][80:86], values, strict=True):
-        sums = [heat.sum() for heat in Explainer(model, [feature.place for feature in shown]).heats(picture, places)]
-        np.testing.assert_allclose(sums, expected, atol=1e-4)
-
-
-def test_a_page_shows_each_picture_with_maps_of_its_tags(files):
-    model, page = str(files / "model.jointsparse"), files / "page"
-    main(["annotate", model, str(files / "in"), "--html", str(page), "--known", str(files / "in")])
-    html = (page / "index.html").read_text()
-    photos = json.loads(re.findall(r'id="data">(.*?)</script>', html)[0])["photos"]
-    shown = {photo["file"] for photo in photos}
-    known = {file for photo in photos for _, file in photo["alike"] if file}
-    maps = {
-        photo["file"].replace(".webp", f"-{place:03d}.webp")
-        for photo in photos
-        for place, *_ in photo["tags"][: photo["n_maps"]]
-    }
-    assert {f"thumbnails/{file.name}" for file in (page / "thumbnails").iterdir()} == shown | maps | known
-    assert len(shown) == 8 and known and maps
-    assert "does not open as a picture" in html
-    for name, mode in ((min(maps), "RGBA"), (min(shown), "RGB")):
-        with Image.open(page / name) as picture:
-            assert picture.mode == mode
-
-
-def test_words_above_their_thresholds_are_written_into_sidecars(files, tmp_path, capsys):
-    shutil.copytree(files / "in", tmp_path / "in")
-    table, folder, model = tmp_path / "table.csv", tmp_path / "in", str(files / "model.jointsparse")
-    main(["annotate", model, str(folder), "--csv", str(table), "--precision", ".5"])
-    expected = read_table(table).groupby("image")["word"].agg(set).to_dict()
-    before = sorted(tmp_path.rglob("*"))
+def test_words_above_their_thresholds_are_written_into_sidecars(place, capsys):
+    command = ["annotate", "model.jointsparse", "in"]
+    main([*command, "--csv", "table.csv", "--precision", ".5"])
+    expected = read_table("table.csv").groupby("image")["word"].agg(set).to_dict()
+    before = sorted(place.rglob("*"))
     capsys.readouterr()
-    assert main(["annotate", model, str(folder), "--xmp", "--dry-run"]) == 1  # a picture is broken
-    said = capsys.readouterr()
-    for picture, words in expected.items():
-        line = next(line for line in said.out.splitlines() if line.startswith(f"{picture}.xmp: adds "))
-        assert {*re.split(r" adds \d \(|, |\)", line)[1:-1]} == words
-    assert f"{len(expected)} sidecars of 8 pictures would change." in said.out and "5.png: does not open" in said.err
-    assert sorted(tmp_path.rglob("*")) == before
-    (folder / "0.png.xmp").write_text("damaged")
-    assert main(["annotate", model, str(folder), "--xmp"]) == 1
-    said = capsys.readouterr()
-    assert "0.png.xmp cannot be changed: it is not well-formed XML" in said.err and "probability" not in said.out
-    (folder / "0.png.xmp").unlink()
-    main(["annotate", model, str(folder), "--xmp"])
+    assert main([*command, "--xmp", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    adds = [re.fullmatch(r"(.*)\.xmp: adds \d \((.*)\)", line).groups() for line in lines[: len(expected)]]
+    assert {picture: {*words.split(", ")} for picture, words in adds} == expected
+    assert sorted(place.rglob("*")) == before
+    damaged = Path("in/31.png.xmp")
+    damaged.write_bytes(b"damaged")
+    assert main([*command, "--xmp"]) == 1
+    assert "31.png.xmp cannot be changed: it is not well-formed XML" in capsys.readouterr().err
+    damaged.unlink()
+    main([*command, "--xmp"])
     for picture, words in expected.items():
         root = parsed(Path(f"{picture}.xmp").read_text("utf-8"))
         assert {*values(root, SUBJECT)} == {*values(root, PREDICTED)} == words and tags_of(Path(picture)) == []
 
 
+def test_scores_that_are_not_finite_are_refused(place, capsys):
+    model = model_of("rows")
+    model[-1].coef_ = np.full_like(model[-1].coef_, 3e38)
+    with pytest.raises(ValueError, match="the scores of the model must be finite, got"):
+        annotator._decided(model, model.check_["X"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["model.jointsparse", "in", "--words", "0"], "words must be at least 1, got 0"),
-        (["model.jointsparse", "in", "--precision", "1.5"], "precision must be above 0 and at most 1, got 1.5"),
-        (["model.jointsparse", "in", "--precision", "0"], "precision must be above 0 and at most 1, got 0.0"),
-        (
-            ["model.jointsparse", "in", "--csv", "table.xlsx"],
-            "--csv must name a file that ends in .csv and is not one of the inputs, got 'table.xlsx'",
-        ),
-        (["model.jointsparse", "in", "--dry-run"], "--dry-run works only with --xmp"),
-        (
-            ["model.jointsparse", "in", "--html", "in/page"],
-            "--html must name a folder outside the pictures, got 'in/page'",
-        ),
-        (
-            ["model.jointsparse", "in", "--known", "in"],
-            "--known must name an existing folder and be used together with --html, got 'in'",
-        ),
-        (["model.jointsparse", "in/0.png", "--html", "model.jointsparse"], "error: [Errno"),
-        (["model.jointsparse", "nowhere"], "pictures must be existing files or folders, got"),
-        (["model.jointsparse", "in/notes.txt"], "left out: in/notes.txt: a picture file must hold 1 to"),
-        (["model.jointsparse", "table.csv"], "left out: table.csv: "),
+        ("in --words 0", "words must be at least 1, got 0"),
+        ("in --precision 1.5", "precision must be above 0 and at most 1, got 1.5"),
+        ("in --csv table.xlsx", "--csv must name a file that ends in .csv and is not one of the inputs, got"),
+        ("in --dry-run", "--dry-run works only with --xmp"),
+        ("in --html in/page", "--html must name a folder outside the pictures, got 'in/page'"),
+        ("in --known in", "--known must name an existing folder and be used together with --html, got 'in'"),
+        ("in/35.png --html model.jointsparse", "error: [Errno"),
+        ("nowhere", "pictures must be existing files or folders, got"),
+        ("broken/notes.txt", "left out: broken/notes.txt: "),
+        ("table.csv", "left out: table.csv: "),
     ],
 )
-def test_bad_arguments_of_annotate_are_refused(files, capsys, monkeypatch, arguments, said):
-    monkeypatch.chdir(files)
-    assert main(["annotate", *arguments]) in {1, 2}
+def test_bad_arguments_of_annotate_are_refused(place, capsys, arguments, said):
+    assert main(["annotate", "model.jointsparse", *arguments.split()]) in {1, 2}
     assert said in capsys.readouterr().err
+
+
+# The page of annotated pictures
+
+
+def page_of(model, *options):
+    """The data of the page that a model writes, and the page."""
+    save(model, "model.jointsparse")
+    assert main(["annotate", "model.jointsparse", "in", "--html", "page", *options]) == 0
+    html = Path("page/index.html").read_text("utf-8")
+    return data_of(html), html
+
+
+def test_the_page_shows_each_picture_with_maps_of_its_tags_and_similar_known_pictures(place, capsys):
+    model = model_of("pictures")
+    Path("known/link.png").symlink_to("0.png")
+    model.known_names_ = ["0.png", "./1.png", "link.png", "gone.png"] * 7
+    photos = page_of(model, "--known", "known")[0]["photos"]
+    assert {photo["name"]: photo["original"] for photo in photos} == {
+        name: f"../{name}" for name in ("in/35.png", "in/31.png", "in/more/29.png")
+    }
+    shown, known = {photo["file"] for photo in photos}, {file for photo in photos for _, file in photo["alike"]}
+    maps = {
+        photo["file"].replace(".webp", f"-{place:03d}.webp")
+        for photo in photos
+        for place, *_ in photo["tags"][: photo["n_maps"]]
+    }
+    assert {f"thumbnails/{file.name}" for file in Path("page/thumbnails").iterdir()} == (shown | maps | known) - {""}
+    clear = [{b"ALPH" in Path("page", file).read_bytes() for file in files} for files in (shown, known - {""}, maps)]
+    assert clear == [{False}, {False}, {True}] and "not shown" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "is_inside"),
+    [
+        *(("0.png", True), ("./0.png", True), ("same.png", True)),
+        *(("{place}/known/0.png", False), ("../elsewhere/2.png", False), ("a/../../elsewhere/2.png", False)),
+        *(("link.png", False), ("folder/2.png", False), ("\0", False)),
+    ],
+)
+def test_a_known_picture_lies_inside_of_its_folder(place, name, is_inside):
+    for link, target in {"same.png": "0.png", "link.png": place / "elsewhere/2.png", "folder": "../elsewhere"}.items():
+        Path("known", link).symlink_to(target)
+    path = annotated._inside(Path("known"), name.format(place=place))
+    assert path == (place / "known/0.png" if is_inside else None)
+
+
+OPENED = []
+sys.addaudithook(lambda event, values: OPENED.append(str(values[0])) if event == "open" else None)
+
+
+def test_known_pictures_that_lie_outside_or_do_not_open_are_named_but_not_shown(place, capsys):
+    model = model_of("pictures")
+    model.known_names_[:3] = "link.png", "bad.png", "loop"
+    model.known_scores_[3:] += 1e6  # so that these three are alike
+    Path("known/link.png").symlink_to(place / "elsewhere/2.png")
+    Path("known/loop").symlink_to("loop")
+    Path("known/bad.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))
+    OPENED.clear()
+    photo = page_of(model, "--known", "known")[0]["photos"][0]
+    assert sorted(photo["alike"]) == [["bad.png", ""], ["link.png", ""], ["loop", ""]]
+    assert sorted(capsys.readouterr().err.splitlines()) == [
+        "not shown: bad.png: it does not open as a picture",
+        "not shown: link.png: it lies outside of the folder of known pictures",
+        "not shown: loop: it does not open as a picture",
+    ]
+    assert not [file for file in OPENED if "elsewhere" in file]
+
+
+def test_no_sign_of_a_word_reorders_letters_of_the_page(place):
+    orders = "".join(map(chr, [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
+    model = model_of("pictures")
+    model.card_ = model.card_.model_copy(update={"words": [f"a{orders}b", "שלום"]})
+    Path("in/\u202egnp.png").write_bytes(Path("in/35.png").read_bytes())
+    data, html = page_of(model)
+    assert not {*html} & {*orders}
+    assert data["words"][1] == "שלום" and data["words"][0].startswith(r"a\u202a")
+    assert r"in/\u202egnp.png" in {photo["name"] for photo in data["photos"]}
+
+
+@pytest.mark.parametrize(("second", "shown"), [(-1.0, [0.5, 0.269]), (-9.0, [0.5])])  # probabilities of .27 and .0001
+def test_probable_tags_are_on_the_page_even_if_they_are_not_listed_in_the_table(place, capsys, second, shown):
+    model = model_of("pictures")
+    model[-1].calibration_ = np.array([[0.0, 0.0], [0.0, second]])
+    model.card_ = model.card_.model_copy(update={"thresholds": [9.0, 9.0]})
+    photos = page_of(model, "--words", "1")[0]["photos"]
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(photos)
+    assert [[p for _, p, *_ in photo["tags"]] for photo in photos] == [shown] * 3
+
+
+def test_maps_are_in_units_of_the_standard_deviation_of_known_scores(place, monkeypatch):
+    model, seen, overlays = model_of("pictures"), [], thumbnails.overlays
+    model[-1].calibration_ = np.array([[0.0, 1.0], [0.0, 0.0]])  # the first tag is more probable
+    model.known_scores_ = model.known_scores_ / 100
+    monkeypatch.setattr(thumbnails, "overlays", lambda heats, full: seen.append(full) or overlays(heats, full))
+    page_of(model)
+    np.testing.assert_allclose(seen, [model.known_scores_.std(axis=0)] * 3, rtol=1e-6)

@@ -1,37 +1,22 @@
-"""The final fit of a dataset, and its scores on test images."""
+"""The final fit of a dataset, its scores on test images, and how often features are selected on random halves."""
 
 from types import SimpleNamespace
 
 import numpy as np
-import oracles
 import pandas as pd
 import pytest
 from common import draw_scores
+from model_files import made
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import Pipeline
 
-from jointsparse import JointSparseClassifier, JointSparseClassifierCV, stability_selection
+from jointsparse import JointSparseClassifier, stability_selection
 from jointsparse.estimators.classifier import platt_scaling
 from jointsparse.features.basis import factors
-from jointsparse.metrics import STATISTICS, resample
-from jointsparse.pipeline.models import annotator, final
+from jointsparse.pipeline.models import final
 from jointsparse.pipeline.models.stability import stability
 
 WORDS = ["ramp", "stripes", "=late"]
-
-
-# Scores on test images
-
-
-def test_scores_agree_with_scikit_learn_also_in_resamples_with_repeated_images():
-    scores, labels = draw_scores(n=200, m=3)
-    numbers = final.tested(scores, labels, n_resamples=40, seed=3)
-    drawn = [np.repeat(np.arange(200), times) for times in resample(200, 40, np.random.default_rng(3))[1:]]
-    for key in STATISTICS:
-        by_word = np.array([oracles.slow_statistic(key, scores[i], labels[i]) for i in [np.arange(200), *drawn]])
-        expected = np.hstack([by_word, np.mean(by_word, axis=1, keepdims=True)])
-        np.testing.assert_allclose(numbers[key][0], expected[0])
-        np.testing.assert_allclose(numbers[key][1:], np.quantile(expected[1:], [0.025, 0.975], axis=0))
 
 
 def test_a_word_that_no_test_image_has_is_nan_and_does_not_count_in_the_mean():
@@ -40,9 +25,6 @@ def test_a_word_that_no_test_image_has_is_nan_and_does_not_count_in_the_mean():
     for values in final.tested(scores, labels, n_resamples=20, seed=0).values():
         assert np.isnan(values[:, 1]).all()
         assert values[0, 3] == pytest.approx(values[0, [0, 2]].mean())
-
-
-# The final fit
 
 
 @pytest.mark.parametrize("second", [[1] + [0] * 9, [1] * 5 + [0] + [-1] * 4], ids=["with it", "without it, as known"])
@@ -54,37 +36,14 @@ def test_words_that_too_few_images_have_or_lack_are_refused(second):
 
 @pytest.mark.parametrize("share", [None, 0.05, 0.3, 0.6])
 def test_many_images_choose_the_radius_on_validation_images_or_on_a_fifth(share, monkeypatch):
-    labels, last = np.arange(40)[:, np.newaxis] % 4 == np.arange(2), None
-    if share is not None:
-        last = np.arange(40) >= 40 * (1 - share)
+    labels = np.arange(40)[:, np.newaxis] % 4 == np.arange(2)
+    last = None if share is None else np.arange(40) >= 40 * (1 - share)
     assert final.splits(labels, last) == final.N_FOLDS  # few images
     monkeypatch.setattr(final, "ENOUGH", 40)
     ((taught, held_out),) = final.splits(labels, last)
     assert sorted([*taught, *held_out]) == list(range(40))
-    if share == 0.3:
-        assert held_out.tolist() == np.flatnonzero(last).tolist()
-    else:
-        assert labels[held_out].sum(axis=0).tolist() == [2, 2] and len(held_out) == 8
-
-
-def test_of_equally_good_powers_the_first_is_chosen(monkeypatch):
-    class Better(JointSparseClassifierCV):
-        """A search that finds a score that is slightly better if the features are multiplied by two."""
-
-        def fit(self, X, Y):
-            super().fit(X, Y)
-            self.best_score_ += 5e-5 * (X.max() == 2)
-            return self
-
-    monkeypatch.setattr(final, "JointSparseClassifierCV", Better)
-    labels = np.stack([np.arange(20) % 2, np.arange(20) < 10], axis=1)
-    scales = {0.0: np.ones(2), 1.0: np.full(2, 2.0)}  # this factor changes no bits of the scores
-    assert final.fit(labels.astype(float), labels, ["cat", "tea"], norm="l1", scales=scales).power == 0.0
-
-
-def fitted(*, score=0.0, **results):
-    """Return a final fit with the arrays that comparisons use."""
-    return final.Fit(**dict.fromkeys(final.Fit._fields) | {"score": score, "coef": np.zeros((3, 30))} | results)
+    is_fifth = len(held_out) == 8 and labels[held_out].sum(axis=0).tolist() == [2, 2]
+    assert held_out.tolist() == np.flatnonzero(last).tolist() if share == 0.3 else is_fifth
 
 
 @pytest.fixture(scope="module")
@@ -108,19 +67,54 @@ def partly_known():
 def test_the_power_with_the_best_mean_auc_is_chosen_and_scales_the_test_images_too(partly_known):
     X, labels, fit, table = partly_known
     assert fit.power == 0.5
-    scores = np.asarray(fit.model.decision_function(X[90:]))
-    on_test = [(y >= 0, y) for y in labels[90:].T]
-    expected = [roc_auc_score(y[known], scores[known, k]) for k, (known, y) in enumerate(on_test)]
+    scores, on_test = np.asarray(fit.model.decision_function(X[90:])), labels[90:]
+    expected = [roc_auc_score(y[y >= 0], f[y >= 0]) for y, f in zip(on_test.T, scores.T, strict=True)]
     np.testing.assert_allclose(table["auc"], [*expected, np.mean(expected)])
 
 
 def test_unknown_labels_do_not_count_in_the_calibration(partly_known):
     _, labels, fit, _ = partly_known
-    known, has = labels[:90] >= 0, labels[:90] == 1
-    for k in range(3):
-        f, y = fit.scores[known[:, k], k], np.where(has[known[:, k], k], 1, -1)
-        alone = platt_scaling(f[:, np.newaxis], y[:, np.newaxis], np.ones((len(f), 1)))[0]
-        np.testing.assert_allclose(fit.model.calibration_[k], alone, rtol=1e-3)
+    for k, y in enumerate(labels[:90].T):
+        f, y = fit.scores[y >= 0, k, np.newaxis], np.where(y == 1, 1, -1)[y >= 0, np.newaxis]
+        np.testing.assert_allclose(fit.model.calibration_[k], platt_scaling(f, y, np.ones(f.shape))[0], rtol=1e-3)
+
+
+def test_the_table_of_a_final_fit_counts_only_images_that_are_known_to_have_a_word(partly_known):
+    _, labels, fit, table = partly_known
+    for column, has in (("images", labels[:90] == 1), ("test_images", labels[90:] == 1)):
+        assert table[column].tolist() == [*has.sum(axis=0), has.any(axis=1).sum()]
+    used = fit.model.coef_ != 0
+    assert table["features"].tolist() == [*used.sum(axis=1), used.any(axis=0).sum()]
+    assert used.any(axis=0).sum() > used.all(axis=0).sum() and table["word"].tolist() == [*WORDS, final.ALL_WORDS]
+
+
+def test_known_scores_come_from_models_that_were_not_trained_on_the_image():
+    fit, X = made("texts").fit, made("texts").features[:28]
+    folds = final.StratifiedKFold(5, shuffle=True, random_state=0)
+    by, Y = final.strata(np.where(fit.labels == 1, 1, -1), 5), np.where(fit.labels < 0, np.nan, fit.labels)
+    for rest, held_out in folds.split(by, by):
+        alone = JointSparseClassifier("l1inf", fit.model.radius_, tol=final.FOLD_TOL).fit(X[rest], Y[rest])
+        np.testing.assert_allclose(alone.decision_function(X[held_out]), fit.scores[held_out], rtol=1e-3, atol=1e-4)
+
+
+def test_a_stored_fit_gives_the_same_model_and_results(partly_known):
+    X, _, (model, *_), _ = partly_known
+    fit = final.Fit.of(model)
+    restored = fit.model()
+    np.testing.assert_array_equal(restored.decision_function(X), model.decision_function(X))
+    for name in ("radius_", "duality_gap_", "loss", "norm"):
+        assert getattr(restored, name) == getattr(model, name)
+    assert fit.score == model.best_score_
+    stored = ("scores", "errors", "features")
+    np.testing.assert_equal(*([one[name] for name in stored] for one in (fit._asdict(), model.results_by_norm_["l1"])))
+
+
+# The comparison of norms
+
+
+def fitted(*, score=0.0, **results):
+    """Return a final fit with the arrays that comparisons use."""
+    return final.Fit(**dict.fromkeys(final.Fit._fields) | {"score": score, "coef": np.zeros((3, 30))} | results)
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(0.1, "l12"), (0.001, "l2")])
@@ -134,41 +128,15 @@ def test_cross_validation_chooses_the_norm_with_the_fewest_features_within_one_s
 
 
 def test_the_comparison_of_final_fits_holds_their_means_on_test_images():
-    fits = {"l1": fitted(score=0.7), "l2": fitted(score=0.8)}
     numbers = {"auc": [0.1, 0.6], "auc_low": [0, 0.5], "precision_at_10": [0.2, 0.3], "images": 9, "gap": 0.01}
     # A word may have the name of the row of means, which is always the last row.
     words = pd.DataFrame({"word": final.ALL_WORDS, "features": [2, 4], **numbers})
-    table = final.norms(fits, [words, words.assign(features=30)], "l2")
+    fits = {"l1": fitted(score=0.7), "l2": fitted(score=0.8)}
     shared = {"of": 30, "auc": 0.6, "auc_low": 0.5, "precision_at_10": 0.3}
-    assert table.to_dict("records") == [
+    assert final.norms(fits, [words, words.assign(features=30)], "l2").to_dict("records") == [
         {"norm": "l1", "kept": False, "validation": 0.7, "features": 4} | shared,
         {"norm": "l2", "kept": True, "validation": 0.8, "features": 30} | shared,
     ]
-
-
-def test_the_table_of_a_final_fit_counts_only_images_that_are_known_to_have_a_word(partly_known):
-    _, labels, fit, table = partly_known
-    for column, has in (("images", labels[:90] == 1), ("test_images", labels[90:] == 1)):
-        assert table[column].tolist() == [*has.sum(axis=0), has.any(axis=1).sum()]
-    used = fit.model.coef_ != 0
-    assert table["features"].tolist() == [*used.sum(axis=1), used.any(axis=0).sum()]
-    assert used.any(axis=0).sum() > used.all(axis=0).sum()
-    names = list(map(str, range(90)))
-    card = annotator.annotator(fit, table, partly_known[0], names=names, dataset="drawn").card_
-    assert (card.known_images, card.n_features) == (90, (used.any(axis=0).sum(), 5))
-
-
-def test_a_stored_fit_gives_the_same_model_and_results(partly_known):
-    X, labels, *_ = partly_known
-    model = final.fit(X[:90], labels[:90], WORDS, norm="l1", scales={}).model
-    fit = final.Fit.of(model)
-    restored = fit.model()
-    np.testing.assert_array_equal(restored.decision_function(X), model.decision_function(X))
-    for name in ("radius_", "duality_gap_", "loss", "norm"):
-        assert getattr(restored, name) == getattr(model, name)
-    assert fit.score == model.best_score_
-    for name in ("scores", "errors", "features"):
-        np.testing.assert_array_equal(getattr(fit, name), model.results_by_norm_["l1"][name])
 
 
 # How often features are selected on random halves
@@ -183,25 +151,28 @@ def saved(norm="l1", columns=(), **steps):
     return pipeline
 
 
-@pytest.mark.parametrize("with_basis", [False, True])
-def test_selections_are_counted_with_the_settings_of_the_saved_model(rng, with_basis):
-    X = rng.normal(size=(60, 5 if with_basis else 3))
+BASIS, VALUES = SimpleNamespace(columns_=np.array([0, 3, 4]), power=0), np.array([9.0, 5.0, 3.0, 2.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("model", "values", "groups", "names", "used"),
+    [
+        (saved(columns="abc"), None, np.arange(60) // 2, list("abc"), [0, 2]),
+        (saved(columns="xy", basis=BASIS), VALUES, None, [f"feature {i}" for i in range(5)], [0, 4]),
+    ],
+    ids=["features", "basis"],
+)
+def test_selections_are_counted_with_the_settings_of_the_saved_model(rng, model, values, groups, names, used):
+    X = rng.normal(size=(60, len(names)))
     labels = np.where(rng.random((60, 2)) < 0.1, -1, X[:, [0, -1]] + rng.normal(size=(60, 2)) > 0)
-    basis, values = SimpleNamespace(columns_=np.array([0, 3, 4]), power=0), np.array([9.0, 5.0, 3.0, 2.0, 1.0])
-    model = saved(basis=basis, columns="xy") if with_basis else saved(columns="abc")
-    values = values if with_basis else None
-    groups = None if with_basis else np.arange(60) // 2
     table = stability(model, X, labels, singular_values=values, n_pairs=3, seed=7, groups=groups)
-    scaled = X * factors(values, [0])[0] if with_basis else X
-    estimator = JointSparseClassifier("l1", 2.0)
+    scaled, Y = X if values is None else X * factors(values, [0])[0], np.where(labels < 0, np.nan, labels)
     options = {"n_pairs": 3, "sample_groups": groups, "random_state": 7}
-    expected = stability_selection(estimator, scaled, np.where(labels < 0, np.nan, labels), **options)
-    assert 0 < expected.frequencies.min() < expected.frequencies.max()
-    assert table["halves"].tolist() == sorted(np.rint(6 * expected.frequencies), reverse=True)
+    expected = stability_selection(JointSparseClassifier("l1", 2.0), scaled, Y, **options)
     by_feature = table.sort_values("feature")
     np.testing.assert_allclose(by_feature["halves"] / 6, expected.frequencies)
-    assert table.loc[table["used"], "feature"].sort_values().tolist() == ([0, 4] if with_basis else [0, 2])
-    assert by_feature["name"].tolist() == ([f"feature {i}" for i in range(5)] if with_basis else list("abc"))
+    assert (by_feature["name"].tolist(), np.flatnonzero(by_feature["used"]).tolist()) == (names, used)
+    assert table["halves"].is_monotonic_decreasing and table["halves"].min() < table["halves"].max()
     assert (table[["of", "threshold", "bound"]] == [6, expected.threshold, expected.bound]).all(axis=None)
 
 

@@ -4,9 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from model_files import fitted, model_of
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from jointsparse import label_issues
 from jointsparse.pipeline.models import tags_to_check as listing
 from jointsparse.pipeline.models.probabilities import are_exclusive, probabilities
 from jointsparse.pipeline.models.tags_to_check import tags_to_check
@@ -18,50 +16,33 @@ SCORES = np.array([[-9.0, 9.0], [0.5, -0.5], [3.0, -3.0], [1.0, 2.0]])
 LABELS = np.array([[1, 0], [0, 1], [-1, 0], [1, -1]])
 
 
-class Predicted(ClassifierMixin, BaseEstimator):
-    """A classifier that knows the probability of each label."""
-
-    def __init__(self, probabilities):
-        self.probabilities = probabilities
-
-    def fit(self, X, Y):
-        return self
-
-    def predict_proba(self, X):
-        return self.probabilities[X[:, 0]]
+def listed_of(labels=LABELS, model=MODEL, **more):
+    return tags_to_check(model, SCORES, labels, names=NAMES, **more)
 
 
-def listed_of(scores=SCORES, labels=LABELS, names=NAMES, model=MODEL, **more):
-    return tags_to_check(model, scores, labels, names=names, **more)
+def test_known_labels_are_listed_by_the_probability_of_their_contrary():
+    samples, labels = [*KNOWN, *NAMES], np.concatenate([MODEL.known_labels_, LABELS])
+    p = probabilities(MODEL, np.concatenate([MODEL.known_scores_, SCORES]))  # the known ones have held-out scores
+    rows = [
+        (
+            samples[i],
+            WORDS[k],
+            "wrong" if labels[i, k] else "missing",
+            p[i, k],
+            1 - p[i, k] if labels[i, k] else p[i, k],
+        )
+        for i, k in np.argwhere(labels >= 0)
+    ]
+    rows.sort(key=lambda row: -row[-1])
+    expected = [(*row[:-1], rank) for rank, row in enumerate(rows, start=1)]
+    assert list(listed_of().itertuples(index=False, name=None)) == expected
 
 
-def test_known_samples_are_listed_as_label_issues_lists_them():
-    labels = np.where(MODEL.known_labels_ >= 0, MODEL.known_labels_, np.nan)
-    predicted = Predicted(probabilities(MODEL, MODEL.known_scores_))
-    issues = label_issues(predicted, np.arange(len(KNOWN))[:, np.newaxis], pd.DataFrame(labels, columns=WORDS))
-    expected = pd.DataFrame({"sample": np.array(KNOWN)[issues.sample], "tag": issues.task, "kind": issues.kind})
-    expected = expected.assign(probability=issues.probability, rank=np.arange(1, len(expected) + 1))
-    got = listed_of(np.empty((0, 2)), np.empty((0, 2)), [])
-    pd.testing.assert_frame_equal(got, expected)
-    assert {*got["kind"]} == {"wrong", "missing"} and len(got) == (MODEL.known_labels_ >= 0).sum() < labels.size
-
-
-def test_test_samples_are_judged_by_the_model_itself():
-    listed = listed_of()
-    got = listed[listed["sample"].isin(NAMES)].set_index(["sample", "tag"])
-    assert len(got) == (LABELS >= 0).sum()
-    for (i, k), p in np.ndenumerate(probabilities(MODEL, SCORES)):
-        if LABELS[i, k] >= 0:
-            row = got.loc[NAMES[i], WORDS[k]]
-            assert (row["probability"], row["kind"]) == (p, "wrong" if LABELS[i, k] else "missing")
-
-
-def test_rare_tags_that_are_independent_do_not_exclude_each_other():
-    rng = np.random.default_rng(0)
-    tags, classes = (rng.random((4000, 5)) < 0.02).astype(np.int8), np.eye(5, dtype=np.int8)[rng.integers(5, size=4000)]
-    classes[:10] = 1  # equal files in two folders
-    assert (tags.sum(axis=1) > 1).mean() < 0.01 and not are_exclusive(tags)
-    assert are_exclusive(classes) and are_exclusive(classes[:, :2]) and not are_exclusive(classes - 2 * (classes < 1))
+def test_of_each_kind_the_first_rows_are_listed(monkeypatch):
+    everything = listed_of().groupby("kind").head(3)
+    monkeypatch.setattr(listing, "MOST", 3)
+    expected = everything.assign(rank=np.arange(1, 7)).reset_index(drop=True)
+    pd.testing.assert_frame_equal(listed_of(), expected)
 
 
 IN_ONE_CLASS = {(NAMES[1], "cat"), (NAMES[3], "cat"), (NAMES[3], "dog")}  # of dogs and cows, which is not learnt
@@ -76,7 +57,7 @@ def test_decided_labels_are_not_listed(exclusive, also):
     decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
     everything, left = (
         {*zip(table["sample"], table["tag"], strict=True)}
-        for table in (listed_of(model=model, labels=labels), listed_of(model=model, labels=labels, decided=decided))
+        for table in (listed_of(labels, model), listed_of(labels, model, decided=decided))
     )
     assert everything - left == {(NAMES[0], "cat"), (NAMES[1], "dog")} | also
 
@@ -91,12 +72,13 @@ def test_classes_that_exclude_each_other_have_conditional_probabilities(some_hav
     p = probabilities(model, SCORES)
     alone, none = p * (1 - p[:, ::-1]), some_have_none * (1 - p).prod(axis=1)
     expected = alone / (alone.sum(axis=1) + none)[:, np.newaxis]
-    listed = listed_of(labels=labels, model=model).set_index(["sample", "tag"])["probability"]
+    listed = listed_of(labels, model).set_index(["sample", "tag"])["probability"]
     np.testing.assert_allclose([[listed[name, word] for word in WORDS] for name in NAMES], expected, rtol=1e-9)
 
 
-def test_of_each_kind_the_first_rows_are_listed(monkeypatch):
-    everything = listed_of().groupby("kind").head(3)
-    monkeypatch.setattr(listing, "MOST", 3)
-    expected = everything.assign(rank=np.arange(1, 7)).reset_index(drop=True)
-    pd.testing.assert_frame_equal(listed_of(), expected)
+def test_rare_tags_that_are_independent_do_not_exclude_each_other():
+    rng = np.random.default_rng(0)
+    tags, classes = (rng.random((4000, 5)) < 0.02).astype(np.int8), np.eye(5, dtype=np.int8)[rng.integers(5, size=4000)]
+    classes[:10] = 1  # equal files in two folders
+    assert (tags.sum(axis=1) > 1).mean() < 0.01 and not are_exclusive(tags)
+    assert are_exclusive(classes) and are_exclusive(classes[:, :2]) and not are_exclusive(classes - 2 * (classes < 1))
