@@ -3,20 +3,22 @@
 trials/figures.py draws them to look at, and writes figures.txt, which describes them.
 """
 
-import re
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from matplotlib.colors import to_hex
+from matplotlib.ticker import FixedLocator
 
 from jointsparse.pipeline.papers import catalogue
 
+FILE = Path(__file__).parent / "figures.txt"
 METHODS = ["hinge-l1inf", "hinge-l1", "hinge-l2", "svm-l2"]
-DENSE = ["hinge-l2", "svm-l2"]
 WORDS = ["dog", "água", "ball", "man", "zoo", "sky"]
 FORMS = ("batch 25%", "batch 100%", "stochastic 1", "stochastic 100")
+RUNS = {"run": (1, 2, 3)}
+EDGE = "eta0 at the upper edge of its grid"
 
 # Tables
 
@@ -32,7 +34,6 @@ KEYS = {  # columns with few values; made-up tables have a row for each combinat
     "power": (1.0,),
     "word": WORDS,
     "iteration": range(21),
-    "gap": (0.01,),
 }
 
 
@@ -50,89 +51,81 @@ def derived(columns, **some):
     return table.assign(n_samples=120 * table["n"]) if "n_samples" in names else table
 
 
+# A curve for each of four radii, for the first method only.
 def convergence(**some):
-    """Return a curve for each of four radii, for the first method only."""
     table = derived("run n n_samples method radius iteration", **{"method": METHODS[:1]} | some)
     radius, run = table["radius"], table["run"]
-    return table.assign(
-        eta0=1 / radius, objective=(1 - radius / 200) ** table["iteration"] + 0.01 * (run - 1), gap=radius / 300
-    )
+    objective = (1 - radius / 200) ** table["iteration"] + 0.01 * (run - 1)
+    return table.assign(eta0=1 / radius, objective=objective, gap=radius / 300)
 
 
+# The largest fits of l1 end far from the optimum, the others exactly at the largest gap without a ring.
+def with_gaps(table):
+    far = (table["n"] == 160) & (table["method"] == "hinge-l1")
+    return table.assign(gap=np.where(far, 0.3, 0.05))
+
+
+# Six words, of which every run uses another one for validation.
 def by_word(**some):
-    """Return a table of six words; every run uses another word for validation."""
     table = derived("run n method word positives auc eer", **some)
     return table.assign(validation_word=table["word"] == np.take(WORDS, table["run"] % 6))
 
 
+# Some radii in decreasing order; l2 uses all features.
 def sparsity(**some):
-    """Return a table with some radii in decreasing order; l2 uses all features."""
-    table = derived("run n method power radius auc_weighted features gap", **{"radius": (10.0, 1.0, 0.1)} | some)
-    return table.assign(
-        features=table["features"].where(~table["method"].isin(DENSE), 1.0),
-        chosen=table["radius"] == table["radius"].iloc[1 % len(table)],
-    )
+    table = derived("run n method power radius auc_weighted features", **{"radius": (10.0, 1.0, 0.1)} | some)
+    dense, radii = table["method"].str.endswith("-l2"), table["radius"]
+    return with_gaps(table).assign(features=table["features"].mask(dense, 1.0), chosen=radii == radii.iloc[1])
 
 
-def differences(runs=1, **some):
+def significance(**some):
+    columns = "run words n n_samples method against p p_median p_reverse_median"
+    table = derived(columns, **{"method": METHODS[:1]} | some)
+    certain = (table["n"] == 40) & (table["against"] == "svm-l2")  # smaller than any that is drawn
+    return table.assign(p=table["p"].mask(certain, 0.0), p_median=table["p_median"].mask(certain, 1e-30))
+
+
+def differences(runs=5, **some):
     table = derived("metric n n_samples words average method against difference", **{"method": METHODS[:1]} | some)
     difference = (table["difference"] - 0.5) / 10
     return table.assign(difference=difference, low=difference - 0.01, high=difference + 0.02, runs=runs)
 
 
-def weights(method=METHODS, n_features=50, n_words=4):
-    """Return weights: l1inf uses every tenth feature for all words, l1 every feature for one word, l2 all for all."""
-    table = crossed(method=method, feature=range(n_features), word=range(n_words))
+# l1inf uses every tenth feature for all words, l1 every feature for one word, l2 all features for all words.
+def weights(method=METHODS):
+    table = crossed(method=method, feature=range(50), word=range(4))
     name, feature, word = (table[column] for column in ("method", "feature", "word"))
-    of_l1inf, of_l1 = name.str.contains("l1inf"), name.str.endswith("l1")
-    used = ~(of_l1inf & (feature % 10 > 0)) & ~(of_l1 & (feature % n_words != word))
-    weight = (-1) ** word * (1 + feature / n_features)
-    return table.assign(weight=weight, n_features=n_features, n_words=n_words)[used]
+    unused = name.str.contains("l1inf") & (feature % 10 > 0) | name.str.endswith("l1") & (feature % 4 != word)
+    return table.assign(weight=(-1) ** word * (1 + feature / 50), n_features=50, n_words=4)[~unused]
 
 
+# Three methods, with the three pairs of radius and solver that are learnt.
 def recovery(weights=("normal",), support=("random",), **some):
-    """Return a table of three methods, with the three pairs of radius and solver that are learnt."""
-    settings = pd.DataFrame(
-        {"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}
-    )
-    table = derived("run n method gap", **{"method": METHODS[:3]} | some)
-    table = crossed(weights=weights, support=support).merge(table, how="cross").merge(settings, how="cross")
+    solvers = {"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}
+    table = derived("run n method", **{"method": METHODS[:3]} | some)
+    table = crossed(weights=weights, support=support).merge(table, how="cross")
+    table = table.merge(pd.DataFrame(solvers), how="cross").assign(radius=1.0)
     numbers = derived("method test_error precision recall", method=range(len(table)))
-    return table.join(numbers.drop(columns="method")).assign(radius=1.0)
+    return table.join(numbers.drop(columns="method"))
 
 
 def cost():
-    sizes = crossed(d=(1_000, 10_000, 100_000), method=("sort", "newton"))
-    projections = sizes.assign(
-        part="projection size",
-        x=40 * sizes["d"],
-        seconds=sizes["d"] * sizes["method"].map({"sort": 2e-6, "newton": 1e-6}),
-    )
-    samples = np.array([40, 80, 160, 320, 640, 1_280, 2_560])
-    training = pd.DataFrame({"part": "training samples", "x": samples, "seconds": 1e-5 * samples, "d": 200})
-    training["method"] = "subgradient"
-    return pd.concat([projections, training]).assign(m=40, repeats=7)
+    projections = crossed(part=["projection size"], d=(1_000, 10_000, 100_000), method=("sort", "newton"))
+    x, share = 40 * projections["d"], projections["method"].map({"sort": 2e-6, "newton": 1e-6})
+    training = crossed(part=["training samples"], x=40 * 2 ** np.arange(7), method=["subgradient"]).assign(d=200)
+    projections = projections.assign(x=x, seconds=projections["d"] * share)
+    return pd.concat([projections, training.assign(seconds=1e-5 * training["x"])]).assign(m=40, repeats=7)
 
 
-PROJECTIONS = {"sort": (8e-9, 1.1), "pivot": (9e-9, 1.0), "newton": (4e-9, 1.0)}
-
-
-def projection(n=(1_000, 10_000, 100_000, 1_000_000, 10_000_000), non_zeros=(10_000, 1_000_000)):
-    """Return seconds that grow with n^1.1 for sort, and with n for the other methods."""
-    whole = [
-        {"part": "dimension", "x": size, "seconds": seconds * size**power, "repeats": 5, "n": size, "method": method}
-        for method, (seconds, power) in PROJECTIONS.items()
-        for size in n
-    ]
-    of_few = [
-        {"part": "touched", "x": k, "seconds": seconds, "repeats": 3, "n": size, "method": method}
-        for size in non_zeros
-        for k in (10, 30, 100, 300, 1_000)
-        for method, seconds in (("tree", 3e-7 * k**0.9 * np.log(size) / 10), ("full", 4e-9 * size + 1e-8 * k))
-    ]
-    return pd.DataFrame(whole + of_few).assign(
-        k=lambda table: table["n"].where(table["part"] == "dimension", table["x"])
-    )
+# Seconds that grow with n^1.1 for sort, with n for the other methods, and more slowly for the tree.
+def projection():
+    whole = crossed(part=["dimension"], method=("sort", "pivot", "newton"), n=10 ** np.arange(3, 8)).assign(repeats=5)
+    few = crossed(part=["touched"], n=(10_000, 1_000_000), x=(10, 30, 100, 300, 1_000), method=("tree", "full"))
+    n, k = few["n"], few["x"]
+    tree, full = 3e-7 * k**0.9 * np.log(n) / 10, 4e-9 * n + 1e-8 * k
+    power = whole["method"].map({"sort": 1.1}).fillna(1.0)
+    whole = whole.assign(x=whole["n"], seconds=whole["method"].map({"newton": 4e-9}).fillna(8e-9) * whole["n"] ** power)
+    return pd.concat([whole, few.assign(repeats=3, seconds=tree.where(few["method"] == "tree", full))])
 
 
 RACERS = {  # seconds and operations per step, and the suboptimality after t steps
@@ -144,39 +137,40 @@ RACERS = {  # seconds and operations per step, and the suboptimality after t ste
 }
 
 
+# The operations of coordinate descent on the logistic loss are not counted; interior points find an optimum.
 def race(problem=("squared",), n=(800,), run=(1,)):
-    """Return records of the race. The operations of coordinate descent on the logistic loss are not counted."""
     table = crossed(run=run, problem=problem, n=n, method=list(RACERS), step=range(0, 101, 5))
-    seconds, flops, left = (table["method"].map({name: of[i] for name, of in RACERS.items()}) for i in range(3))
-    steps = table["step"] * (table["n"] / 800) ** 2
-    uncounted = (table["method"] == "coordinate-descent") & (table["problem"] == "logistic") & (steps > 0)
-    reached = [function(t) for function, t in zip(left, table["step"], strict=True)]
+    method, step = table["method"], table["step"]
+    seconds, flops, left = (method.map({name: of[i] for name, of in RACERS.items()}) for i in range(3))
+    reached = [function(t) for function, t in zip(left, step, strict=True)]
+    uncounted = (method == "coordinate-descent") & (table["problem"] == "logistic") & (step > 0)
+    found = (method == "interior-point") & (step > 80)
     return table.assign(
-        suboptimality=(1 + 0.3 * (table["run"] - 1)) * reached,
-        flops=(steps * flops).mask(uncounted),
-        seconds=1e-6 + steps * seconds,
-        warning="",
+        suboptimality=((1 + 0.3 * (table["run"] - 1)) * reached).mask(found, 0.0),
+        flops=(step * flops).mask(uncounted),
+        seconds=1e-6 + step * seconds,
+        warning=np.where((method == "batch") & (table["run"] == 1), EDGE, ""),
     )
 
 
+# The suboptimality of projection falls faster than that of entropic, down to the optimum.
 def exponentiated(form=FORMS[:1], run=(1,), radius=(320.0,)):
-    """Return records in which the suboptimality of projection falls faster than that of entropic."""
     table = crossed(run=run, form=form, radius=radius, method=("projection", "entropic"), step=range(0, 201, 10))
-    t, cost_of_form = table["step"], 1 + table["form"].map(FORMS.index)
-    power = table["method"].map({"projection": -0.7, "entropic": -0.5})
+    t, cost_of_form, projects = table["step"], 1 + table["form"].map(FORMS.index), table["method"] == "projection"
+    left = (1 + t) ** np.where(projects, -0.7, -0.5)
     return table.assign(
         gradients=50 * t * cost_of_form,
         seconds=1e-3 * t * cost_of_form,
-        suboptimality=(1 + 0.2 * table["run"]) * (1 + t) ** power,
-        best_suboptimality=(0.9 + 0.2 * table["run"]) * (1 + t) ** power,
+        suboptimality=((1 + 0.2 * table["run"]) * left).mask(projects & (t > 150), 0.0),
+        best_suboptimality=((0.9 + 0.2 * table["run"]) * left).mask(projects & (t > 120), -1e-17),
         test_error=0.04 + 0.3 / (1 + t),
-        non_zero=table["method"].map({"projection": 0.03, "entropic": 1.0}),
-        warning="",
+        non_zero=np.where(projects, 0.03, 1.0),
+        warning=np.where(projects, "", EDGE),
     )
 
 
+# The loss of the tree is lower, and its weights are sparse.
 def online(radius=(30.0, 300.0), run=(1,)):
-    """Return records in which the loss of the tree is lower, and its weights are sparse."""
     table = crossed(run=run, method=("tree", "entropic"), radius=radius, examples=range(500, 10_001, 500))
     rng = np.random.default_rng(0)
     examples, entropic = table["examples"], table["method"] == "entropic"
@@ -184,19 +178,16 @@ def online(radius=(30.0, 300.0), run=(1,)):
         loss=0.2 + 0.4 * (examples / 500) ** -0.5 + 0.05 * entropic + 0.02 * rng.random(len(table)),
         error=0.05 + 0.4 * (examples / 500) ** -0.5 + 0.02 * rng.random(len(table)),
         non_zero=(1e-7 * table["radius"] * examples**0.3).mask(entropic, 1.0),
-        warning="",
+        warning=np.where(entropic, EDGE, ""),
     )
 
 
 TABLES = {
     "convergence": convergence,
-    "chosen": partial(derived, "run n n_samples method auc_weighted eer gap"),
+    "chosen": lambda **some: with_gaps(derived("run n n_samples method auc_weighted eer", **some)),
     "by_word": by_word,
     "sparsity": sparsity,
-    "significance": partial(
-        derived, "run words n n_samples method against p p_median p_reverse_median", method=METHODS[:1]
-    ),
-    "differences": differences,
+    "significance": significance,
     "weights": weights,
     "recovery": recovery,
     "cost": cost,
@@ -208,50 +199,32 @@ TABLES = {
 }
 
 
-def lacking(name, table):
-    """Return the names in the error for a table that lacks columns, or nothing if the figure is drawn."""
-    try:
-        catalogue.draw(name, table)
-    except ValueError as error:
-        return re.findall(r"(\w+)'", str(error).partition(" must have the column ")[2].partition(", got ")[0])
-    return []
-
-
 def made(name, **some):
-    """Return a made-up table of a figure, from TABLES or derived from the columns that the figure asks for."""
-    kind = catalogue.FIGURES[name].table
-    if kind in TABLES:
-        return TABLES[kind](**some)
-    columns, missing = "", {"run"}
-    try:
-        while missing:
-            columns = " ".join([columns, *missing])
-            missing = set(lacking(name, derived(columns))) - set(columns.split())
-        catalogue.draw(name, derived(columns))
-    except Exception as error:
-        raise LookupError(f"figure {name} needs special data: add a table {kind} to TABLES of drawings.py") from error
-    return derived(columns, **some)
+    """Return a made-up table of a figure."""
+    return TABLES[catalogue.FIGURES[name].table](**some)
 
 
 # What a figure shows
 
-RUNS = {"run": (1, 2, 3)}
 FEW_FORMS = {"form": FORMS[1:3], "run": (1, 2)}
 SOME = {  # what the table of a figure has more than its smallest table
-    **dict.fromkeys(("auc", "auc_by_size", "eer", "eer_by_word", "sparsity", "auc_by_features", "significance"), RUNS),
-    **dict.fromkeys(("test_error", "selection", "selection_by_validation", "online"), RUNS),
+    **dict.fromkeys(("auc", "auc_by_size", "eer", "eer_by_word", "significance"), RUNS),
+    **dict.fromkeys(("test_error", "selection", "selection_by_validation"), RUNS),
     **dict.fromkeys(("exponentiated", "exponentiated_gradients", "digits", "digits_gradients"), FEW_FORMS),
+    "convergence": {"run": (2, 1)},
+    "sparsity": {"run": range(5)},
+    "auc_by_features": RUNS,
     "auc_by_power": {"power": (0.0, 0.5, 1.0), "run": (1, 2)},
     "error_by_arm": {"weights": ("normal", "sign"), "support": ("random", "all")},
     "race": {"problem": ("squared", "logistic"), "run": (2, 1)},
+    "online": {"radius": (3.0, 30.0, 300.0), "run": (1, 2, 3)},
 }
-FILE = Path(__file__).parent / "figures.txt"
 
 
 @cache
 def drawn(name):
     """Return the figure of a table with several runs, and with its second table if it has one."""
-    beside = differences(runs=5) if catalogue.FIGURES[name].beside else None
+    beside = differences() if catalogue.FIGURES[name].beside else None
     return catalogue.draw(name, made(name, **SOME.get(name, {})), beside=beside)
 
 
@@ -262,10 +235,13 @@ def described(figure):
         lines.append(f"panel: {axes.get_title()}")
         for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
             lines.append(f"  {axis.axis_name}: {axis.get_label_text()}, {axis.get_scale()}, {_numbers(ends, 2)}")
+            if isinstance(axis.get_major_locator(), FixedLocator):
+                lines.append(f"    ticks: {', '.join(text.get_text() for text in axis.get_ticklabels())}")
         for text in axes.texts:
             lines.append(f"  text: {text.get_text()} at {_numbers(text.get_position())}")
         for line in axes.lines:
-            look = [line.get_label(), to_hex(line.get_color()), line.get_marker(), line.get_linestyle()]
+            dashes = [f"{length:g}" for length in line._unscaled_dash_pattern[1] or ()]
+            look = [line.get_label(), to_hex(line.get_color()), line.get_marker(), line.get_linestyle(), *dashes]
             lines.append(f"  line: {' '.join(map(str, look))}, {_series(line.get_xydata())}")
         for collection in axes.collections:
             points = [point for path in collection.get_paths() for point in path.vertices]
@@ -288,29 +264,6 @@ def _series(points):
     return "; ".join([f"{len(points)} points", *parts])
 
 
-def assert_lines(axes, table, x, y, rows, *, by="", scale=(1, 1)):
-    """Assert that the lines of a panel are rows of a table, leaving out lines for values of the papers.
-
-    rows: label and query of each line, in order, and its column if this is not y. Rows that share `by`, or else x, are
-    averaged.
-    """
-    lines = ours(axes)
-    assert [line.get_label() for line in lines] == [label for label, *_ in rows]
-    for line, (_, query, *column) in zip(lines, rows, strict=True):
-        expected = table.query(query).groupby(by or x)[[x, *(column or [y])]].mean().to_numpy() * scale
-        np.testing.assert_allclose(line.get_xydata(), expected, rtol=1e-15)
-
-
-def ours(axes):
-    """Return the lines that have a label, except for lines with the papers' values."""
-    return [line for line in axes.lines if not line.get_label().startswith(("_papers", "_child", "paper"))]
-
-
 def legend(figure):
     """Return the texts of the figure's legend, if it has one."""
     return [text.get_text() for below in figure.legends for text in below.get_texts()]
-
-
-def titles(figure):
-    """Return the title of the figure, if it has one, and the titles of its panels."""
-    return [title for title in (figure.get_suptitle(), *(axes.get_title() for axes in figure.axes)) if title]
