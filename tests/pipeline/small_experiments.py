@@ -3,8 +3,10 @@
 `python tests/pipeline/small_experiments.py` writes the tables anew, into tests/pipeline/experiments/.
 """
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from samples import labelled_samples
 
 from jointsparse.pipeline.datasets import digits
 from jointsparse.pipeline.datasets.samples import Samples
+from jointsparse.pipeline.papers import harness
 from jointsparse.pipeline.papers.duchi import projection, race
 from jointsparse.pipeline.papers.quattoni import cost
 from jointsparse.registry import pick, room
@@ -26,15 +29,14 @@ SIZES: list[tuple[Any, str, Any]] = [
     (projection, "MOST_VERBATIM", 20),
     (projection, "GRADIENT_SIZES", (7,)),
     (race, "N_RECORDS", 4),
+    (harness, "LEAST_SECONDS", 0.0),  # a single call each
 ]
 
 
 class Experiment(NamedTuple):
-    """An experiment: its data, its options, and the number of progress reports of a repetition."""
-
     data: Samples | None
     options: dict[str, Any]
-    n_reports: int
+    n_reports: int  # of a repetition
 
 
 SCHEDULES = ["1/sqrt(t)", "constant"]
@@ -91,12 +93,13 @@ def table_of(kind: str, seed: Any = (9, 2), **options: Any) -> pd.DataFrame:
     """Return the table of a repetition."""
     data, small, _ = EXPERIMENTS[kind]
     run = pick("experiments", kind).run
-    return run(options.pop("data", data), rng=np.random.default_rng(seed), **small | options)
+    with ExitStack() as stack:
+        for module, name, value in SIZES:
+            stack.enter_context(patch.object(module, name, value))
+        return run(options.pop("data", data), rng=np.random.default_rng(seed), **small | options)
 
 
 if __name__ == "__main__":
-    for module, name, value in SIZES:
-        setattr(module, name, value)
     for kind in room("experiments"):
         table = table_of(kind).drop(columns=TIMED, errors="ignore")
         table.to_csv(FOLDER / f"{kind}.csv", index=False, float_format="%.8g")
