@@ -1,6 +1,6 @@
 """Methods are compared by sign tests, and by differences that agree with those of repeated images."""
 
-from functools import partial
+from functools import cache, partial
 from itertools import product
 
 import numpy as np
@@ -14,20 +14,20 @@ from jointsparse.pipeline.scores import comparison
 from jointsparse.pipeline.scores.scored_fits import ScoredFits
 
 
-def study(n_images=30, n_runs=3, seed=4):
+def study(n_images=30, n_runs=3):
     """Return the scores of three methods, each noisier than the one before. Word r validates run r + 1."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(4)
     labels = rng.random((n_images, 5)) < [0.1, 0.3, 0.5, 0.5, 0.6]
-    methods = ["hinge-l1inf", "hinge-l1", "svm-l2"]
-    fits = list(product(range(1, n_runs + 1), (40, 80), methods))
-    score = [labels + rng.normal(0, 1.0 + methods.index(method), labels.shape) for _, _, method in fits]
+    noise = {"hinge-l1inf": 1.0, "hinge-l1": 2.0, "svm-l2": 3.0}
+    fits = list(product(range(1, n_runs + 1), (40, 80), noise))
+    score = [labels + rng.normal(0, noise[method], labels.shape) for _, _, method in fits]
     run, n, method = map(np.array, zip(*fits, strict=True))
     return ScoredFits(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
 
 
-def places(scores):
-    """Return the keys (run, method, n) of all fits, in their order."""
-    return list(zip(scores.run, scores.method, scores.n, strict=True))
+def place(scores, run, row, name):
+    """Return the index of the fit that a row calls `name`, in a run."""
+    return list(zip(scores.run, scores.method, scores.n, strict=True)).index((run, row[name], row["n"]))
 
 
 def words_of(row, run):
@@ -40,11 +40,9 @@ def test_significance_is_a_sign_test_for_each_run_size_method_and_set_of_words()
     table = comparison.sign_tests(scores, n_pairings=11, seed=3)
     assert len(table) == 3 * 2 * 2 * 2
     for row in table.to_dict("records"):
-        f, g = (scores.score[places(scores).index((row["run"], row[name], row["n"]))] for name in ("method", "against"))
         words = words_of(row, row["run"])
-        tested = metrics.sign_test(
-            f[:, words], g[:, words], scores.labels[:, words], n_pairings=11, rng=np.random.default_rng(3)
-        )
+        f, g = (scores.score[place(scores, row["run"], row, name)][:, words] for name in ("method", "against"))
+        tested = metrics.sign_test(f, g, scores.labels[:, words], n_pairings=11, rng=np.random.default_rng(3))
         expected = {"n_samples": 12 * row["n"], "wins": tested.wins[0], "losses": tested.losses[0]}
         for name, p in (("p", tested.p), ("p_reverse", tested.p_reverse)):
             expected |= {name: p[0], f"{name}_median": np.median(p)}
@@ -56,68 +54,59 @@ def test_significance_is_a_sign_test_for_each_run_size_method_and_set_of_words()
             assert rows[f"{name}_all_runs"].tolist() == [metrics.over_runs(rows[f"{name}_median"])] * 3
 
 
-@pytest.mark.parametrize("n_runs", [1, 2, 5])
+@pytest.mark.parametrize("n_runs", [2, 5])
 def test_differences_and_their_intervals_agree_with_repeated_images_and_runs(n_runs):
-    scores = study(n_runs=n_runs)
+    """Fewer than five runs have no interval."""
+    scores, rng = study(n_runs=n_runs), np.random.default_rng(7)
     table = comparison.differences(scores, n_resamples=6, seed=7)
     assert len(table) == 2 * 2 * 2 * 2 * 2
-    rng = np.random.default_rng(7)
     images, words_drawn = metrics.resample(30, 6, rng), metrics.resample(5, 6, rng)
     drawn = [np.repeat(np.arange(30), counts) for counts in images]
-    by_word = [
-        np.array(
-            [[oracles.slow_statistic(key, f[some], scores.labels[some]) for key in ("auc", "eer")] for some in drawn]
-        )
-        for f in scores.score
-    ]
+
+    @cache
+    def by_word(metric, b, fit):
+        return oracles.slow_statistic(metric, scores.score[fit][drawn[b]], scores.labels[drawn[b]])
+
+    def lead(row, b, run, times):
+        """The difference in a resample of the images and of the words, which occur so many times."""
+        f, g = (by_word(row["metric"], b, place(scores, run, row, name)) for name in ("method", "against"))
+        weights = scores.labels[drawn[b]].sum(axis=0) if row["average"] == "by positives" else np.ones(5)
+        weights = weights * times * words_of(row, run) * ~np.isnan(f)
+        return (np.nan_to_num(f - g) * weights).sum() / weights.sum() if weights.any() else np.nan
+
+    runs = range(1, n_runs + 1)
     for row in table.to_dict("records"):
-        expected, of_words = np.empty((2, len(images), n_runs))
-        for b in range(len(images)):
-            for r in range(n_runs):
-                words = words_of(row, r + 1)
-                fits = (places(scores).index((r + 1, row[name], row["n"])) for name in ("method", "against"))
-                f, g = (by_word[fit][b][["auc", "eer"].index(row["metric"])] for fit in fits)
-                weights = scores.labels[drawn[b]].sum(axis=0) if row["average"] == "by positives" else np.ones(5)
-                for into, times in ((expected, np.ones(5)), (of_words, words_drawn[b])):
-                    weigh = weights * times * words * ~np.isnan(f)
-                    into[b, r] = (np.nan_to_num(f - g) * weigh).sum() / weigh.sum() if weigh.any() else np.nan
-        mean = expected[0].mean()
+        by_run = [lead(row, 0, run, 1) for run in runs]
+        mean = np.mean(by_run)
         assert row["difference"] == pytest.approx(mean, rel=1e-9, abs=1e-12)
         assert row["runs"] == n_runs and row["n_samples"] == 12 * row["n"]
-        if n_runs < 5:
-            assert np.isnan([row[end] for end in ("low", "high", "low_words", "high_words")]).all()
-            continue
-        runs = stats.t.interval(0.95, n_runs - 1, mean, stats.sem(expected[0]))[1] - mean
-        assert row["over_runs"] == pytest.approx(runs, rel=1e-9)
-        for resampled, ends in ((expected, ("low", "high")), (of_words, ("low_words", "high_words"))):
-            low, high = np.nanquantile(resampled[1:].mean(axis=1), [0.025, 0.975])
-            assert row[ends[0]] == pytest.approx(mean - np.hypot(mean - low, runs), rel=1e-9)
-            assert row[ends[1]] == pytest.approx(mean + np.hypot(high - mean, runs), rel=1e-9)
-
-
-def test_a_method_does_not_differ_from_itself():
-    scores = study(n_runs=5)
-    scores.method[scores.method == "hinge-l1"] = "same"
-    scores.score[scores.method == "same"] = scores.score[scores.method == "hinge-l1inf"]
-    table = comparison.differences(scores, n_resamples=12, seed=7)
-    assert (table.loc[table["against"] == "same", ["difference", "low", "high"]] == 0).all(axis=None)
+        expected = dict.fromkeys(("low", "high", "low_words", "high_words"), np.nan)
+        if n_runs == 5:
+            over_runs = stats.t.interval(0.95, 4, mean, stats.sem(by_run))[1] - mean
+            assert row["over_runs"] == pytest.approx(over_runs, rel=1e-9)
+            for suffix, times in (("", np.ones((7, 5))), ("_words", words_drawn)):
+                resampled = np.array([[lead(row, b, run, times[b]) for run in runs] for b in range(1, 7)]).mean(axis=1)
+                low, high = np.nanquantile(resampled, [0.025, 0.975])
+                expected[f"low{suffix}"] = mean - np.hypot(mean - low, over_runs)
+                expected[f"high{suffix}"] = mean + np.hypot(high - mean, over_runs)
+        assert {end: row[end] for end in expected} == pytest.approx(expected, rel=1e-9, nan_ok=True)
 
 
 def test_words_without_positives_give_no_difference_and_no_warning():
-    table = comparison.differences(study()._replace(labels=np.zeros((30, 5), dtype=bool)), n_resamples=12, seed=7)
+    table = comparison.differences(study(n_runs=5)._replace(labels=np.zeros((30, 5), bool)), n_resamples=12, seed=7)
     assert table[["difference", "low", "high"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("methods", "message"),
     [
-        pytest.param({"method": np.array(["hinge-l1inf"] * 6 + ["hinge-l1"] * 12)}, id="a fit is missing"),
-        pytest.param({"method": np.array(["hinge-l1"] * 18)}, id="one method"),
+        (["hinge-l1inf"] * 6 + ["hinge-l1"] * 12, "the scores of hinge-l1, run 1, n 40 are missing"),
+        (["hinge-l1"] * 18, "at least two methods, got"),
     ],
 )
 @pytest.mark.parametrize(
     "compare", [partial(comparison.sign_tests, n_pairings=2), partial(comparison.differences, n_resamples=2)]
 )
-def test_incomplete_scores_are_refused(change, compare):
-    with pytest.raises(Misfit):
-        compare(study()._replace(**change), seed=0)
+def test_incomplete_scores_are_refused(methods, message, compare):
+    with pytest.raises(Misfit, match=message):
+        compare(study()._replace(method=np.array(methods)), seed=0)

@@ -1,18 +1,21 @@
-"""Pages of the site name code, rules, claims and images that exist. Those of papers miss no claim and no erratum.
+"""Pages of the site name code, rules, claims and images that exist. Those of papers miss no claim.
 
 Nothing here needs Sphinx, which only the build does.
 """
 
 import re
+import shutil
 import sys
 from pathlib import Path
 
-import pytest
+import pandas as pd
 
 from jointsparse.pipeline.papers.verdicts import CLAIMS
 
 DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
+sys.path[:0] = [str(DOCS), str(DOCS.parent / "benchmarks")]
+import measure  # noqa: E402
+import site_benchmarks  # noqa: E402
 import site_places  # noqa: E402
 
 MADE = ("_build", "api", "gallery")  # by the build
@@ -26,14 +29,13 @@ def named(role, text):
     return re.findall(rf"\{{{role}\}}`([^`]*)`", text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_names_and_images_exist(page):
-    text = page.read_text()
-    for role, place in PLACES.items():
-        for name in named(role, text):
-            assert place(name), name
-    images = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
-    assert [image for image in images if not (page.parent / image).exists()] == []
+def test_names_and_images_exist():
+    for page in PAGES:
+        text = page.read_text()
+        for role, place in PLACES.items():
+            assert all(map(place, named(role, text))), page  # or an error that names what is missing
+        images = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+        assert [image for image in images if not (page.parent / image).exists()] == [], page
 
 
 def test_each_step_of_an_algorithm_has_its_lines_of_code():
@@ -46,30 +48,30 @@ def test_each_claim_stands_on_the_page_of_a_paper():
     assert set(CLAIMS) <= set(named("claim", OF_PAPERS))
 
 
-def test_each_erratum_stands_once():
-    numbers = [int(number) for number in re.findall(r"^:name: erratum-(\d+)$", OF_PAPERS, re.MULTILINE)]
-    assert sorted(numbers) == list(range(1, max(numbers) + 1))
+# The page of benchmarks says what its tables hold
 
 
-@pytest.mark.parametrize(
-    ("query", "page"),
-    {
-        "GPU": "questions.md",
-        "torch": "questions.md",
-        "cite": "questions.md",
-        "resume": "questions.md",
-        "install": "start.md",
-        "column norm": "start.md",
-        "photographs": "start.md",
-        "missing labels": "estimators.md",
-        "groups": "estimators.md",
-    }.items(),
-)
-def test_a_page_is_the_main_entry_of_the_index_for_a_query(query, page):
-    # The site's search lists such an entry before all other pages.
-    found = []
-    for file in PAGES:
-        lines = re.findall(r"^```\{index\} (.*)$", file.read_text(), re.MULTILINE)
-        terms = [term.strip() for line in lines for term in line.split(",")]
-        found += [file.name] * (f"!{query}" in terms)
-    assert found == [page]
+def test_headline_and_losses_follow_from_the_tables(tmp_path):
+    shutil.copytree(DOCS / "benchmarks", tmp_path / "benchmarks")
+    site_benchmarks.write_benchmarks(tmp_path)
+    page = " ".join((tmp_path / "benchmarks.md").read_text().split())
+    race, peers = (pd.read_csv(DOCS / "benchmarks" / f"{name}.csv") for name in ("race", "operators"))
+    for ball, text in (("l1inf", "published codes in {} cases"), ("l1", "the l1 projection in {}.**")):
+        ratios = race.loc[race["ball"] == ball, "ratio"]
+        assert text.format(f"{(ratios < 1).sum()} of {len(ratios)}") in page
+    assert f"were faster in {(peers['package / ours'] > 1).sum()} of {len(peers)} cases" in page
+    losses = page.partition("All cases in which we are slower")[2].partition("## What exactness costs")[0]
+    for package, ratios in peers.groupby("package")["package / ours"]:
+        assert losses.count(f"| {package} |") == (ratios < 1).sum()
+    assert losses.partition("## Against research codes")[0].count("(rebuilt)") == (race["ratio"] > 1).sum()
+
+
+def test_measuring_a_peer_again_replaces_its_rows_alone(tmp_path):
+    def write(peers, seconds):
+        measured = pd.DataFrame({"problem": ["a", "b"] * len(peers), "peer": [p for p in peers for _ in "ab"]})
+        order = {"problem": "ba", "peer": ["old", "new"]}
+        measure.merge(measured.assign(seconds=seconds), tmp_path / "fits.csv", "peer", order)
+        return pd.read_csv(tmp_path / "fits.csv").agg(lambda row: " ".join(map(str, row)), axis=1).tolist()
+
+    assert write(["new", "old"], 1) == ["b old 1", "b new 1", "a old 1", "a new 1"]
+    assert write(["new"], 2) == ["b old 1", "b new 2", "a old 1", "a new 2"]
