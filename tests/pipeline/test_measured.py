@@ -141,16 +141,14 @@ def test_seconds_are_those_of_one_update_and_of_one_iteration(clock, monkeypatch
     assert cost._iteration(data, 1) == 3
 
 
-def test_updates_of_all_methods_agree_and_most_entries_stay_non_zero():
-    v = np.random.default_rng(0).normal(size=1000)
-    points, radius = [], l1.norm(v)
-    for method in ("tree", "full", "verbatim"):
-        update, rng = projection.POINTS[method](v, radius), np.random.default_rng(1)
-        for _ in range(1000):
-            w = update(rng.choice(1000, 100, replace=False), projection.UPDATE_SHARE * rng.normal(size=100))
-        points.append(update.__self__.toarray() if method == "tree" else w)
-    np.testing.assert_allclose(points, [w] * 3, rtol=0, atol=1e-12)
-    assert np.count_nonzero(w) >= 880 and np.abs(w - v).max() > 0.5 and l1.norm(w) == pytest.approx(radius, rel=0.02)
+def test_updates_of_all_methods_agree():
+    rng = np.random.default_rng(0)
+    v = rng.normal(size=50)
+    radius = l1.norm(v)
+    tree, full, verbatim = (projection.POINTS[method](v, radius) for method in ("tree", "full", "verbatim"))
+    for update in [(rng.choice(50, 9, replace=False), 0.3 * rng.normal(size=9)) for _ in range(20)]:
+        tree(*update)
+        np.testing.assert_allclose([full(*update), verbatim(*update)], [tree.__self__.toarray()] * 2, atol=1e-12)
 
 
 def test_all_methods_see_the_same_updates(monkeypatch):

@@ -51,19 +51,14 @@ def test_each_claim_stands_on_the_page_of_a_paper():
 # The page of benchmarks says what its tables hold
 
 
-def test_headline_and_losses_follow_from_the_tables(tmp_path):
+def test_the_headline_counts_the_cases_of_the_tables(tmp_path):
     shutil.copytree(DOCS / "benchmarks", tmp_path / "benchmarks")
     site_benchmarks.write_benchmarks(tmp_path)
     page = " ".join((tmp_path / "benchmarks.md").read_text().split())
     race, peers = (pd.read_csv(DOCS / "benchmarks" / f"{name}.csv") for name in ("race", "operators"))
-    for ball, text in (("l1inf", "published codes in {} cases"), ("l1", "the l1 projection in {}.**")):
-        ratios = race.loc[race["ball"] == ball, "ratio"]
-        assert text.format(f"{(ratios < 1).sum()} of {len(ratios)}") in page
+    faster = {ball: f"{(ratios < 1).sum()} of {len(ratios)}" for ball, ratios in race.groupby("ball")["ratio"]}
+    assert f"published codes in {faster['l1inf']} cases" in page and f"the l1 projection in {faster['l1']}.**" in page
     assert f"were faster in {(peers['package / ours'] > 1).sum()} of {len(peers)} cases" in page
-    losses = page.partition("All cases in which we are slower")[2].partition("## What exactness costs")[0]
-    for package, ratios in peers.groupby("package")["package / ours"]:
-        assert losses.count(f"| {package} |") == (ratios < 1).sum()
-    assert losses.partition("## Against research codes")[0].count("(rebuilt)") == (race["ratio"] > 1).sum()
 
 
 def test_measuring_a_peer_again_replaces_its_rows_alone(tmp_path):
