@@ -32,6 +32,9 @@ KEYS = {  # columns with few values; made-up tables have a row for each combinat
     "against": METHODS[1:],
     "radius": (0.1, 1.0, 10.0, 100.0),
     "power": (1.0,),
+    "weights": ("normal",),
+    "support": ("random",),
+    "setting": (("subgradient", "true"), ("working_set", "true"), ("working_set", "validated")),
     "word": WORDS,
     "iteration": range(21),
 }
@@ -100,55 +103,43 @@ def weights(method=METHODS):
 
 
 # Three methods, with the three pairs of radius and solver that are learnt.
-def recovery(weights=("normal",), support=("random",), **some):
-    solvers = {"solver": ["subgradient"] + ["working_set"] * 2, "radius_rule": ["true", "true", "validated"]}
-    table = derived("run n method", **{"method": METHODS[:3]} | some)
-    table = crossed(weights=weights, support=support).merge(table, how="cross")
-    table = table.merge(pd.DataFrame(solvers), how="cross").assign(radius=1.0)
-    numbers = derived("method test_error precision recall", method=range(len(table)))
-    return table.join(numbers.drop(columns="method"))
+def recovery(**some):
+    columns = "weights support run n method setting test_error precision recall"
+    table = derived(columns, **{"method": METHODS[:3]} | some)
+    return table.assign(solver=table["setting"].str[0], radius_rule=table["setting"].str[1], radius=1.0)
 
 
 def cost():
-    projections = crossed(part=["projection size"], d=(1_000, 10_000, 100_000), method=("sort", "newton"))
-    x, share = 40 * projections["d"], projections["method"].map({"sort": 2e-6, "newton": 1e-6})
+    projections = crossed(part=["projection size"], x=(40_000, 400_000, 4_000_000), method=("sort", "newton"))
     training = crossed(part=["training samples"], x=40 * 2 ** np.arange(7), method=["subgradient"]).assign(d=200)
-    projections = projections.assign(x=x, seconds=projections["d"] * share)
-    return pd.concat([projections, training.assign(seconds=1e-5 * training["x"])]).assign(m=40, repeats=7)
+    table = pd.concat([projections.assign(d=projections["x"] // 40), training], ignore_index=True)
+    return table.assign(seconds=1e-8 * table["x"] * (1 + (table["method"] == "sort")), m=40, repeats=7)
 
 
-# Seconds that grow with n^1.1 for sort, with n for the other methods, and more slowly for the tree.
 def projection():
     whole = crossed(part=["dimension"], method=("sort", "pivot", "newton"), n=10 ** np.arange(3, 8)).assign(repeats=5)
-    few = crossed(part=["touched"], n=(10_000, 1_000_000), x=(10, 30, 100, 300, 1_000), method=("tree", "full"))
-    n, k = few["n"], few["x"]
-    tree, full = 3e-7 * k**0.9 * np.log(n) / 10, 4e-9 * n + 1e-8 * k
-    power = whole["method"].map({"sort": 1.1}).fillna(1.0)
-    whole = whole.assign(x=whole["n"], seconds=whole["method"].map({"newton": 4e-9}).fillna(8e-9) * whole["n"] ** power)
-    return pd.concat([whole, few.assign(repeats=3, seconds=tree.where(few["method"] == "tree", full))])
+    few = crossed(part=["touched"], n=(10_000, 1_000_000), x=(10, 100, 1_000), method=("tree", "full")).assign(
+        repeats=3
+    )
+    table = pd.concat([whole.assign(x=whole["n"]), few.assign(repeats=3)], ignore_index=True)
+    slow = table["method"].map({"sort": 3, "pivot": 2, "full": 100}).fillna(1)
+    return table.assign(seconds=1e-8 * slow * table["x"] ** 0.9 * table["n"] ** 0.1)
 
 
-RACERS = {  # seconds and operations per step, and the suboptimality after t steps
-    "batch": (1e-3, 1.3e6, lambda t: (1 + 3 * t) ** -0.8),
-    "stochastic": (1e-5, 4e3, lambda t: (1 + 3 * t) ** -0.8),
-    "line-search": (2e-3, 4e6, lambda t: 0.9**t),
-    "coordinate-descent": (4e-3, 2e6, lambda t: 0.9**t),
-    "interior-point": (3e-2, 4e8, lambda t: 0.002 ** (t / 40)),
-}
+RACERS = ["batch", "stochastic", "line-search", "coordinate-descent", "interior-point"]
 
 
 # The operations of coordinate descent on the logistic loss are not counted; interior points find an optimum.
 def race(problem=("squared",), n=(800,), run=(1,)):
-    table = crossed(run=run, problem=problem, n=n, method=list(RACERS), step=range(0, 101, 5))
-    method, step = table["method"], table["step"]
-    seconds, flops, left = (method.map({name: of[i] for name, of in RACERS.items()}) for i in range(3))
-    reached = [function(t) for function, t in zip(left, step, strict=True)]
+    table = crossed(run=run, problem=problem, n=n, method=RACERS, step=range(0, 101, 5))
+    method, step, place = table["method"], table["step"], table["method"].map(RACERS.index)
+    seconds = 1e-3 * step * 5.0**place
     uncounted = (method == "coordinate-descent") & (table["problem"] == "logistic") & (step > 0)
     found = (method == "interior-point") & (step > 80)
     return table.assign(
-        suboptimality=((1 + 0.3 * (table["run"] - 1)) * reached).mask(found, 0.0),
-        flops=(step * flops).mask(uncounted),
-        seconds=1e-6 + step * seconds,
+        suboptimality=((1 + 0.3 * (table["run"] - 1)) * np.exp(-0.02 * step * (1 + place))).mask(found, 0.0),
+        flops=(1e9 * seconds).mask(uncounted),
+        seconds=1e-6 + seconds,
         warning=np.where((method == "batch") & (table["run"] == 1), EDGE, ""),
     )
 
@@ -172,11 +163,11 @@ def exponentiated(form=FORMS[:1], run=(1,), radius=(320.0,)):
 # The loss of the tree is lower, and its weights are sparse.
 def online(radius=(30.0, 300.0), run=(1,)):
     table = crossed(run=run, method=("tree", "entropic"), radius=radius, examples=range(500, 10_001, 500))
-    rng = np.random.default_rng(0)
     examples, entropic = table["examples"], table["method"] == "entropic"
+    left = (examples / 500) ** -0.5 + 0.1 * entropic + 0.02 * table["run"] ** 2 + table["radius"] / 3000
     return table.assign(
-        loss=0.2 + 0.4 * (examples / 500) ** -0.5 + 0.05 * entropic + 0.02 * rng.random(len(table)),
-        error=0.05 + 0.4 * (examples / 500) ** -0.5 + 0.02 * rng.random(len(table)),
+        loss=0.2 + 0.4 * left,
+        error=0.05 + 0.4 * left,
         non_zero=(1e-7 * table["radius"] * examples**0.3).mask(entropic, 1.0),
         warning=np.where(entropic, EDGE, ""),
     )
@@ -258,10 +249,10 @@ def _numbers(values, digits=4):
 def _series(points):
     """Write the number of points, the first and the last one, and the mean of the finite ones."""
     points = np.ma.masked_invalid(np.asarray(points, dtype=float).reshape(-1, 2))
-    means = points.mean(axis=0).filled(np.nan) if len(points) else ()
-    ends = points[[0, -1]].filled(np.nan).T if len(points) else ()
-    parts = [f"{name} {_numbers(end)}, mean {mean:.4g}" for name, end, mean in zip("xy", ends, means, strict=False)]
-    return "; ".join([f"{len(points)} points", *parts])
+    if not len(points):
+        return "0 points"
+    (x, y), (mean_x, mean_y) = points[[0, -1]].filled(np.nan).T, points.mean(axis=0).filled(np.nan)
+    return f"{len(points)} points; x {_numbers(x)}, mean {mean_x:.4g}; y {_numbers(y)}, mean {mean_y:.4g}"
 
 
 def legend(figure):
