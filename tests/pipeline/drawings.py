@@ -41,7 +41,6 @@ KEYS = {  # columns with few values; made-up tables have a row for each combinat
 
 
 def crossed(**columns):
-    """Return a table with a row for each combination of values."""
     return pd.MultiIndex.from_product(columns.values(), names=columns).to_frame(index=False)
 
 
@@ -191,7 +190,6 @@ TABLES = {
 
 
 def made(name, **some):
-    """Return a made-up table of a figure."""
     return TABLES[catalogue.FIGURES[name].table](**some)
 
 
@@ -256,5 +254,4 @@ def _series(points):
 
 
 def legend(figure):
-    """Return the texts of the figure's legend, if it has one."""
     return [text.get_text() for below in figure.legends for text in below.get_texts()]

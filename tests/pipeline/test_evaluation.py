@@ -16,15 +16,10 @@ from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.scores import evaluation
 
 Data = namedtuple("Data", "X labels split words")
-
-
-# Features, labels and splits of 90 images, and four words. The labels depend on the first feature.
-def example():
-    rng = np.random.default_rng(3)
-    X = rng.normal(size=(90, 3)).astype(np.float32)
-    return Data(
-        X, X[:, :1] + rng.normal(0, 0.3, (90, 4)) > 0, np.repeat(["train", "validation", "test"], 30), list("abcd")
-    )
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(90, 3)).astype(np.float32)
+# Four words of 90 images, whose labels depend on the first feature.
+DATA = Data(X, X[:, :1] + RNG.normal(0, 0.3, (90, 4)) > 0, np.repeat(["train", "validation", "test"], 30), list("abcd"))
 
 
 def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
@@ -55,11 +50,11 @@ def evaluate(data, *sweeps, **options):
 def test_objective_and_validation_words_decide_the_choice_and_the_other_words_are_tested(form):
     """A third of the labels is unknown, W has zeros, and the fits at the smaller radius ended after one iteration."""
     objective = np.array([[4, 2, np.nan, np.nan], [4, 3, np.nan, np.nan], [4, 3, 2, 1.5], [4, 3, 1, 1.2]])
-    data, trained = example(), one_sweep(objective=objective)
+    trained = one_sweep(objective=objective)
     W = trained.sweep.W[1]
     W[1] = [0, 0, 0.1, 0.2]
     unknown = np.random.default_rng(1).random((90, 4)) < 1 / 3
-    data = data._replace(labels=np.where(unknown, -1, data.labels).astype(np.int8))
+    data = DATA._replace(labels=np.where(unknown, -1, DATA.labels).astype(np.int8))
     tables = evaluate(data._replace(X=form(data.X)), trained, converging_method="hinge-l1inf")
 
     def by_word(split, statistic):
@@ -94,17 +89,14 @@ def test_objective_and_validation_words_decide_the_choice_and_the_other_words_ar
 
 
 def test_the_choice_does_not_depend_on_test_images():
-    data = example()
-    test = (data.split == "test")[:, np.newaxis]
-    drawn = np.random.default_rng(9).normal(size=data.X.shape)
+    test = (DATA.split == "test")[:, np.newaxis]
     changes = [
         {},
-        {"labels": data.labels ^ test},
-        {"X": np.where(test, np.nan, data.X)},
-        {"X": np.where(test, drawn, data.X)},
+        {"labels": DATA.labels ^ test},
+        *({"X": np.where(test, other, X)} for other in (np.nan, X[::-1] ** 2)),
     ]
     sweeps = [one_sweep(seed=seed) for seed in range(5)]
-    expected, *others = (evaluate(data._replace(**change), *sweeps).chosen for change in changes)
+    expected, *others = (evaluate(DATA._replace(**change), *sweeps).chosen for change in changes)
     choice = ["radius", "eta0", "validation"]
     for got in others:
         assert got[choice].equals(expected[choice]) and (got["auc"] != expected["auc"]).all()
@@ -147,7 +139,7 @@ GOOD, BAD = one_sweep().sweep.W[[1, 0]]
 )
 def test_validation_chooses_the_power_after_a_radius_for_each_power(W, radius, power, chosen):
     arrays = {"radius": np.array([1.0, 10.0, 1.0, 10.0]), "power": np.array([0.5, 0.5, 0.0, 0.0])}
-    tables = evaluate(example(), one_sweep(W=np.array(W), **arrays))
+    tables = evaluate(DATA, one_sweep(W=np.array(W), **arrays))
     assert tables.chosen[["radius", "power"]].to_numpy().tolist() == [[radius, power]]
     assert tables.sparsity["chosen"].tolist() == chosen
     assert tables.chosen["warning"].item().startswith(f"radius at the {'upper' if radius == 10 else 'lower'} edge")
@@ -158,44 +150,49 @@ def test_the_table_of_weights_holds_non_zero_weights_of_the_first_run_at_the_giv
     sweeps[2].sweep.W[1, 0, 2] = 0
     columns = ["run", "n", "method", "feature", "word", "weight", "n_features", "n_words"]
     expected = [[2, 9, method, 0, word, 1, 3, 4] for method in ("hinge-l1inf", "svm-l2") for word in range(4)]
-    got = evaluate(example(), *sweeps, at_size=9).weights
+    got = evaluate(DATA, *sweeps, at_size=9).weights
     assert got[columns].to_numpy().tolist() == [row for row in expected if row[2:5] != ["hinge-l1inf", 0, 2]]
-    without = evaluate(example(), *sweeps).weights
+    without = evaluate(DATA, *sweeps).weights
     assert len(without) == 0 and list(without) == list(got)
 
 
 # Warnings
 
 UPPER, ETA0 = "radius at the upper edge of its grid", "eta0 at the upper edge of its grid"
-DATA, TRAINED = example(), one_sweep()
-OBJECTIVE, W = TRAINED.sweep.objective, TRAINED.sweep.W
+OBJECTIVE, W = one_sweep().sweep.objective, one_sweep().sweep.W
 GAPS = ["certified gap: 90%", ""]  # of the fits at both radii
 ONE_STEP = {"eta0": np.ones(4)}  # a grid of one value has no edges
-
-
-def gaps(gap):
-    return {"gap": np.array([0.9, 0.9, 0.9, gap])}
-
-
-def worse(factor):
-    """The smaller radius is worse than chance, and the larger one perhaps as good."""
-    return {"W": W[1] * np.float32([-1, factor])[:, np.newaxis, np.newaxis]}
 
 
 @pytest.mark.parametrize(
     ("changes", "options", "warning", "of_gaps"),
     [
         ({}, {}, UPPER, GAPS),  # the edge of eta0 does not matter for a certified fit
-        (gaps(0.07), {}, f"{UPPER}; {ETA0}; certified gap: 7%", [GAPS[0], "certified gap: 7%"]),
+        (
+            {"gap": np.array([0.9, 0.9, 0.9, 0.07])},
+            {},
+            f"{UPPER}; {ETA0}; certified gap: 7%",
+            [GAPS[0], "certified gap: 7%"],
+        ),
         ({"gap": np.full(4, np.nan)}, {}, f"{UPPER}; {ETA0}", ["", ""]),
-        (gaps(0.05) | ONE_STEP, {}, UPPER, GAPS),
-        (gaps(0.051) | ONE_STEP, {}, f"{UPPER}; certified gap: 5%", [GAPS[0], "certified gap: 5%"]),
+        ({"gap": np.array([0.9, 0.9, 0.9, 0.05])} | ONE_STEP, {}, UPPER, GAPS),
+        (
+            {"gap": np.array([0.9, 0.9, 0.9, 0.051])} | ONE_STEP,
+            {},
+            f"{UPPER}; certified gap: 5%",
+            [GAPS[0], "certified gap: 5%"],
+        ),
         ({"objective": np.vstack([OBJECTIVE[:3], [4.0, 0.003]])}, {}, "", GAPS),  # hardly any loss is left
         ({"unconverged": np.array([3, 3, 3, 0])}, {}, UPPER, GAPS),
         ({"unconverged": np.array([0, 0, 0, 2])}, {}, f"{UPPER}; tasks not converged: 2", GAPS),
         *(
-            (worse(factor) | ONE_STEP, {"metric": metric}, warning, GAPS)
-            for metric in ("auc", "eer")
+            (
+                ONE_STEP | {"W": W[1] * np.float32([-1, factor])[:, np.newaxis, np.newaxis]},
+                {"metric": metric},
+                warning,
+                GAPS,
+            )
+            for metric in ("auc", "eer")  # the smaller radius is worse than chance, and perhaps the larger one
             for factor, warning in ((0, f"{UPPER}; {Kind.NO_BETTER}; {Kind.WORDS_TIED}: 4"), (1e-3, UPPER))
         ),
     ],
@@ -226,7 +223,6 @@ def test_tied_and_undefined_scores_get_a_warning(data, weights, by_word, chosen)
     assert tables.chosen["warning"].item() == UPPER + chosen
 
 
-@pytest.mark.parametrize("power", [0, 1])
 @pytest.mark.parametrize(
     ("classifiers", "edges"),
     [
@@ -236,8 +232,8 @@ def test_tied_and_undefined_scores_get_a_warning(data, weights, by_word, chosen)
         ("aaa", [None, None, None]),
     ],
 )
-def test_an_edge_is_not_flagged_if_the_neighbouring_radius_gives_the_same_classifiers(classifiers, edges, power):
-    """There are three radii for each of two powers. Letters name classifiers, whose weights may differ in scale."""
+def test_an_edge_is_not_flagged_if_the_neighbouring_radius_gives_the_same_classifiers(classifiers, edges):
+    """The radii of another power do not count. Letters name classifiers, whose weights may differ in scale."""
     rng = np.random.default_rng(0)
     drawn = rng.normal(size=(6, 3, 4))
     own = [drawn["ab".index(letter)] * rng.uniform(0.1, 10, 4) for letter in classifiers]
@@ -245,9 +241,9 @@ def test_an_edge_is_not_flagged_if_the_neighbouring_radius_gives_the_same_classi
         radius=np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3]),
         power=np.repeat([0.5, 1.0], 3),
         objective=np.tile([4.0, 2.0], (6, 1)),
-        W=np.array([*own, *drawn[3:]] if power == 0 else [*drawn[3:], *own]),
+        W=np.array([*drawn[3:], *own]),
     ).sweep
-    flags = [evaluation._edge_of_radii(fits, 3 * power + i) for i in range(3)]
+    flags = [evaluation._edge_of_radii(fits, 3 + i) for i in range(3)]
     expected = [f"radius at the {edge} edge of its grid" if edge else None for edge in edges]
     assert [flag and flag.kind for flag in flags] == expected
 

@@ -85,15 +85,14 @@ def described(value):
 
 @pytest.fixture(params=FILES)
 def kept(request, tmp_path):
-    """A file of each kind in turn, and the function that reads it."""
+    """A file of each kind in turn, its content, and the functions that write and read it."""
     content, write, read = FILES[request.param]
     write(tmp_path / "a" / request.param, content)  # creates the folder
-    return tmp_path / "a" / request.param, read
+    return tmp_path / "a" / request.param, content, write, read
 
 
 def test_every_kind_of_file_is_read_back_bit_for_bit_and_rewritten_with_the_same_bytes(kept):
-    path, read = kept
-    content, write, _ = FILES[path.name]
+    path, content, write, read = kept
     assert described(read(path)) == described(content)
     before = path.read_bytes()
     write(path, content)
@@ -129,8 +128,8 @@ def test_pickles_are_neither_written_nor_read(tmp_path):
 @pytest.mark.parametrize("kept", ["arrays.npz", "every digit.csv"], indirect=True)
 def test_a_full_disk_is_an_error_that_leaves_the_old_file_unchanged(kept):
     """A limit on file sizes stands in for a full disk."""
-    path, whole, before = kept[0], kept[0].read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
-    content, write, _ = FILES[path.name]
+    path, content, write, _ = kept
+    whole, before = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
         with pytest.raises(OSError, match=r"No space left on device|File too large"):
