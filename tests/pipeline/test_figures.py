@@ -7,7 +7,7 @@ import matplotlib.style
 import numpy as np
 import pandas as pd
 import pytest
-from drawings import FILE, METHODS, WORDS, described, drawn, legend, made
+from drawings import FILE, described, drawn, legend, shown
 from matplotlib.colors import to_rgb
 
 from jointsparse.pipeline.figures import style
@@ -15,11 +15,9 @@ from jointsparse.pipeline.papers import catalogue
 from jointsparse.registry import room
 
 SHOWN = dict(part.split("\n", 1) for part in f"\n\n{FILE.read_text()}".removesuffix("\n").split("\n\n# ")[1:])
-LABELS = ["l1,∞", "l1", "l2"]  # of METHODS
-MAIN = "solver == 'working_set' and radius_rule == 'true'"
-# A path of a hundred radii, from 1 % to 100 % of the features, on the smallest training sets.
-PATH_TABLE = made("sparsity", n=(40,), method=METHODS[:2], radius=np.arange(1, 101.0))
-PATH_TABLE = PATH_TABLE.assign(features=PATH_TABLE["radius"] / 100)
+# A path of a hundred radii, from 1 % to 100 % of the features.
+PATH = pd.DataFrame({"method": "hinge-l1", "radius": np.arange(1, 101.0), "features": np.arange(1, 101) / 100})
+PATH = PATH.assign(run=1, n=40, auc_weighted=0.5, gap=0.0)
 
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
@@ -31,12 +29,12 @@ def test_a_figure_shows_what_figures_txt_says(name):
 @pytest.mark.parametrize(
     ("name", "table", "message"),
     [
-        ("roc", made("auc"), f"a figure must be one of {', '.join(catalogue.FIGURES)}, got 'roc'"),
-        ("cost", made("cost")[:0], "figure cost: the table cost must have rows, got none"),
+        ("roc", PATH, f"a figure must be one of {', '.join(catalogue.FIGURES)}, got 'roc'"),
+        ("cost", PATH[:0], "figure cost: the table cost must have rows, got none"),
         (
             "weights",
-            made("weights")[["method", "word"]],
-            "figure weights: the table weights must have the column 'n_features', got method, word",
+            PATH[["method"]],
+            "figure weights: the table weights must have the column 'n_features', got method",
         ),
     ],
 )
@@ -52,22 +50,28 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize("name", catalogue.FIGURES)
-def test_every_table_is_drawn_within_the_page(name):
-    """A single row, several runs, and no numbers."""
-    table = made(name)
-    runs = [table.assign(run=run) for run in range(1, 4)] if "run" in table else [table]
+def test_a_figure_stays_within_the_page_also_of_a_single_row_and_without_numbers(name):
+    table = shown(name)
     numbers = [number for number in NUMBERS if number in table]
-    for case in (table[-1:], pd.concat(runs, ignore_index=True), table.assign(**dict.fromkeys(numbers, np.nan))):
-        figure = catalogue.draw(name, case)
+    tables = table[:1], table[:500].assign(**dict.fromkeys(numbers, np.nan))
+    for figure in (drawn(name), *(catalogue.draw(name, table) for table in tables)):
         figure.draw_without_rendering()
         box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
         assert min(box.x0, box.y0) > -0.02 and box.x1 < width + 0.02 and box.y1 < height + 0.02
 
 
+@pytest.mark.parametrize("name", ["race", "exponentiated"])
+def test_an_optimum_that_is_reached_ends_the_line(name):
+    table = shown(name)
+    figure = catalogue.draw(name, table.assign(suboptimality=table["suboptimality"].where(table["step"] < 50, 0.0)))
+    drawn = np.concatenate([line.get_ydata() for axes in figure.axes for line in axes.lines])
+    assert min(drawn) == table["suboptimality"][(table["step"] < 50) & (table["suboptimality"] > 0)].min()
+
+
 @pytest.mark.parametrize("name", [name for name, drawing in catalogue.FIGURES.items() if drawing.stated])
 def test_values_of_the_paper_are_drawn_beside_its_own_data_alone(name):
     assert ("paper" in described(drawn(name))) > (
-        "paper" in described(catalogue.draw(name, made(name), beside_paper=False))
+        "paper" in described(catalogue.draw(name, shown(name), beside_paper=False))
     )
 
 
@@ -114,25 +118,43 @@ def test_an_axis_of_less_than_two_decades_has_ticks_between_powers_of_ten(most, 
 @pytest.mark.parametrize(
     ("name", "table", "expected"),
     [
-        ("sparsity", PATH_TABLE, [f"{radius}" for radius in range(1, 101, 10)] * 2),  # radii far enough apart
+        ("sparsity", PATH, [f"{radius}" for radius in range(1, 101, 10)]),  # radii far enough apart
         # Empty axes say why they are empty.
-        ("eer_by_word", made("eer_by_word").assign(validation_word=True), ["no word with an EER"]),
-        ("weights", made("weights", method=METHODS[2:]), ["no method that leaves features out"]),
-        ("projection", made("projection").query("part == 'dimension'"), ["not measured"]),
-        ("race", made("race").assign(suboptimality=0.0), ["no numbers"] * 2),
+        ("eer_by_word", shown("eer_by_word").assign(validation_word=True), ["no word with an EER"]),
+        ("weights", shown("weights").query("method == 'hinge-l2'"), ["no method that leaves features out"]),
+        ("projection", shown("projection").query("part == 'dimension'"), ["not measured"]),
+        ("exponentiated", shown("exponentiated").assign(suboptimality=0.0, form="one"), ["no numbers"]),
     ],
 )
 def test_texts_within_panels(name, table, expected):
     assert [text.get_text() for axes in catalogue.draw(name, table).axes for text in axes.texts] == expected
 
 
+MAIN = "solver == 'working_set' and radius_rule == 'true'"
+LABELS = ["l1,∞", "l1", "l2"]
+RADIUS_10 = "radius == 10 and n == n.max()"
+
+
 @pytest.mark.parametrize(
     ("name", "table", "expected"),
     [
-        ("convergence", made("convergence", radius=(0.1,)).assign(eta0=np.nan), ["radius 0.1 (certified gap 0.033%)"]),
-        ("test_error", made("test_error").query(MAIN), [*LABELS, "certified, true radius"]),
-        ("projection", made("projection").query("part == 'dimension'"), ["sort", "pivot", "newton"]),
-        ("auc", made("auc", method=METHODS[:1]), LABELS[:1]),  # no fit is far from its optimum
+        (
+            "convergence",
+            shown("convergence").query(RADIUS_10).assign(eta0=np.nan),
+            ["radius 10 (certified gap 1.3%)"],
+        ),
+        (
+            "test_error",
+            shown("test_error").query(f"run == 1 and {MAIN}"),
+            ["l1,∞", "l1", "l2", "certified, true radius"],
+        ),
+        ("projection", shown("projection").query("part == 'dimension'"), ["sort", "pivot", "newton", "l2"]),
+        (
+            "exponentiated",
+            shown("exponentiated").assign(warning=np.where(shown("exponentiated")["method"] == "entropic", "odd", "")),
+            ["projection", "entropic*", "*some fits: odd"],
+        ),
+        ("auc", shown("auc").assign(gap=0.05), LABELS),  # no fit is far from its optimum
     ],
 )
 def test_the_legend_names_only_what_is_drawn(name, table, expected):
@@ -148,7 +170,8 @@ def test_the_legend_names_only_what_is_drawn(name, table, expected):
     ],
 )
 def test_words_are_drawn_literally_and_not_as_formulas(word, expected):
-    figure = catalogue.draw("eer_by_word", made("eer_by_word").replace({"word": {"zoo": word}}))
+    table = shown("eer_by_word")
+    figure = catalogue.draw("eer_by_word", table[table["word"] == table["word"].iloc[-1]].assign(word=word))
     figure.savefig(io.BytesIO())
-    (label,) = [text for text in figure.axes[0].get_yticklabels() if text.get_text() not in WORDS]
+    (label,) = figure.axes[0].get_yticklabels()
     assert label._preprocess_math(label.get_text()) == (expected, False)

@@ -3,19 +3,16 @@
 The verdicts on the unchanged committed tables are in docs/results/verdicts.csv; see `test_results`.
 """
 
-from functools import cache
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
+from drawings import PUBLISHED, published
 
 from jointsparse.pipeline.papers import verdicts
 from jointsparse.pipeline.papers.judging import TIMED_TABLES
 from jointsparse.pipeline.papers.verdicts import CLAIMS, judge
 from jointsparse.pipeline.settings.studies import EXPERIMENTS
 
-TABLES = Path(__file__).parents[2] / "docs" / "results" / "tables"
 FOLDERS = {table: folder for study in EXPERIMENTS.values() for table, folder in study.TABLES.items()}
 HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided", "not tested", "level"
 
@@ -54,16 +51,10 @@ NEITHER = {"p_median": 0.9, "p_reverse_median": 0.9}
 NOT = None  # these rows are dropped
 
 
-@cache
-def committed(study, table):
-    (file,) = (TABLES / study).glob(f"t*/{table}.csv*")
-    return pd.read_csv(file)
-
-
 def with_changes(claim, study, changes):
     """Return the tables of a claim. changes: (table, query, values of these rows, or NOT)."""
-    names = {file.name.split(".")[0] for file in (TABLES / study).glob("t*/*.csv*")}
-    tables = {name: committed(study, name) for name in CLAIMS[claim].tables & names}
+    names = {file.name.split(".")[0] for file in (PUBLISHED / study).glob("t*/*.csv*")}
+    tables = {name: published(study, name) for name in CLAIMS[claim].tables & names}
     for name, query, values in changes:
         rows = tables[name]
         at = rows.eval(query, engine="python")
@@ -703,7 +694,7 @@ def test_verdicts_on_changed_tables(claim, study, changes, expected, told):
     ],
 )
 def test_duplicate_rows_are_an_error(claim, study, table, key):
-    rows = committed(study, table)
+    rows = published(study, table)
     twice = pd.concat([rows, rows.assign(eta0=7.0) if "eta0" in rows else rows])
     with pytest.raises(ValueError, match=f"must (be|have) one .*{key}.*, got"):
         judge({table: twice}, [claim])
@@ -721,7 +712,7 @@ def test_weights_without_sizes_are_the_weights_of_all_fits():
     """A feature of the first method serves two tasks, features of the other serve one; zero weights do not count."""
     rows = [("hinge-l1inf", 3, -0.5), ("hinge-l1inf", 3, 1.0), ("hinge-l1inf", 4, 0.0), ("hinge-l1", 1, 2.0)]
     found = {"weights": pd.DataFrame(rows, columns=["method", "feature", "weight"])}
-    judged = judge(found | {"chosen": committed(STORIES, "chosen")}, ["feature-sharing"])
+    judged = judge(found | {"chosen": published(STORIES, "chosen")}, ["feature-sharing"])
     assert judged[["number", "verdict"]].to_numpy().tolist() == [[1.0, HOLDS]]
 
 
