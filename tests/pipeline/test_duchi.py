@@ -118,6 +118,11 @@ def test_a_pass_may_have_more_records_than_examples():
 # Race
 
 
+def test_one_label_of_ten_is_flipped():
+    X, y, w = race.draw("logistic", 1001, np.random.default_rng(0))
+    assert 0.07 < (y != np.sign(X @ w)).mean() < 0.13
+
+
 def test_bounds_of_the_ball_survive_an_interior_point_method_that_stops_early(monkeypatch):
     monkeypatch.setattr(race, "interior_point", partial(interior_point, n_iter=5))
     table = table_of("race", problems=["squared"], sizes=[40], n_iter=3000, eta0=[1.0]).set_index("method")

@@ -1,6 +1,6 @@
 """What `init` says about the costs of a run. `trials/estimates.py` compares it with runs."""
 
-from jointsparse.pipeline.app.estimate import Probe, Work, estimated, lines
+from jointsparse.pipeline.app.estimate import Probe, Work, estimated
 
 WORK = Work(n_samples=20_000, n_labels=100, n_features=500, n_values=10_000_000)
 
@@ -12,8 +12,3 @@ def test_more_work_costs_more_and_more_cores_take_less_time_and_more_memory():
     for key in ("n_samples", "n_labels", "n_values"):
         more = estimated(WORK._replace(**{key: 2 * getattr(WORK, key)}), Probe(1.0), 2)
         assert more.seconds > fast.seconds and more.mb > fast.mb, key
-
-
-def test_init_names_the_costs_of_learning_every_label_if_it_learns_fewer():
-    assert len(lines(WORK, 100)) == 1
-    assert lines(WORK, 2_000)[1].startswith("To learn all 2,000, it would take about ")

@@ -162,14 +162,6 @@ def test_all_methods_see_the_same_updates(monkeypatch):
         np.testing.assert_equal(other, first)
 
 
-def test_steps_of_exponentiated_gradient_go_against_the_gradient(monkeypatch):
-    steps = []
-    entropic = SimpleNamespace(step=lambda indices, values, eta: steps.append((list(indices), list(values), eta)))
-    monkeypatch.setattr(projection, "SparseEntropic", lambda n, radius: entropic)
-    projection.POINTS["entropic"](np.ones(2), 3.0)(np.array([1]), np.array([0.5]))
-    assert steps == [([0, 1], [0, 0], 0), ([1], [-0.5], 1)]
-
-
 # Counted operations: the plain Python versions project like the library
 
 
