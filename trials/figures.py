@@ -1,4 +1,4 @@
-"""Draw every figure of the catalogue, from made-up tables, to look at, and describe them for the tests.
+"""Draw every figure of the catalogue, from published tables, to look at, and describe them for the tests.
 
     python trials/figures.py FOLDER
 

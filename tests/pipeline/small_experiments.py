@@ -1,10 +1,13 @@
-"""Every experiment with options that make it small, none of which is a default, and the tables that it gave.
+"""Every experiment with options that make it small, none of which is a default, and the comparisons of a small study.
 
 `python tests/pipeline/small_experiments.py` writes the tables anew, into tests/pipeline/experiments/.
 """
 
+from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -12,8 +15,11 @@ from samples import labelled_samples
 
 from jointsparse.pipeline.datasets import digits
 from jointsparse.pipeline.datasets.samples import Samples
+from jointsparse.pipeline.papers import harness
 from jointsparse.pipeline.papers.duchi import projection, race
 from jointsparse.pipeline.papers.quattoni import cost
+from jointsparse.pipeline.scores import comparison
+from jointsparse.pipeline.scores.scored_fits import ScoredFits
 from jointsparse.registry import pick, room
 
 FOLDER = Path(__file__).parent / "experiments"
@@ -26,15 +32,14 @@ SIZES: list[tuple[Any, str, Any]] = [
     (projection, "MOST_VERBATIM", 20),
     (projection, "GRADIENT_SIZES", (7,)),
     (race, "N_RECORDS", 4),
+    (harness, "LEAST_SECONDS", 0.0),  # a single call each
 ]
 
 
 class Experiment(NamedTuple):
-    """An experiment: its data, its options, and the number of progress reports of a repetition."""
-
     data: Samples | None
     options: dict[str, Any]
-    n_reports: int
+    n_reports: int  # of a repetition
 
 
 SCHEDULES = ["1/sqrt(t)", "constant"]
@@ -91,12 +96,33 @@ def table_of(kind: str, seed: Any = (9, 2), **options: Any) -> pd.DataFrame:
     """Return the table of a repetition."""
     data, small, _ = EXPERIMENTS[kind]
     run = pick("experiments", kind).run
-    return run(options.pop("data", data), rng=np.random.default_rng(seed), **small | options)
+    with ExitStack() as stack:
+        for module, name, value in SIZES:
+            stack.enter_context(patch.object(module, name, value))
+        return run(options.pop("data", data), rng=np.random.default_rng(seed), **small | options)
+
+
+def study(n_images=30, n_runs=3) -> ScoredFits:
+    """Return the scores of three methods, each noisier than the one before. Word r validates run r + 1."""
+    rng = np.random.default_rng(4)
+    labels = rng.random((n_images, 5)) < [0.1, 0.3, 0.5, 0.5, 0.6]
+    noise = {"hinge-l1inf": 1.0, "hinge-l1": 2.0, "svm-l2": 3.0}
+    fits = list(product(range(1, n_runs + 1), (40, 80), noise))
+    score = [labels + rng.normal(0, noise[method], labels.shape) for _, _, method in fits]
+    run, n, method = map(np.array, zip(*fits, strict=True))
+    return ScoredFits(run, n, 12 * n, method, np.arange(5) == run[:, np.newaxis], np.array(score), labels)
+
+
+COMPARISONS = {
+    "sign_tests": lambda: comparison.sign_tests(study(n_images=90), n_pairings=11, seed=3),
+    "differences": lambda: comparison.differences(study(n_runs=5), n_resamples=6, seed=7),
+    "differences_of_few_runs": lambda: comparison.differences(study(n_runs=2), n_resamples=6, seed=7),
+}
 
 
 if __name__ == "__main__":
-    for module, name, value in SIZES:
-        setattr(module, name, value)
+    for name, compare in COMPARISONS.items():
+        compare().to_csv(FOLDER / f"{name}.csv", index=False)
     for kind in room("experiments"):
         table = table_of(kind).drop(columns=TIMED, errors="ignore")
         table.to_csv(FOLDER / f"{kind}.csv", index=False, float_format="%.8g")

@@ -20,9 +20,7 @@ HASWELL = "processor : 0\nflags\t\t: fpu avx2\n"
     ],
 )
 def test_only_a_processor_that_can_run_the_kernel_gets_it(tmp_path, monkeypatch, cpuinfo, before, expected):
-    monkeypatch.setenv("OPENBLAS_CORETYPE", before or "")
-    if before is None:
-        monkeypatch.delenv("OPENBLAS_CORETYPE")
+    monkeypatch.setattr(os, "environ", {} if before is None else {"OPENBLAS_CORETYPE": before})
     if cpuinfo:
         (tmp_path / "cpuinfo").write_text(cpuinfo)
     use_best_kernel(tmp_path / "cpuinfo")

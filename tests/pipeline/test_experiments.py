@@ -8,9 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from samples import labelled_samples, make_samples
-from small_experiments import EXPERIMENTS, FOLDER, SIZES, TIMED, table_of
+from small_experiments import EXPERIMENTS, FOLDER, TIMED, table_of
 
 from jointsparse import registry
+from jointsparse.norms import NORMS
+from jointsparse.pipeline.datasets import synthetic
+from jointsparse.pipeline.papers.quattoni import recovery
 from jointsparse.pipeline.provenance.tables import read_table
 from jointsparse.registry import room
 
@@ -21,9 +24,8 @@ def given(monkeypatch):
     seen = {}
 
     def run(data, *, rng, progress, **options):
-        seen.update(data=data, progress=progress, options=options)
-        timed = {"seconds": options["seconds"]} if "seconds" in options else {}
-        return pd.DataFrame({"n": [5, 9], "drawn": rng.random(2)} | timed)
+        seen.update(data=data, options=options)
+        return pd.DataFrame({"n": [5, 9], "drawn": rng.random(2), "seconds": 0.5})
 
     made_up = {("experiments", "made-up"): SimpleNamespace(run=run)}
     monkeypatch.setattr(registry, "pick", lambda room, kind: made_up[room, kind])
@@ -33,60 +35,36 @@ def given(monkeypatch):
 PARAMS = {"kind": "made-up", "options": {"sizes": [5]}, "seed": 7, "runs": [1, 3]}
 
 
-@pytest.fixture
-def output(tmp_path):
-    return {name: tmp_path / f"{name}.csv" for name in ("made-up", "warnings")}
-
-
-def test_the_first_column_is_the_number_of_the_run_and_its_seed_draws_the_rest(given, output, run_script):
-    run_script("repeat", params=PARAMS, input={"left_out": []}, output=output)
-    drawn = [np.random.default_rng([7, run]).random(2) for run in (1, 3)]
-    expected = pd.DataFrame({"run": [1, 1, 3, 3], "n": [5, 9] * 2, "drawn": np.concatenate(drawn)})
+def test_a_repeated_experiment_draws_from_the_seed_and_the_run_and_has_its_seconds_in_another_table(
+    given, tmp_path, run_script
+):
+    samples = make_samples(np.eye(4, dtype=np.float32), ["grain", "", "gold", ""], n_test=1)
+    samples = samples._replace(left_out=pd.DataFrame({"item": ["a.txt"], "reason": ["empty"]}))
+    files = {"images": "images.parquet", "captions": "captions.parquet", "features": "X.npz"}
+    files, left_out = {name: tmp_path / file for name, file in files.items()}, tmp_path / "left_out.csv"
+    samples.write(**files, left_out=left_out)
+    output = {name: tmp_path / f"{name}.csv" for name in ("made-up", "made-up_seconds", "warnings")}
+    run_script("repeat", params=PARAMS, input=files | {"left_out": [left_out]}, output=output)
+    drawn = [number for run in (1, 3) for number in np.random.default_rng([7, run]).random(2)]
+    expected = pd.DataFrame({"run": [1, 1, 3, 3], "n": [5, 9] * 2, "drawn": drawn})
     pd.testing.assert_frame_equal(read_table(output["made-up"]), expected)
-    assert (given["data"], given["options"]) == (None, {"sizes": [5]})
-
-
-def test_a_measured_experiment_runs_once(given, output, run_script):
-    run_script("measure", params=PARAMS, output={"table": output["made-up"]})
-    expected = pd.DataFrame({"n": [5, 9], "drawn": np.random.default_rng(7).random(2)})
-    pd.testing.assert_frame_equal(read_table(output["made-up"]), expected)
-
-
-def test_samples_are_read_from_their_files_and_missing_parts_are_warnings(given, tmp_path, output, run_script):
-    expected = make_samples(np.eye(4, dtype=np.float32), ["grain", "", "gold", ""], n_test=1)
-    paths = {name: tmp_path / f"{name}.parquet" for name in ("images", "captions")} | {"features": tmp_path / "X.npz"}
-    expected = expected._replace(left_out=pd.DataFrame({"item": ["a.txt"], "reason": ["empty"]}))
-    expected.write(**paths, left_out=tmp_path / "left_out.csv")
-    run_script("repeat", params=PARAMS, input=paths | {"left_out": [tmp_path / "left_out.csv"]}, output=output)
-    for table in ("images", "captions"):
-        pd.testing.assert_frame_equal(getattr(given["data"], table), getattr(expected, table).reset_index(drop=True))
-    np.testing.assert_array_equal(given["data"].X.toarray(), np.eye(4))
+    pd.testing.assert_frame_equal(read_table(output["made-up_seconds"]), expected.assign(seconds=0.5))
     assert read_table(output["warnings"])["first"].tolist() == ["item=a.txt"]
+    assert given["options"] == {"sizes": [5]} and (given["data"].X.toarray() == np.eye(4)).all()
 
 
-def test_measured_seconds_are_in_a_table_of_their_own(given, tmp_path, output, run_script):
-    seconds = {"made-up_seconds": tmp_path / "seconds.csv"}
-    run_script("repeat", params=PARAMS | {"options": {"seconds": 0.5}}, input={"left_out": []}, output=output | seconds)
-    assert [*read_table(output["made-up"])] == ["run", "n", "drawn"]
-    assert read_table(seconds["made-up_seconds"])["seconds"].tolist() == [0.5] * 4
+def test_a_measured_experiment_runs_once(given, tmp_path, run_script):
+    run_script("measure", params=PARAMS, output={"table": tmp_path / "made-up.csv"})
+    expected = pd.DataFrame({"n": [5, 9], "drawn": np.random.default_rng(7).random(2), "seconds": 0.5})
+    pd.testing.assert_frame_equal(read_table(tmp_path / "made-up.csv"), expected)
+    assert given["data"] is None
 
 
 # Every experiment
 
 
-def again(table):
-    """Return a table as it is read from a CSV file."""
-    return pd.read_csv(io.StringIO(table.to_csv(index=False)))
-
-
-@pytest.fixture
-def small(monkeypatch):
-    for module, name, value in SIZES:
-        monkeypatch.setattr(module, name, value)
-
-
 @pytest.mark.parametrize("kind", room("experiments"))
-def test_every_experiment_gives_the_committed_table_and_reports_its_progress(kind, small):
+def test_every_experiment_gives_the_committed_table_and_reports_its_progress(kind):
     """Another processor's BLAS changes the last digits, which are few in single precision."""
     reports = []
     table = table_of(kind, progress=lambda done, of: reports.append((done, of)))
@@ -94,7 +72,8 @@ def test_every_experiment_gives_the_committed_table_and_reports_its_progress(kin
     assert reports == [(done, n_reports) for done in range(1, n_reports + 1)] * (4 if kind == "recovery" else 1)
     assert table.filter(TIMED[:1]).gt(0).any(axis=None) == ("seconds" in table)
     expected = pd.read_csv(FOLDER / f"{kind}.csv").convert_dtypes()
-    got = again(table.drop(columns=TIMED, errors="ignore")).convert_dtypes()
+    csv = table.drop(columns=TIMED, errors="ignore").to_csv(index=False)
+    got = pd.read_csv(io.StringIO(csv)).convert_dtypes()
     if kind == "cost":  # versions of NumPy differ in the memory that they need
         expected["bytes"], got["bytes"] = expected["bytes"].notna(), got["bytes"].notna()
     pd.testing.assert_frame_equal(got, expected, rtol=3e-4, atol=1e-5, check_dtype=False)
@@ -117,7 +96,7 @@ MANY_TOUCHED = {"sizes": [10], "touched": [2, 5], "non_zeros": [4, 30]}
             (kind, MANY_TOUCHED, "touched must be at most 4, the smallest of non_zeros")
             for kind in ("operations", "projection")
         ),
-        ("cost", {"projection_rows": [200_000]}, "projection_rows must be at most 100,000, got 200000"),
+        ("cost", {"projection_rows": [200_000]}, "projection_rows must be at most 50, got 200000"),
         (
             "exponentiated",
             {"data": labelled_samples(n_samples=90)[2]},
@@ -141,12 +120,49 @@ def test_input_that_the_settings_cannot_refuse_is_refused(kind, options, said):
         table_of(kind, **options)
 
 
-def test_names_of_classes_change_nothing():
-    letters = np.array(list("abcdefghij"))
-    got, expected = (
-        table_of("digits", data=digits_with(change), n_iter={"stochastic 1": 3}, optimum_n_iter=2).drop(
-            columns=TIMED[0]
-        )
-        for change in (lambda labels: letters[labels.astype(int)], np.copy)
-    )
-    pd.testing.assert_frame_equal(got, expected, check_exact=True)
+# The synthetic experiment: its choices, and its errors and precisions
+
+DATA = synthetic.draw(n_features=30, n_tasks=6, n_train=10, n_validation=30, n_test=50, rng=np.random.default_rng(0))
+
+
+def learn(data=DATA, radius=(2.0, 30.0, 8.0)):
+    return recovery.learn(data, sizes=[10], eta0=[0.1, 30.0], radius=radius, n_iter=60)
+
+
+@pytest.mark.parametrize(
+    ("errors", "n_tried", "chosen"),
+    [([0.3, 0.2, 0.25, 0.2, 0.1], 4, 2.0), ([0.3, 0.2, 0.25, 0.1, 0.2], 5, 4.0), ([0.1, 0.3, 0.2, 0.0, 0.0], 3, 1.0)],
+)
+def test_radii_grow_until_two_have_no_smaller_validation_error(monkeypatch, errors, n_tried, chosen):
+    made_up = iter(errors)
+    monkeypatch.setattr(recovery, "error", lambda W, X, y: next(made_up) if X is DATA.X_validation else 0.5)
+    monkeypatch.setattr(recovery, "COMPARED", {"l2": NORMS["l2"]})
+    table = learn(radius=[4.0, 1.0, 2.0, 3.0, 5.0])
+    assert table.loc[table["radius_rule"] == "validated", "radius"].item() == chosen
+    assert len([*made_up]) == len(errors) - n_tried
+
+
+def test_test_samples_do_not_affect_the_choices():
+    table, got = learn(), learn(DATA._replace(X_test=-DATA.X_test[::-1]))
+    columns = ["radius", "eta0", "objective", "gap", "iterations", "precision"]
+    assert got[columns].equals(table[columns]) and not got["test_error"].equals(table["test_error"])
+
+
+def test_the_error_is_over_all_samples_and_a_score_of_0_counts_half():
+    W = np.random.default_rng(1).normal(size=DATA.W.shape)
+    W[:, 2] = 0
+    scores = [[x.astype(float) @ w for x in samples] for samples, w in zip(DATA.X_test, W.T, strict=True)]
+    expected = np.mean((1 - np.sign(scores) * DATA.y_test) / 2)
+    np.testing.assert_allclose(recovery.error(W, DATA.X_test, DATA.y_test), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("W", "expected"),
+    [  # a feature is selected if any task uses it; without features, precision is unknown
+        ([[0.0, 1e-30], [0.0, 0.0], [2.0, -1.0], [0.0, -3.0], [0.0, 1.0]], (2 / 4, 2 / 3, 0.8)),
+        (np.zeros((5, 2)), (np.nan, 0.0, 0.0)),
+    ],
+)
+def test_selection(W, expected):
+    got = recovery.selection(np.array(W), np.array([True, True, True, False, False]))
+    np.testing.assert_equal(got, dict(zip(("precision", "recall", "features"), expected, strict=True)))

@@ -8,7 +8,7 @@ import pytest
 
 from jointsparse.checks import Misfit
 from jointsparse.pipeline import tasks
-from jointsparse.pipeline.provenance.tables import read_arrays, read_table, write_array, write_table
+from jointsparse.pipeline.provenance.tables import read_arrays, write_array, write_table
 from jointsparse.pipeline.words import choose_words, classes, names_of, one_label, words_of
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
@@ -26,27 +26,21 @@ CAPTIONS = pd.DataFrame(
 )
 
 
-def test_the_most_frequent_words_of_the_training_images_come_first():
-    words, labels = choose_words(IMAGES, CAPTIONS, n_words=2)
-    assert words["word"].tolist() == ["dog", "café"]  # cat, in one training image like café, is later in the alphabet
-    np.testing.assert_array_equal(labels[:, 0], [True, False, False, True, False, True])
-    assert words.loc[0, ["images", "train", "validation", "test"]].tolist() == [3, 2, 0, 1]
+# Words
 
 
-@pytest.mark.parametrize(("n_with", "warning"), [(9, "training images with it: 90%"), (8, "")])
-def test_a_word_that_nearly_all_training_images_have_gets_a_warning(n_with, warning):
-    words, _ = choose_words(
-        pd.DataFrame({"image": range(12), "split": ["train"] * 10 + ["validation", "test"]}),
-        pd.DataFrame({"image": range(12), "caption": ["dog"] * n_with + ["cat"] * (10 - n_with) + ["dog", "dog"]}),
-        n_words=2,
-    )
-    assert words["warning"].tolist() == [warning, ""]
-
-
-def test_inflected_forms_are_joined_when_asked():
+def test_the_most_frequent_words_of_the_training_images_are_chosen_with_their_inflected_forms_if_asked():
     words, labels = choose_words(IMAGES, CAPTIONS, n_words=2, join_inflections=True)
-    assert words[["word", "forms"]].to_numpy().tolist() == [["dog", "dog dogs"], ["cat", "cat cat's"]]
-    assert labels[1, 0]
+    assert words.to_dict("list") == {
+        "word": ["dog", "cat"],
+        "forms": ["dog dogs", "cat cat's"],
+        "images": [4, 4],
+        "train": [3, 2],
+        "validation": [0, 1],
+        "test": [1, 1],
+        "warning": ["", ""],
+    }
+    assert labels.T.tolist() == [[True, True, False, True, False, True], [False, True, True, False, True, True]]
 
 
 def captions_of(*texts):
@@ -57,6 +51,7 @@ def captions_of(*texts):
 @pytest.mark.parametrize(
     ("captions", "options", "expected"),
     [
+        pytest.param(CAPTIONS, {}, ["dog", "café"], id="the earlier in the alphabet of equally frequent words"),
         pytest.param(
             CAPTIONS,
             {"min_length": 4, "stop_words": ["Café"]},
@@ -101,6 +96,11 @@ def photographs(*counts):
     return images, pd.DataFrame(rows, columns=["image", "caption"])
 
 
+@pytest.mark.parametrize(("n_with", "warning"), [(18, "training images with it: 90%"), (17, "")])
+def test_a_word_that_nearly_all_training_images_have_gets_a_warning(n_with, warning):
+    assert choose_words(*photographs((n_with, 1, 1)), n_words=1)[0]["warning"].tolist() == [warning]
+
+
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
@@ -111,13 +111,12 @@ def photographs(*counts):
         ((9, 2, 4), "left out, too few test images without it: 0"),
     ],
 )
-def test_a_word_with_too_few_images_is_left_out_with_a_warning(tmp_path, counts, expected):
+def test_a_word_with_too_few_images_is_left_out_with_a_warning(counts, expected):
     with pytest.warns(UserWarning, match=f"^the word 'bee' is {expected}$"):
         words, labels = choose_words(*photographs((10, 2, 2), counts, (8, 0, 1)), n_words=3, smallest_size=5)
     assert words[["word", "warning"]].to_numpy().tolist() == [["ant", ""], ["cow", ""], ["bee", expected]]
     assert labels.shape == (28, 2) and labels.flags.c_contiguous
-    write_table(words, tmp_path / "words.csv")
-    assert names_of(read_table(tmp_path / "words.csv"), labels) == ["ant", "cow"]
+    assert names_of(words, labels) == ["ant", "cow"]
 
 
 def test_fewer_words_than_asked_for_are_enough():
@@ -136,11 +135,12 @@ def test_with_auto_all_words_that_have_enough_images_are_chosen(monkeypatch, mos
     assert labels.shape == (28, len(expected))
 
 
-RNG = np.random.default_rng(0)
-LABELS = RNG.random((300, 5)) < np.linspace(0.1, 0.5, 5)
+# Training sets
+
+
+RNG, WORDS, SIZES = np.random.default_rng(0), [f"word{k}" for k in range(5)], [5, 10, 40]
 SPLIT = RNG.choice(["train", "validation", "test"], 300, p=[0.6, 0.2, 0.2])
-WORDS = [f"word{k}" for k in range(5)]
-SIZES = [5, 10, 40]
+LABELS = (RNG.random((300, 5)) < np.linspace(0.1, 0.5, 5)).astype(np.int8)
 
 
 def draw(labels=LABELS, seed=1, **options):
@@ -148,34 +148,22 @@ def draw(labels=LABELS, seed=1, **options):
     return tasks.draw(labels, SPLIT, WORDS, **options, rng=np.random.default_rng(seed))
 
 
-def test_training_sets_are_nested_and_have_their_sizes():
-    (Y, sizes, validation_words), table = draw()
-    assert (sizes.tolist(), Y.shape, validation_words.sum()) == (SIZES, (3, 300, 5), 2)
-    assert (Y[2][Y[0] != 0] == Y[0][Y[0] != 0]).all()  # nested
-    assert (draw()[0].Y == Y).all() and (draw(seed=2)[0].Y != Y).any()
-    assert not Y[:, SPLIT != "train"].any()
-    assert all(LABELS[y == 1].all() and not LABELS[y == -1].any() for y in Y)
-    positives, negatives = (np.sum(which, axis=1) for which in (Y == 1, Y == -1))  # for each size and word
-    assert (positives[0] == 5).all() and (negatives[1] == 20).all()
-    in_table = table.pivot_table(["positives", "negatives"], "n", "word", sort=False)
-    np.testing.assert_array_equal(in_table, np.hstack([positives, negatives]))
-    assert in_table.index.tolist() == SIZES and in_table["positives"].columns.tolist() == WORDS
-
-
-@pytest.mark.parametrize(
-    ("with_it", "positives", "negatives", "capped"),
-    [(18, [5, 10, 18], [10, 20, 80], [False, False, True]), (100, [5, 10, 40], [10, 12, 12], [False, True, True])],
-)
-def test_a_word_with_too_few_images_gets_all_of_them_and_is_marked_as_capped(with_it, positives, negatives, capped):
-    """Images for which it is unknown whether they have the word are in no training set."""
-    train = np.flatnonzero(SPLIT == "train")[:160]
-    labels = np.where(SPLIT == "train", -1, 0)[:, np.newaxis].repeat(5, axis=1).astype(np.int8)
-    labels[SPLIT == "validation"] = LABELS[SPLIT == "validation"]
-    labels[train[:with_it]] = 1
-    labels[train[with_it : with_it + (100 if with_it < 50 else 12)]] = 0
-    _, table = draw(labels)
-    rows = table[table["word"] == "word0"]
-    assert [rows[name].tolist() for name in ("positives", "negatives", "capped")] == [positives, negatives, capped]
+def test_training_sets_are_nested_and_have_their_sizes_or_are_marked_as_capped():
+    """A third of the labels of training images is unknown, and these images are in no training set of the word."""
+    is_train = (SPLIT == "train")[:, np.newaxis]
+    labels = np.where(is_train & (RNG.random(LABELS.shape) < 1 / 3), -1, LABELS)
+    (Y, sizes, _), table = draw(labels)
+    assert sizes.tolist() == SIZES and (Y[:-1][Y[:-1] != 0] == Y[1:][Y[:-1] != 0]).all()  # nested
+    assert (labels[np.nonzero(Y == 1)[1:]] == 1).all() and (labels[np.nonzero(Y == -1)[1:]] == 0).all()
+    assert not Y[:, ~is_train[:, 0]].any()
+    with_it, without = ((is_train & (labels == value)).sum(axis=0) for value in (1, 0))
+    drawn = [
+        (n, k, (y[:, k] == 1).sum(), (y[:, k] == -1).sum()) for k in range(5) for n, y in zip(SIZES, Y, strict=True)
+    ]
+    assert drawn == [(n, k, min(n, with_it[k]), min(2 * n, without[k])) for k in range(5) for n in SIZES]
+    in_table = [(n, WORDS[k], *numbers, n > with_it[k] or 2 * n > without[k]) for n, k, *numbers in drawn]
+    assert [*table.itertuples(index=False, name=None)] == in_table
+    assert (draw(labels)[0].Y == Y).all() and (draw(labels, seed=2)[0].Y != Y).any()
 
 
 def test_words_without_validation_images_are_not_validation_words():
@@ -202,60 +190,54 @@ def test_the_number_of_validation_words_shrinks_with_the_number_of_words(n_valid
     assert draw(n_validation_words=n_validation_words, n_words=n_words)[0].validation_words.sum() == expected
 
 
-@pytest.mark.parametrize(
-    ("n_positives", "expected"),
-    [
-        ([10, 10, 19], [10]),
-        ([10, 20, 20], [10, 20]),
-        ([10, 40], [10, 20, 40]),
-        ([5000], [10, 20, 40, 80, 160, 320, 640]),
-        ([3, 4], [10]),
-    ],
-)
-def test_with_auto_at_least_half_of_the_words_reach_each_size(n_positives, expected):
-    assert tasks.auto_sizes(np.array(n_positives)) == expected
-    np.testing.assert_equal(draw(sizes="auto")[0], draw(sizes=[10, 20, 40])[0])
-    np.testing.assert_equal(draw(sizes={"auto": 2})[0], draw(sizes=[10, 40])[0])
+@pytest.mark.parametrize(("sizes", "expected"), [("auto", [10, 20, 40]), ({"auto": 2}, [10, 40])])
+def test_with_auto_at_least_half_of_the_words_reach_each_size(sizes, expected):
+    np.testing.assert_equal(draw(sizes=sizes)[0], draw(sizes=expected)[0])
+
+
+DRAWN = tasks.Tasks(Y=np.arange(24).reshape(2, 4, 3), sizes=np.array([5, 9]), validation_words=np.ones(3, bool))
+
+
+def test_training_sets_are_found_by_their_size():
+    np.testing.assert_array_equal([DRAWN.training_sets(5), DRAWN.training_sets()], DRAWN.Y)
+
+
+@pytest.mark.parametrize(("most", "expected"), [(9, 9), (40, 9), (8, 5), (3, 5)])
+def test_size_at_most_is_the_largest_size_up_to_a_limit_or_else_the_smallest(most, expected):
+    assert DRAWN.size_at_most(most) == expected
 
 
 # Images set aside
 
 
 def test_only_images_that_are_set_aside_become_unlabelled():
-    split = np.array(["train"] * 20 + ["validation"] * 5 + ["test"] * 10 + ["unlabelled"] * 3)
-    got = tasks.set_aside(split, {"train": 7, "test": 4, "validation": 0}, rng=np.random.default_rng(0))
-    assert [np.count_nonzero(got == name) for name in ("train", "validation", "test", "unlabelled")] == [13, 5, 6, 14]
-    np.testing.assert_array_equal(got[got != "unlabelled"], split[got != "unlabelled"])
-    np.testing.assert_array_equal(
-        got, tasks.set_aside(split, {"test": 4, "validation": 0, "train": 7}, rng=np.random.default_rng(0))
+    split = np.repeat(["train", "validation", "test", "unlabelled"], [20, 5, 10, 3])
+    numbers = {"train": 7, "test": 4, "validation": 0}
+    got, again = (
+        tasks.set_aside(split, dict(items), rng=np.random.default_rng(0))
+        for items in (numbers.items(), sorted(numbers.items()))
     )
-
-
-# One label per sample
-
-
-def images_of(names, trained):
-    """Return images, of which those in `trained` are for training and the others for testing."""
-    return pd.DataFrame({"image": list(names), "split": np.where(np.isin(list(names), list(trained)), "train", "test")})
-
-
-def test_the_most_frequent_label_of_training_samples_is_chosen_by_default():
-    captions = pd.DataFrame({"image": list("aabef"), "caption": ["tea", "oil", "tea", "oil", "oil"]})
-    label, y = one_label(images_of("abcdef", "abcd"), captions)
-    assert (label, y.tolist()) == ("tea", [1, 1, -1, -1, -1, -1])
-    assert one_label(images_of("abcdef", "abcd"), captions, "oil")[1].tolist() == [1, -1, -1, -1, 1, 1]
+    assert pd.Series(got).value_counts().to_dict() == {"train": 13, "validation": 5, "test": 6, "unlabelled": 14}
+    assert (got == again).all() and (got[got != "unlabelled"] == split[got != "unlabelled"]).all()
 
 
 def test_halves_learn_from_training_and_validation_samples():
-    images = pd.DataFrame({"image": list("abcd"), "split": ["train", "validation", "test", "unlabelled"]})
+    images = pd.DataFrame({"split": ["train", "validation", "test", "unlabelled"]})
     np.testing.assert_equal(tasks.halves(images), ([True, True, False, False], [False, False, True, False]))
 
 
 def test_each_call_of_thinned_leaves_out_a_different_tenth():
     chosen, rng = np.arange(60) % 3 > 0, np.random.default_rng(0)
     first, second = (tasks.thinned(chosen, rng) for _ in range(2))
-    assert first.sum() == second.sum() == 36 and chosen.sum() == 40
-    assert (first <= chosen).all() and (second <= chosen).all() and (first != second).any()
+    assert first.sum() == second.sum() == 36 and (first | second <= chosen).all() and (first != second).any()
+
+
+# Words of captions, and one label per sample
+
+
+def images_of(names, trained):
+    """Return images, of which those in `trained` are for training and the others for testing."""
+    return pd.DataFrame({"image": list(names), "split": np.where(np.isin(list(names), list(trained)), "train", "test")})
 
 
 @pytest.mark.parametrize(
@@ -282,25 +264,9 @@ def test_words_may_contain_digits_and_marks_and_addresses_are_not_words(caption,
 def test_labels_in_both_forms_of_unicode_are_the_same():
     images, captions = images_of("abc", "abc"), captions_of("caf\u00e9", "cafe\u0301 ", "th\u00e9")
     words, labels = choose_words(images, captions, n_words=2, split_captions=False)
-    assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"]
-    assert labels.tolist() == [[True, False], [True, False], [False, True]]
+    assert words["word"].tolist() == ["caf\u00e9", "th\u00e9"] and labels[:, 0].tolist() == [True, True, False]
     assert one_label(images, captions, "cafe\u0301")[1].tolist() == [1, 1, -1]
     assert classes(images, captions).tolist() == ["caf\u00e9", "caf\u00e9", "th\u00e9"]
-
-
-# Training sets of a given size
-
-
-DRAWN = tasks.Tasks(Y=np.arange(24).reshape(2, 4, 3), sizes=np.array([5, 9]), validation_words=np.ones(3, bool))
-
-
-def test_training_sets_are_found_by_their_size():
-    np.testing.assert_array_equal([DRAWN.training_sets(5), DRAWN.training_sets()], DRAWN.Y)
-
-
-@pytest.mark.parametrize(("most", "expected"), [(9, 9), (40, 9), (8, 5), (3, 5)])
-def test_size_at_most_is_the_largest_size_up_to_a_limit_or_else_the_smallest(most, expected):
-    assert DRAWN.size_at_most(most) == expected
 
 
 # Errors
@@ -393,19 +359,15 @@ def test_input_that_makes_no_tasks_is_refused(error, call, said):
 
 
 def test_each_run_of_a_study_draws_its_own_tasks_from_the_seed(run_script, tmp_path):
-    labels = np.random.default_rng(0).random((60, 3)) < 0.4
-    images = pd.DataFrame({"image": range(60), "split": ["train"] * 40 + ["validation"] * 20})
-    words = pd.DataFrame({"word": list("abc"), "images": labels.sum(axis=0), "warning": ""})
+    images, captions = photographs((10, 2, 2), (9, 2, 2), (8, 2, 2))
+    words, labels = choose_words(images, captions, n_words=3)
     given = {"images": tmp_path / "images.parquet", "words": tmp_path / "words.csv", "labels": tmp_path / "labels.npy"}
     write_table(images, given["images"])
     write_table(words, given["words"])
     write_array(given["labels"], labels)
-    made = {"tasks": tmp_path / "tasks.npz", "table": tmp_path / "tasks.csv"}
-    params = {"options": {"sizes": [5], "n_validation_words": 1}, "seed": 7}
-
-    def drawn(run):
-        run_script("draw_tasks", input=given, output=made, params=params, wildcards={"run": run})
-        return read_arrays(made["tasks"], "Y")["Y"]
-
-    np.testing.assert_array_equal(drawn(1), drawn(1))
-    assert (drawn(1) != drawn(2)).any()
+    job = {"input": given, "params": {"options": {"sizes": [5], "n_validation_words": 1}, "seed": 7}}
+    for name, run in (("first", 1), ("again", 1), ("second", 2)):
+        made = {"tasks": tmp_path / f"{name}.npz", "table": tmp_path / f"{name}.csv"}
+        run_script("draw_tasks", **job, output=made, wildcards={"run": run})
+    first, again, second = (read_arrays(tmp_path / f"{name}.npz")["Y"] for name in ("first", "again", "second"))
+    assert (first == again).all() and (first != second).any()

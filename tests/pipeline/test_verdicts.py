@@ -1,59 +1,165 @@
-"""Facts about every claim, and verdicts on the committed tables after changes.
+"""The rule of verdicts, facts about every claim, and verdicts on the published tables after changes.
 
-The verdicts on the unchanged committed tables are in docs/results/verdicts.csv; see `test_results`.
+The verdicts on the unchanged tables, and the estimates, are in docs/results/verdicts.csv; see `test_results`.
 """
-
-import re
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from drawings import PUBLISHED, published
 
-from jointsparse.pipeline.papers import verdicts
-from jointsparse.pipeline.papers.duchi import claims as duchi
-from jointsparse.pipeline.papers.duchi.comparison import FORMS
-from jointsparse.pipeline.papers.judging import TIMED_TABLES
-from jointsparse.pipeline.papers.quattoni import claims as quattoni
-from jointsparse.pipeline.papers.quattoni import recovery
+from jointsparse.pipeline.papers import shapes, verdicts
+from jointsparse.pipeline.papers.judging import (
+    ABOVE,
+    BELOW,
+    TIMED_TABLES,
+    Claim,
+    Estimate,
+    conclude,
+    decide,
+    judged,
+    rows_with,
+)
 from jointsparse.pipeline.papers.verdicts import CLAIMS, judge
 from jointsparse.pipeline.settings.studies import EXPERIMENTS
 
-TABLES = Path(__file__).parents[2] / "docs" / "results" / "tables"
 FOLDERS = {table: folder for study in EXPERIMENTS.values() for table, folder in study.TABLES.items()}
 HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided", "not tested", "level"
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_every_claim_is_well_formed(name):
-    """Every number in its sentence is a limit of its rows, or a number of the paper."""
-    claim = CLAIMS[name]
-    parts = (claim, *claim.more)
-    assert re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", name)
-    assert claim.paper and claim.place and claim.sentence.endswith(".")
-    assert {part.table in TIMED_TABLES for part in parts} == {FOLDERS.get(part.table) == "timings" for part in parts}
-    data = f"{[part._replace(sentence='', more=()) for part in parts]} {quattoni.N_ITER} {quattoni.FEW_FEATURES:.0%}"
-    told = re.findall(r"(?<![\w.,])\d[\d.,]*%?(?<![.,])", claim.sentence)
-    assert all(number.replace(",", "") in data for number in told if number not in ("30", "0.01", "1,000"))
+# The rule
+
+CLAIM = Claim("It is so.", "A paper", "sec. 1", "one", shapes.mean, "value of {method}", "value")
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_every_claim_reads_the_tables_that_it_names(name):
-    """A table without the needed columns is an error that names the table."""
-    found = {table: pd.DataFrame({"strange": [1]}) for table in CLAIMS[name].tables}
-    with pytest.raises(ValueError, match=rf"table ({'|'.join(found)}) must have the columns .*, got strange"):
-        judge(found, [name])
+@pytest.mark.parametrize(
+    ("low", "high", "least", "most", "verdict"),
+    [
+        (0.0, 1.0, 0.0, 1.0, "holds"),
+        (0.2, 0.3, 0.0, 1.0, "holds"),
+        (-0.1, 0.5, 0.0, 1.0, "undecided"),
+        (-0.1, 1.5, 0.0, 1.0, "undecided"),
+        (0.9, 1.1, 0.0, 1.0, "undecided"),
+        (1.1, 1.2, 0.0, 1.0, "does not hold"),
+        (1.0, 1.2, 0.0, 1.0, "undecided"),
+        (-0.2, 0.0, 0.0, 1.0, "undecided"),
+        (-0.2, -0.1, 0.0, 1.0, "does not hold"),
+        (np.nan, np.nan, 0.0, 1.0, "undecided"),
+        # Exactly 0 is at least 0, but neither above nor below it.
+        (0.0, 0.0, 0.0, np.inf, "holds"),
+        (0.0, 0.0, ABOVE, np.inf, "does not hold"),
+        (0.0, 0.0, -np.inf, BELOW, "does not hold"),
+    ],
+)
+def test_the_rule(low, high, least, most, verdict):
+    assert decide(low, high, least, most) == verdict
+
+
+@pytest.mark.parametrize(
+    ("number", "half", "verdict"),
+    [
+        (0.0, 0.005, "level"),
+        (0.004, 0.005, "level"),
+        (0.004, 0.007, "undecided"),
+        (0.004, 0.001, "holds"),
+        (-0.004, 0.005, "level"),
+        (-0.004, 0.007, "undecided"),
+        (-0.004, 0.001, "does not hold"),
+    ],
+)
+def test_methods_are_level_if_the_whole_interval_is_near_0(number, half, verdict):
+    estimate = Estimate(number, number - half, number + half, "an interval", 4, half)
+    got = conclude(CLAIM._replace(least=ABOVE, level=0.01), estimate, {"method": "a"})
+    assert (got.verdict, "would decide it" in got.number_means) == (verdict, verdict == "undecided")
+    assert conclude(CLAIM._replace(least=ABOVE), estimate, {"method": "a"}).verdict == (
+        "undecided" if verdict == "level" else verdict
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "over_runs", "note"),
+    [
+        # 0.01^2 = 0.008^2 + 0.006^2, of which more runs reduce the second.
+        (0.009, 0.006, "; about 11 runs would decide it"),
+        (0.0081, 0.006, "; about 112 runs would decide it"),
+        (0.008001, 0.006, "; more than 1,000 runs would decide it"),
+        (0.0079, 0.006, "; no number of runs would decide it"),
+        (-0.009, 0.006, "; about 11 runs would decide it"),
+        (0.009, np.nan, "; more of them would decide it"),
+        (0.02, 0.006, "an interval"),
+    ],
+)
+def test_an_undecided_row_says_how_many_runs_would_decide_it(number, over_runs, note):
+    # Only the half of the interval on the side of the nearer limit matters.
+    estimate = Estimate(number, number - 0.01, number + 0.02, "an interval", 4, over_runs, "more of them")
+    got = conclude(CLAIM._replace(least=ABOVE), estimate, {"method": ("a", "b")})
+    assert got.number_means.startswith("value of a or b; an interval")
+    assert got.number_means.endswith(note)
+
+
+POSITIVE, BELOW_1, ABOVE_1 = {"least": ABOVE}, {"most": 1.0}, {"least": 1.0}
+LESS_THAN_0 = Estimate(-0.0045, -0.0085, -0.0005, "", 9)  # p-value 0.02
+# Ratios, with a p-value of 0.0075. Without logarithms, or with the other end, it would be 0.0105, 0.0049 or larger.
+MORE_THAN_1, LESS_THAN_1 = (Estimate(*ends, "", 4, of_logs=True) for ends in ((2.0, 1.25, 9.0), (0.5, 1 / 9, 0.8)))
+RIGHT = [Estimate(*ends, "", 4) for ends in ((1.0, 0.9, 1.1), (0.5, 0.4, 0.6), (2.0, 1.5, 2.5))]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "limits", "n_right", "verdict"),
+    [
+        (LESS_THAN_0, RIGHT[0], POSITIVE, 0, "does not hold"),
+        (LESS_THAN_0, RIGHT[0], POSITIVE | {"level": 0.005}, 4, "undecided"),
+        (LESS_THAN_0, RIGHT[0], POSITIVE | {"level": 0.01}, 4, "level"),
+        (MORE_THAN_1, RIGHT[1], BELOW_1, 5, "does not hold"),
+        (MORE_THAN_1, RIGHT[1], BELOW_1, 6, "undecided"),
+        (LESS_THAN_1, RIGHT[2], ABOVE_1, 5, "does not hold"),
+        (LESS_THAN_1, RIGHT[2], ABOVE_1, 6, "undecided"),
+    ],
+)
+def test_a_claim_does_not_hold_only_after_holms_correction_over_its_rows(wrong, right, limits, n_right, verdict):
+    def shape(claim, tables, where):
+        return [conclude(claim, right if where["n"] else wrong, where)]
+
+    claim = CLAIM._replace(shape=shape, where={"method": "a"}, each={"n": tuple(range(1 + n_right))}, **limits)
+    first, *others = judged(claim, {"one": pd.DataFrame({"method": ["a"]})})
+    assert [first.verdict, *(other.verdict for other in others)] == [verdict] + ["holds"] * n_right
+    note = f"after Holm's correction over {1 + n_right} rows"
+    assert (note in first.number_means) == (verdict != "does not hold")
+
+
+ROWS = pd.DataFrame({"method": ["a", "b", "c"], "n": [2, 1, 1], "x": [10.0, 20.0, 30.0], "y": [1, 4, 3]})
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"n": 1, "method": ("a", "c")}, ["c"]),
+        ({"x": pd.Interval(10, 30, closed="left")}, ["a", "b"]),
+        ({"x": pd.Interval(10, 30, closed="both")}, ["a", "b", "c"]),
+        ({"x / y": 10}, ["a", "c"]),
+    ],
+)
+def test_rows_are_selected_by_values_ranges_and_expressions(where, expected):
+    assert list(rows_with({"one": ROWS}, "one", **where)["method"]) == expected
+
+
+# Every claim
+
+
+def test_every_claim_reads_the_tables_that_it_names():
+    """A table without the needed columns is an error that names the table. Timings have a folder of their own."""
+    for name, claim in CLAIMS.items():
+        tables = {table: pd.DataFrame({"strange": [1]}) for table in claim.tables}
+        with pytest.raises(ValueError, match=rf"table ({'|'.join(tables)}) must have the columns .*, got strange"):
+            judge(tables, [name])
+        assert {t for t in tables if FOLDERS.get(t) == "timings"} == tables.keys() & set(TIMED_TABLES)
 
 
 def test_every_claim_is_not_tested_without_tables():
     judged = judge({}, list(CLAIMS))
-    assert list(judged.columns) == list(verdicts.COLUMNS)
-    assert list(judged["id"]) == list(CLAIMS)
-    assert set(judged["verdict"]) == {UNTESTED}
-    assert judged["number"].isna().all()
-    assert judged["number_means"].str.startswith("the table ").all()
-    assert judge({}, []).columns.equals(judged.columns)
+    assert list(judged.columns) == list(judge({}, []).columns) == list(verdicts.COLUMNS)
+    assert list(judged["id"]) == list(CLAIMS) and set(judged["verdict"]) == {UNTESTED}
+    assert judged["number"].isna().all() and judged["number_means"].str.startswith("the table ").all()
 
 
 def test_an_unknown_claim_is_refused_with_the_known_ones():
@@ -61,12 +167,7 @@ def test_an_unknown_claim_is_refused_with_the_known_ones():
         judge({}, ["auc-oder"])
 
 
-def test_claims_name_tables_and_columns_that_the_experiments_write():
-    assert quattoni.ACCURACIES == recovery.NEAR_OPTIMUM
-    assert {*duchi.BATCH, *duchi.SINGLE_OR_FEW} == {*FORMS}
-
-
-# The committed tables with a change
+# The published tables with a change
 
 FLICKR, STORIES, SWEEP = "flickr8k/annotation", "flickr8k/stories", "flickr8k/annotation-sweep"
 RECOVERY, COST, PROJECTION, RACE = (f"synthetic-full/{name}" for name in ("recovery", "cost", "projection", "race"))
@@ -79,16 +180,10 @@ NEITHER = {"p_median": 0.9, "p_reverse_median": 0.9}
 NOT = None  # these rows are dropped
 
 
-@cache
-def committed(study, table):
-    (file,) = (TABLES / study).glob(f"t*/{table}.csv*")
-    return pd.read_csv(file)
-
-
 def with_changes(claim, study, changes):
     """Return the tables of a claim. changes: (table, query, values of these rows, or NOT)."""
-    names = {file.name.split(".")[0] for file in (TABLES / study).glob("t*/*.csv*")}
-    tables = {name: committed(study, name) for name in CLAIMS[claim].tables & names}
+    names = {file.name.split(".")[0] for file in (PUBLISHED / study).glob("t*/*.csv*")}
+    tables = {name: published(study, name) for name in CLAIMS[claim].tables & names}
     for name, query, values in changes:
         rows = tables[name]
         at = rows.eval(query, engine="python")
@@ -728,43 +823,25 @@ def test_verdicts_on_changed_tables(claim, study, changes, expected, told):
     ],
 )
 def test_duplicate_rows_are_an_error(claim, study, table, key):
-    rows = committed(study, table)
+    rows = published(study, table)
     twice = pd.concat([rows, rows.assign(eta0=7.0) if "eta0" in rows else rows])
     with pytest.raises(ValueError, match=f"must (be|have) one .*{key}.*, got"):
         judge({table: twice}, [claim])
 
 
-def test_a_reversal_must_stay_significant_after_holms_correction_over_the_rows_of_its_claim():
-    """Of fourteen rows whose true number is at the limit, one in four claims would have a row above it by chance."""
-    rows = committed(FLICKR, "differences").query(
-        "metric == 'auc' and words == 'test words' and average == 'by positives'"
-    )
-    rows = pd.concat([rows.iloc[:1]] * 14).assign(n=range(14), against="hinge-l1", difference=0.0, runs=1)
-    for z, verdict in ((2.0, UNDECIDED), (2.6, UNDECIDED), (2.75, FAILS), (4.0, FAILS)):  # one-sided 0.05 / 14 is 2.69
-        value = rows["difference"].where(rows["n"] != 3, -z)
-        given = rows.assign(difference=value, low=value - 1.96, high=value + 1.96)
-        judged = judge({"differences": given}, ["scene-order"])
-        assert judged["verdict"].tolist() == [UNDECIDED] * 3 + [verdict] + [UNDECIDED] * 10
-        told = "on its own it would not hold; after Holm's correction over 14 rows"
-        assert judged["number_means"].str.contains(told).sum() == (verdict == UNDECIDED)
-        assert judge({"differences": given.iloc[3:4]}, ["scene-order"])["verdict"].tolist() == [FAILS]
-
-
 def test_accuracy_on_drawn_or_composed_data_is_a_demonstration():
-    found = with_changes("joint-sparsity", FLICKR, []) | with_changes("cost-linear-in-samples", COST, [])
+    tables = with_changes("joint-sparsity", FLICKR, []) | with_changes("cost-linear-in-samples", COST, [])
     names = ["joint-sparsity", "cost-linear-in-samples", "auc-order"]
-    known, shown = judge(found, names), judge(found, names, demonstration=True)
-    assert set(shown.query("id == 'joint-sparsity'")["verdict"]) == {"demonstration"}
-    others = known["id"] != "joint-sparsity"
-    pd.testing.assert_frame_equal(known[others], shown[others])
-    assert known["number"].equals(shown["number"])
+    known, shown = judge(tables, names), judge(tables, names, demonstration=True)
+    expected = known["verdict"].mask(known["id"] == "joint-sparsity", "demonstration")
+    assert shown["verdict"].equals(expected) and shown["number"].equals(known["number"])
 
 
 def test_weights_without_sizes_are_the_weights_of_all_fits():
     """A feature of the first method serves two tasks, features of the other serve one; zero weights do not count."""
     rows = [("hinge-l1inf", 3, -0.5), ("hinge-l1inf", 3, 1.0), ("hinge-l1inf", 4, 0.0), ("hinge-l1", 1, 2.0)]
     found = {"weights": pd.DataFrame(rows, columns=["method", "feature", "weight"])}
-    judged = judge(found | {"chosen": committed(STORIES, "chosen")}, ["feature-sharing"])
+    judged = judge(found | {"chosen": published(STORIES, "chosen")}, ["feature-sharing"])
     assert judged[["number", "verdict"]].to_numpy().tolist() == [[1.0, HOLDS]]
 
 

@@ -56,7 +56,7 @@ def _keys(dashes: dict[Any, Any], name: str) -> list[Line2D]:
 
 def _labels(table: pd.DataFrame) -> dict[str, str]:
     """Return the legend label of each method, followed by a star if any fit of the method has a warning."""
-    warned = set(table["method"][table["warning"].fillna("") != ""])
+    warned = set(table["method"][table["warning"].notna() & (table["warning"] != "")])
     return {method: label(method) + "*" * (method in warned) for method in table["method"].unique()}
 
 
