@@ -1,4 +1,4 @@
-"""Fixtures of the pipeline's tests: albums of photographs, the workflow in miniature, and its scripts."""
+"""Fixtures of the pipeline's tests: albums of photographs, scripts of the workflow, clocks and browsers."""
 
 import shutil
 from functools import partial
@@ -7,23 +7,15 @@ from types import SimpleNamespace
 
 import pytest
 from albums import make_album, verdicts_here
-from miniature import Project, made_once, run_script_with
+from miniature import run_script_with
 
 from jointsparse.pipeline.datasets import checker
 from jointsparse.pipeline.papers import harness
 
-# Longest files first, because two run at a time and neither worker should wait for the other at the end.
-LONGEST = ["test_workflow.py", "test_bad_input.py"]
-
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """Return the workflow in a folder of its own, with a finished run in miniature."""
-    return made_once(tmp_path_factory)
+    """Begin with the longest file, so that neither of two workers waits for the other at the end."""
+    items.sort(key=lambda item: item.path.name != "test_workflow.py")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """The whole workflow with small settings, in a folder of its own."""
 
 import contextlib
-import fcntl
 import io
 import os
 import re
@@ -15,23 +14,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
 import yaml
 
 BASE = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((BASE / "config.yaml").read_text(encoding="utf-8"))
 # One job of each kind is enough for each rule: other tests run every experiment and draw every figure.
-CONFIG["dataset"] = ["collage", "documents", "synthetic"]
-for dataset, studies in (
-    ("collage", ("annotation-power-chosen",)),
-    ("documents", ("text",)),
-    ("synthetic", ("operations", "projection", "race")),
-):
-    for study in studies:
-        del CONFIG["datasets"][dataset]["studies"][study]
-for study in ("annotation-sweep", "stories", "scenes", "cost"):
+KEPT = {"collage": ["annotation", "scenes"], "documents": ["exponentiated"], "synthetic": ["recovery", "cost"]}
+for dataset, studies in KEPT.items():
+    block = CONFIG["datasets"][dataset]
+    block["studies"] = {study: block["studies"][study] for study in studies}
+for study in ("scenes", "cost"):
     CONFIG["studies"][study]["figures"] = []
-DATASETS = tuple(CONFIG["dataset"])
+DATASETS = tuple(KEPT)
+CONFIG["dataset"] = [*DATASETS]
 
 
 def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> dict[str, list[Any]]:
@@ -53,20 +48,13 @@ def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> 
     return by_rule
 
 
-class Named(SimpleNamespace):
+class Named(dict):
     """Files or values of a job by name, as Snakemake passes them."""
 
-    def items(self):
-        return vars(self).items()
-
-    def get(self, name):
-        return vars(self).get(name)
-
-    def __getitem__(self, name):
-        return vars(self)[name]
+    __getattr__ = dict.__getitem__
 
     def __iter__(self):
-        return iter(vars(self).values())
+        return iter(self.values())
 
 
 def run_script_with(patch, name, **given):
@@ -92,7 +80,7 @@ class Project:
         (root / "config.yaml").write_text(yaml.safe_dump(CONFIG, sort_keys=False), encoding="utf-8")
         shutil.copy(BASE / "tests" / "pipeline" / "config.yaml", root / "overlay.yaml")
 
-    def command(self, *arguments: str, cores: int = 2, overlays: tuple[str, ...] = ()) -> list[str]:
+    def command(self, *arguments: str, cores: int = 2, overlays: Iterable[str] = ()) -> list[str]:
         command = [sys.executable, "-m", "snakemake", "--cores", str(cores)]
         return [*command, "--configfile", "overlay.yaml", *overlays, "--nocolor", *arguments]
 
@@ -141,16 +129,3 @@ class Project:
         results = self.root / "results"
         files = [path for path in sorted(results.rglob("*.csv")) if "timings" not in path.parts]
         return {str(path.relative_to(results)): path.read_bytes() for path in files}
-
-
-def made_once(factory: pytest.TempPathFactory) -> Project:
-    """Return a copy of a project whose run is finished; the run is shared by all test processes."""
-    folder = factory.getbasetemp()
-    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    with (folder / "miniature.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "miniature").exists():
-            made = Project(folder / "unfinished")
-            made.run()
-            made.root.rename(folder / "miniature")
-    return Project(shutil.copytree(folder / "miniature", factory.mktemp("workflow") / "project", symlinks=True))

@@ -1,11 +1,25 @@
-"""Which modules may import which, according to the contracts in pyproject.toml."""
+"""What pyproject.toml says of modules and packages: which modules import which, and what an environment installs."""
 
+import tomllib
 from pathlib import Path
 
+import yaml
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+from packaging.requirements import Requirement
 
 BASE = Path(__file__).parents[2]
 
 
 def test_every_package_imports_only_what_it_may():
     assert lint_imports(config_filename=str(BASE / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
+
+
+def test_the_conda_environment_has_what_the_pipeline_needs_in_the_versions_of_the_constraints():
+    project = tomllib.loads((BASE / "pyproject.toml").read_text())["project"]
+    needed = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["pipeline"]])
+    versions = (BASE / "constraints.txt").read_text().lower().replace("_", "-").splitlines()
+    constraints = dict(line.split("==") for line in versions if "==" in line)
+    environment = yaml.safe_load((BASE / "workflow" / "envs" / "jointsparse.yaml").read_text())
+    installed = map(Requirement, environment["dependencies"][-1]["pip"])
+    got = {(one.name, *one.extras, str(one.specifier)) for one in installed}
+    assert got == {(one.name, *one.extras, f"=={constraints[one.name]}") for one in needed}

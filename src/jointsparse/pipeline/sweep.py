@@ -282,6 +282,10 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
                 W=(part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False),
             )
         )
+    longest = max(part.objective.shape[1] for part in parts)
+    for i, part in enumerate(parts):  # a solver may stop after fewer iterations on features of one power
+        missing = ((0, 0), (0, longest - part.objective.shape[1]))
+        parts[i] = part._replace(objective=np.pad(part.objective, missing, constant_values=np.nan))
     # learnt_from must hold the fingerprint of the unscaled features.
     return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(
         learnt_from=np.array([fingerprint(X), *parts[0].learnt_from[1:]])
