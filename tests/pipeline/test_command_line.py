@@ -1,21 +1,28 @@
-"""The command `jointsparse`: what `init` writes, which Snakemake command `run` starts, and what is refused."""
+"""The command `jointsparse`: what `init` writes, what `run` starts, how it ends and unlocks, and what is refused."""
 
 import errno
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
+import time
 import webbrowser
 from pathlib import Path
+from unittest.mock import Mock
 
+import psutil
 import pytest
 import yaml
 from albums import lay
 from test_configuration import SHIPPED
 
 from jointsparse.norms import NORMS
-from jointsparse.pipeline.app import command_line, disk
+from jointsparse.pipeline.app import command_line, disk, lock
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
+from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.settings import read
 from jointsparse.pipeline.settings.inheritance import merged
@@ -75,16 +82,14 @@ def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, root
 
 
 SHIPPED_TEXT = (WORKFLOW / "config.yaml").read_text(encoding="utf-8")
+CUT = SHIPPED_TEXT.index("\nfeatures:\n")
 OLD = {  # a config.yaml, cut where init adds an entry
     "no dataset": ("seed: 2", "\n"),
     "no dataset yet": ("datasets:  # none yet\n", "\nseed: 2\n"),
     "comments": ("datasets:\n    a:\n        loader: digits\n        # note: b\n", "\n# the seed\nseed: 2\n"),
     "no end of line": ("datasets:\n  a:\n    loader: digits # the last line", ""),
     "Windows": ("\ufeffdatasets:\r\n  a: {loader: digits}\r\n", "seed: 2\r\n"),
-    "a checkout": (
-        SHIPPED_TEXT[: SHIPPED_TEXT.index("\nfeatures:\n")],
-        SHIPPED_TEXT[SHIPPED_TEXT.index("\nfeatures:\n") :],
-    ),
+    "a checkout": (SHIPPED_TEXT[:CUT], SHIPPED_TEXT[CUT:]),
 }
 
 
@@ -131,6 +136,12 @@ ERRORS = [  # files, a command, and a part of its error
         "run --quick --dataset d -- -C seed=2",
         'this command already sets dataset="d" quick=True: write these settings after your --config',
     ),
+    (
+        {"config.yaml": "", "results/d/logs": ""},
+        "run",
+        "results/d/logs: File exists. A run must be able to write there\n",
+    ),
+    ({"config.yaml": "", "results/d/a/logs": ""}, "run", "results/d/a/logs: File exists. A run must be able to write"),
     ({}, "run --unlock", "Write options of Snakemake after --: jointsparse run -- --unlock\n"),
     ({}, "run --quick --config a=1 -n", "no option --config. Write options of Snakemake after --: jointsparse"),
     ({}, "open", "results/ has no page yet: make it with jointsparse run"),
@@ -186,20 +197,16 @@ def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch
     assert ("Quick run" in capsys.readouterr().err) == ("--quick" in arguments)
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, None])
-def test_a_run_that_cannot_write_to_its_folder_or_logs_starts_nothing(tmp_path, monkeypatch, capsys, number):
-    def fail(**_):
-        raise OSError(number, os.strerror(number))
-
-    lay(tmp_path, {"config.yaml": "", "results/d/study/logs": ""})  # a file where the logs belong
-    if number:
-        monkeypatch.setattr(disk.tempfile, "TemporaryFile", fail)
-    monkeypatch.setattr(subprocess, "Popen", None)
+@pytest.mark.parametrize(
+    ("number", "advice"), [(errno.ENOSPC, disk.AGAIN), (errno.EROFS, "A run must be able to write there")]
+)
+def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypatch, capsys, number, advice):
+    lay(tmp_path, {"config.yaml": ""})
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    monkeypatch.setattr(disk.tempfile, "TemporaryFile", Mock(side_effect=OSError(number, os.strerror(number))))
     assert main(["run"]) == 2
-    folder, said = (tmp_path, number) if number else (tmp_path / "results/d/study/logs", errno.EEXIST)
-    advice = disk.AGAIN if number == errno.ENOSPC else "A run must be able to write there"
-    assert capsys.readouterr().err == f"error: {folder}: {os.strerror(said)}. {advice}\n"
+    assert capsys.readouterr().err == f"error: {tmp_path}: {os.strerror(number)}. {advice}\n"
 
 
 def test_open_shows_the_page_that_was_written_last_or_the_list_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
@@ -229,9 +236,109 @@ def test_the_help_has_an_example_of_each_command(capsys, command):
     assert examples == ([command] if command else [*command_line.COMMANDS])
 
 
-def test_an_unknown_dataset_is_answered_with_the_datasets_of_the_user_first():
-    config = merged(SHIPPED, {"dataset": "c", "datasets": dict.fromkeys("ab", SHIPPED["datasets"]["collage"])})
-    with pytest.raises(ValueError, match=r"dataset must be one of b, a, .*got 'c': set it here or with --dataset NAME"):
-        read(config)
-    with pytest.raises(ValueError, match="got 'a-quick': set it here or with --dataset a --quick"):
-        read(config | {"dataset": "a-quick"})
+# The lock of a folder, and the end of a run
+
+LOCKS = Path(".snakemake/locks")
+RUN = """
+import sys
+from pathlib import Path
+from jointsparse.pipeline.app import command_line
+command_line.WORKFLOW = Path("workflow").absolute()
+sys.exit(command_line.main(["run", "--cores", "1"]))
+"""
+SNAKEFILE = """
+from jointsparse.pipeline.app import lock, progress
+progress.attach(workflow, str)
+onstart:
+    lock.sign()
+rule all:
+    output: "made"
+    shell: "echo part > {output}; test -e go || sleep 99; echo whole > {output}"
+"""
+
+
+def change(**values):
+    lock.HOLDER.write_text(json.dumps(json.loads(lock.HOLDER.read_text(encoding="utf-8")) | values), encoding="utf-8")
+
+
+BEGUN = lock._begun(os.getpid())
+UNKNOWN = "another run is at work in it or was killed. If no run is at work, run jointsparse run -- --unlock"
+NO_RUN = f"a run is at work in it (process {os.getpid()}). Wait until it has finished. If that process is not a run"
+HOLDERS = {  # what becomes of a lock of this process, and the message if the lock stays
+    "the process is alive": (lambda: None, NO_RUN),
+    "it has ended": (lambda: change(process=2**22 + 1), ""),
+    "its number was given to another process": (lambda: change(begun=[0, 0]), ""),
+    "the clock was changed": (lambda: change(begun=[0, BEGUN[1]]), NO_RUN),
+    "the clock was changed, not on Linux": (lambda: change(begun=[BEGUN[0], 0]), NO_RUN),
+    "another machine": (lambda: change(place=["elsewhere", ""]), "a run on elsewhere is at work in it or was killed"),
+    "an additional lock": (lambda: (LOCKS / "1.output.lock").touch(), UNKNOWN),
+    "a replaced lock": (lambda: os.utime(LOCKS / "0.input.lock"), UNKNOWN),
+    "no record": (lock.HOLDER.unlink, UNKNOWN),
+    "a truncated record": (lambda: lock.HOLDER.write_text("{", encoding="utf-8"), UNKNOWN),
+    "an empty record": (lambda: lock.HOLDER.write_text("null", encoding="utf-8"), UNKNOWN),
+}
+
+
+@pytest.mark.parametrize(("alter", "said"), HOLDERS.values(), ids=HOLDERS)
+def test_a_lock_is_removed_if_its_holder_is_gone_and_in_doubt_a_message_says_who_it_may_be(
+    tmp_path, monkeypatch, alter, said
+):
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, {".snakemake/locks/0.input.lock": "results/a", ".snakemake/locks/0.output.lock": "results/a"})
+    lock.sign()
+    alter()
+    before = sorted(LOCKS.iterdir())
+    assert said in lock.sentence() and lock.release() == (not said)
+    assert sorted(LOCKS.iterdir()) == (before if said else [])
+
+
+def test_a_process_that_nobody_waits_for_holds_no_lock(monkeypatch):
+    monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
+    assert not lock._lives({"process": os.getpid()})
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    shutil.copytree(WORKFLOW / "profiles", tmp_path / "workflow" / "profiles")
+    lay(tmp_path, {"workflow/Snakefile": SNAKEFILE, "config.yaml": ""})
+    monkeypatch.chdir(tmp_path)
+
+
+def begin():
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
+
+
+def wait_for_job(run):
+    while run.poll() is None and not (Path("made").exists() and Path("made").stat().st_size):
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("signals", [(signal.SIGINT, signal.SIGINT), (signal.SIGHUP, signal.SIGTERM)])
+def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(signals):
+    wait_for_job(run := begin())
+    tree = psutil.Process(run.pid).children(recursive=True)
+    for number in signals:
+        os.killpg(run.pid, number) if number == signal.SIGINT else os.kill(run.pid, number)
+        time.sleep(0.1)
+    assert run.communicate()[1].splitlines()[-1] == RESUME and run.returncode == 1
+    assert not any(process.is_running() for process in tree) and not list(LOCKS.glob("*"))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_does_not_start_beside_a_live_run_and_after_a_kill_unlocks_and_remakes_partial_files():
+    wait_for_job(run := begin())
+    holder = json.loads(lock.HOLDER.read_text(encoding="utf-8"))["process"]
+    assert f"a run is at work in it (process {holder})" in begin().communicate()[1]
+    os.killpg(run.pid, signal.SIGKILL)
+    run.communicate()
+    assert Path("made").read_text(encoding="utf-8") == "part\n"
+    Path("go").touch()
+    assert "Unlocked this folder, which a killed run had left locked.\n" in begin().communicate()[1]
+    assert Path("made").read_text(encoding="utf-8") == "whole\n"

@@ -37,19 +37,17 @@ rule none:
 """
 
 
-def send(progress, message="", level=logging.INFO, **values):
-    """Send a message of Snakemake."""
+def send_message(progress, message="", level=logging.INFO, **values):
     record = logging.LogRecord("snakemake", level, "", 0, message, None, None)
     vars(record).update(values)
     progress.handle(record)
 
 
 def begun(total=2, terminal=False):
-    """Return the progress of a run that has just started."""
     stream = io.StringIO()
     stream.isatty = lambda: terminal
     progress = Progress(stream, lambda: "all as recorded")
-    send(progress, event="run_info", stats={"all": 1, "a": total - 1, "total": total})
+    send_message(progress, event="run_info", stats={"all": 1, "a": total - 1, "total": total})
     return progress
 
 
@@ -64,7 +62,7 @@ def test_outside_a_terminal_progress_is_a_line_per_minute(clock):
     progress = begun(total=100)
     for done in range(1, 101):
         clock[0] += 6.1
-        send(progress, event="progress", done=done, total=100)
+        send_message(progress, event="progress", done=done, total=100)
     progress.succeed(["a"])
     lines = progress.stream.getvalue().splitlines()
     assert lines == [*(f"{done} of 100 jobs" for done in range(0, 91, 10)), "100 of 100 jobs in 10 min", "a"]
@@ -72,18 +70,12 @@ def test_outside_a_terminal_progress_is_a_line_per_minute(clock):
 
 def test_on_a_terminal_messages_and_the_summary_overwrite_the_progress_line():
     progress = begun(terminal=True)
-    send(progress, "Waiting at most 5 seconds", logging.WARNING)
-    send(progress, event="progress", done=2, total=2)
+    send_message(progress, "Waiting at most 5 seconds", logging.WARNING)
+    send_message(progress, event="progress", done=2, total=2)
     progress.succeed(["a"])
     progress.close()
     shown = ["", "0 of 2 jobs", "Waiting at most 5 seconds\n", "2 of 2 jobs", "2 of 2 jobs in 0 s\na\n"]
     assert progress.stream.getvalue().split(ERASE) == shown
-
-
-def test_the_progress_line_is_erased_however_a_run_ends():
-    progress = begun(terminal=True)
-    progress.close()
-    assert progress.stream.getvalue().endswith(ERASE)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +93,7 @@ def test_the_progress_line_is_erased_however_a_run_ends():
 )
 def test_the_terminal_shows_only_messages_that_the_user_needs(message, level, event, written):
     progress = begun()
-    send(progress, message, level, event=event, job_id=0)
+    send_message(progress, message, level, event=event, job_id=0)
     shown = progress.stream.getvalue().removeprefix("0 of 2 jobs\n")
     assert shown.startswith(written) and bool(shown) == bool(written)
 
@@ -191,7 +183,7 @@ def test_a_failed_run_ends_with_a_line_per_cause(tmp_path, monkeypatch, events, 
     lay(tmp_path, LOGS)
     progress = begun()
     for event in events:
-        send(progress, **event)
+        send_message(progress, **event)
     if remote is not None:
         progress.fail(["all.log"], remote=remote)
     progress.close()
@@ -202,8 +194,8 @@ def test_a_failed_run_ends_with_a_line_per_cause(tmp_path, monkeypatch, events, 
 def test_output_that_cannot_be_written_does_not_disturb_the_run(monkeypatch):
     progress = begun()
     monkeypatch.setattr(progress.stream, "write", Mock(side_effect=OSError(28, "No space left on device")))
-    send(progress, "Waiting", logging.WARNING)
-    send(progress, **RECORDING)
+    send_message(progress, "Waiting", logging.WARNING)
+    send_message(progress, **RECORDING)
     progress.close()
 
 

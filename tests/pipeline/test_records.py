@@ -41,7 +41,6 @@ def here(tmp_path, monkeypatch):
 
 
 def make(root, settings=SETTINGS):
-    """Write raw files, some of which are behind a link, results, records and a manifest."""
     lay(root, {"data/images/1.jpg": "one", "data/images/a b/é\n2.jpg": "two", RAW[1]: CAPTIONS})
     lay(root, {name: f"{name}\n\n" for name in (*TABLES, PAGE, f"{FIGURES}/auc.png")})
     (root / EMPTY).mkdir()
@@ -52,7 +51,6 @@ def make(root, settings=SETTINGS):
 
 
 def job(files, inputs=(), raw=None):
-    """Write the records of a job that has made the files. raw: the digest of its raw files."""
     known, digest = records.read_inputs(inputs), raw or records.digest(records.checksums(RAW))
     records.write(files, known, job="fit mine", code=["a.py 12"], values={"rank": 3}, raw={"mine": digest})
 
@@ -61,16 +59,17 @@ def gather(settings=SETTINGS):
     records.write_json(MANIFEST, manifest.make(TABLES, {"mine": records.checksums(RAW)}, settings))
 
 
+def read(path=MANIFEST):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
 def rewrite(path=MANIFEST, **blocks):
-    """Change some entries in blocks of a manifest."""
-    made = json.loads(Path(path).read_text(encoding="utf-8"))
-    for block, entries in blocks.items():
-        made[block] |= entries
-    Path(path).write_text(json.dumps(made), encoding="utf-8")
+    made = read(path)
+    more = {name: made[name] | block for name, block in blocks.items()}
+    Path(path).write_text(json.dumps(made | more), encoding="utf-8")
 
 
 def verify(capsys, path=MANIFEST, *options):
-    """Return the exit status of `jointsparse verify` and the lines that it prints."""
     return main(["verify", str(path), *options]), capsys.readouterr().out.splitlines()
 
 
@@ -109,35 +108,25 @@ def test_a_change_of_content_or_name_changes_the_checksum_and_only_changed_files
     assert records.checksums(RAW, CACHE) != before and again == read
 
 
-def test_copied_touched_and_hidden_files_change_no_checksum():
+HARMLESS = {
+    "copied": lambda: (shutil.copytree("../elsewhere", "../copy"), link_to("copy")),
+    "touched": lambda: os.utime(RAW[1], (0, 0)),
+    "hidden files": lambda: lay(Path(RAW[0]), {".DS_Store": "", ".ipynb_checkpoints/1.jpg": "", "Thumbs.db": ""}),
+    "a damaged cache": write(CACHE, "null"),
+    "a truncated cache": write(CACHE, "{"),
+}
+
+
+@pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
+def test_checksums_depend_only_on_names_and_contents_of_data(change):
     before = records.checksums(RAW, CACHE)
-    shutil.copytree("../elsewhere", "../copy")
-    link_to("copy")
-    os.utime(RAW[1], (0, 0))
-    lay(Path(RAW[0]), {".DS_Store": "", ".ipynb_checkpoints/1.jpg": "", "Thumbs.db": ""})
+    change()
     assert records.checksums(RAW, CACHE) == before
-
-
-def test_the_checksum_of_a_huge_file_covers_only_its_size_and_time():
-    kinds, file = set(), Path("data/images/sparse.jpg")
-    file.touch()
-    for n_bytes, time in ((2**43, 1), (2**43, 2), (2**42, 2)):  # terabytes that take no room on the disk
-        os.truncate(file, n_bytes)
-        os.utime(file, ns=(time, time))
-        kinds.add(records.checksums(RAW, CACHE, records.LARGEST_RAW)["data/images"])
-    assert len(kinds) == 3
-
-
-@pytest.mark.parametrize("text", ["{", "null"])
-def test_a_damaged_cache_is_rewritten(text):
-    before, kept = records.checksums(RAW, CACHE), Path(CACHE).read_bytes()
-    Path(CACHE).write_text(text, encoding="utf-8")
-    assert records.checksums(RAW, CACHE) == before and Path(CACHE).read_bytes() == kept
 
 
 def test_a_record_holds_inputs_values_code_and_versions_of_a_file_and_the_raw_files_of_earlier_jobs():
     job([PAGE], [TABLES[0]], raw="0" * 64)
-    assert json.loads(Path("results/records/index.html.json").read_text(encoding="utf-8")) == {
+    assert records.read(PAGE) == {
         "sha256": records.checksums([PAGE])[PAGE],
         "files": records.checksums(TABLES[:1]),
         "job": "fit mine",
@@ -169,25 +158,20 @@ def test_a_result_that_does_not_match_its_record_is_refused_and_a_touched_one_is
 
 
 def test_the_commit_is_that_of_a_work_tree_which_tracks_the_package_and_is_marked_after_edits(tmp_path, monkeypatch):
-    (tmp_path / "package").mkdir()
-    monkeypatch.setattr(records, "__file__", str(tmp_path / "package" / "records.py"))
-    git = ["git", "-C", str(tmp_path / "package"), "-c", "user.name=a", "-c", "user.email=a@b"]
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "elsewhere" / "records.py"))
+    git = ["git", "-C", str(tmp_path / "elsewhere"), "-c", "user.name=a", "-c", "user.email=a@b"]
     commits = []
-    for text, commands in (
-        ("", ["init -q", "commit -q --allow-empty -m first"]),  # tracks another project
-        ("", ["add .", "commit -q -m second"]),
-        ("edited", []),
-    ):
-        Path(records.__file__).write_text(text, encoding="utf-8")
-        for command in commands:
-            subprocess.run([*git, *command.split()], check=True)
+    for command in ("init -q", "commit -q --allow-empty -m first", "add .", "commit -q -m second"):
+        subprocess.run([*git, *command.split()], check=True)
         commits.append(records.commit())
+        Path(records.__file__).touch()  # so far the work tree is of another project
+    Path(records.__file__).write_text("edited", encoding="utf-8")
     head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
-    assert commits == ["", head, f"{head}-dirty"]
+    assert [*commits[:2], commits[3], records.commit()] == ["", "", head, f"{head}-dirty"]
 
 
 def test_the_manifest_holds_versions_settings_and_checksums_and_does_not_depend_on_its_folder(tmp_path):
-    made = json.loads(Path(MANIFEST).read_text(encoding="utf-8"))
+    made = read()
     make(tmp_path / "another")
     assert (tmp_path / "another" / MANIFEST).read_bytes() == Path(MANIFEST).read_bytes()
     assert {"jointsparse", "numpy", "numpy's BLAS", "system", "machine"} <= made["made_with"].keys()
@@ -199,15 +183,10 @@ def test_the_manifest_holds_versions_settings_and_checksums_and_does_not_depend_
     }
 
 
-def fit_before_a_change_of_raw_files():
-    job([PAGE], raw="f" * 64)
-    job(TABLES[:1], inputs=[PAGE])
-
-
 OTHER_RAW_FILES = {
     "all tables": write(RAW[1], CAPTIONS * 2),
     "one table": lambda: job(TABLES[:1], raw="0" * 64),
-    "an earlier job": fit_before_a_change_of_raw_files,
+    "an earlier job": lambda: (job([PAGE], raw="f" * 64), job(TABLES[:1], inputs=[PAGE])),
 }
 
 
@@ -231,16 +210,18 @@ def test_the_manifest_lists_versions_and_commits_of_all_jobs_and_verify_reports_
         job([PAGE])
     job(TABLES, inputs=[PAGE])
     gather()
-    made_with = json.loads(Path(MANIFEST).read_text(encoding="utf-8"))["made_with"]
-    assert (made_with["numpy"], made_with["commit"]) == ([version, "old numpy"], ["0123abc", "unknown"])
-    status, lines = verify(capsys)
-    assert f"note: numpy: {version} and old numpy when made, {version} here (a mixture)" in lines and status == 0
+    assert read()["made_with"]["commit"] == ["0123abc", "unknown"]
+    note = f"note: numpy: {version} and old numpy when made, {version} here (a mixture)"
+    assert note in verify(capsys)[1]
 
 
-def test_verify_reads_large_raw_files_only_by_size_and_time(monkeypatch, capsys):
+def test_large_raw_files_are_known_by_size_and_time(monkeypatch, capsys):
     monkeypatch.setattr(manifest, "LARGEST_RAW", 1)
     rewrite(inputs={"mine": records.checksums(RAW, largest=1)})
+    older()  # other content, which is not read
     assert verify(capsys) == (0, [ALL_MATCH])
+    os.utime(RAW[1], (0, 0))
+    assert verify(capsys)[0] == 1
 
 
 REMADE = "All 5 results match their records."
@@ -304,9 +285,11 @@ NO_MANIFESTS = {
 
 @pytest.mark.parametrize("text", NO_MANIFESTS.values(), ids=NO_MANIFESTS)
 def test_the_error_about_a_file_that_is_not_a_manifest_is_one_short_line(text, capsys):
-    Path("no.json").write_text(text or "", encoding="utf-8")
-    path = "no.json" if text else "nowhere.json"
-    assert main(["verify", path]) == 2
+    if text:
+        Path("no.json").write_text(text, encoding="utf-8")
+    assert main(["verify", "no.json"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith(f"error: {f'{path} is not a manifest, or is damaged' if text else 'there is no manifest '}")
+    assert error.startswith(
+        "error: no.json is not a manifest, or is " if text else "error: there is no manifest no.json"
+    )
     assert error.count("\n") == 1 and len(error) < 350
