@@ -1,226 +1,178 @@
-"""The command `jointsparse`: what `init` writes, which Snakemake command `run` starts, and what is refused."""
+"""The command `jointsparse`: what `init` writes, what `run` starts, how it ends and unlocks, and what is refused."""
 
 import errno
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
+import sys
+import time
 import webbrowser
 from pathlib import Path
+from unittest.mock import Mock
 
+import psutil
 import pytest
 import yaml
 from albums import lay
-from raw import raw_files
 from test_configuration import SHIPPED
 
 from jointsparse.norms import NORMS
-from jointsparse.pipeline.app import command_line, disk
+from jointsparse.pipeline.app import command_line, disk, lock
 from jointsparse.pipeline.app.command_line import WORKFLOW, main
+from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.app.plain_yaml import check_file
 from jointsparse.pipeline.settings import read
-from jointsparse.pipeline.settings.datasets import Pictures
 from jointsparse.pipeline.settings.inheritance import merged
 
-NAMES = [f"{i:02}.jpg" for i in range(40)]
-TEXTS = ["A dog." if i % 2 else "A cat." for i in range(40)]
-CAPTIONS = "image,caption\n" + "".join(f"{name},{text}\n" for name, text in zip(NAMES, TEXTS, strict=True))
+PICTURES = dict.fromkeys((f"{i:02}.jpg" for i in range(40)), "")
+CAPTIONS = "image,caption\n" + "".join(f"{name},A {('cat', 'dog')[i % 2]}.\n" for i, name in enumerate(PICTURES))
+ALBUM = PICTURES | {"captions.csv": CAPTIONS, "notes.txt": "No table."}
 SPLITS = ["train"] * 20 + ["val"] * 10 + ["test"] * 10
-CLASSES = {f"images/{text[2:5]}/{name}": split for name, text, split in zip(NAMES, TEXTS, SPLITS, strict=True)}
-
-
-def pictures(folder=""):
-    return dict.fromkeys((f"{folder}{name}" for name in NAMES), "")
-
-
-NEAR = {"near_duplicates": True}
-# by kind: files of a folder, the loader, its options except root, and the beginning of the output
-KINDS = {
-    "captions beside pictures": (
-        pictures() | {"captions.csv": CAPTIONS, "notes.txt": "No table."},
-        "photos",
-        {"images": ".", "captions": "captions.csv", "pictures": "image", "caption": "caption"} | NEAR,
-        "Found 40 pictures with captions in captions.csv.\nThe model will learn 2 words (cat, dog), each with ",
-    ),
-    "classes": (
-        CLASSES | {"splits.csv": "image,split\n" + "".join(f"{name[7:]},{split}\n" for name, split in CLASSES.items())},
-        "scenes",
-        {"images": "images", "splits": "splits.csv"} | NEAR,
-        "Found 40 pictures in 2 folders, one per class.\nThe model will learn 2 scenes (cat, dog), each with 10 pos",
-    ),
-    "features and labels": (
-        {
-            "clip features.csv": "a,b,c\n" + "".join(f"{i},{i % 2}.5,1e-3\n" for i in range(40)),
-            "labels.csv": "dog,cat,split\n"
-            + "".join(f"{i % 2},{1 - i % 2},{split}\n" for i, split in enumerate(SPLITS)),
-            "names.txt": "a\nb\nc\n",
-        },
-        "arrays",
-        {"features": "clip features.csv", "labels": "labels.csv", "split": "split"}
-        | {"columns": ["dog", "cat"], "names": "names.txt"},
-        "Found 40 samples with 3 features.\nThe model will learn 2 labels",
-    ),
-    "libsvm": (
-        dict.fromkeys(("a_train.libsvm", "a_test.libsvm"), "".join(f"{i % 2} 1:{i}\n" for i in range(40))),
-        "libsvm",
-        {"train": "a_train.libsvm", "test": "a_test.libsvm"},
-        "Found 80 samples with 1 feature.\nThe model will learn 2 topics (0, 1)",
-    ),
-}
-
-
 TABLE = {
-    "x/X.csv": "a\n" + "".join(f"{i}.5\n" for i in range(40)),
-    "x/y.csv": "cat,dog\n" + "".join(f"{i % 2},{1 - i % 2}\n" for i in range(40)),
+    "clip features.csv": "a,b,c\n" + "".join(f"{i // 2}.5,{i % 3}.5,{i % 7}e-3\n" for i in range(40)),
+    "labels.csv": "dog,cat,split\n" + "".join(f"{i % 2},{1 - i % 2},{split}\n" for i, split in enumerate(SPLITS)),
 }
-LEARN_BOTH = {"final": {"words": {"n_words": 2}}}
-BY_NETWORK = {
+OF_TABLE = {
+    "loader": "arrays",
+    "options": {"features": "clip features.csv", "labels": "labels.csv", "split": "split", "columns": ["dog", "cat"]},
+    "final": {"words": {"n_words": 2}},
+}
+OF_ALBUM = {
+    "loader": "photos",
+    "options": {"images": ".", "captions": "captions.csv", "pictures": "image", "caption": "caption"}
+    | {"near_duplicates": True},
     "features": {"extractor": "onnx", "options": {"model": "efficientnet-lite0"}},
     "final": {"basis": None, "words": {"n_words": 2}},
 }
 
 
-@pytest.mark.parametrize(("root", "name"), [("My data: 1", "My-data-1"), ("collage", "my-collage")])
-@pytest.mark.parametrize(("files", "loader", "options", "said"), KINDS.values(), ids=KINDS)
-def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, files, loader, options, said, root, name):
+def entry_of(root, entry):
+    return entry | {"options": {"root": root} | entry["options"]}
+
+
+@pytest.mark.parametrize(
+    ("root", "name", "files", "entry", "said"),
+    [
+        (
+            "My data: 1",
+            "My-data-1",
+            ALBUM,
+            OF_ALBUM,
+            "Found 40 pictures with captions in captions.csv.\nThe model will",
+        ),
+        ("collage", "my-collage", TABLE, OF_TABLE, "Found 40 samples with 3 features.\nThe model will learn 2 labels"),
+    ],
+)
+def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, root, name, files, entry, said):
     workflow = {"my workflow/config.yaml": (WORKFLOW / "config.yaml").read_text(encoding="utf-8")}
     lay(tmp_path, workflow | {f"{root}/{file}": content for file, content in files.items()})
     monkeypatch.setattr(command_line, "WORKFLOW", tmp_path / "my workflow")
     monkeypatch.chdir(tmp_path)
-    assert main(["init", root]) == 0
-    assert capsys.readouterr().out.startswith(said)
+    assert main(["init", root]) == 0 and capsys.readouterr().out.startswith(said)
     check_file(Path("config.yaml"))
-    lines = Path("config.yaml").read_text(encoding="utf-8").splitlines()
-    assert lines[0] == f"# yaml-language-server: $schema=file://{tmp_path}/my%20workflow/config/schema.json"
-    config = merged(SHIPPED, yaml.safe_load("\n".join(lines)))
-    dataset = read(config).datasets[name]
-    assert len(lines) <= 40 and max(map(len, lines[1:])) <= 120 and raw_files(name, dataset)
-    assert (config["dataset"], dataset.loader, dataset.options.given()) == (name, loader, {"root": root} | options)
-    learnt = BY_NETWORK if isinstance(dataset, Pictures) else LEARN_BOTH
-    assert config["datasets"][name] == {"loader": loader, "options": {"root": root} | options} | learnt
-    (line,) = [line for line in lines if "    final:" in line]
-    assert line.split(" in the")[0].split()[-1] == dataset.final.study
-    final = yaml.safe_load("\n".join(re.sub("^( *)# ", r"\1", line) for line in lines[lines.index(line) :]))
-    read(merged(config, {"datasets": {name: final}}))
+    text = Path("config.yaml").read_text(encoding="utf-8")
+    assert text.startswith(f"# yaml-language-server: $schema=file://{tmp_path}/my%20workflow/config/schema.json\n")
+    written = yaml.safe_load(text)
+    assert (written["dataset"], written["datasets"]) == (name, {name: entry_of(root, entry)})
+    for whole in (text, re.sub("^( +)# ", r"\1", text, flags=re.MULTILINE)):  # without and with the suggestions
+        read(merged(SHIPPED, yaml.safe_load(whole)))
 
 
+SHIPPED_TEXT = (WORKFLOW / "config.yaml").read_text(encoding="utf-8")
+CUT = SHIPPED_TEXT.index("\nfeatures:\n")
 OLD = {  # a config.yaml, cut where init adds an entry
-    "nothing": ("", ""),
     "no dataset": ("seed: 2", "\n"),
     "no dataset yet": ("datasets:  # none yet\n", "\nseed: 2\n"),
     "comments": ("datasets:\n    a:\n        loader: digits\n        # note: b\n", "\n# the seed\nseed: 2\n"),
     "no end of line": ("datasets:\n  a:\n    loader: digits # the last line", ""),
     "Windows": ("\ufeffdatasets:\r\n  a: {loader: digits}\r\n", "seed: 2\r\n"),
-    "a checkout": None,
+    "a checkout": (SHIPPED_TEXT[:CUT], SHIPPED_TEXT[CUT:]),
 }
 
 
-@pytest.mark.parametrize("kind", OLD)
-def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, capsys, kind):
-    lay(tmp_path, TABLE)
+@pytest.mark.parametrize(("first", "last"), OLD.values(), ids=OLD)
+def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, capsys, first, last):
+    lay(tmp_path, {f"x/{name}": content for name, content in TABLE.items()} | {"config.yaml": first + last})
     monkeypatch.chdir(tmp_path)
-    text = (WORKFLOW / "config.yaml").read_text(encoding="utf-8")
-    first, last = OLD[kind] or text.partition("\nfeatures:\n")[0::2]
-    between = "" if OLD[kind] else "\nfeatures:\n"
-    if not OLD[kind]:  # in a checkout, the config.yaml of the folder is that of the package
+    if first + last == SHIPPED_TEXT:  # in a checkout, the config.yaml of the folder is that of the package
         monkeypatch.setattr(command_line, "WORKFLOW", tmp_path)
-    Path("config.yaml").write_bytes(f"{first}{between}{last}".encode())
-    for name in ("x", "y"):
-        assert main(["init", "x", "--add", *(["--name", "y"] if name == "y" else [])]) == 0
-        assert f"jointsparse run --dataset {name}\n" in capsys.readouterr().out
-    new = Path("config.yaml").read_bytes().decode()
-    assert new.startswith(first) and new.endswith(between + last)
-    check_file(Path("config.yaml"))
-    old = yaml.safe_load(f"{first}{between}{last}") or {}
-    options = {"root": "x", "features": "X.csv", "labels": "y.csv", "columns": ["cat", "dog"]}
-    entry = {"loader": "arrays", "options": options} | LEARN_BOTH
-    assert yaml.safe_load(new) == old | {"datasets": (old.get("datasets") or {}) | {"x": entry, "y": entry}}
-    assert ("\r\n" in new) == (kind == "Windows") and len(re.findall("(?<!\r)\n", new)) * (kind == "Windows") == 0
+    assert main(["init", "x", "--add"]) == 0
+    assert "jointsparse run --dataset x\n" in capsys.readouterr().out
+    new, old = Path("config.yaml").read_bytes().decode(), yaml.safe_load(first + last)
+    assert new.startswith(first) and new.endswith(last) and new.count("\r\n") in (0, new.count("\n"))
+    assert ("\r\n" in new) == ("\r\n" in first)
+    assert yaml.safe_load(new) == old | {"datasets": (old.get("datasets") or {}) | {"x": entry_of("x", OF_TABLE)}}
 
 
-def test_init_does_not_add_to_a_config_yaml_that_is_read_only(tmp_path, monkeypatch, capsys):
-    lay(tmp_path, TABLE | {"config.yaml": "seed: 2\n"})
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "config.yaml").chmod(0o444)
-    assert main(["init", "x", "--add"]) == 2 and (tmp_path / "config.yaml").read_text() == "seed: 2\n"
-    assert "config.yaml is read-only, and would be changed: make it writable" in capsys.readouterr().err
+X = {f"x/{name}": content for name, content in TABLE.items()}
+LINES = "must have the entries of `datasets:` on lines of their own"
+HOSTILE = "\x1b[2J\u202e\x9b"
+ERRORS = [  # files, a command, and a part of its error
+    ({}, "init x", "init expects a folder of data, got 'x'"),
+    ({"x/a.doc": ""}, "init x", "init expects x to hold pictures with captions.csv (image,caption), another table"),
+    (
+        {f"x/{name}": text.replace("dog", "cat") for name, text in ALBUM.items()},
+        "init x",
+        "x must hold at least 2 words that 5 training images and a test image have, and as many lack, got 'A cat.'",
+    ),
+    (ALBUM, "init .", "must not be written into the folder of the pictures"),
+    ({"config.yaml": ""}, "init x", "this folder already has a config.yaml, and init does not overwrite it: add an"),
+    ({}, "init x --add", "this folder has no config.yaml to which --add could add: leave --add out"),
+    (X | {"config.yaml": "datasets: {a: {}}"}, "init x --add", LINES),
+    (X | {"config.yaml": "[a]"}, "init x --add", LINES),
+    (X | {"config.yaml": "datasets:\n  X: {}"}, "init x --add", "already has a dataset x: choose another name"),
+    (X | {"config.yaml": "a: 1\na: 2"}, "init x --add", "the key 'a' occurs twice in one block"),
+    (X, "init x --name collage", "already has a dataset collage: choose another name with --name NAME"),
+    (X, "init x --name a/b", "--name must be at most 90 letters, digits, _ and -, got 'a/b'"),
+    ({}, f"init {HOSTILE}", r"\x1b[2J"),
+    ({}, f"verify {HOSTILE}", r"\x1b[2J"),
+    ({}, "run", "this folder has no config.yaml: write one with jointsparse init FOLDER"),
+    ({}, "run --cores 0 --dataset d", "--cores must be a whole number of at least 1, or all, got '0'"),
+    (
+        {},
+        "run --quick --dataset d -- -C seed=2",
+        'this command already sets dataset="d" quick=True: write these settings after your --config',
+    ),
+    (
+        {"config.yaml": "", "results/d/logs": ""},
+        "run",
+        "results/d/logs: File exists. A run must be able to write there\n",
+    ),
+    ({"config.yaml": "", "results/d/a/logs": ""}, "run", "results/d/a/logs: File exists. A run must be able to write"),
+    ({}, "run --unlock", "Write options of Snakemake after --: jointsparse run -- --unlock\n"),
+    ({}, "run --quick --config a=1 -n", "no option --config. Write options of Snakemake after --: jointsparse"),
+    ({}, "open", "results/ has no page yet: make it with jointsparse run"),
+    (
+        {"results/index.html": "", "results/a/index.html": "", "results/b/index.html": ""},
+        "open --dataset c",
+        "results/ has no page of the dataset 'c', only of: a, b",
+    ),
+    (
+        {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},
+        "report",
+        "a report needs a finished run, and results/ has none: start one with jointsparse run\n",
+    ),
+    ({}, "warmup l3", f"norm must be one of {', '.join(sorted(NORMS))}, got 'l3'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("files", "arguments", "said"),
-    [
-        ({}, "init x", "init expects a folder of data, got 'x'"),
-        (
-            {"x/a.doc": ""},
-            "init x",
-            "init expects x to hold pictures with captions.csv (image,caption), another table that names them, or",
-        ),
-        (
-            pictures("x/test/") | pictures("x/train/"),
-            "init x",
-            "every folder must be a class, but of the folders test, train some are named after splits",
-        ),
-        (
-            pictures("x/") | {"x/c.csv": CAPTIONS.replace("dog", "cat")},
-            "init x",
-            "x must hold at least 2 words that 5 training images and a test image have, and as many lack, got 'A cat.'",
-        ),
-        (pictures() | {"captions.csv": CAPTIONS}, "init .", "must not be written into the folder of the pictures"),
-        (
-            {"config.yaml": ""},
-            "init x",
-            "this folder already has a config.yaml, and init does not overwrite it: add an entry with --add",
-        ),
-        ({}, "init x --add", "this folder has no config.yaml to which --add could add: leave --add out"),
-        (
-            TABLE | {"config.yaml": "datasets: {a: {}}"},
-            "init x --add",
-            "must have the entries of `datasets:` on lines of their own",
-        ),
-        (TABLE | {"config.yaml": "[a]"}, "init x --add", "must have the entries of `datasets:` on lines of their own"),
-        (TABLE | {"config.yaml": "datasets:\n  X: {}"}, "init x --add", "already has a dataset x: choose another name"),
-        (TABLE | {"config.yaml": "a: 1\na: 2"}, "init x --add", "the key 'a' occurs twice in one block"),
-        (TABLE, "init x --name collage", "already has a dataset collage: choose another name with --name NAME"),
-        (TABLE, "init x --name a/b", "--name must be at most 90 letters, digits, _ and -, got 'a/b'"),
-        ({}, "run", "this folder has no config.yaml: write one with jointsparse init FOLDER"),
-        (
-            {},
-            "run --quick --dataset d -- -C seed=2",
-            'this command already sets dataset="d" quick=True: write these settings after your --config',
-        ),
-        ({}, "run --unlock", "Write options of Snakemake after --: jointsparse run -- --unlock\n"),
-        (
-            {},
-            "run --quick --config a=1 -n",
-            "no option --config. Write options of Snakemake after --: jointsparse",
-        ),
-        ({}, "open", "results/ has no page yet: make it with jointsparse run"),
-        (
-            {"results/index.html": "", "results/a/index.html": "", "results/b/index.html": ""},
-            "open --dataset c",
-            "results/ has no page of the dataset 'c', only of: a, b",
-        ),
-        (
-            {"config.yaml": "", "results/claims/d-quick/manifest.json": ""},
-            "report",
-            "a report needs a finished run, and results/ has none: start one with jointsparse run\n",
-        ),
-        ({}, "warmup l3", f"norm must be one of {', '.join(sorted(NORMS))}, got 'l3'"),
-    ],
-)
+@pytest.mark.parametrize(("files", "arguments", "said"), ERRORS)
 def test_the_error_of_a_command_is_one_line(tmp_path, monkeypatch, capsys, files, arguments, said):
     lay(tmp_path, files)
     monkeypatch.chdir(tmp_path)
-    assert main(arguments.split()) == 2
+    assert main(arguments.split(" ")) == 2
     error = capsys.readouterr().err
-    assert error.startswith("error: ") and said in error and error.count("\n") == 1
+    assert error.startswith("error: ") and said in error and error.endswith("\n") and error[:-1].isprintable()
 
 
 # The options in profiles/default/config.yaml.
 PROFILE = (
-    "--workflow-profile none --cores all --rerun-incomplete --scheduler greedy --rerun-triggers mtime params input"
+    "--workflow-profile none --cores all --rerun-incomplete --scheduler greedy --rerun-triggers mtime params input "
+    "--max-checksum-file-size 100000000000"
 )
-PROFILE += " --max-checksum-file-size 100000000000"
 
 
 @pytest.mark.parametrize(
@@ -228,8 +180,7 @@ PROFILE += " --max-checksum-file-size 100000000000"
     [
         ("run", f"{{}} {PROFILE} --cores all"),
         ("run --cores 2 -- -n -C seed=2", f"{{}} {PROFILE} --cores 2 -n -C seed=2"),
-        ("run --quick", f"--config quick=True {{}} {PROFILE} --cores all"),
-        ("run --compare", f"--config compare=True {{}} {PROFILE} --cores all"),
+        ("run --quick --compare", f"--config quick=True compare=True {{}} {PROFILE} --cores all"),
         ("run -- --workflow-profile slurm", "{} --cores all --workflow-profile slurm"),
         ("report --dataset d", f'--config dataset="d" {{}} {PROFILE} --cores all --report report.html'),
     ],
@@ -241,41 +192,31 @@ def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     lay(tmp_path, {"config.yaml": "", "results/claims/d/manifest.json": ""})
     assert main(arguments.split()) == 1
-    assert called[0][1:3] == ["-P", "-c"] and "snakemake" in called[0][3]
+    assert called[0][1:4] == ["-P", "-c", command_line.SNAKEMAKE]
     assert " ".join(called[0][4:]) == expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
     assert ("Quick run" in capsys.readouterr().err) == ("--quick" in arguments)
 
 
-FULL = [errno.ENOSPC, errno.EDQUOT]
-
-
 @pytest.mark.parametrize(
-    ("number", "folder"),
-    [*((number, "") for number in (*FULL, errno.EROFS)), *((None, f"results/d/{logs}logs") for logs in ("", "study/"))],
+    ("number", "advice"), [(errno.ENOSPC, disk.AGAIN), (errno.EROFS, "A run must be able to write there")]
 )
-def test_a_run_that_cannot_write_to_its_folder_or_logs_starts_nothing(tmp_path, monkeypatch, capsys, number, folder):
-    def fail(**_):
-        raise OSError(number, os.strerror(number))
-
-    lay(tmp_path, {"config.yaml": ""} | ({folder: ""} if folder else {}))  # a file where the logs belong
-    if number:
-        monkeypatch.setattr(disk.tempfile, "TemporaryFile", fail)
-    monkeypatch.setattr(subprocess, "Popen", None)
+def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypatch, capsys, number, advice):
+    lay(tmp_path, {"config.yaml": ""})
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(subprocess, "Popen", None)
+    monkeypatch.setattr(disk.tempfile, "TemporaryFile", Mock(side_effect=OSError(number, os.strerror(number))))
     assert main(["run"]) == 2
-    error, advice = capsys.readouterr().err, disk.AGAIN if number in FULL else "A run must be able to write there"
-    assert error.startswith(f"error: {tmp_path / folder}: {os.strerror(number or errno.EEXIST)}. {advice}\n")
+    assert capsys.readouterr().err == f"error: {tmp_path}: {os.strerror(number)}. {advice}\n"
 
 
 def test_open_shows_the_page_that_was_written_last_or_the_list_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(webbrowser, "open", lambda address: None)
-    lay(tmp_path, {f"results/{name}/index.html": "" for name in ("old", "new")} | {"results/index.html": ""})
-    lay(tmp_path, {"results/mine/study/tables/means.csv": ""})
+    pages = ["results/new/index.html", "results/old/index.html", "results/index.html"]
+    lay(tmp_path, dict.fromkeys([*pages, "results/mine/study/tables/means.csv"], ""))
     os.utime("results/old/index.html", (0, 0))
     assert [main(["open", *of]) for of in ([], ["--dataset", "old"], ["--dataset", "mine"])] == [0, 0, 0]
-    expected = ["results/new/index.html", "results/old/index.html", "results/index.html"]
-    assert capsys.readouterr().out.splitlines() == expected
+    assert capsys.readouterr().out.splitlines() == pages
 
 
 def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_path, monkeypatch, capfd):
@@ -287,17 +228,117 @@ def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_
     assert re.search(r"^total +22$", out, re.MULTILINE) and "profile" not in err
 
 
-def test_the_help_has_an_example_of_each_command(capsys):
-    for command in ("", *command_line.COMMANDS):
-        with pytest.raises(SystemExit):
-            main([*filter(None, [command]), "--help"])
-        examples = re.findall(r"^ +jointsparse (\w+)", capsys.readouterr().out, re.MULTILINE)
-        assert examples == ([command] if command else [*command_line.COMMANDS])
+@pytest.mark.parametrize("command", ["", *command_line.COMMANDS])
+def test_the_help_has_an_example_of_each_command(capsys, command):
+    with pytest.raises(SystemExit):
+        main([*filter(None, [command]), "--help"])
+    examples = re.findall(r"^ +jointsparse (\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert examples == ([command] if command else [*command_line.COMMANDS])
 
 
-def test_an_unknown_dataset_is_answered_with_the_datasets_of_the_user_first():
-    config = merged(SHIPPED, {"dataset": "c", "datasets": dict.fromkeys("ab", SHIPPED["datasets"]["collage"])})
-    with pytest.raises(ValueError, match=r"dataset must be one of b, a, .*got 'c': set it here or with --dataset NAME"):
-        read(config)
-    with pytest.raises(ValueError, match="got 'a-quick': set it here or with --dataset a --quick"):
-        read(config | {"dataset": "a-quick"})
+# The lock of a folder, and the end of a run
+
+LOCKS = Path(".snakemake/locks")
+RUN = """
+import sys
+from pathlib import Path
+from jointsparse.pipeline.app import command_line
+command_line.WORKFLOW = Path("workflow").absolute()
+sys.exit(command_line.main(["run", "--cores", "1"]))
+"""
+SNAKEFILE = """
+from jointsparse.pipeline.app import lock, progress
+progress.attach(workflow, str)
+onstart:
+    lock.sign()
+rule all:
+    output: "made"
+    shell: "echo part > {output}; test -e go || sleep 99; echo whole > {output}"
+"""
+
+
+def change(**values):
+    lock.HOLDER.write_text(json.dumps(json.loads(lock.HOLDER.read_text(encoding="utf-8")) | values), encoding="utf-8")
+
+
+BEGUN = lock._begun(os.getpid())
+UNKNOWN = "another run is at work in it or was killed. If no run is at work, run jointsparse run -- --unlock"
+NO_RUN = f"a run is at work in it (process {os.getpid()}). Wait until it has finished. If that process is not a run"
+HOLDERS = {  # what becomes of a lock of this process, and the message if the lock stays
+    "the process is alive": (lambda: None, NO_RUN),
+    "it has ended": (lambda: change(process=2**22 + 1), ""),
+    "its number was given to another process": (lambda: change(begun=[0, 0]), ""),
+    "the clock was changed": (lambda: change(begun=[0, BEGUN[1]]), NO_RUN),
+    "the clock was changed, not on Linux": (lambda: change(begun=[BEGUN[0], 0]), NO_RUN),
+    "another machine": (lambda: change(place=["elsewhere", ""]), "a run on elsewhere is at work in it or was killed"),
+    "an additional lock": (lambda: (LOCKS / "1.output.lock").touch(), UNKNOWN),
+    "a replaced lock": (lambda: os.utime(LOCKS / "0.input.lock"), UNKNOWN),
+    "no record": (lock.HOLDER.unlink, UNKNOWN),
+    "a truncated record": (lambda: lock.HOLDER.write_text("{", encoding="utf-8"), UNKNOWN),
+    "an empty record": (lambda: lock.HOLDER.write_text("null", encoding="utf-8"), UNKNOWN),
+}
+
+
+@pytest.mark.parametrize(("alter", "said"), HOLDERS.values(), ids=HOLDERS)
+def test_a_lock_is_removed_if_its_holder_is_gone_and_in_doubt_a_message_says_who_it_may_be(
+    tmp_path, monkeypatch, alter, said
+):
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, {".snakemake/locks/0.input.lock": "results/a", ".snakemake/locks/0.output.lock": "results/a"})
+    lock.sign()
+    alter()
+    before = sorted(LOCKS.iterdir())
+    assert said in lock.sentence() and lock.release() == (not said)
+    assert sorted(LOCKS.iterdir()) == (before if said else [])
+
+
+def test_a_process_that_nobody_waits_for_holds_no_lock(monkeypatch):
+    monkeypatch.setattr(psutil.Process, "status", lambda _: psutil.STATUS_ZOMBIE)
+    assert not lock._lives({"process": os.getpid()})
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    shutil.copytree(WORKFLOW / "profiles", tmp_path / "workflow" / "profiles")
+    lay(tmp_path, {"workflow/Snakefile": SNAKEFILE, "config.yaml": ""})
+    monkeypatch.chdir(tmp_path)
+
+
+def begin():
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
+
+
+def wait_for_job(run):
+    while run.poll() is None and not (Path("made").exists() and Path("made").stat().st_size):
+        time.sleep(0.05)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("signals", [(signal.SIGINT, signal.SIGINT), (signal.SIGHUP, signal.SIGTERM)])
+def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(signals):
+    wait_for_job(run := begin())
+    tree = psutil.Process(run.pid).children(recursive=True)
+    for number in signals:
+        os.killpg(run.pid, number) if number == signal.SIGINT else os.kill(run.pid, number)
+        time.sleep(0.1)
+    assert run.communicate()[1].splitlines()[-1] == RESUME and run.returncode == 1
+    assert not any(process.is_running() for process in tree) and not list(LOCKS.glob("*"))
+
+
+@pytest.mark.usefixtures("here")
+def test_a_run_does_not_start_beside_a_live_run_and_after_a_kill_unlocks_and_remakes_partial_files():
+    wait_for_job(run := begin())
+    holder = json.loads(lock.HOLDER.read_text(encoding="utf-8"))["process"]
+    assert f"a run is at work in it (process {holder})" in begin().communicate()[1]
+    os.killpg(run.pid, signal.SIGKILL)
+    run.communicate()
+    assert Path("made").read_text(encoding="utf-8") == "part\n"
+    Path("go").touch()
+    assert "Unlocked this folder, which a killed run had left locked.\n" in begin().communicate()[1]
+    assert Path("made").read_text(encoding="utf-8") == "whole\n"

@@ -1,275 +1,187 @@
-"""The frame of a script: its messages if it works and if it fails, in a separate process as in a run."""
+"""The frame of a script: its messages if it works and if it fails, its record, and the results that it reuses."""
 
-import os
-import pty
+import logging
 import re
 import subprocess
-import sys
-from types import SimpleNamespace
-
-import pytest
-from job import key_of, left_by, parts
-from snakemake.iocontainers import Params
-
-from jointsparse.pipeline.app import disk
-from jointsparse.pipeline.app.terminal import ERASE
-from jointsparse.pipeline.provenance import records
-from jointsparse.pipeline.provenance.tables import write_arrays
-
-SCRIPT = """
-import itertools
 import sys
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
-import job
-from jointsparse.checks import Misfit
-from jointsparse.pipeline.provenance import records
-from jointsparse.pipeline.provenance.tables import Damaged
+
+import pytest
+from albums import lay
+from job import ERASE, SEARCHING, Damaged, Misfit, disk, job, key_of, parts, records
 from snakemake.iocontainers import Params
-params = Params(toclone=["basis.py 12"], fromdict={"where": "studies.annotation.basis"})
-files = ["results/a/words.csv", "results/a/it's.npz", "tasks.py"]
-records.write(files, records.read_inputs([]), job="", code=[], values={}, raw={})
-snakemake = SimpleNamespace(
-    rule="fit_basis", wildcards=["collage", "1"], params=params, log=["job.log"], input=files, output=["made.csv"]
-)
-warnings.simplefilter("always")
-if "edited" in sys.argv:
-    Path(files[0]).write_text("edited")
-ticks = itertools.count(10**9, 4)
-if "slow" in sys.argv:  # a clock that advances by four seconds whenever it is read
-    job.time.monotonic = lambda: next(ticks)
-with job.job(snakemake) as progress:
-"""
+
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed file")  # the log is open until a process ends
+INPUTS = TABLE, ARRAYS, CODE = ["results/a/words.csv", "results/a/it's.npz", "tasks.py"]
+MANY = [CODE, *(f"results/a/{i}.csv" for i in range(6)), "results/a/tables/last.csv"]
+NAME = "fit_basis mine-quick c"
 
 
 @pytest.fixture
-def run(tmp_path):
-    """Return a function that runs a body inside a job, and returns exit status, stdout, stderr and the log."""
-    (tmp_path / "results" / "a").mkdir(parents=True)
-    for name in ("results/a/words.csv", "results/a/it's.npz", "tasks.py", "made.csv"):
-        (tmp_path / name).touch()
+def run(tmp_path, monkeypatch, capsys):
+    """Return a function that runs a job, which ends by an error if there is one, in a folder with its inputs."""
+    monkeypatch.chdir(tmp_path)
+    lay(tmp_path, dict.fromkeys([*INPUTS, *MANY, "raw.csv", "made.csv", "job.log"], "from an earlier job"))
+    records.write([*INPUTS, *MANY], records.read_inputs([]), job="", code=[], values={}, raw={})
 
-    def run(body, *arguments, stderr=subprocess.PIPE, log="job.log"):
-        code = SCRIPT.replace("job.log", log) + "\n".join(f"    {line}" for line in body.splitlines())
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        command = [sys.executable, "-c", code, *arguments]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=environment, cwd=tmp_path, text=True)
-        log = (tmp_path / "job.log").read_text()
-        return SimpleNamespace(status=done.returncode, out=done.stdout, err=done.stderr, log=log)
+    def run(error=None, body=lambda progress: None, *, log="job.log", inputs=INPUTS, entry=(), **params):
+        snakemake = SimpleNamespace(
+            rule="fit_basis",
+            wildcards=type("Wildcards", (list,), {"dataset": "mine-quick", "study": "c"})(["mine-quick", "c"]),
+            params=Params(toclone=["basis.py 12"], fromdict={"where": "studies.c.basis"} | params),
+            config={"quick": True, "studies": {"c": {"like": "b"}, "b": {}}, "datasets": {"mine": dict(entry)}},
+            log=[log],
+            input=inputs,
+            output=["made.csv"],
+        )
+        with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
+            for name in ("", *SEARCHING):  # pytest, too, handles logs
+                patch.setattr(logging.getLogger(name), "handlers", [])
+            patch.setattr(logging, "raiseExceptions", True)
+            logging.getLogger().setLevel(logging.WARNING)
+            with job(snakemake) as progress:
+                body(progress)
+                if error:
+                    raise error
+            sys.exit(0)
+        logging.captureWarnings(False)
+        return SimpleNamespace(
+            status=ended.value.code, err=capsys.readouterr().err, log=(tmp_path / "job.log").read_text("utf-8")
+        )
 
     return run
 
 
+def caused_by_a_full_disk():
+    error = ValueError("not written")
+    error.__cause__ = OSError(28, "Full", "results/a/made.csv")
+    return error
+
+
+AGAIN = "the same command as before"
+PLACES = "studies.c.basis, or studies.b.basis, or datasets.mine.final"
+SIX = " ".join(["results/a/tables/last.csv", *MANY[1:6]])
 FAILURES = {
-    "raise ValueError('rank must be at most 300,\\n    got 900')": (
-        "rank must be at most 300, got 900 (config.yaml: studies.annotation.basis)"
+    "a value": (
+        ValueError("rank must be 3,\n    got \x1b[2J"),
+        {},
+        f"rank must be 3, got \\x1b[2J (config.yaml: {PLACES})",
     ),
-    "raise Damaged(\"results/a/it's.npz\", 'cut\\noff')": (
-        "results/a/it's.npz is damaged (cut off): delete it and run again "
-        "(rm 'results/a/it'\"'\"'s.npz'; then the same command as before)"
+    "a value of a dataset's study": (
+        ValueError("No"),
+        {"entry": {"studies": {"b": {"runs": 2}}}},
+        "No (config.yaml: studies.c.basis, or studies.b.basis, or datasets.mine.studies.b)",
     ),
-    "raise Misfit('Y must have 3 rows')": (
-        "Y must have 3 rows. One of its inputs is from another run "
-        "(rm results/a/words.csv 'results/a/it'\"'\"'s.npz'; then the same command as before)"
+    "a value of no study": (ValueError("No"), {"where": "seed"}, "No (config.yaml: seed)"),
+    "a damaged file": (
+        Damaged(ARRAYS, "cut\noff"),
+        {},
+        f"{ARRAYS} is damaged (cut off): delete it and run again (rm 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
     ),
-    "raise TypeError('first\\n    second')": "TypeError: first second (the traceback is in job.log)",
-    "raise ValueError('no \\x1b[2J\\u202e')": "no \\x1b[2J\\u202e (config.yaml: studies.annotation.basis)",
+    "an input without a record": (
+        None,
+        {"inputs": ["raw.csv"]},
+        "raw.csv is damaged (there is no record of how it was made): delete it and run again "
+        f"(rm raw.csv; then {AGAIN})",
+    ),
+    "files of several runs": (
+        Misfit("No"),
+        {},
+        f"No. One of its inputs is from another run (rm {TABLE} 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
+    ),
+    "many files, of which those of the last stage come first": (
+        Misfit("No"),
+        {"inputs": MANY},
+        f"No. One of its inputs is from another run (rm {SIX}; then {AGAIN}, or one of 1 more in job.log)",
+    ),
+    "a full disk": (OSError(122, "Disk quota exceeded", "made.csv"), {}, disk.SENTENCE.format("HERE")),
+    "an error because of a full disk": (caused_by_a_full_disk(), {}, disk.SENTENCE.format("HERE/results/a")),
+    "a mistake in the code": (TypeError("a\n  b"), {}, "TypeError: a b (the traceback is in job.log)"),
 }
+
+
+@pytest.mark.parametrize(("error", "given", "said"), FAILURES.values(), ids=FAILURES)
+def test_a_failure_is_one_line_with_what_to_do_and_its_traceback_is_in_the_log(run, tmp_path, error, given, said):
+    """Whatever job finds a full disk, only the run says so. A job does not begin if its inputs are damaged."""
+    line, read = f"error: {NAME}: {said.replace('HERE', str(tmp_path))}\n", []
+    done = run(error, read.append, **given)
+    assert (done.status, done.err) == ((disk.STATUS, "") if disk.AGAIN in said else (1, line))
+    assert line in done.log and "Traceback" in done.log and "earlier" not in done.log
+    assert records.read("made.csv") == {} and bool(read) == bool(error)
 
 
 @pytest.mark.parametrize(
-    ("entry", "place"),
-    [
-        ({"studies": {"annotation": {"runs": 2}}}, "studies.annotation"),
-        ({}, "final"),
-        ({"studies": {"d": {}}}, "final"),
-    ],
+    ("log", "status", "said"),
+    [("/dev/full", disk.STATUS, ""), ("results/a", 1, f"error: {NAME}: IsADirectoryError: .*: 'results/a' .*\n")],
 )
-def test_the_places_of_a_value_are_places_in_the_users_config(run, entry, place):
-    studies = {"c": {"like": "b"}, "b": {"like": "annotation"}, "annotation": {}}
-    config = {"quick": True, "studies": studies, "datasets": {"mine": entry}}
-    done = run(
-        "snakemake.wildcards = SimpleNamespace(dataset='mine-quick', study='c')\n"
-        "snakemake.params.where = 'studies.c.basis'\n"
-        f"snakemake.config = {config}\n"
-        "print(job._place(snakemake))"
-    )
-    places = [f"studies.{name}.basis" for name in studies] + [f"datasets.mine.{place}"]
-    assert done.out == ", or ".join(places) + "\n"
+def test_a_log_that_cannot_be_written_ends_a_job(run, log, status, said):
+    done = run(log=log)
+    assert done.status == status and re.fullmatch(said, done.err)
 
 
-@pytest.mark.parametrize(("body", "said"), FAILURES.items())
-def test_a_failure_is_one_line_with_what_to_do_and_has_its_traceback_in_the_log(run, body, said):
-    done = run(body)
-    assert (done.status, done.err) == (1, f"error: fit_basis collage 1: {said}\n")
-    assert done.err.strip() in done.log and "Traceback" in done.log
-    assert "first" not in run("pass").log  # the log has only this job
+def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its_log_has_more(run, monkeypatch):
+    ticks = iter(range(10**9, 2 * 10**9, 4))  # a clock that advances by four seconds whenever it is read
+    monkeypatch.setattr("job.time.monotonic", lambda: next(ticks))
+
+    def body(progress):
+        warnings.warn("mind the gap", stacklevel=1)
+        for i in range(20):
+            progress(i + 1, 20)
+        for i in range(20):
+            logging.getLogger("jointsparse.estimators.search").info("l1, radius %d", i + 1)
+
+    with warnings.catch_warnings(action="always"):
+        done = run(body=body)
+    assert (done.status, done.err) == (0, f"{NAME}: 16 of 20\n{NAME}: l1, radius 12\n")
+    lines = [line.split(" ", 2)[2] for line in done.log.splitlines() if line.startswith("2")]
+    assert (lines[0], lines[-1], lines.count(f"{NAME}: 16 of 20")) == (f"{NAME} begins", f"{NAME} ends", 1)
+    assert "mind the gap" in done.log and len(re.findall(r" l1, radius \d+$", done.log, re.MULTILINE)) == 21
 
 
-FULL_DISKS = {
-    "raise OSError(28, 'No space left on device', 'results/a/made.csv')": "results/a",
-    "raise OSError(122, 'Disk quota exceeded', 'made.csv')": "",
-    "try:\n    raise OSError(28, 'Full', 'results/made')\nexcept OSError:\n    raise ValueError": "results",
-}
+def test_a_job_that_is_interrupted_says_nothing():
+    interrupted = [sys.executable, "-c", f"import sys; sys.path = {sys.path}; import job; raise KeyboardInterrupt"]
+    assert subprocess.run(interrupted, capture_output=True, check=False).stderr == b""
 
 
-@pytest.mark.parametrize(("body", "folder"), FULL_DISKS.items())
-def test_a_job_on_a_full_disk_leaves_the_message_to_the_run(run, tmp_path, body, folder):
-    done = run(body)
-    assert (done.status, done.err) == (disk.STATUS, "")
-    assert f"error: fit_basis collage 1: {disk.SENTENCE.format(tmp_path / folder)}\nTraceback" in re.sub(
-        r"\n\S+ \S+ (?=Traceback)", "\n", done.log
-    )
+def test_a_line_on_a_terminal_overwrites_the_line_of_the_run(run, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert run(ValueError()).err.startswith(f"{ERASE}error: {NAME}")
 
 
-def test_a_log_on_a_full_disk_ends_a_job_without_any_output(run):
-    assert run("pass").status == 0
-    done = run("pass", log="/dev/full")
-    assert (done.status, done.err) == (disk.STATUS, "")
+def test_a_record_holds_the_code_the_values_the_inputs_and_the_raw_files_of_its_job(run):
+    digest = records.digest(records.checksums(["raw.csv", "more.csv"]))
+    raw = {"name": "mine", "paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": digest}
+    done = run(body=lambda _: Path("more.csv").touch(), raw=raw)
+    assert "but the contents of raw.csv, more.csv have changed: run again" in done.err
+    assert records.read("made.csv") == {} and Path("more.csv").unlink() is None
+    assert run(raw=raw, rank=3).status == 0
+    expected = {"job": NAME, "code": records.digest(["basis.py 12"]), "files": records.checksums(INPUTS)}
+    expected |= {"values": {"where": "studies.c.basis", "rank": 3}, "raw": {"mine": [digest]}}
+    assert expected.items() <= records.read("made.csv").items()
 
 
-def test_a_log_that_cannot_be_written_is_one_line(run, tmp_path):
-    (tmp_path / "job.log").touch()
-    done = run("pass", log="results/a")
-    assert (done.status, done.err.count("\n")) == (1, 1)
-    assert done.err.startswith("error: fit_basis collage 1: IsADirectoryError: [Errno 21] Is a directory: 'results/a'")
+PARAMS = {"where": "features", "keep": False, "options": {"root": "mine", "seed": 0}, "step": 8, "seed": 1}
 
 
-@pytest.mark.parametrize(
-    ("n", "more"), [(5, "the same command as before)"), (6, "the same command as before, or one of 1 more in job.log)")]
-)
-def test_many_files_that_do_not_belong_together_are_listed_latest_stage_first(run, n, more):
-    files = [f"results/a/{i}.csv" for i in range(n)]
-    done = run(f"snakemake.input = {[*files, 'tasks.py', 'results/a/tables/last.csv']}\nraise Misfit('Other rows')")
-    shown = " ".join(["results/a/tables/last.csv", *files[:5]])
-    assert done.err.endswith(f": Other rows. One of its inputs is from another run (rm {shown}; then {more}\n")
+def test_results_of_an_earlier_job_are_reused_only_with_the_same_code_values_and_inputs():
+    def key(*inputs, code=("a.py 12",), **values):
+        return key_of(Params([*code], fromdict=PARAMS | values), *inputs)
 
-
-def test_a_record_holds_the_code_and_the_inputs_of_its_job(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run("pass")
-    record = records.read("made.csv")
-    assert record["code"] == records.digest(["basis.py 12"])
-    assert record["files"] == records.checksums(["results/a/words.csv", "results/a/it's.npz", "tasks.py"])
-
-
-def test_a_table_that_was_changed_later_is_refused_before_it_is_read(run):
-    done = run("print('read')", "edited")
-    assert (done.status, done.out) == (1, "")
-    assert done.err == (
-        "error: fit_basis collage 1: results/a/words.csv is damaged (it was changed after it was made): delete it and "
-        "run again (rm results/a/words.csv; then the same command as before)\n"
-    )
-
-
-def test_progress_and_warnings_are_logged_and_a_long_job_reports_its_progress_every_minute(run):
-    done = run("warnings.warn('mind the gap')\nfor i in range(20):\n    progress(i + 1, 20)", "slow")
-    assert done.status == 0
-    assert re.findall(r" (\d+) of 20$", done.log, re.MULTILINE) == ["16"]
-    assert re.findall(r"^fit_basis \w.*: (\d+) of 20$", done.err, re.MULTILINE) == ["16"]
-    assert "mind the gap" in done.log and "gap" not in done.err
-    logged = [line.split(" ", 2)[2] for line in done.log.splitlines() if line.startswith("2")]
-    assert (logged[0], logged[-1]) == ("fit_basis collage 1 begins", "fit_basis collage 1 ends")
-
-
-def test_a_search_says_every_minute_which_fit_begins_and_its_log_has_all(run):
-    search = "logger = logging.getLogger('jointsparse.estimators.search')"
-    done = run(f"import logging\n{search}\nfor i in range(20):\n    logger.info('l1, radius %d', i + 1)", "slow")
-    assert re.findall(r"^fit_basis \w.*: l1, radius (\d+)$", done.err, re.MULTILINE) == ["16"]
-    assert len(re.findall(r" l1, radius \d+$", done.log, re.MULTILINE)) == 21
-
-
-def test_a_job_that_works_or_is_interrupted_says_nothing(run):
-    assert [run("progress(1, 5)").err, run("raise KeyboardInterrupt").err] == ["", ""]
-
-
-def test_a_line_on_a_terminal_overwrites_the_line_of_the_run(run):
-    ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)  # reading fails if nothing was written, instead of waiting forever
-    run("raise ValueError", stderr=theirs)
-    got = os.read(ours, 10_000).decode()
-    os.close(ours)
-    os.close(theirs)
-    assert got.startswith(f"{ERASE}error: fit_basis")
-
-
-# What a job reads, and what an earlier job has left
-
-WITH_RAW_FILES = """
-snakemake.wildcards = SimpleNamespace(dataset="collage")
-raw = {{"name": "collage", "paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": {digest!r}}}
-snakemake.params = Params(fromdict={{"where": "datasets.collage.options", "raw": raw, "rank": 3}})
-"""
-
-
-@pytest.mark.parametrize("change", ["", "Path('raw.csv').write_text('other')", "Path('more.csv').touch()"])
-def test_raw_files_that_change_while_a_job_reads_them_end_it_without_a_record(run, tmp_path, monkeypatch, change):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "raw.csv").write_text("image,caption")
-    digest = records.digest(records.checksums(["raw.csv", "more.csv"], "seen.json"))
-    done = run(WITH_RAW_FILES.format(digest=digest) + change)
-    record = records.read("made.csv")
-    if change:
-        said = (
-            "raw files must not change while they are read, "
-            "but the contents of raw.csv, more.csv have changed: run again"
-        )
-        assert done.err == f"error: fit_basis collage 1: {said} (config.yaml: datasets.collage.options)\n"
-        assert (done.status, record) == (1, {})
-    else:
-        assert (done.status, record["raw"]) == (0, {"collage": [digest]})
-        assert record["values"] == {"where": "datasets.collage.options", "rank": 3}
-
-
-PARAMS = {
-    "where": "features.options",
-    "keep": False,
-    "loader": "photos",
-    "options": {"root": "mine", "seed": 0},
-    "longest_side": 320,
-    "extractor": "dense_sift",
-    "extractor_options": {"step": 8},
-    "sample": {"images": 100},
-    "vocabularies": {"tree": {"depth": 2}},
-    "seed": 1,
-}
-
-
-@pytest.mark.parametrize("name", PARAMS)
-def test_results_of_an_earlier_job_are_reused_only_with_the_same_values(name):
-    before, after = (key_of(Params(["a.py 12"], fromdict=values)) for values in (PARAMS, PARAMS | {name: ["another"]}))
-    assert (before == after) == (name in ("where", "keep"))  # these do not affect what is computed from an image
-
-
-def test_results_of_an_earlier_job_are_reused_only_with_the_same_code_and_inputs():
-    keys = [
-        key_of(Params(["a.py 12"], fromdict=PARAMS | {"options": {"seed": 0, "root": "mine"}}), "one", "two"),
-        key_of(Params(["a.py 12"], fromdict=PARAMS), "one", "two"),
-        key_of(Params(["a.py 13"], fromdict=PARAMS), "one", "two"),
-        key_of(Params([], fromdict=PARAMS), "one", "two"),
-        key_of(Params(["a.py 12"], fromdict=PARAMS), "two", "two"),
-        key_of(Params(["a.py 12"], fromdict=PARAMS), "one"),
-    ]
-    assert keys[0] == keys[1] and len(set(keys)) == 5
-
-
-def test_arrays_of_an_earlier_job_are_read_if_they_are_intact_and_have_the_key(tmp_path):
-    path = str(tmp_path / "left.npz")
-    assert left_by(path, "a") == {}
-    write_arrays(path, key="a", names=["x"], more=[1])
-    assert left_by(path, "a") == {}  # the job was not finished
-    records.write([path], records.read_inputs([]), job="", code=[], values={}, raw={})
-    assert [set(left_by(path, "a", *names)) for names in ((), ("names",))] == [
-        {"key", "names", "more"},
-        {"key", "names"},
-    ]
-    assert left_by(path, "b") == left_by(path, "a", "digests") == {}  # other settings, another version
+    assert {name: key(**{name: "another"}) == key() for name in PARAMS} == {
+        "where": True,  # `where` and `keep` do not affect what is computed from an image
+        "keep": True,
+        "options": False,
+        "step": False,
+        "seed": False,
+    }
+    others = [key(), key(code=["a.py 13"]), key(code=[]), key("one"), key("two"), key("one", "two"), key("two", "one")]
+    assert len({*others}) == 7 and key(options={"seed": 0, "root": "mine"}) == key()
 
 
 def test_parts_of_a_job_share_its_progress():
-    fractions = []
-    for _, tell in parts("abc", lambda done, total: fractions.append(done / total)):
-        tell(1, 4)
-        tell(4, 4)
-    assert fractions == pytest.approx([1 / 12, 4 / 12, 5 / 12, 8 / 12, 9 / 12, 1])
+    told = []
+    for _, progress in parts("ab", lambda *done: told.append(done)):
+        progress(1, 4)
+    assert told == [(1, 8), (5, 8)]

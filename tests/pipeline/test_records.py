@@ -1,51 +1,87 @@
-"""Records: when files are read again, and which record a job writes beside each of its outputs."""
+"""Records and manifests: which files are read again, what records and manifests hold, and what changes they reveal."""
 
 import json
 import os
 import shutil
 import subprocess
-from functools import partial
+import sys
+from contextlib import chdir
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
+from albums import lay
+from common import run_python
 
-from jointsparse.pipeline.datasets.folder import list_pictures
-from jointsparse.pipeline.provenance import records
+from jointsparse.pipeline.app.command_line import main
+from jointsparse.pipeline.app.progress import verified
+from jointsparse.pipeline.provenance import manifest, records
 from jointsparse.pipeline.provenance.tables import Damaged
 
+SETTINGS = {"seed": 1, "sizes": [5, 10]}
+RAW = ["data/images", "data/captions.csv", "data/splits.csv"]  # the last one does not exist
 CACHE = "results/raw_files.json"
+CAPTIONS = "image,caption\n"
+TABLES = ["results/mine/tables/chosen.csv", "results/mine/tables/words.csv"]
+PAGE, FIGURES, EMPTY = "results/index.html", "results/mine/figures", "results/mine/thumbnails"
+RESULTS = [*TABLES, PAGE, FIGURES, EMPTY]
+MANIFEST = "results/claims/mine/manifest.json"
+N_FILES = 2 + len(RESULTS)
+ALL_MATCH = f"{N_FILES} of {N_FILES} files match the manifest"
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A folder of raw files, in which the test runs: captions and two pictures, of which one is behind a link."""
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "2.jpg").write_bytes(b"two")
-    (tmp_path / "run" / "data" / "images").mkdir(parents=True)
-    monkeypatch.chdir(tmp_path / "run")
-    Path("data/images/1.jpg").write_bytes(b"one")
-    Path("data/images/more").symlink_to("../../../elsewhere")
-    Path("data/captions.csv").write_text("image,caption\n", encoding="utf-8")
+    """A folder with raw files, results, their records and their manifest, in which the test runs."""
+    monkeypatch.setenv(records.COMMIT, "0123abc")
+    lay(tmp_path, {"elsewhere/2.jpg": "two"})
+    make(tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
 
 
-def raw(largest=records.LARGEST_RAW):
-    return records.checksums(["data/images", "data/captions.csv", "data/splits.csv"], CACHE, largest)
+def make(root, settings=SETTINGS):
+    lay(root, {"data/images/1.jpg": "one", "data/images/a b/é\n2.jpg": "two", RAW[1]: CAPTIONS})
+    lay(root, {name: f"{name}\n\n" for name in (*TABLES, PAGE, f"{FIGURES}/auc.png")})
+    (root / EMPTY).mkdir()
+    (root / "data/images/more").symlink_to("../../../elsewhere")
+    with chdir(root):
+        job(RESULTS)
+        gather(settings)
 
 
-def read_again(monkeypatch):
-    """Return the names of the files that are read again to find out whether they have changed."""
-    read = []
-    with monkeypatch.context() as patch:
-        patch.setattr(records, "_sha256", lambda name, largest: read.append(name) or "0" * 64)
-        raw()
-    return read
+def job(files, inputs=(), raw=None):
+    known, digest = records.read_inputs(inputs), raw or records.digest(records.checksums(RAW))
+    records.write(files, known, job="fit mine", code=["a.py 12"], values={"rank": 3}, raw={"mine": digest})
 
 
-def replaced_by_an_older_file(path):
-    """Replace a file by another of the same size and time, as `cp -p` does."""
-    status = path.stat()
-    path.write_bytes(path.read_bytes().swapcase())
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+def gather(settings=SETTINGS):
+    records.write_json(MANIFEST, manifest.make(TABLES, {"mine": records.checksums(RAW)}, settings))
+
+
+def read(path=MANIFEST):
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+def rewrite(path=MANIFEST, **blocks):
+    made = read(path)
+    more = {name: made[name] | block for name, block in blocks.items()}
+    Path(path).write_text(json.dumps(made | more), encoding="utf-8")
+
+
+def verify(capsys, path=MANIFEST, *options):
+    return main(["verify", str(path), *options]), capsys.readouterr().out.splitlines()
+
+
+def write(name, text):
+    return lambda: Path(name).write_text(text, encoding="utf-8")
+
+
+def older():
+    """Replace a file by another one of the same size and time, as `cp -p` does."""
+    status = os.stat(RAW[1])
+    Path(RAW[1]).write_text(CAPTIONS.swapcase(), encoding="utf-8")
+    os.utime(RAW[1], ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def link_to(target):
@@ -53,166 +89,207 @@ def link_to(target):
     Path("data/images/more").symlink_to(f"../../../{target}")
 
 
-CHANGES = {
-    "edited": (lambda: Path("data/captions.csv").write_bytes(b"image,caption\n1.jpg,dog\n"), "data/captions.csv"),
-    "older": (lambda: replaced_by_an_older_file(Path("data/captions.csv")), "data/captions.csv"),
-    "added": (lambda: Path("data/images/3.jpg").write_bytes(b"three"), "data/images/3.jpg"),
-    "new splits": (lambda: Path("data/splits.csv").write_text("image,split\n", encoding="utf-8"), "data/splits.csv"),
-    "renamed": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), "data/images/3.jpg"),
-    "gone": (lambda: Path("data/images/1.jpg").unlink(), None),
-    "linked elsewhere": (lambda: link_to("data"), None),
-    "pipe": (lambda: os.mkfifo("data/images/pipe.jpg"), None),  # a pipe is not opened
-    "broken link": (lambda: Path("data/images/broken.jpg").symlink_to("nowhere"), None),
-    "circle": (lambda: Path("data/images/circle").symlink_to("."), None),
+RAW_CHANGES = {  # and the files that are read again
+    "edited": (write(RAW[1], CAPTIONS * 2), [RAW[1]]),
+    "replaced by an older file": (older, [RAW[1]]),
+    "added": (write("data/images/3.jpg", "three"), ["data/images/3.jpg"]),
+    "renamed": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), ["data/images/3.jpg"]),
+    "gone": (lambda: Path("data/images/1.jpg").unlink(), []),
+    "linked elsewhere": (lambda: link_to("data"), []),
+    "a pipe, which is not opened": (lambda: os.mkfifo("data/images/pipe.jpg"), []),
 }
 
 
-@pytest.mark.parametrize(("change", "name"), CHANGES.values(), ids=CHANGES)
-def test_a_change_of_content_or_name_changes_the_checksum_and_only_changed_files_are_read(change, name, monkeypatch):
-    before = raw()
-    assert before["data/captions.csv"] == records.hashlib.sha256(b"image,caption\n").hexdigest()
-    assert before.keys() == {"data/images", "data/captions.csv"}
+@pytest.mark.parametrize(("change", "read"), RAW_CHANGES.values(), ids=RAW_CHANGES)
+def test_a_change_of_content_or_name_changes_the_checksum_and_only_changed_files_are_read(change, read, monkeypatch):
+    before, again, sha256 = records.checksums(RAW, CACHE), [], records._sha256
+    monkeypatch.setattr(records, "_sha256", lambda name, largest: again.append(name) or sha256(name, largest))
     change()
-    assert read_again(monkeypatch) == ([name] if name else [])
-    Path(CACHE).unlink()
-    assert raw() != before
+    assert records.checksums(RAW, CACHE) != before and again == read
 
 
-def hide(name):
-    Path("data/images", name).parent.mkdir(exist_ok=True)
-    Path("data/images", name).write_bytes(b"three")
-
-
-def copy_and_touch():
-    shutil.copytree("../elsewhere", "../copy")
-    link_to("copy")
-    os.utime("data/captions.csv", (0, 0))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [copy_and_touch, *(partial(hide, name) for name in (".DS_Store", ".3.jpg", ".ipynb_checkpoints/captions.csv"))],
-)
-def test_copied_touched_and_hidden_files_change_no_checksum(change):
-    before = raw()
-    change()
-    assert raw() == before
-
-
-@pytest.mark.parametrize("target", ["..", "../..", "../../results", "../../results/figures", "/", "../../.snakemake"])
-def test_the_disk_and_the_results_of_the_run_are_not_read_through_a_link(target):
-    Path("results/figures").mkdir(parents=True)
-    Path(".snakemake").mkdir()
-    Path("data/images/link").symlink_to(target)
-    before = raw()
-    for name in ("results/figures/a.png", "results/raw.parquet", ".snakemake/log.txt"):
-        Path(name).write_text("one", encoding="utf-8")
-    assert raw() == before
-    names, left_out = list_pictures(Path("data/images"))
-    assert names == ["1.jpg", "more/2.jpg"] and left_out["link"].startswith("a link to ")
-
-
-def test_checksums_cover_the_same_files_as_the_reader_takes():
-    for name in ("cat/1.jpg", "cat/Thumbs.db", "__MACOSX/1.jpg", "cat/notes.txt"):
-        Path("data/images", name).parent.mkdir(exist_ok=True)
-        Path("data/images", name).write_text(name, encoding="utf-8")
-    links = {"cat/up": "..", "a": "../cat", "z": "cat", "cat/more": "../more", "outside": "../../../elsewhere/.."}
-    for name, target in links.items():
-        Path("data/images", name).symlink_to(target)
-    names, left_out = list_pictures(Path("data/images"))
-    files = [os.path.relpath(name, "data/images") for name in records.files_below("data/images")]
-    assert sorted(files) == sorted([*names, *left_out])
-
-
-def test_the_checksum_of_a_huge_file_covers_only_its_size_and_time():
-    seen = [raw()]
-    for time in (1, 2):
-        with open("data/images/sparse.jpg", "wb") as file:
-            file.truncate(2**43)  # 8 TiB that take no room on the disk
-        os.utime("data/images/sparse.jpg", ns=(time, time))
-        seen.append(raw())
-    assert len({checksums["data/images"] for checksums in seen}) == 3
-
-
-@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"data/captions.csv": 3}'])
-def test_a_damaged_cache_is_rewritten(text):
-    before, kept = raw(), Path(CACHE).read_bytes()
-    Path(CACHE).write_text(text, encoding="utf-8")
-    assert raw() == before
-    assert Path(CACHE).read_bytes() == kept
-
-
-def made(name, inputs=(), **values):
-    """Make a file and the record of its job."""
-    Path(name).parent.mkdir(parents=True, exist_ok=True)
-    known = records.read_inputs(inputs)
-    Path(name).write_text(f"{name} of {known['files']}", encoding="utf-8")
-    values = {"job": f"make {name}", "code": ["a.py 1"], "values": {"rank": 3}, "raw": {}} | values
-    records.write([name], known, **values)
-    return name
-
-
-def test_a_record_holds_inputs_values_code_and_versions_of_a_file():
-    read = made("results/a/images.parquet", raw={"mine": "12"})
-    made("results/a/W.npz", [read])
-    record = json.loads(Path("results/a/records/W.npz.json").read_text(encoding="utf-8"))
-    assert record["files"] == records.checksums([read])
-    assert (record["job"], record["values"]) == ("make results/a/W.npz", {"rank": 3})
-    assert record["code"] == records.digest(["a.py 1"])
-    assert record["raw"] == {"mine": ["12"]}  # from the job before
-    assert record["made_with"]["numpy"] == [records.metadata.version("numpy")]
-    assert any("openblas" in name for name in record["made_with"]["numpy's BLAS"])
-
-
-def test_a_digest_changes_with_a_value_and_not_with_the_order_of_keys():
-    digests = [
-        records.digest(value) for value in ({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 2, "b": 1}, [1, 2], [2, 1])
-    ]
-    assert digests[0] == digests[1] and len(set(digests)) == 4
-
-
-def test_a_folder_has_a_record_beside_it():
-    for name in ("results/figures", "results/thumbnails"):  # the second is empty
-        Path(name).mkdir(parents=True)
-    Path("results/figures/a.png").write_bytes(b"a")
-    folders = ["results/figures", "results/thumbnails"]
-    records.write(folders, records.read_inputs([]), job="", code=[], values={}, raw={})
-    Path("results/figures/.snakemake_timestamp").touch()  # as Snakemake does after the job
-    assert records.read_inputs(folders)["files"] == records.checksums(folders)
-    Path("results/figures/a.png").unlink()
-    with pytest.raises(Damaged, match=r"^results/figures is damaged"):
-        records.read_inputs(folders)
-
-
-SPOILT = {  # by reason
-    "it was changed after it was made": ("words.csv", lambda path: path.write_bytes(path.read_bytes()[:-1])),
-    "there is no record of how it was made": ("records/words.csv.json", lambda path: path.unlink()),
-    "there is no record of how": ("records/words.csv.json", lambda path: path.write_text("[]")),
+HARMLESS = {
+    "copied": lambda: (shutil.copytree("../elsewhere", "../copy"), link_to("copy")),
+    "touched": lambda: os.utime(RAW[1], (0, 0)),
+    "hidden files": lambda: lay(Path(RAW[0]), {".DS_Store": "", ".ipynb_checkpoints/1.jpg": "", "Thumbs.db": ""}),
+    "a damaged cache": write(CACHE, "null"),
+    "a truncated cache": write(CACHE, "{"),
 }
 
 
-@pytest.mark.parametrize("reason", SPOILT)
-def test_a_file_that_does_not_match_its_record_is_refused_and_a_touched_file_is_not(reason):
-    name, (spoilt, spoil) = made("results/a/words.csv"), SPOILT[reason]
+@pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
+def test_checksums_depend_only_on_names_and_contents_of_data(change):
+    before = records.checksums(RAW, CACHE)
+    change()
+    assert records.checksums(RAW, CACHE) == before
+
+
+def test_a_record_holds_inputs_values_code_and_versions_of_a_file_and_the_raw_files_of_earlier_jobs():
+    job([PAGE], [TABLES[0]], raw="0" * 64)
+    assert records.read(PAGE) == {
+        "sha256": records.checksums([PAGE])[PAGE],
+        "files": records.checksums(TABLES[:1]),
+        "job": "fit mine",
+        "code": records.digest(["a.py 12"]),
+        "values": {"rank": 3},
+        "raw": {"mine": sorted(["0" * 64, records.digest(records.checksums(RAW))])},
+        "made_with": {name: [value] for name, value in records.environment().items()},
+    }
+
+
+CHANGED, UNKNOWN = "it was changed after it was made", "there is no record of how it was made"
+DAMAGE = {
+    "a shorter table": (TABLES[0], write(TABLES[0], "\n"), CHANGED),
+    "a folder without its file": (FIGURES, lambda: Path(FIGURES, "auc.png").unlink(), CHANGED),
+    "a folder with a file": (EMPTY, write(f"{EMPTY}/a.png", ""), CHANGED),
+    "no record": (PAGE, lambda: Path("results/records/index.html.json").unlink(), UNKNOWN),
+    "a damaged record": (PAGE, write("results/records/index.html.json", "[]"), UNKNOWN),
+}
+
+
+@pytest.mark.parametrize(("name", "spoil", "reason"), DAMAGE.values(), ids=DAMAGE)
+def test_a_result_that_does_not_match_its_record_is_refused_and_a_touched_one_is_not(name, spoil, reason):
     os.utime(name, (0, 0))
+    Path(FIGURES, ".snakemake_timestamp").touch()  # as Snakemake does after a job
     assert records.read_inputs([name])["files"].keys() == {name}
-    spoil(Path("results/a", spoilt))
-    with pytest.raises(Damaged, match=f"^{name} is damaged .{reason}"):
+    spoil()
+    with pytest.raises(Damaged, match=rf"^{name} is damaged \({reason}"):
         records.read_inputs([name])
 
 
-def test_the_commit_is_read_from_the_work_tree_and_marked_after_edits(tmp_path, monkeypatch):
-    package = tmp_path / "package"
-    package.mkdir()
-    monkeypatch.setattr(records, "__file__", str(package / "records.py"))
-    assert records.commit() == ""
-    git = ["git", "-C", str(package), "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    (package / "records.py").write_text("")
-    assert records.commit() == ""  # not tracked
-    subprocess.run([*git, "add", "."], check=True)
-    subprocess.run([*git, "commit", "-qm", "first"], check=True)
-    head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    assert records.commit() == head
-    (package / "records.py").write_text("edited")
-    assert records.commit() == f"{head}-dirty"
+def test_the_commit_is_that_of_a_work_tree_which_tracks_the_package_and_is_marked_after_edits(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "elsewhere" / "records.py"))
+    git = ["git", "-C", str(tmp_path / "elsewhere"), "-c", "user.name=a", "-c", "user.email=a@b"]
+    commits = []
+    for command in ("init -q", "commit -q --allow-empty -m first", "add .", "commit -q -m second"):
+        subprocess.run([*git, *command.split()], check=True)
+        commits.append(records.commit())
+        Path(records.__file__).touch()  # so far the work tree is of another project
+    Path(records.__file__).write_text("edited", encoding="utf-8")
+    head = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    assert [*commits[:2], commits[3], records.commit()] == ["", "", head, f"{head}-dirty"]
+
+
+def test_the_manifest_holds_versions_settings_and_checksums_and_does_not_depend_on_its_folder(tmp_path):
+    made = read()
+    make(tmp_path / "another")
+    assert (tmp_path / "another" / MANIFEST).read_bytes() == Path(MANIFEST).read_bytes()
+    assert {"jointsparse", "numpy", "numpy's BLAS", "system", "machine"} <= made["made_with"].keys()
+    assert made | {"made_with": made["made_with"]["python"]} == {
+        "made_with": [".".join(map(str, sys.version_info[:3]))],
+        "settings": SETTINGS,
+        "inputs": {"mine": {RAW[0]: ANY, RAW[1]: records.hashlib.sha256(CAPTIONS.encode()).hexdigest()}},
+        "tables": records.checksums(TABLES),
+    }
+
+
+OTHER_RAW_FILES = {
+    "all tables": write(RAW[1], CAPTIONS * 2),
+    "one table": lambda: job(TABLES[:1], raw="0" * 64),
+    "an earlier job": lambda: (job([PAGE], raw="f" * 64), job(TABLES[:1], inputs=[PAGE])),
+}
+
+
+@pytest.mark.parametrize("change", OTHER_RAW_FILES.values(), ids=OTHER_RAW_FILES)
+def test_tables_made_from_other_raw_files_get_no_manifest(change):
+    change()
+    with pytest.raises(ValueError, match=r"^the tables must be made from the present raw files of the dataset mine"):
+        gather()
+
+
+def test_a_new_process_finds_that_unchanged_files_match_the_manifest_from_any_folder():
+    said = run_python("-m", "jointsparse", "verify", "manifest.json", cwd=Path(MANIFEST).parent)
+    assert said == f"{ALL_MATCH}\n"
+
+
+def test_the_manifest_lists_versions_and_commits_of_all_jobs_and_verify_reports_a_mixture(monkeypatch, capsys):
+    version = records.metadata.version("numpy")
+    with monkeypatch.context() as patch:
+        patch.setattr(records.metadata, "version", lambda name: f"old {name}")
+        patch.setenv(records.COMMIT, "")
+        job([PAGE])
+    job(TABLES, inputs=[PAGE])
+    gather()
+    assert read()["made_with"]["commit"] == ["0123abc", "unknown"]
+    note = f"note: numpy: {version} and old numpy when made, {version} here (a mixture)"
+    assert note in verify(capsys)[1]
+
+
+def test_large_raw_files_are_known_by_size_and_time(monkeypatch, capsys):
+    monkeypatch.setattr(manifest, "LARGEST_RAW", 1)
+    rewrite(inputs={"mine": records.checksums(RAW, largest=1)})
+    older()  # other content, which is not read
+    assert verify(capsys) == (0, [ALL_MATCH])
+    os.utime(RAW[1], (0, 0))
+    assert verify(capsys)[0] == 1
+
+
+REMADE = "All 5 results match their records."
+EDITED = "Some results were changed after they were made. Remove them and run again: rm -r {}"
+DELETED = "Some results have been deleted. To make those of this run, run again: {}"
+CHANGES = {  # what verify says about a file, and what a run says at its end about its results
+    "a table": (write(TABLES[1], "0.4"), "differs", TABLES[1], EDITED),
+    "a table made again": (lambda: (write(TABLES[1], "0.4")(), job(TABLES[1:])), "differs", TABLES[1], REMADE),
+    "a figure": (write(f"{FIGURES}/auc.png", "Ahead."), "differs", FIGURES, EDITED),
+    "no page": (lambda: Path(PAGE).unlink(), "missing or not readable", PAGE, DELETED),
+    "no figures": (lambda: shutil.rmtree(FIGURES), "missing or not readable", FIGURES, DELETED),
+    "captions": (write(RAW[1], "image,captino\n"), "differs", RAW[1], REMADE),
+    "a pipe": (lambda: (Path(RAW[1]).unlink(), os.mkfifo(RAW[1])), "missing or not readable", RAW[1], REMADE),
+    "pictures": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), "differs", RAW[0], REMADE),
+    "no line of its own": (lambda: rewrite(tables={"a\nb": "0"}), "missing or not readable", "a\\nb", REMADE),
+    "a name too long": (lambda: rewrite(tables={"x" * 5000: "0"}), "missing or not readable", "x" * 5000, REMADE),
+}
+
+
+@pytest.mark.parametrize(("change", "fault", "name", "at_end"), CHANGES.values(), ids=CHANGES)
+def test_verify_prints_one_line_per_change_and_a_run_names_changed_and_deleted_results(
+    here, change, fault, name, at_end, capsys
+):
+    change()
+    n = N_FILES + name.startswith(("a\\", "x"))
+    assert verify(capsys, here / MANIFEST) == (
+        1,
+        [f"{fault}: {here}/{name}", f"{n - 1} of {n} files match the manifest"],
+    )
+    assert verified(Path("results")) == at_end.format(name)
+
+
+def test_two_manifests_are_compared_by_their_tables_and_other_differences_are_noted(here, tmp_path, capsys):
+    other = tmp_path / "another" / MANIFEST
+    make(tmp_path / "another", settings={"seed": 2})
+    rewrite(made_with={"numpy": ["1"], "numba": ["1", "2"], "old": ["3"]})
+    rewrite(other, made_with={"numpy": ["1", "2"], "numba": ["1", "2"]}, inputs={"mine": {}})
+    notes = [
+        "note: the settings differ",
+        "note: the inputs differ",
+        "note: numba: 1 and 2 in the first, 1 and 2 in the other (a mixture)",
+        "note: numpy: 1 in the first, 1 and 2 in the other (a mixture)",
+        "note: old: 3 in the first, none in the other",
+    ]
+    against = [MANIFEST, "--against", str(other)]
+    assert verify(capsys, *against) == (0, [*notes, "2 of 2 files are the same in both manifests"])
+    rewrite(tables={"few.csv": "0"})
+    rewrite(other, tables={TABLES[1]: "0", "more.csv": "0"})
+    differences = [f"only in {MANIFEST}: few.csv", f"only in {other}: more.csv", f"differs: {TABLES[1]}"]
+    assert verify(capsys, *against) == (1, [*notes, *differences, "1 of 4 files are the same in both manifests"])
+
+
+NO_MANIFESTS = {
+    "no file": None,
+    "truncated": '{"made_with": {}',
+    "too deep for the parser": "[" * 100_000,
+    "no table": '{"made_with": {}, "settings": {}, "inputs": {}, "tables": {}}',
+    "too long for a message": str([0] * 1000),
+}
+
+
+@pytest.mark.parametrize("text", NO_MANIFESTS.values(), ids=NO_MANIFESTS)
+def test_the_error_about_a_file_that_is_not_a_manifest_is_one_short_line(text, capsys):
+    if text:
+        Path("no.json").write_text(text, encoding="utf-8")
+    assert main(["verify", "no.json"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(
+        "error: no.json is not a manifest, or is " if text else "error: there is no manifest no.json"
+    )
+    assert error.count("\n") == 1 and len(error) < 350
