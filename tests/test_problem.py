@@ -36,19 +36,6 @@ def test_products(monkeypatch, rng, n_pairs, small, container):
         np.testing.assert_allclose(V, expected, atol=1e-13)
 
 
-@CONTAINERS
-@pytest.mark.parametrize("columns", [np.array([2, 0]), np.array([[2, 1], [0, -1]])], ids=["all", "each"])
-def test_restriction_to_some_features_of_all_tasks_or_of_each_task(container, columns):
-    X = np.arange(12.0).reshape(3, 4)
-    small = Problem([container(X), container(X + 1)], [np.ones(3)] * 2).restricted(columns)
-    assert small.n_features == 2
-    for k, part in enumerate(small.parts):
-        of_task = columns if columns.ndim == 1 else columns[:, k]
-        np.testing.assert_array_equal(
-            sparse.csr_matrix(part.X).toarray(), np.where(of_task >= 0, (X + k)[:, of_task], 0)
-        )
-
-
 def work():
     """Return fingerprints of the solvers' results, for products large enough for several threads."""
     X = np.random.default_rng(0).normal(size=(400, 700)).astype(np.float32)

@@ -141,17 +141,12 @@ def test_a_start_outside_the_ball_is_projected(norm):
     assert np.all(norm.norm(small.W[0]) <= 0.5 * (1 + 1e-12)) and np.isfinite(small.value[0])
 
 
-def draw_separable(rng, n=200, d=20):
-    """Draw features, and signs of two tasks that are separable but for a few of them."""
-    X = rng.normal(size=(n, d))
-    return X, np.where(X[:, :2] + 0.3 * rng.normal(size=(n, 2)) > 0, 1.0, -1.0)
-
-
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("solver", [solver for solver in SOLVERS.values() if solver.STOPS_AT_TOL])
 def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container, rng):
-    X, Y = draw_separable(rng)
+    X = rng.normal(size=(200, 20))
+    Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
     options = {"loss": loss, "norm": l1inf, "radius": np.array([2.0]), "tol": 1e-3, "n_iter": 5000}
     problems = (Problem.from_matrix(container(X + shift), Y, intercept=True) for shift in (0.0, 100.0))
     near, far = (solver.fit(problem, **options) for problem in problems)
