@@ -1,7 +1,6 @@
 """The estimators: codings of labels, weights, norms with weights and groups, warnings, watched fits, invalid input."""
 
 import itertools
-import os
 import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -40,7 +39,6 @@ CLASSIFIER_CV, REGRESSOR_CV = (
 
 
 def assert_same(*models):
-    """Assert that models are equal to the last bit."""
     expected, *others = ([m.coef_, m.intercept_, m.objective_, m.duality_gap_, m.n_iter_] for m in models)
     for got in others:
         np.testing.assert_equal(got, expected)
@@ -72,8 +70,7 @@ def test_every_coding_gives_the_same_model_as_signs(labels, coded, classes):
 
 
 def test_samples_marked_zero_are_not_part_of_a_masked_task():
-    Y_0 = masked(Y)
-    model = JointSparseClassifier(labels="masked").fit(X, Y_0)
+    Y_0, model = masked(Y), JointSparseClassifier(labels="masked").fit(X, masked(Y))
     assert_same(
         model,
         JointSparseClassifier(labels="signed").fit_tasks([(X[y != 0], y[y != 0]) for y in Y_0.T]),
@@ -140,7 +137,7 @@ def test_weights_are_non_negative_if_positive():
 
 
 def test_weighting_a_feature_by_w_equals_dividing_it_by_w():
-    """W x = (w W) (x / w), and the norm with weights counts w |W|."""
+    # W x = (w W) (x / w), and the norm with weights counts w |W|.
     w = np.linspace(0.5, 4.0, 6)
     model = JointSparseRegressor(feature_weights=w, tol=1e-8).fit(X, Y)
     expected = JointSparseRegressor(tol=1e-8).fit(X / w, Y)
@@ -165,18 +162,18 @@ PRECISIONS = itertools.cycle([np.float64, np.float32])
     ids=str,
 )
 def test_attributes_describe_the_problem_that_was_solved(options, case, solver, dtype):
-    """The last objective is that of the coefficients, and none is smaller."""
-    norm, loss = case
+    # The last objective is that of the coefficients, and none is smaller.
+    (norm, loss), X_0 = case, X.astype(dtype)
     model = JointSparseClassifier(norm, loss=loss, solver=solver, labels="signed", n_iter=25, tol=0.0, **options)
-    W, b = model.fit(X.astype(dtype), Y).coef_.astype(float), model.intercept_.astype(float)
-    F, size = X.astype(dtype).astype(float) @ W.T + b, NORMS[norm].norm(W.T)
-    np.testing.assert_allclose(model.decision_function(X.astype(dtype)), F, rtol=1e-5, atol=1e-5)
+    W, b = model.fit(X_0, Y).coef_.astype(float), model.intercept_.astype(float)
+    F, size = X_0.astype(float) @ W.T + b, NORMS[norm].norm(W.T)
+    np.testing.assert_allclose(model.decision_function(X_0), F, rtol=1e-5, atol=1e-5)
     share = 1 / 40 if "normalisation" in options else 1
     expected = (
         share * LOSSES[loss].value(F, Y).sum() + (model.penalty or 0.0) * np.sum(size) + model.l2 / 2 * (W**2).sum()
     )
-    np.testing.assert_allclose(model.objective_[-1], expected, rtol=1e-12)
-    np.testing.assert_allclose(np.nanmin(model.objective_), expected, rtol=1e-5)  # float32 rounds others
+    assert model.objective_[-1] == pytest.approx(expected, rel=1e-12)
+    assert np.nanmin(model.objective_) == pytest.approx(expected, rel=1e-5)  # float32 rounds others
     assert model.penalty or np.all(size <= 3.0 * (1 + 1e-6))
     assert model.objective_.shape == (model.n_iter_ + 1,) and model.duality_gap_ >= 0
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero(W.any(axis=0)))
@@ -281,7 +278,7 @@ def test_features_in_raw_units_cause_a_single_hint(load, hinted, recwarn):
     [(JointSparseClassifier, 10_001, np.float32), (JointSparseRegressorCV, 40, np.float64)],
 )
 def test_constant_features_give_zero_weights(estimator, n, dtype, rng):
-    """The gradients are rounding errors, so they give no natural unit of radii."""
+    # The gradients are rounding errors, so they give no natural unit of radii.
     model = estimator().fit(np.full((n, 2), [0.7, 3.3], dtype=dtype), (rng.random((n, 3)) < 0.3).astype(int))
     assert model.radius_ == 0 and not model.coef_.any() and model.duality_gap_ <= 1e-3
 
@@ -304,17 +301,12 @@ WATCHED = {"labels": "signed", "loss": "hinge", "radius": 3.0, "tol": 1e-10}
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_callback_sees_certificates_and_may_end_the_fit_without_a_warning(solver):
-    calls = []
-
-    def fourth(*report):
-        calls.append(report)
-        return len(calls) == 4
-
+    calls, stop = [], {"n_iter": 10**15, "callback": lambda *report: calls.append(report) or len(calls) == 4}
     # Memory for the objectives of all iterations would be 8 PB.
-    model = JointSparseClassifier(solver=solver, callback=fourth, **WATCHED | {"n_iter": 10**15}).fit(SAMPLES, SIGNS)
-    W, b = model.coef_.T, model.intercept_
+    model = JointSparseClassifier(solver=solver, **WATCHED | stop).fit(SAMPLES, SIGNS)
     assert len(calls) == 4 and model.n_iter_ == calls[-1][0] and model.objective_.shape == (model.n_iter_ + 1,)
-    assert model.objective_[-1] == pytest.approx(LOSSES["hinge"].value(SAMPLES @ W + b, SIGNS, np.abs(SIGNS)).sum())
+    F = SAMPLES @ model.coef_.T + model.intercept_
+    assert model.objective_[-1] == pytest.approx(LOSSES["hinge"].value(F, SIGNS, np.abs(SIGNS)).sum())
     assert WATCHED["tol"] < model.duality_gap_ < np.inf
 
 
@@ -335,22 +327,21 @@ def test_a_fit_ends_after_max_time_with_a_warning():
 
 @pytest.mark.parametrize("grid", [{"radii": [0.1, 1.0, 3.0, 10.0, 30.0]}, {"radii": None, "penalties": 5}, {}])
 def test_folds_have_half_of_the_time_and_choose_among_the_most_regularised_fits(grid, monkeypatch):
-    ticks = itertools.count()  # on this clock, each reading is a second later
+    ticks, labels = itertools.count(), (SIGNS + 1) // 2  # on this clock, each reading is a second later
     monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=ticks.__next__))
-    whole = JointSparseClassifierCV(cv=2, max_time=1e9, **grid).fit(SAMPLES, (SIGNS + 1) // 2)
+    whole = JointSparseClassifierCV(cv=2, max_time=1e9, **grid).fit(SAMPLES, labels)
     needed = next(ticks)
     time, said = 9 * needed // 10, r"was long enough for \d (radii|penalties) only, the most"
     with pytest.warns(ConvergenceWarning, match=f"^max_time={time} {said}"):
-        model = JointSparseClassifierCV(cv=2, max_time=time, **grid).fit(SAMPLES, (SIGNS + 1) // 2)
-    assert next(ticks) - needed < needed and model.scores_.shape == (len(model.grid_), 2)
-    assert 0 < len(model.grid_) < len(whole.grid_)
-    part = slice(-len(model.grid_), None) if "penalties" in grid else slice(len(model.grid_))
-    np.testing.assert_array_equal(model.grid_, whole.grid_[part])
+        model = JointSparseClassifierCV(cv=2, max_time=time, **grid).fit(SAMPLES, labels)
+    n = len(model.grid_)
+    assert next(ticks) - needed < needed and model.scores_.shape == (n, 2) and n < len(whole.grid_)
+    assert model.grid_.tolist() == (whole.grid_[-n:] if "penalties" in grid else whole.grid_[:n]).tolist()
 
 
 @pytest.fixture
 def listening():
-    """Let Python handle interrupts, which the process that runs the tests may ignore."""
+    # The process that runs the tests may ignore interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -379,9 +370,9 @@ def test_an_interrupted_fit_keeps_its_solution_and_raises_afterwards(solver, int
 @pytest.mark.usefixtures("listening")
 def test_a_second_interrupt_ends_at_once():
     with pytest.raises(KeyboardInterrupt), Watch(None, None, False) as watched:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         assert watched.ended_by == INTERRUPT
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_a_fit_in_another_thread_does_not_handle_interrupts():
@@ -414,7 +405,6 @@ def test_the_subgradient_method_starts_anew_with_warm_start():
 
 
 def fit_label(labels, value):
-    """Return a call that fits a matrix of labels of which one is invalid."""
     return lambda: JointSparseClassifier(labels=labels).fit(
         X, np.where(np.arange(120).reshape(Y.shape) == 10, value, (Y + 1) / 2 if min(CODES[labels]) == 0 else Y)
     )

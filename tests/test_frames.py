@@ -62,7 +62,6 @@ FORMS = {
 
 
 def of_type(kind):
-    """Return labels of this dtype as a Series."""
     return pd.Series([BY_TYPE[kind][k] for k in np.minimum(THIRDS, len(BY_TYPE[kind]) - 1)], dtype=kind)
 
 
@@ -171,7 +170,7 @@ def by_tasks(model, X, Y):
     ],
 )
 def test_a_fit_that_fails_late_leaves_no_attribute_behind(model, learn, failing, is_fitted):
-    """Examples of attributes are the names of the features and tasks, which differ from those of the previous fit."""
+    # Examples of attributes are the names of the features and tasks, which differ from those of the previous fit.
     model = clone(model).fit(X, Y) if is_fitted else clone(model)
     before = vars(model.set_params(**failing)).copy()
     with pytest.raises((SystemExit, ValueError), match=r"the step is too large|^$"):

@@ -39,20 +39,23 @@ MANY = LARGE + 2**20 * (np.arange(120) % 30)
 # What no entry point can read
 
 
-def hidden(array):
-    """Return a masked array with one masked entry."""
+def hide_one(array):
     return np.ma.array(array, mask=np.arange(array.size).reshape(array.shape) == 3)
 
 
 MASKED = "must hold a number everywhere, got a masked array: fill it$"
 READ_Y = LABELS | TASKS | NUMBERS
 REFUSED = {
-    "masked X": (READ_Y | FEATURES, lambda X, y: (hidden(X), y), f"^X {MASKED}"),
+    "masked X": (READ_Y | FEATURES, lambda X, y: (hide_one(X), y), f"^X {MASKED}"),
     "NaN in X": (READ_Y | FEATURES, lambda X, y: (np.where(X > 1, np.nan, X), y), "NaN"),
     "infinite X": (FEATURES, lambda X, y: (np.where(X > 1, np.inf, X), y), "infinity"),
     "index beyond X": (READ_Y | FEATURES, lambda X, y: (beyond(X), y), "^X must be a valid CSR matrix, got an invalid"),
     "fewer features": (FEATURES, lambda X, y: (X[:, 1:], y), "X has 7 features"),
-    "masked y": (READ_Y | CLASSES_ONLY, lambda X, y: (X, hidden(y)), f"^(y|Y|y_val|y of task 1|classes) {MASKED}"),
+    "masked y": (
+        READ_Y | CLASSES_ONLY,
+        lambda X, y: (X, hide_one(y)),
+        f"^(y|Y|y_val|y of task 1|classes) {MASKED}",
+    ),
     "no known y": (READ_Y, lambda X, y: (X, np.full(120, np.nan)), "must hold at least one known value, got only miss"),
     "tags": (READ_Y, lambda X, y: (X, [["cat"], ["dog", "sea"]] * 60), "a list of tags per sample: .*MultiLabelBinar"),
     "tags in an array": (

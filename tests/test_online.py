@@ -14,7 +14,7 @@ from jointsparse.norms import NORMS
 
 
 def draw(rng, n, d, m):
-    """Draw sparse examples, and noisy signs of m tasks that share the first few features."""
+    # Examples are sparse, and noisy signs of m tasks depend on the first few features.
     X = sparse.random(n, d, density=0.3, format="csr", random_state=rng, data_rvs=rng.standard_normal)
     W = np.zeros((d, m))
     W[:4] = rng.choice([-1.0, 1.0], (4, 1)) * rng.uniform(0.5, 1.5, (4, m))

@@ -203,7 +203,6 @@ def test_ties_of_any_scorer_do_not_depend_on_the_unit_of_its_scores(errors, expe
 
 
 def made_up(monkeypatch, scores):
-    """Let a search give these scores to its fits, without an error."""
     scores = iter(scores)
     monkeypatch.setattr(JointSparseClassifierCV, "_score_of", lambda *_: next(scores))
     monkeypatch.setattr(JointSparseClassifierCV, "_error_of", lambda *_: 0.0)
@@ -303,7 +302,7 @@ def test_norms_share_the_time_of_the_folds(recwarn):
 
 
 def test_folds_of_a_label_matrix_are_stratified_by_the_rarest_label(rng):
-    """The samples are sorted by class, so folds without shuffling would contain few classes each."""
+    # The samples are sorted by class, so folds without shuffling would contain few classes each.
     Y = np.repeat(np.eye(4, dtype=int), [40, 25, 10, 2], axis=0)
     assert np.unique(strata(2 * Y - 1, 5), return_counts=True)[1].tolist() == [42, 25, 10]
     with pytest.warns(UserWarning, match=r"^1 of 4 tasks .* of the 5 folds and have no score there .*: label 3$"):

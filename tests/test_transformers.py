@@ -10,7 +10,6 @@ SEED = 7
 
 @pytest.fixture(scope="module")
 def descriptors():
-    """Descriptors of eight pictures, which have different numbers of descriptors."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 256, (40 + i, 12), dtype=np.uint8) for i in range(8)]
 
@@ -21,7 +20,7 @@ def words(**options):
 
 @pytest.fixture
 def pillow():
-    """Skip a test that describes pictures if Pillow, which shrinks them, is not installed."""
+    # Pictures are shrunk by Pillow.
     pytest.importorskip("PIL")
 
 

@@ -23,13 +23,11 @@ METHODS = ["projection", "entropic"]
 
 
 def few(objective, radius, *, n_iter, batch_size=6, lazy=True, **options):
-    """Take steps along the gradients of a few samples."""
     batches = steps.draw_batches(n_iter, objective.n_samples, batch_size, np.random.default_rng(2))
     return descend(objective, radius, n_iter=n_iter, batches=batches, lazy=lazy, **options)
 
 
 def points(states):
-    """Return w after each step."""
     return np.array([state.weights().copy() for state in states])
 
 
@@ -49,7 +47,6 @@ def slow_value(objective, w):
 
 
 def optimum(objective, limit, penalised):
-    """Return the optimal value by a convex solver."""
     problem = Problem([objective.X], [objective.y], normalisation="mean")
     exact = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-10)
     return oracles_convex.optimum(problem, objective.loss, "l1", limit, penalised=penalised, **exact)[0]
