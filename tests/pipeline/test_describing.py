@@ -9,9 +9,7 @@ import networks
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from albums import make_album
-from miniature import BASE
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -84,16 +82,6 @@ def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, w
     halfway = clone(model[-1]).set_params(power=0.5).fit(histograms[7:])
     expected = features * basis.factors(values, [0.5])[0.5]
     np.testing.assert_allclose(halfway.transform(histograms), expected, atol=1e-5)
-
-
-def test_defaults_of_the_transformers_agree_with_the_config():
-    config = yaml.safe_load((BASE / "config.yaml").read_text())
-    features, svd = config["features"], config["studies"]["annotation"]["basis"]
-    given = features["options"] | features["vocabularies"]["tree"] | svd | {"longest_side": features["longest_side"]}
-    defaults = DenseSift().get_params() | VocabularyTree().get_params() | SVDBasis().get_params()
-    defaults |= {"patch_sizes": [*defaults["patch_sizes"]], "fitted_on": svd["fitted_on"]}
-    assert {name: defaults[name] for name in given} == given
-    assert defaults["sample_size"] == features["sample"]["descriptors"]
 
 
 @pytest.mark.parametrize(
