@@ -96,14 +96,9 @@ def test_invalid_input_raises(call, options, message):
 # The SVD basis
 
 
-def drawn():
-    """Draw histograms (120, 80) whose singular values are distinct."""
-    rng = np.random.default_rng(0)
-    dense = rng.poisson(0.4, (120, 80)) * rng.gamma(4.0, 1.0, 80) * 0.95 ** np.arange(80)
-    return sparse.csr_matrix(dense.astype(np.float32))
-
-
-ROWS = drawn()
+RNG = np.random.default_rng(0)  # draws histograms whose singular values are distinct
+ROWS = RNG.poisson(0.4, (120, 80)) * RNG.gamma(4.0, 1.0, 80) * 0.95 ** np.arange(80)
+ROWS = sparse.csr_matrix(ROWS.astype(np.float32))
 
 
 def basis_of(X, **options):

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from albums import make_album
+from runs import CONFIG
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -82,6 +83,15 @@ def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, w
     halfway = clone(model[-1]).set_params(power=0.5).fit(histograms[7:])
     expected = features * basis.factors(values, [0.5])[0.5]
     np.testing.assert_allclose(halfway.transform(histograms), expected, atol=1e-5)
+
+
+def test_defaults_of_the_transformers_agree_with_the_config():
+    features, svd = CONFIG["features"], CONFIG["studies"]["annotation"]["basis"]
+    given = features["options"] | features["vocabularies"]["tree"] | svd
+    given |= {"longest_side": features["longest_side"], "sample_size": features["sample"]["descriptors"]}
+    defaults = DenseSift().get_params() | VocabularyTree().get_params() | SVDBasis().get_params()
+    defaults |= {"patch_sizes": [*defaults["patch_sizes"]], "fitted_on": svd["fitted_on"]}
+    assert defaults | given == defaults
 
 
 @pytest.mark.parametrize(
