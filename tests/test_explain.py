@@ -44,7 +44,7 @@ SCALED, WHITENED = SVDBasis(5, random_state=0), SVDBasis(5, power=0, centred=Fal
         ("tasks", LinearRegression(), {"weighting": "tf-idf"}, (SVDBasis(5, power=0.5, random_state=0),)),
         ("one", JointSparseClassifier(radius=5.0), {"weighting": "tf-idf", "normalise": False}, (WHITENED,)),
         ("one", LogisticRegression(), {"weighting": "tf-idf"}, (StandardScaler(with_std=False, with_mean=False),)),
-        ("one", SVC(kernel="linear"), {}, (SCALED, StandardScaler(with_std=False))),
+        ("one", SVC(kernel="linear"), {}, (WHITENED, StandardScaler(with_std=False))),
         ("number", JointSparseRegressor(radius=5.0), {}, (SCALED,)),
         ("classes", JointSparseClassifier(radius=5.0), {}, (SCALED,)),
         ("classes", OnlineJointSparseClassifier(radius=5.0), {}, ()),

@@ -5,9 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jointsparse.features import DenseSift
-from jointsparse.features.dense_sift import describe
-
 Image = pytest.importorskip("PIL.Image")
 from jointsparse.pictures import FORMATS, grey_of, open_colour, open_grey  # noqa: E402
 
@@ -89,5 +86,3 @@ def test_a_picture_in_memory_gives_the_same_levels_as_its_file(tmp_path, shape, 
     assert max(grey.shape) == min(max(shape), longest_side)
     np.testing.assert_array_equal(grey_of(picture, longest_side), grey, strict=True)
     np.testing.assert_allclose(grey_of(picture / 255, longest_side), grey, atol=1 / 255)  # not rounded to 255 levels
-    for got in DenseSift([4], longest_side=longest_side).transform([picture, path]):
-        np.testing.assert_array_equal(got, describe(grey, patch_sizes=[4]), strict=True)

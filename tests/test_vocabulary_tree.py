@@ -69,25 +69,6 @@ def test_tree_depends_on_descriptors_and_seed_alone():
     assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, FULL_TREE.centres)
 
 
-def test_the_random_state_of_a_node_depends_on_its_path():
-    dark = points(300) // 4
-    tree = grow(np.concatenate([dark, dark + 128]), branching=2, depth=2, min_points=2, seed=0)
-    first, second = (np.sort(centres % 128, axis=0) for centres in np.split(tree.centres[3:], 2))
-    assert not np.allclose(first, second)
-
-
-def test_a_point_that_is_already_a_centre_is_not_drawn_again():
-    zeros_and_a_one = np.repeat([[0], [1]], [9, 1], axis=0).astype(np.int16)
-    drawn = [vocabulary_tree._begin(zeros_and_a_one, 2, np.random.default_rng(seed)) for seed in range(3)]
-    assert [sorted(centres.ravel()) for centres in drawn] == 3 * [[0, 1]]
-
-
-def test_progress_counts_up_to_the_total():
-    seen = []
-    grow(CLUSTERS, **FULL | {"min_points": 20}, progress=lambda *pair: seen.append(pair))
-    assert seen == sorted(seen) and {total for _, total in seen} == {815 * 3} == {seen[-1][0]}
-
-
 COUNTS = encode(FULL_TREE, points(90, seed=5), np.array([50, 0, 38, 2]))
 COUNTS.data[::5] = 0  # a word that is stored with a count of 0 does not occur
 

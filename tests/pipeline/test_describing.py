@@ -9,9 +9,8 @@ import networks
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from albums import make_album
-from miniature import BASE
+from runs import CONFIG
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -87,13 +86,12 @@ def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, w
 
 
 def test_defaults_of_the_transformers_agree_with_the_config():
-    config = yaml.safe_load((BASE / "config.yaml").read_text())
-    features, svd = config["features"], config["studies"]["annotation"]["basis"]
-    given = features["options"] | features["vocabularies"]["tree"] | svd | {"longest_side": features["longest_side"]}
+    features, svd = CONFIG["features"], CONFIG["studies"]["annotation"]["basis"]
+    given = features["options"] | features["vocabularies"]["tree"] | svd
+    given |= {"longest_side": features["longest_side"], "sample_size": features["sample"]["descriptors"]}
     defaults = DenseSift().get_params() | VocabularyTree().get_params() | SVDBasis().get_params()
     defaults |= {"patch_sizes": [*defaults["patch_sizes"]], "fitted_on": svd["fitted_on"]}
-    assert {name: defaults[name] for name in given} == given
-    assert defaults["sample_size"] == features["sample"]["descriptors"]
+    assert defaults | given == defaults
 
 
 @pytest.mark.parametrize(

@@ -23,11 +23,6 @@ def changed(photograph, box=(0, 0, 1, 1), scale=1.0, quality=90):
     return Image.open(file)
 
 
-def clusters_of(photographs):
-    greys = (np.asarray(photograph.convert("F")) / 255 for photograph in photographs)
-    return clusters(np.array([descriptor(grey) for grey in greys])).tolist()
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -40,7 +35,8 @@ def clusters_of(photographs):
 )
 def test_scaled_compressed_and_cropped_photographs_are_in_the_cluster_of_the_original(change):
     both = [*PHOTOGRAPHS, *(changed(photograph, **change) for photograph in PHOTOGRAPHS)]
-    assert clusters_of(both) == 2 * [*range(len(PHOTOGRAPHS))]
+    descriptors = np.array([descriptor(np.asarray(photograph.convert("F")) / 255) for photograph in both])
+    assert clusters(descriptors).tolist() == 2 * [*range(len(PHOTOGRAPHS))]
 
 
 def test_photographs_of_a_single_grey_or_with_the_same_horizon_are_not_near_duplicates():
@@ -68,34 +64,23 @@ def test_clusters_are_the_components_of_the_graph_of_pairs(rng, monkeypatch):
     assert clusters(entries).tolist() == expected.tolist()
 
 
-@pytest.fixture
-def with_copies(tmp_path):
-    """A folder of 40 photographs and, scaled and compressed, their copies."""
+@pytest.mark.parametrize(("together", "given"), [(True, False), (False, False), (True, True)])
+def test_splits_divide_no_photograph_and_its_copy_unless_they_are_given(tmp_path, together, given):
     (tmp_path / "images").mkdir()
-    lines = ["image,caption"]
+    captions, splits = ["image,caption"], ["image,split"]
     for i, squares in enumerate(np.random.default_rng(0).integers(0, 256, (40, 12, 16))):
         photograph = Image.fromarray(np.kron(squares, np.ones((8, 8))).astype(np.uint8))
         photograph.save(tmp_path / "images" / f"{i}.png")
         changed(photograph, scale=0.5).save(tmp_path / "images" / f"copy-{i}.png")
-        lines += [f"{i}.png,a cat", f"copy-{i}.png,a cat"]
-    (tmp_path / "captions.csv").write_text("\n".join(lines))
-    return tmp_path
-
-
-@pytest.mark.parametrize(("together", "given"), [(True, False), (False, False), (True, True)])
-def test_splits_divide_no_near_duplicates_unless_they_are_given(with_copies, together, given):
-    rows = [
-        f"copy-{i}.png,{'test' if i < 3 else 'train'}\n{i}.png,{'validation' if i > 36 else 'train'}\n"
-        for i in range(40)
-    ]
-    if given:
-        (with_copies / "splits.csv").write_text("image,split\n" + "".join(rows))
-    images = read_album(with_copies, near_duplicates=together).images
+        captions += [f"{i}.png,a cat", f"copy-{i}.png,a cat"]
+        splits += [f"{i}.png,{'validation' if i > 36 else 'train'}", f"copy-{i}.png,{'test' if i < 3 else 'train'}"]
+    (tmp_path / "captions.csv").write_text("\n".join(captions))
+    (tmp_path / "splits.csv").write_text("\n".join(splits))
+    images = read_album(tmp_path, near_duplicates=together, splits="splits.csv" if given else None).images
     split_of = images.set_index("image")["split"]
-    assert set(split_of) == {"train", "validation", "test"}
     torn = sum(split_of[f"{i}.png"] != split_of[f"copy-{i}.png"] for i in range(40))
     assert torn == 6 if given else (torn > 0) != together
-    assert ("group" in images) == together
+    assert set(split_of) == {"train", "validation", "test"} and ("group" in images) == together
 
 
 def test_pictures_that_are_all_alike_are_refused(album):
