@@ -1076,10 +1076,3 @@ def test_init_learns_all_labels_with_samples_enough_up_to_a_limit(tmp_path, monk
     with warnings.catch_warnings(action="ignore"):
         _, has = choose_words(read.images, read.captions, n_words=n_words, **of_words)
     assert f"The model will learn {has.shape[1]} " in lines[1]
-
-
-def test_init_names_a_link_that_is_not_followed(tmp_path, monkeypatch, checked_here):
-    (tmp_path / "data" / "a").mkdir(parents=True)
-    (tmp_path / "data" / "a" / "up").symlink_to("../..")
-    said, _, _ = init(tmp_path, monkeypatch, PICTURES | {"captions.csv": csv(TEXTS.items())})
-    assert said[-1] == "  not used: a/up, a link to a folder above a folder of data or of results"

@@ -25,12 +25,11 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 
 from jointsparse.pipeline.app.columns import roles_of
-from jointsparse.pipeline.datasets import arrays, digits, folder, packed, records, tabular
+from jointsparse.pipeline.datasets import arrays, digits, folder, packed, tabular
 from jointsparse.pipeline.datasets.labels import tags_of
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.models.annotator import annotate_rows
 from jointsparse.pipeline.provenance import tables
-from jointsparse.pipeline.provenance.folders import is_no_data
 from jointsparse.registry import pick
 
 pytestmark = pytest.mark.usefixtures("checked_here")
@@ -509,13 +508,6 @@ def test_features_have_the_names_of_columns_or_lines(tmp_path, loader, files, op
     assert pick("datasets", loader).feature_names(tmp_path, **options) == expected
 
 
-def test_a_page_shows_the_picture_and_a_short_text_of_a_sample(tmp_path):
-    lay(tmp_path, {"x.npy": X, "y.csv": MORE.assign(say="x" * 400), "a.png": 0})
-    images = arrays.read(tmp_path, **BOTH, pictures="file", text="say", ignore=["id", "part"]).images
-    assert images["picture"].tolist() == ["a.png", "", "", ""] and images["text"].tolist() == [" …"[1:]] * 4
-    assert arrays.thumbnail("a.png", tmp_path, 5).shape == (5, 5, 3)
-
-
 # Cells and names
 
 QUOTED = ["bär", 'it\'s "a"']
@@ -548,15 +540,6 @@ def test_a_cell_that_lists_no_tags_is_refused():
             ValueError, match=r"t\.csv must hold (tags or a list|a flat list|text or whole numbers as) "
         ):
             tags_of("t.csv", cell, ";")
-
-
-def test_what_systems_leave_behind_is_no_data_in_any_folder():
-    left = (
-        "Thumbs.db|desktop.ini|Icon\r|~$labels.xlsx|labels.csv~|a.part|.x|.ipynb_checkpoints|__MACOSX|@eaDir|#recycle"
-    )
-    left += "|$RECYCLE.BIN|lost+found|~snapshot|LOST.DIR|FOUND.000|_vti_cnf|CVS|@__thumb|_thumbs|$Trash"
-    for name in left.split("|"):
-        assert is_no_data(name) and is_no_data(f"a/{name}/b.png") and not is_no_data(f"a/b{name[1:-1]}c.csv"), name
 
 
 # Refused files
@@ -779,16 +762,6 @@ def test_tables_that_are_read_in_several_blocks_give_the_same_samples(tmp_path, 
     pd.DataFrame({"a": expected[:, :4].tolist(), "e": expected[:, 4]})[:100].to_parquet(tmp_path / "lists.parquet")
     for name, n in {"x.csv": 60_000, "x.parquet": 100, "lists.parquet": 100}.items():
         np.testing.assert_array_equal(tabular.read_features(tmp_path / name)[0], expected[:n])
-
-
-def test_only_the_labels_of_a_table_become_texts_and_no_vector_becomes_objects_of_python(tmp_path, monkeypatch):
-    lay(tmp_path, {"t.parquet": pd.DataFrame({"e": X.tolist(), "cat": [1, 0, 1, 0]})})
-    kept, seen = records.read, []
-    monkeypatch.setattr(records, "read", lambda *given: seen.append(kept(*given)) or seen[-1])
-    monkeypatch.setattr(tabular, "numbers_of", lambda cell: len(cell) * [0.0])  # the first cell tells the length
-    samples = arrays.read(tmp_path, features="t.parquet", labels="t.parquet", columns=["cat"])
-    np.testing.assert_array_equal(samples.X, X)
-    assert [set(columns) for columns in seen] == [{"cat"}]
 
 
 def _parquet(**columns):
