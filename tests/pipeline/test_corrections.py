@@ -151,9 +151,9 @@ DECISIONS = "sample,tag,has\na.jpg,owl,no\nb.jpg,owl,yes\nd.jpg,dog,yes\n"
 
 def ran(name, tags):
     """Write what a run knows about the samples of a dataset."""
-    captions = [(image, tag) for image, own in tags.items() for tag in own]
-    write_table(pd.DataFrame({"image": [*tags]}), f"results/{name}/images.parquet")
-    write_table(pd.DataFrame(captions, columns=["image", "caption"], dtype=str), f"results/{name}/captions.parquet")
+    captions = pd.DataFrame([(image, tag) for image, own in tags.items() for tag in own], columns=["image", "caption"])
+    for kind, table in (("images", pd.DataFrame({"image": [*tags]})), ("captions", captions.astype(str))):
+        write_table(table, f"results/{name}/{kind}.parquet")
 
 
 @pytest.fixture
@@ -313,20 +313,18 @@ def test_nothing_that_is_read_only_is_changed(folder, capsys, file, said):
     (folder / "photos-corrections.csv").write_text("sample,tag,has\n")
     before = files_in(folder)
     Path(file).chmod(0o555 if file == "." else 0o444)
-    status = main(["correct", "given.csv"])
+    assert main(["correct", "given.csv"]) == 2 and files_in(folder) == before
     Path(file).chmod(0o755)
     error = capsys.readouterr().err
-    assert status == 2 and said.format(folder) in error and error.count("\n") == 1 and files_in(folder) == before
+    assert said.format(folder) in error and error.count("\n") == 1
 
 
 def test_files_keep_their_modes_and_links_stay(folder):
     (folder / "config.yaml").chmod(0o640)
     (folder / "config.yaml").rename("mine.yaml")
     (folder / "config.yaml").symlink_to("mine.yaml")
-    assert main(["correct", "given.csv"]) == 0
-    assert (
-        "corrections" in (folder / "mine.yaml").read_text() and (folder / "mine.yaml").stat().st_mode & 0o777 == 0o640
-    )
+    assert main(["correct", "given.csv"]) == 0 and "corrections" in (folder / "mine.yaml").read_text()
+    assert (folder / "mine.yaml").stat().st_mode & 0o777 == 0o640
 
 
 def test_words_and_stems_are_compared_where_the_model_joins_them(folder, capsys):

@@ -3,10 +3,7 @@
 import bz2
 import gzip
 import io
-import itertools
 import json
-import pickle
-import struct
 import tracemalloc
 import unicodedata
 from decimal import Decimal
@@ -25,12 +22,11 @@ from scipy import sparse
 from sklearn.datasets import load_digits
 
 from jointsparse.pipeline.app.columns import roles_of
-from jointsparse.pipeline.datasets import arrays, digits, folder, packed, records, tabular
+from jointsparse.pipeline.datasets import arrays, digits, folder, packed, tabular
 from jointsparse.pipeline.datasets.labels import tags_of
 from jointsparse.pipeline.datasets.samples import Samples
 from jointsparse.pipeline.models.annotator import annotate_rows
 from jointsparse.pipeline.provenance import tables
-from jointsparse.pipeline.provenance.folders import is_no_data
 from jointsparse.registry import pick
 
 pytestmark = pytest.mark.usefixtures("checked_here")
@@ -60,7 +56,6 @@ class Row(NamedTuple):
 
 
 def of(write, *values, **options):
-    """Return the bytes that a function writes into a file."""
     file = io.BytesIO()
     write(file, *values, **options)
     return file.getvalue()
@@ -371,7 +366,7 @@ ROWS = {
             {CAFE[of_file]: ["A cup."], "tea.png": ["A pot."]},
             ["train", "test"],
         )
-        for of_file, of_table in itertools.permutations(CAFE)
+        for of_file, of_table in (("NFC", "NFD"), ("NFD", "NFC"))
     },
     "pictures that are too small after shrinking": Row(
         "photos",
@@ -416,8 +411,7 @@ ROWS = {
 }
 
 
-def labels_in(samples):
-    """Return the labels of each sample; unknown labels end in "?"."""
+def labels_in(samples):  # as in `Row`
     captions = samples.captions
     marks = np.where(captions["known"], "", "?") if "known" in captions else ""
     of_image = (captions["caption"] + marks).groupby(captions["image"]).agg(sorted).to_dict()
@@ -509,13 +503,6 @@ def test_features_have_the_names_of_columns_or_lines(tmp_path, loader, files, op
     assert pick("datasets", loader).feature_names(tmp_path, **options) == expected
 
 
-def test_a_page_shows_the_picture_and_a_short_text_of_a_sample(tmp_path):
-    lay(tmp_path, {"x.npy": X, "y.csv": MORE.assign(say="x" * 400), "a.png": 0})
-    images = arrays.read(tmp_path, **BOTH, pictures="file", text="say", ignore=["id", "part"]).images
-    assert images["picture"].tolist() == ["a.png", "", "", ""] and images["text"].tolist() == [" …"[1:]] * 4
-    assert arrays.thumbnail("a.png", tmp_path, 5).shape == (5, 5, 3)
-
-
 # Cells and names
 
 QUOTED = ["bär", 'it\'s "a"']
@@ -550,15 +537,6 @@ def test_a_cell_that_lists_no_tags_is_refused():
             tags_of("t.csv", cell, ";")
 
 
-def test_what_systems_leave_behind_is_no_data_in_any_folder():
-    left = (
-        "Thumbs.db|desktop.ini|Icon\r|~$labels.xlsx|labels.csv~|a.part|.x|.ipynb_checkpoints|__MACOSX|@eaDir|#recycle"
-    )
-    left += "|$RECYCLE.BIN|lost+found|~snapshot|LOST.DIR|FOUND.000|_vti_cnf|CVS|@__thumb|_thumbs|$Trash"
-    for name in left.split("|"):
-        assert is_no_data(name) and is_no_data(f"a/{name}/b.png") and not is_no_data(f"a/b{name[1:-1]}c.csv"), name
-
-
 # Refused files
 
 
@@ -584,7 +562,7 @@ REFUSED = {  # by loader and option: the file that the option names and its cont
         ("x.parquet", pd.DataFrame({"e": [[1, 2]] * 3 + [[1]]}), "list of 2 numbers in each row of the"),
         ("x.csv", pd.DataFrame({"e": ["[1, 2]"] * 3 + [""]}), "in each row of the column 'e', got"),
         ("x.npz", of(np.savez, X.astype(object)), "Object arrays cannot"),
-        ("x.npy", pickle.dumps(X), "x.npy must be a valid .npy file"),
+        ("x.npy", b"text", "x.npy must be a valid .npy file"),
         ("x.npz", of(sparse.save_npz, sparse.coo_matrix(X))[:-9], "x.npz must be a valid .npz file"),
         ("x.npz", of(np.savez, a=X, b=X), "must hold a single array, got a, b"),
         ("x.parquet", NAMED.to_parquet()[:-9], "x.parquet must be a valid .parquet file"),
@@ -627,7 +605,7 @@ REFUSED = {  # by loader and option: the file that the option names and its cont
         ("train_images", idx(np.ones(4)), "must hold images, in at least two dimensions, got shape"),
         ("train_images", IDX["train_images"] + b"\0", "got dimensions (3, 2, 3) and 35 bytes"),
         ("train_images", gzip.compress(b""), "got 1f 8b 08 00 (the name of a gzip file must end in .gz)"),
-        ("train_images", b"\0\0\x08\3" + struct.pack(">3I", 4, 2**16, 2**16), "hold 17,179,869,200 bytes to match"),
+        ("train_images", b"\0\0\x08\3\0\0\0\4\0\1\0\0\0\1\0\0", "hold 17,179,869,200 bytes to match"),
     ],
     ("idx", "train_labels"): [
         ("train_labels", idx(np.ones(2)), "must hold a label for each of the 3 images of "),
@@ -779,16 +757,6 @@ def test_tables_that_are_read_in_several_blocks_give_the_same_samples(tmp_path, 
     pd.DataFrame({"a": expected[:, :4].tolist(), "e": expected[:, 4]})[:100].to_parquet(tmp_path / "lists.parquet")
     for name, n in {"x.csv": 60_000, "x.parquet": 100, "lists.parquet": 100}.items():
         np.testing.assert_array_equal(tabular.read_features(tmp_path / name)[0], expected[:n])
-
-
-def test_only_the_labels_of_a_table_become_texts_and_no_vector_becomes_objects_of_python(tmp_path, monkeypatch):
-    lay(tmp_path, {"t.parquet": pd.DataFrame({"e": X.tolist(), "cat": [1, 0, 1, 0]})})
-    kept, seen = records.read, []
-    monkeypatch.setattr(records, "read", lambda *given: seen.append(kept(*given)) or seen[-1])
-    monkeypatch.setattr(tabular, "numbers_of", lambda cell: len(cell) * [0.0])  # the first cell tells the length
-    samples = arrays.read(tmp_path, features="t.parquet", labels="t.parquet", columns=["cat"])
-    np.testing.assert_array_equal(samples.X, X)
-    assert [set(columns) for columns in seen] == [{"cat"}]
 
 
 def _parquet(**columns):

@@ -97,7 +97,6 @@ TRAPS = "<!-- <dc:subject><rdf:Bag> --><?x <rdf:li> ?>" + of(
 SEVERAL = of('</rdf:Description><rdf:Description rdf:about=""/><rdf:Description rdf:about="" xmp:Rating="1">').replace(
     'about=""', 'about="uuid:1"'
 )
-CONVERTED = "an attribute|a text|a text, and other prefixes|an empty text|an array of white space|no description"
 FORMS = {  # sidecars, and their tags
     "Lightroom": (LIGHTROOM, ["cat", "old & grey", "animal"]),
     "darktable": (DARKTABLE, []),
@@ -108,7 +107,8 @@ FORMS = {  # sidecars, and their tags
     "an empty element": (of("").replace("></rdf:Description>", "/>"), []),
     "a sequence": (of("<dc:subject><rdf:Seq><rdf:li>cat</rdf:li></rdf:Seq></dc:subject>"), ["cat"]),
     "Windows": (LIGHTROOM.replace("\n", "\r\n"), ["cat", "old & grey", "animal"]),
-    # dc:subject in other forms, which becomes an array
+}
+CONVERTED = {  # dc:subject in other forms, which becomes an array
     "no description": (f"<rdf:RDF {DECLARED}/>", []),
     "an attribute": (of("", ' xmlns:a="b" xmp:Rating="1" dc:subject="cat" xmp:Label="x"'), ["cat"]),
     "a text": (of("<dc:subject>cat</dc:subject>"), ["cat"]),
@@ -161,10 +161,11 @@ ENCODED = {encoding: DARKTABLE.replace("UTF-8", encoding[:6]) for encoding in ("
 @pytest.mark.parametrize(
     ("text", "tags", "encoding", "kept"),
     [
-        *((*form, "utf-8", name not in CONVERTED.split("|")) for name, form in FORMS.items()),
+        *((*form, "utf-8", True) for form in FORMS.values()),
+        *((*form, "utf-8", False) for form in CONVERTED.values()),
         *((text, [], encoding, True) for encoding, text in ENCODED.items()),
     ],
-    ids=[*FORMS, *ENCODED],
+    ids=[*FORMS, *CONVERTED, *ENCODED],
 )
 def test_everything_but_the_added_tags_keeps_its_bytes(photo, text, tags, encoding, kept):
     beside(photo).write_bytes(text.encode(encoding))

@@ -23,9 +23,9 @@ OPTIONS = {"split_names": splits.SPLIT_NAMES, "fractions": splits.FRACTIONS, "va
 
 
 def assign(given, names=NAMES, **options):
-    """Assign splits. given: pairs of a name of a split and the number of its rows in the table, in order, or None."""
+    """Assign splits. given: pairs of a split and its number of rows in the table, for the last names, or None."""
     split = np.repeat(*zip(*given, strict=True)) if given else ()
-    table = pd.DataFrame({"image": names[: len(split)], "split": split}) if given else None
+    table = pd.DataFrame({"image": names[-len(split) :], "split": split}) if given else None
     return splits.assign_splits(names, table, **OPTIONS | options)
 
 
@@ -98,20 +98,25 @@ ROWS = [f"{i:03}" for i in np.random.default_rng(0).permutation(600)]
 RARE = PATIENTS % 10 == 0
 
 
-@pytest.mark.parametrize("given", [None, [("train", 600)], [("train", 400), ("test", 198)]])
-def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in_proportion(given):
+@pytest.mark.parametrize(
+    ("given", "off"),
+    [(None, 1), ([("train", 600)], 1), ([("train", 400), ("test", 198)], 2)],
+    ids=["drawn", "train", "given"],
+)
+def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in_proportion(given, off):
     has = pd.DataFrame({"image": ROWS, "caption": np.where(RARE, "rare", "frequent"), "known": True})
     guesses = has.assign(caption=[f"guess {i // 10}" for i in PATIENTS], known=False)
-    options = {"groups": PATIENTS, "captions": pd.concat([has, guesses])}
+    options = {"groups": PATIENTS, "captions": pd.concat([has, has.assign(caption="any"), guesses])}
     got, again, other = (assign(given, ROWS, **options, seed=seed)[0] for seed in (1, 1, 2))
-    assert got == again != other and list(got) == ROWS[: len(got)]
+    assert got == again != other and list(got) == ROWS[-len(got) :]
     n = {"train": 360, "validation": 120, "test": 120}
     if given:
         n = {"train": 0.75 * given[0][1], "validation": 0.25 * given[0][1]} | dict(given[1:])
     for drawn in map(pd.Series, (got, other)):
-        of_patients = drawn.groupby(PATIENTS[: len(drawn)]).agg(set)[: 100 if given else None]
+        of_patients = drawn.groupby(PATIENTS[-len(drawn) :]).agg(set)[: 100 if given else None]
         assert of_patients.map(len).max() == 1 and counts(drawn) == pytest.approx(n, abs=2)
-        assert counts(drawn, RARE[: len(drawn)]) == pytest.approx({key: size / 10 for key, size in n.items()}, abs=2)
+        rare = {split: size / 10 for split, size in n.items()}
+        assert counts(drawn, RARE[-len(drawn) :]) == pytest.approx(rare, abs=off)
 
 
 def test_few_groups_reach_every_split():
