@@ -121,10 +121,8 @@ def write_model(path, model, *changes):
     """Write a model file with changes: pairs of an entry, or keys with dots after it, and a value or a function."""
     entries = entries_of(model)
     for where, value in changes:
-        *above, last = where.split(".")
-        block = entries
+        block, (*above, last) = entries, where.split(".")
         for key in above:
-            block = block[int(key) if isinstance(block, list) else key]
-        last = int(last) if isinstance(block, list) else last
-        block[last] = value(block.get(last) if isinstance(block, dict) else block[last]) if callable(value) else value
+            block = block[key]
+        block[last] = value(block.get(last)) if callable(value) else value
     path.write_bytes(content_of(entries))

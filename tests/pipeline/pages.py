@@ -151,13 +151,11 @@ def of_rows(rng):
 
 
 def tags_to_check(kept, images):
-    """The labels as they stand that are least probable, as a run lists them."""
     rows, places = np.nonzero(kept.labels >= 0)
     has, p = kept.labels[rows, places] == 1, kept.probabilities[rows, places]
-    tags = {"sample": [images[row] for row in rows], "tag": [WORDS[k] for k in places]}
-    tags |= {"kind": np.where(has, "wrong", "missing"), "probability": p}
-    order = np.argsort(np.where(has, p, 1 - p), kind="stable")
-    return pd.DataFrame(tags).iloc[order]
+    tags = {"sample": [images[row] for row in rows], "tag": [WORDS[k] for k in places], "probability": p}
+    table = pd.DataFrame(tags | {"kind": np.where(has, "wrong", "missing")})
+    return table.iloc[np.argsort(np.where(has, p, 1 - p), kind="stable")]
 
 
 # Numbers of the final fits with two norms, of which the first is kept.
@@ -183,34 +181,43 @@ FITS = Fits(
 
 
 def made(rng, kept=None, **values):
-    """The page, with hostile captions, names of files, note and reasons."""
     kept = kept or kept_model(rng)
     images = pd.DataFrame({"image": [f"{i} {HOSTILE}.jpg" for i in range(N_IMAGES)], "split": "test"})
     images = values.get("images", images)
-    captions = pd.DataFrame({"image": images["image"], "caption": HOSTILE})
-    left_out = pd.DataFrame({"item": [HOSTILE, "b.jpg", "c.jpg"], "reason": ["broken", HOSTILE, HOSTILE]})
-    given = {"images": images, "captions": captions, "left_out": left_out, "note": HOSTILE, "corrected": "mine"}
-    given |= {"tags": tags_to_check(kept, images["image"]), "learnable": {"smallest_size": 20}}
-    given |= {"thumbnail": thumbnails.file_of, "original": lambda row: f"../data/{quote(images['image'][row])}"}
+    given = {
+        "images": images,
+        "captions": pd.DataFrame({"image": images["image"], "caption": HOSTILE}),
+        "note": HOSTILE,
+        "corrected": "mine",
+        "learnable": {"smallest_size": 20},
+        "left_out": pd.DataFrame({"item": [HOSTILE, "b.jpg", "c.jpg"], "reason": ["broken", HOSTILE, HOSTILE]}),
+        "tags": tags_to_check(kept, images["image"]),
+        "thumbnail": thumbnails.file_of,
+        "original": lambda row: f"../data/{quote(images['image'][row])}",
+    }
     return page(Origin("mine", **given | values), kept)
 
 
-MEANS = pd.DataFrame({"method": ["hinge-l1inf", "svm-l2"] * 2, "n": [80, 80, 10, 10], "auc_weighted": 0.8})
-MEANS["features"] = [0.12, 1.0] * 2
-FIGURES = {"mine/annotation/figures/auc.png": HOSTILE}
-WARNED = pd.DataFrame({"table": ["chosen"], "warning": [HOSTILE], "rows": 1, "of": 4, "first": ""})
-STUDY = StudyResults("a", FIGURES, {"chosen": "mine/annotation/tables/chosen.csv"}, HOSTILE, MEANS, WARNED)
+STUDY = StudyResults(
+    "a",
+    {"mine/annotation/figures/auc.png": HOSTILE},
+    {"chosen": "mine/annotation/tables/chosen.csv"},
+    HOSTILE,
+    pd.DataFrame(
+        {"method": ["hinge-l1inf", "svm-l2"] * 2, "n": [80, 80, 10, 10], "auc_weighted": 0.8}
+        | {"features": [0.12, 1.0] * 2}
+    ),
+    pd.DataFrame({"table": ["chosen"], "warning": [HOSTILE], "rows": 1, "of": 4, "first": ""}),
+)
 
 
 def list_of_datasets(findings):
-    """The list of two datasets, of which the first has a model, with hostile texts."""
-    mine = {"dataset": "mine", "note": HOSTILE, "demonstration": True, "model": findings, "studies": [STUDY]}
-    other = {"dataset": "other", "note": "", "demonstration": False, "model": None}
-    return index([mine, other | {"studies": [STUDY._replace(means=None, warned=None)]}], "claims/mine/index.html")
+    shared = {"note": HOSTILE, "demonstration": True, "studies": [STUDY]}
+    other = {"dataset": "other", "model": None, "studies": [STUDY._replace(means=None, warned=None)]}
+    return index([shared | {"dataset": "mine", "model": findings}, shared | other], "claims/mine/index.html")
 
 
 def written_page(folder, **values):
-    """Write the page with its thumbnails and original files, and return its file and its findings."""
     rng = np.random.default_rng(0)
     shown = made(rng, **values)
     picture = thumbnails.encoded(rng.integers(255, size=(90, 120, 3)).astype(np.uint8))
@@ -224,12 +231,29 @@ def written_page(folder, **values):
 
 
 def claim_row(**values):
-    """A row of `verdicts.judge`."""
-    claim = {"id": "a-claim", "paper": "A paper", "place": "sec. 1", "claim": "It is so."}
-    number = {"n": 40, "number": 0.125, "low": 0.1, "high": 0.15, "number_means": "a number (fraction)"}
-    judged = {"least": 0.05, "most": np.inf, "verdict": "holds", "table": "chosen", "rows": "n=40", "timed": False}
-    study = {"dataset": "one", "study": "a", "source": "chosen.csv", "seed": 20_090_614, "config": "a.yaml"}
-    return claim | number | judged | study | {"note": None} | values
+    return {
+        "id": "a-claim",
+        "paper": "A paper",
+        "place": "sec. 1",
+        "claim": "It is so.",
+        "n": 40,
+        "number": 0.125,
+        "low": 0.1,
+        "high": 0.15,
+        "number_means": "a number (fraction)",
+        "least": 0.05,
+        "most": np.inf,
+        "verdict": "holds",
+        "table": "chosen",
+        "rows": "n=40",
+        "timed": False,
+        "dataset": "one",
+        "study": "a",
+        "source": "chosen.csv",
+        "seed": 20_090_614,
+        "config": "a.yaml",
+        "note": None,
+    } | values
 
 
 # What the pages say
@@ -239,8 +263,7 @@ GOLDEN = Path(__file__).with_name("pages.json")
 
 
 def data_of(text):
-    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    return json.loads(data)
+    return json.loads(re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[0])
 
 
 def body_of(text):

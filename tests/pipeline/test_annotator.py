@@ -32,7 +32,6 @@ WORDS = ["cat", "dog"]
 
 @pytest.fixture(scope="module")
 def drawn():
-    """A model of pictures that uses two of three features of a basis, and what it was made from."""
     return made("pictures")
 
 
@@ -139,11 +138,9 @@ def test_the_page_of_the_model_shows_features_of_the_basis_whose_maps_sum_to_the
 
 
 def test_annotations_list_the_known_pictures_with_the_nearest_scores(place, drawn):
-    paths, known = [Path("in/35.png"), Path("in/31.png")], drawn.model.known_scores_
-    annotations = annotator.annotate(drawn.model, paths)
-    for path, score in zip(paths, drawn.model.decision_function(list(map(str, paths))).to_numpy(), strict=True):
-        distance = np.linalg.norm((known - score) / known.std(axis=0), axis=1)
-        assert annotations.alike[str(path)] == [f"{i}.png" for i in np.argsort(distance)[:3]]
+    annotations, known = annotator.annotate(drawn.model, [Path("in/35.png")]), drawn.model.known_scores_
+    distance = np.linalg.norm((known - annotations.scores) / known.std(axis=0), axis=1)
+    assert annotations.alike == {"in/35.png": [f"{i}.png" for i in np.argsort(distance)[:3]]}
 
 
 # The command
@@ -191,7 +188,7 @@ def test_words_above_their_thresholds_are_written_into_sidecars(place, capsys):
         assert {*values(root, SUBJECT)} == {*values(root, PREDICTED)} == words and tags_of(Path(picture)) == []
 
 
-def test_scores_that_are_not_finite_are_refused(place, capsys):
+def test_scores_that_are_not_finite_are_refused():
     model = model_of("rows")
     model[-1].coef_ = np.full_like(model[-1].coef_, 3e38)
     with pytest.raises(ValueError, match="the scores of the model must be finite, got"):
@@ -222,7 +219,6 @@ def test_bad_arguments_of_annotate_are_refused(place, capsys, arguments, said):
 
 
 def page_of(model, *options):
-    """The data of the page that a model writes, and the page."""
     save(model, "model.jointsparse")
     assert main(["annotate", "model.jointsparse", "in", "--html", "page", *options]) == 0
     html = Path("page/index.html").read_text("utf-8")

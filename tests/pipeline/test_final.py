@@ -113,7 +113,6 @@ def test_a_stored_fit_gives_the_same_model_and_results(partly_known):
 
 
 def fitted(*, score=0.0, **results):
-    """Return a final fit with the arrays that comparisons use."""
     return final.Fit(**dict.fromkeys(final.Fit._fields) | {"score": score, "coef": np.zeros((3, 30))} | results)
 
 
@@ -144,11 +143,10 @@ def test_the_comparison_of_final_fits_holds_their_means_on_test_images():
 
 def saved(norm="l1", columns=(), **steps):
     """Return a stand-in for a saved model of two words that uses the first and the last of its three features."""
-    classifier = {"norm": norm, "radius_": 2.0, "loss": "logistic", "classes_": np.array(["cat", "tea"])}
-    model = SimpleNamespace(**classifier, coef_=np.array([[1, 0, 0], [0, 0, 1]]))
-    pipeline = Pipeline([*steps.items(), ("classifier", model)])
-    pipeline.columns_ = list(columns)
-    return pipeline
+    given = {"norm": norm, "radius_": 2.0, "loss": "logistic", "classes_": np.array(["cat", "tea"])}
+    model = Pipeline([*steps.items(), ("", SimpleNamespace(coef_=np.array([[1, 0, 0], [0, 0, 1]]), **given))])
+    model.columns_ = list(columns)
+    return model
 
 
 BASIS, VALUES = SimpleNamespace(columns_=np.array([0, 3, 4]), power=0), np.array([9.0, 5.0, 3.0, 2.0, 1.0])

@@ -13,19 +13,7 @@ import pytest
 from pages import FITS, GOLDEN, PAGES, WORDS, all_content, kept_model, made, of_classes, unpacked
 
 from jointsparse.pipeline.flag import Kind
-from jointsparse.pipeline.page import images, sentences, thumbnails, warnings
-from jointsparse.pipeline.page.check import exclude_each_other, to_check
-from jointsparse.pipeline.page.weights import map_of_weights
-from jointsparse.pipeline.page.words import (
-    most_probable,
-    not_learnt,
-    number,
-    packed_rows,
-    packed_weights,
-    telling,
-    verdict,
-    wall_of,
-)
+from jointsparse.pipeline.page import check, images, sentences, thumbnails, warnings, weights, words
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +58,8 @@ def ranked(*columns):
     """Return a model whose test images have falling scores. columns: the labels of a word as +, - and ? (unknown)."""
     labels = np.array([["-+".find(mark) for mark in column] for column in columns], np.int8).T
     p = np.linspace(1, 0, len(labels))[:, np.newaxis].repeat(len(columns), axis=1)
-    words = pd.DataFrame({"word": list("abcdefgh")[: len(columns)]})
-    return KEPT._replace(labels=labels, scores=p, test_images=np.arange(len(labels)), words=words)
+    table = pd.DataFrame({"word": list("abcdefgh")[: len(columns)]})
+    return KEPT._replace(labels=labels, scores=p, test_images=np.arange(len(labels)), words=table)
 
 
 def beside(*others):
@@ -81,31 +69,31 @@ def beside(*others):
     whether they do, and how many of the other images have it.
     """
     columns = [(("+" * a + "?" * b).ljust(20, "-") + "+" * c).ljust(200, "-") for a, b, c in others]
-    return most_probable(ranked("+" * 30 + "-" * 170, *columns), 0)["beside"]
+    return words.most_probable(ranked("+" * 30 + "-" * 170, *columns), 0)["beside"]
 
 
 def walled():
     """The words on the wall by their tiles. Words are given by the fraction that is right, and the AUC."""
     own = {"verdict": "recognised", "by_chance": 1, "first": [(3, True), (5, False)], "telling": list("stuvwxyz")}
     values = {"a": (0.2, 0.7), "b": (0.7, 0.7), "c": (0.2, 0.8)}
-    words = [own | {"word": word, "precision_at_10": right, "auc": auc} for word, (right, auc) in values.items()]
-    tiles = wall_of([*words, words[1] | {"verdict": "few"}])
+    rows = [own | {"word": word, "precision_at_10": right, "auc": auc} for word, (right, auc) in values.items()]
+    tiles = words.wall_of([*rows, rows[1] | {"verdict": "few"}])
     return [(tile["word"], tile["images"], tile["telling"]) for tile in tiles]
 
 
 def why_not_learnt():
     flags = ["", Kind.FEW_TRAINING_WITH, Kind.FEW_TEST_WITH, "", Kind.ONE_GROUP]
     counted = pd.DataFrame({"word": list("abcde"), "images": [9, 2, 3, 8, 4], "left_out": flags})
-    got = not_learnt(counted, ["a"], 5, "images")
+    got = words.not_learnt(counted, ["a"], 5, "images")
     return [(word, n, got["reasons"][reason]) for word, n, reason in got["words"]]
 
 
 def checked(p=None):
     """The labels to check of 300 images with and 300 without a tag: some of their rows, and how many are doubtful."""
-    images, growing = [str(i) for i in range(600)], np.linspace(0, 1, 300) if p is None else p
-    tags = {"sample": images[:300] + images[:299:-1], "kind": ["wrong"] * 300 + ["missing"] * 300, "tag": "cat"}
+    names, growing = [str(i) for i in range(600)], np.linspace(0, 1, 300) if p is None else p
+    tags = {"sample": names[:300] + names[:299:-1], "kind": ["wrong"] * 300 + ["missing"] * 300, "tag": "cat"}
     tags["probability"] = np.append(growing * np.ones(300), 1 - growing * np.ones(300) / (1 if p else 2))
-    checks = to_check(pd.DataFrame(tags), images, ["dog", "cat"])
+    checks = check.to_check(pd.DataFrame(tags), names, ["dog", "cat"])
     return [checks.wrong[199][:2], checks.missing[1][:2], len(checks.wrong), len(checks.missing), checks.first]
 
 
@@ -113,13 +101,13 @@ def of_labels(change, exclusive=True):
     """Whether labels of two classes exclude each other after a change of captions."""
     given = of_classes(np.random.default_rng(0))
     kept = given["kept"]._replace(exclusive=exclusive)
-    return exclude_each_other(kept, list(given["images"]["image"]), change(given["captions"]))
+    return check.exclude_each_other(kept, list(given["images"]["image"]), change(given["captions"]))
 
 
 def map_of_blocks():
     W = np.kron(np.eye(2), np.ones((2, 2)))[[0, 2, 1, 3]][:, [0, 2, 1, 3]]
     features = [KEPT.features[0]._replace(place=i) for i in range(4)]
-    return unpacked(map_of_weights(KEPT._replace(W=W, features=features))["weights"], np.int8)
+    return unpacked(weights.map_of_weights(KEPT._replace(W=W, features=features))["weights"], np.int8)
 
 
 def compared(*others):
@@ -153,7 +141,7 @@ HEAT[:4, :4], HEAT[4:, 8:] = 2.0, -0.5
 FACTS = {
     # Ranked images and words
     "an image whose label is unknown is not among the most probable": (
-        lambda: most_probable(ranked("?+-+"), 0),
+        lambda: words.most_probable(ranked("?+-+"), 0),
         {"first": [(1, True), (2, False), (3, True)], "top": 3, "by_chance": 2.0, "beside": []},
     ),
     **{
@@ -188,7 +176,7 @@ FACTS = {
     ),
     "a label as probable as not is not doubtful": (lambda: checked(0.5)[-1], 0),
     "a word is recognised at 5 %, and not above": (
-        lambda: [verdict({"p_holm": p, "positives": 20, "of": 50}, 2) for p in (0.05, 0.051)],
+        lambda: [words.verdict({"p_holm": p, "positives": 20, "of": 50}, 2) for p in (0.05, 0.051)],
         ["recognised", "not"],
     ),
     # Classes
@@ -208,15 +196,15 @@ FACTS = {
     ),
     # Numbers
     "eight features for a word are telling, largest first": (
-        lambda: "".join(telling(np.array([3, -9, 1, 2, 4, 0, 5, 6, 7, 8, 0.5]), list("abcdefghijk"))),
+        lambda: "".join(words.telling(np.array([3, -9, 1, 2, 4, 0, 5, 6, 7, 8, 0.5]), list("abcdefghijk"))),
         "jihgeadc",
     ),
     "a feature with a weight against a word is not telling": (
-        lambda: "".join(telling(np.array([3, -9, 1, 2]), list("abcd"))),
+        lambda: "".join(words.telling(np.array([3, -9, 1, 2]), list("abcd"))),
         "adc",
     ),
     "weights become bytes, and none is lost": (
-        lambda: unpacked(packed_weights(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]])), np.int8),
+        lambda: unpacked(words.packed_weights(np.array([[2.0, 1e-6], [-1e-6, 0.0], [-1.0, 1.0]])), np.int8),
         [127, 1, -1, 0, -64, 64],
     ),
     "similar rows and columns of the map of weights stand together": (
@@ -224,15 +212,15 @@ FACTS = {
         [*([127, 127, 0, 0] * 2), *([0, 0, 127, 127] * 2)],
     ),
     "rows below 65,536 take two bytes": (
-        lambda: unpacked(packed_rows([np.array([0]), np.array([2**16 - 2])], 2**16 - 1), np.uint16),
+        lambda: unpacked(words.packed_rows([np.array([0]), np.array([2**16 - 2])], 2**16 - 1), np.uint16),
         [0, 2**16 - 2],
     ),
     "more rows take four bytes": (
-        lambda: unpacked(packed_rows([np.array([0]), np.array([2**16 - 1])], 2**16), np.uint32),
+        lambda: unpacked(words.packed_rows([np.array([0]), np.array([2**16 - 1])], 2**16), np.uint32),
         [0, 2**16 - 1],
     ),
     "numbers have six digits, and those that JSON does not know are none": (
-        lambda: [*map(number, (0.12345678, np.nan, np.inf, -np.inf))],
+        lambda: [*map(words.number, (0.12345678, np.nan, np.inf, -np.inf))],
         [0.123457, None, None, None],
     ),
     # Sentences
