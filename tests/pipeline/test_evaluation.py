@@ -226,17 +226,16 @@ def test_tied_and_undefined_scores_get_a_warning(data, weights, by_word, chosen)
 @pytest.mark.parametrize(
     ("classifiers", "edges"),
     [
-        ("aab", [None, None, "upper"]),
-        ("abb", ["lower", None, None]),
-        ("aba", ["lower", None, "upper"]),
+        ("aab", [None, None, Kind.RADIUS_UPPER]),
+        ("abb", [Kind.RADIUS_LOWER, None, None]),
+        ("aba", [Kind.RADIUS_LOWER, None, Kind.RADIUS_UPPER]),
         ("aaa", [None, None, None]),
     ],
 )
 def test_an_edge_is_not_flagged_if_the_neighbouring_radius_gives_the_same_classifiers(classifiers, edges):
     """The radii of another power do not count. Letters name classifiers, whose weights may differ in scale."""
-    rng = np.random.default_rng(0)
-    drawn = rng.normal(size=(6, 3, 4))
-    own = [drawn["ab".index(letter)] * rng.uniform(0.1, 10, 4) for letter in classifiers]
+    drawn = np.random.default_rng(0).normal(size=(6, 3, 4))
+    own = [drawn["ab".index(letter)] * [0.1, 1, 3, 10] * (i + 1) for i, letter in enumerate(classifiers)]
     fits = one_sweep(
         radius=np.array([1.0, 2.0, 3.0, 0.1, 0.2, 0.3]),
         power=np.repeat([0.5, 1.0], 3),
@@ -244,8 +243,7 @@ def test_an_edge_is_not_flagged_if_the_neighbouring_radius_gives_the_same_classi
         W=np.array([*drawn[3:], *own]),
     ).sweep
     flags = [evaluation._edge_of_radii(fits, 3 + i) for i in range(3)]
-    expected = [f"radius at the {edge} edge of its grid" if edge else None for edge in edges]
-    assert [flag and flag.kind for flag in flags] == expected
+    assert [flag and flag.kind for flag in flags] == edges
 
 
 def test_a_chosen_radius_that_leaves_hardly_any_loss_is_noted_with_the_smallest_such_radius():

@@ -33,11 +33,5 @@ def test_names_and_images_exist():
         assert [image for image in images if not (page.parent / image).exists()] == [], page
 
 
-def test_each_step_of_an_algorithm_has_its_lines_of_code():
-    found = re.findall(r"^```\{steps\} (\S+)\n(.*?)^```", OF_PAPERS, re.MULTILINE | re.DOTALL)
-    got = {name: len(re.findall(r"^\d\. ", steps, re.MULTILINE)) for name, steps in found}
-    assert got == {name: len(site_places.steps_of_code(name)) for name, _ in found} and len(got) > 3
-
-
 def test_each_claim_stands_on_the_page_of_a_paper():
     assert set(CLAIMS) <= set(named("claim", OF_PAPERS))

@@ -25,11 +25,13 @@ def run(X, Y, **options):
 
 def test_a_sweep_contains_the_fit_of_each_pair():
     (X, Y), calls = draw_labels(), []
-    progress = lambda *call: calls.append(call)  # noqa: E731
-    swept = run(X, Y, eta0=[1.0, 0.1], radius=[10, 1, 100], normalisation="mean", progress=progress)
+    options = {"normalisation": "mean", "progress": lambda *call: calls.append(call)}
+    swept = run(X, Y, eta0=[1.0, 0.1], radius=[10, 1, 100], **options)
     assert list(zip(swept.radius, swept.eta0, strict=True)) == list(product([10, 1, 100], [1.0, 0.1]))
-    options = {"loss": hinge, "norm": l1inf, "n_iter": 5, "eta0": swept.eta0, "radius": swept.radius}
-    expected = subgradient.fit(Problem.from_matrix(X, Y, normalisation="mean"), **options)
+    pairs = {"eta0": swept.eta0, "radius": swept.radius}
+    expected = subgradient.fit(
+        Problem.from_matrix(X, Y, normalisation="mean"), loss=hinge, norm=l1inf, n_iter=5, **pairs
+    )
     np.testing.assert_equal([swept.objective, swept.gap], [expected.objective, expected.gap])
     np.testing.assert_array_equal(swept.W, expected.W[radii.choose_eta0(swept.radius, swept.objective)])
     assert calls == [(t, 5) for t in range(6)]

@@ -72,13 +72,12 @@ FILES = {  # by file name: the content, the function that writes it, and the fun
 
 def described(value):
     """Return any content in a form that can be compared bit for bit."""
-    if isinstance(value, dict):
-        return {name: described(array) for name, array in value.items()}
+    if isinstance(value, dict | Pair):
+        arrays = value if isinstance(value, dict) else value._asdict()
+        return {name: described(array) for name, array in arrays.items()}
     if isinstance(value, pd.DataFrame):
         bits = {name: value[name].to_numpy().tobytes() for name in value.select_dtypes("float")}
         return value.to_csv(), list(map(str, value.dtypes)) if len(value) else None, bits
-    if isinstance(value, Pair):
-        return [described(array) for array in value]
     array = value.toarray() if sparse.issparse(value) else value
     return getattr(value, "format", "dense"), array.dtype, array.shape, array.tobytes()
 

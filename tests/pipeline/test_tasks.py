@@ -44,7 +44,6 @@ def test_the_most_frequent_words_of_the_training_images_are_chosen_with_their_in
 
 
 def captions_of(*texts):
-    """Return a caption for each of the first images."""
     return pd.DataFrame({"image": list("abcdef")[: len(texts)], "caption": texts})
 
 
@@ -144,8 +143,8 @@ LABELS = (RNG.random((300, 5)) < np.linspace(0.1, 0.5, 5)).astype(np.int8)
 
 
 def draw(labels=LABELS, seed=1, **options):
-    options = {"sizes": SIZES, "n_validation_words": 2} | options
-    return tasks.draw(labels, SPLIT, WORDS, **options, rng=np.random.default_rng(seed))
+    options = {"sizes": SIZES, "n_validation_words": 2, "rng": np.random.default_rng(seed)} | options
+    return tasks.draw(labels, SPLIT, WORDS, **options)
 
 
 def test_training_sets_are_nested_and_have_their_sizes_or_are_marked_as_capped():
