@@ -19,9 +19,9 @@ MANY = [CODE, *(f"results/a/{i}.csv" for i in range(6)), "results/a/tables/last.
 NAME = "fit_basis mine-quick c"
 
 
+# Runs a job, which ends by an error if there is one, in a folder with its inputs.
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Return a function that runs a job, which ends by an error if there is one, in a folder with its inputs."""
     monkeypatch.chdir(tmp_path)
     lay(tmp_path, dict.fromkeys([*INPUTS, *MANY, "raw.csv", "made.csv", "job.log"], "from an earlier job"))
     records.write([*INPUTS, *MANY], records.read_inputs([]), job="", code=[], values={}, raw={})
@@ -104,12 +104,12 @@ FAILURES = {
 
 @pytest.mark.parametrize(("error", "given", "said"), FAILURES.values(), ids=FAILURES)
 def test_a_failure_is_one_line_with_what_to_do_and_its_traceback_is_in_the_log(run, tmp_path, error, given, said):
-    """Whatever job finds a full disk, only the run says so. A job does not begin if its inputs are damaged."""
     line, read = f"error: {NAME}: {said.replace('HERE', str(tmp_path))}\n", []
     done = run(error, read.append, **given)
+    # Whatever job finds a full disk, only the run says so.
     assert (done.status, done.err) == ((disk.STATUS, "") if disk.AGAIN in said else (1, line))
     assert line in done.log and "Traceback" in done.log and "earlier" not in done.log
-    assert records.read("made.csv") == {} and bool(read) == bool(error)
+    assert records.read("made.csv") == {} and bool(read) == bool(error)  # no job begins with damaged inputs
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,7 @@ def test_a_log_that_cannot_be_written_ends_a_job(run, log, status, said):
     assert done.status == status and re.fullmatch(said, done.err)
 
 
+@pytest.mark.filterwarnings("always:mind")
 def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its_log_has_more(run, monkeypatch):
     ticks = iter(range(10**9, 2 * 10**9, 4))  # a clock that advances by four seconds whenever it is read
     monkeypatch.setattr("job.time.monotonic", lambda: next(ticks))
@@ -132,8 +133,7 @@ def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its
         for i in range(20):
             logging.getLogger("jointsparse.estimators.search").info("l1, radius %d", i + 1)
 
-    with warnings.catch_warnings(action="always"):
-        done = run(body=body)
+    done = run(body=body)
     assert (done.status, done.err) == (0, f"{NAME}: 16 of 20\n{NAME}: l1, radius 12\n")
     lines = [line.split(" ", 2)[2] for line in done.log.splitlines() if line.startswith("2")]
     assert (lines[0], lines[-1], lines.count(f"{NAME}: 16 of 20")) == (f"{NAME} begins", f"{NAME} ends", 1)
@@ -155,11 +155,16 @@ def test_a_record_holds_the_code_the_values_the_inputs_and_the_raw_files_of_its_
     raw = {"name": "mine", "paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": digest}
     done = run(body=lambda _: Path("more.csv").touch(), raw=raw)
     assert "but the contents of raw.csv, more.csv have changed: run again" in done.err
-    assert records.read("made.csv") == {} and Path("more.csv").unlink() is None
+    assert records.read("made.csv") == {}
+    Path("more.csv").unlink()
     assert run(raw=raw, rank=3).status == 0
-    expected = {"job": NAME, "code": records.digest(["basis.py 12"]), "files": records.checksums(INPUTS)}
-    expected |= {"values": {"where": "studies.c.basis", "rank": 3}, "raw": {"mine": [digest]}}
-    assert expected.items() <= records.read("made.csv").items()
+    assert {
+        "job": NAME,
+        "code": records.digest(["basis.py 12"]),
+        "files": records.checksums(INPUTS),
+        "values": {"where": "studies.c.basis", "rank": 3},
+        "raw": {"mine": [digest]},
+    }.items() <= records.read("made.csv").items()
 
 
 PARAMS = {"where": "features", "keep": False, "options": {"root": "mine", "seed": 0}, "step": 8, "seed": 1}

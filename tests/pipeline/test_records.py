@@ -30,9 +30,9 @@ N_FILES = 2 + len(RESULTS)
 ALL_MATCH = f"{N_FILES} of {N_FILES} files match the manifest"
 
 
+# All tests run in a folder with raw files, results, their records and their manifest.
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A folder with raw files, results, their records and their manifest, in which the test runs."""
     monkeypatch.setenv(records.COMMIT, "0123abc")
     lay(tmp_path, {"elsewhere/2.jpg": "two"})
     make(tmp_path / "here")
@@ -77,16 +77,10 @@ def write(name, text):
     return lambda: Path(name).write_text(text, encoding="utf-8")
 
 
-def older():
-    """Replace a file by another one of the same size and time, as `cp -p` does."""
+def older():  # another file of the same size and time, as `cp -p` leaves it
     status = os.stat(RAW[1])
     Path(RAW[1]).write_text(CAPTIONS.swapcase(), encoding="utf-8")
     os.utime(RAW[1], ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def link_to(target):
-    Path("data/images/more").unlink()
-    Path("data/images/more").symlink_to(f"../../../{target}")
 
 
 RAW_CHANGES = {  # and the files that are read again
@@ -95,7 +89,7 @@ RAW_CHANGES = {  # and the files that are read again
     "added": (write("data/images/3.jpg", "three"), ["data/images/3.jpg"]),
     "renamed": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), ["data/images/3.jpg"]),
     "gone": (lambda: Path("data/images/1.jpg").unlink(), []),
-    "linked elsewhere": (lambda: link_to("data"), []),
+    "linked elsewhere": (lambda: (os.unlink("data/images/more"), os.symlink("../../../data", "data/images/more")), []),
     "a pipe, which is not opened": (lambda: os.mkfifo("data/images/pipe.jpg"), []),
 }
 
@@ -108,16 +102,16 @@ def test_a_change_of_content_or_name_changes_the_checksum_and_only_changed_files
     assert records.checksums(RAW, CACHE) != before and again == read
 
 
-HARMLESS = {
-    "copied": lambda: (shutil.copytree("../elsewhere", "../copy"), link_to("copy")),
-    "touched": lambda: os.utime(RAW[1], (0, 0)),
-    "hidden files": lambda: lay(Path(RAW[0]), {".DS_Store": "", ".ipynb_checkpoints/1.jpg": "", "Thumbs.db": ""}),
-    "a damaged cache": write(CACHE, "null"),
-    "a truncated cache": write(CACHE, "{"),
-}
-
-
-@pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda: (shutil.copy(RAW[1], "copy"), os.replace("copy", RAW[1])), id="copied"),
+        pytest.param(lambda: os.utime(RAW[1], (0, 0)), id="touched"),
+        pytest.param(lambda: lay(Path(RAW[0]), {".DS_Store": "", ".ipynb_checkpoints/1.jpg": ""}), id="hidden files"),
+        pytest.param(write(CACHE, "null"), id="a damaged cache"),
+        pytest.param(write(CACHE, "{"), id="a truncated cache"),
+    ],
+)
 def test_checksums_depend_only_on_names_and_contents_of_data(change):
     before = records.checksums(RAW, CACHE)
     change()
@@ -183,14 +177,14 @@ def test_the_manifest_holds_versions_settings_and_checksums_and_does_not_depend_
     }
 
 
-OTHER_RAW_FILES = {
-    "all tables": write(RAW[1], CAPTIONS * 2),
-    "one table": lambda: job(TABLES[:1], raw="0" * 64),
-    "an earlier job": lambda: (job([PAGE], raw="f" * 64), job(TABLES[:1], inputs=[PAGE])),
-}
-
-
-@pytest.mark.parametrize("change", OTHER_RAW_FILES.values(), ids=OTHER_RAW_FILES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(write(RAW[1], CAPTIONS * 2), id="all tables"),
+        pytest.param(lambda: job(TABLES[:1], raw="0" * 64), id="one table"),
+        pytest.param(lambda: (job([PAGE], raw="f" * 64), job(TABLES[:1], inputs=[PAGE])), id="an earlier job"),
+    ],
+)
 def test_tables_made_from_other_raw_files_get_no_manifest(change):
     change()
     with pytest.raises(ValueError, match=r"^the tables must be made from the present raw files of the dataset mine"):
@@ -274,16 +268,16 @@ def test_two_manifests_are_compared_by_their_tables_and_other_differences_are_no
     assert verify(capsys, *against) == (1, [*notes, *differences, "1 of 4 files are the same in both manifests"])
 
 
-NO_MANIFESTS = {
-    "no file": None,
-    "truncated": '{"made_with": {}',
-    "too deep for the parser": "[" * 100_000,
-    "no table": '{"made_with": {}, "settings": {}, "inputs": {}, "tables": {}}',
-    "too long for a message": str([0] * 1000),
-}
-
-
-@pytest.mark.parametrize("text", NO_MANIFESTS.values(), ids=NO_MANIFESTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(None, id="no file"),
+        pytest.param('{"made_with": {}', id="truncated"),
+        pytest.param("[" * 100_000, id="too deep for the parser"),
+        pytest.param('{"made_with": {}, "settings": {}, "inputs": {}, "tables": {}}', id="no table"),
+        pytest.param(str([0] * 1000), id="too long for a message"),
+    ],
+)
 def test_the_error_about_a_file_that_is_not_a_manifest_is_one_short_line(text, capsys):
     if text:
         Path("no.json").write_text(text, encoding="utf-8")
