@@ -218,8 +218,7 @@ def test_damage_is_due_to_the_picture_if_there_was_enough_memory_to_decode_it(al
     assert check_all(album)[0]["003.jpg"].startswith(f"{NO_PICTURE}image file is trunc")
     assert check(path).n_bytes == 48 * 64 * picture_check.BYTES_PER_PIXEL and not checker._has_room(2**60)
     monkeypatch.setattr(checker, "_has_room", lambda n_bytes: False)
-    said = r"003\.jpg could not be read: decoding it may take 1 MiB, more memory than is"
-    with pytest.raises(picture_check.MachineError, match=said):
+    with pytest.raises(picture_check.MachineError, match=r"003\.jpg could .* may take 1 MiB, more memory than is free"):
         check_all(album)
 
 
@@ -262,10 +261,8 @@ def test_names_in_captions_open_no_file_outside_the_folder(album, monkeypatch):
     lay(album, {"captions.csv": "image,caption\n000.jpg,A dog.\n" + "".join(f"{name},A cat.\n" for name in names)})
     opened, look = set(), Path.open
     monkeypatch.setattr(Path, "open", lambda path, *how, **options: opened.add(path) or look(path, *how, **options))
-    expected = "captions.csv names an image that is not there"
-    assert {name: reason for name, reason in left_out(album).items() if reason != "no caption"} == dict.fromkeys(
-        names, expected
-    )
+    reasons = {name: reason for name, reason in left_out(album).items() if reason != "no caption"}
+    assert reasons == dict.fromkeys(names, "captions.csv names an image that is not there")
     assert {path.parent for path in opened} == {album, album / "images"}
 
 

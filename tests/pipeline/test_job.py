@@ -16,7 +16,7 @@ from snakemake.iocontainers import Params
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file")  # the log is open until a process ends
 INPUTS = TABLE, ARRAYS, CODE = ["results/a/words.csv", "results/a/it's.npz", "tasks.py"]
 MANY = [CODE, *(f"results/a/{i}.csv" for i in range(6)), "results/a/tables/last.csv"]
-NAME = "fit_basis mine-quick c"
+NAME, AGAIN = "fit_basis mine-quick c", "the same command as before"
 
 
 # Runs a job, which ends by an error if there is one, in a folder with its inputs.
@@ -60,49 +60,59 @@ def caused_by_a_full_disk():
     return error
 
 
-AGAIN = "the same command as before"
-PLACES = "studies.c.basis, or studies.b.basis, or datasets.mine.final"
-SIX = " ".join(["results/a/tables/last.csv", *MANY[1:6]])
-FAILURES = {
-    "a value": (
-        ValueError("rank must be 3,\n    got \x1b[2J"),
-        {},
-        f"rank must be 3, got \\x1b[2J (config.yaml: {PLACES})",
-    ),
-    "a value of a dataset's study": (
-        ValueError("No"),
-        {"entry": {"studies": {"b": {"runs": 2}}}},
-        "No (config.yaml: studies.c.basis, or studies.b.basis, or datasets.mine.studies.b)",
-    ),
-    "a value of no study": (ValueError("No"), {"where": "seed"}, "No (config.yaml: seed)"),
-    "a damaged file": (
-        Damaged(ARRAYS, "cut\noff"),
-        {},
-        f"{ARRAYS} is damaged (cut off): delete it and run again (rm 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
-    ),
-    "an input without a record": (
-        None,
-        {"inputs": ["raw.csv"]},
-        "raw.csv is damaged (there is no record of how it was made): delete it and run again "
-        f"(rm raw.csv; then {AGAIN})",
-    ),
-    "files of several runs": (
-        Misfit("No"),
-        {},
-        f"No. One of its inputs is from another run (rm {TABLE} 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
-    ),
-    "many files, of which those of the last stage come first": (
-        Misfit("No"),
-        {"inputs": MANY},
-        f"No. One of its inputs is from another run (rm {SIX}; then {AGAIN}, or one of 1 more in job.log)",
-    ),
-    "a full disk": (OSError(122, "Disk quota exceeded", "made.csv"), {}, disk.SENTENCE.format("HERE")),
-    "an error because of a full disk": (caused_by_a_full_disk(), {}, disk.SENTENCE.format("HERE/results/a")),
-    "a mistake in the code": (TypeError("a\n  b"), {}, "TypeError: a b (the traceback is in job.log)"),
-}
-
-
-@pytest.mark.parametrize(("error", "given", "said"), FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize(
+    ("error", "given", "said"),
+    [
+        pytest.param(
+            ValueError("rank must be 3,\n    got \x1b[2J"),
+            {},
+            "rank must be 3, got \\x1b[2J (config.yaml: studies.c.basis, or studies.b.basis, or datasets.mine.final)",
+            id="a value",
+        ),
+        pytest.param(
+            ValueError("No"),
+            {"entry": {"studies": {"b": {"runs": 2}}}},
+            "No (config.yaml: studies.c.basis, or studies.b.basis, or datasets.mine.studies.b)",
+            id="a value of a dataset's study",
+        ),
+        pytest.param(ValueError("No"), {"where": "seed"}, "No (config.yaml: seed)", id="a value of no study"),
+        pytest.param(
+            Damaged(ARRAYS, "cut\noff"),
+            {},
+            f"{ARRAYS} is damaged (cut off): delete it and run again (rm 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
+            id="a damaged file",
+        ),
+        pytest.param(
+            None,
+            {"inputs": ["raw.csv"]},
+            "raw.csv is damaged (there is no record of how it was made): delete it and run again "
+            f"(rm raw.csv; then {AGAIN})",
+            id="an input without a record",
+        ),
+        pytest.param(
+            Misfit("No"),
+            {},
+            f"No. One of its inputs is from another run (rm {TABLE} 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
+            id="files of several runs",
+        ),
+        pytest.param(
+            Misfit("No"),
+            {"inputs": MANY},
+            f"No. One of its inputs is from another run (rm {MANY[-1]} {' '.join(MANY[1:6])}; then {AGAIN}, or one of "
+            "1 more in job.log)",
+            id="many files, of which those of the last stage come first",
+        ),
+        pytest.param(
+            OSError(122, "Disk quota exceeded", "made.csv"), {}, disk.SENTENCE.format("HERE"), id="a full disk"
+        ),
+        pytest.param(
+            caused_by_a_full_disk(), {}, disk.SENTENCE.format("HERE/results/a"), id="an error because of a full disk"
+        ),
+        pytest.param(
+            TypeError("a\n  b"), {}, "TypeError: a b (the traceback is in job.log)", id="a mistake in the code"
+        ),
+    ],
+)
 def test_a_failure_is_one_line_with_what_to_do_and_its_traceback_is_in_the_log(run, tmp_path, error, given, said):
     line, read = f"error: {NAME}: {said.replace('HERE', str(tmp_path))}\n", []
     done = run(error, read.append, **given)
