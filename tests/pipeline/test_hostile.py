@@ -88,8 +88,8 @@ def test_a_file_that_cannot_be_read_is_listed_with_the_reason(album):
     assert reasons.keys() == {*MADE, *LISTED}
 
 
+# tests/test_pictures.py tests the pixels that are read.
 def test_pictures_of_unusual_kinds_are_accepted():
-    """tests/test_pictures.py tests the pixels that are read."""
     reasons = {str(path): check(path).reason for path in READABLE if path.parent.name != "listed"}
     assert reasons and {*reasons.values()} == {""}
 
@@ -127,8 +127,8 @@ picture_check.main(task, json.loads(sys.argv[2]), float(sys.argv[3]))
 CRASH = "os.kill(os.getpid(), signal.SIGSEGV)"
 
 
+# The process that opens pictures ends at 001.jpg and at the last one, 011.jpg.
 def let_end(monkeypatch, folder, how):
-    """Let the process that opens pictures end at 001.jpg and at the last one, 011.jpg."""
     lay(folder, {"program.py": PROGRAM.format(how)})
     monkeypatch.setattr(picture_check, "__file__", str(folder / "program.py"))
     monkeypatch.setattr(checker, "MOST_SECONDS", 0.3)
@@ -211,15 +211,14 @@ def test_an_error_of_the_machine_is_raised_instead_of_leaving_out_the_picture_or
         read(album / "images" / name)
 
 
+# Decoders in C report "broken data stream" for damage and for lack of memory.
 def test_damage_is_due_to_the_picture_if_there_was_enough_memory_to_decode_it(album, monkeypatch):
-    """Decoders in C report "broken data stream" for damage and for lack of memory."""
     path = album / "images" / "003.jpg"
     path.write_bytes(path.read_bytes()[:1500])
     assert check_all(album)[0]["003.jpg"].startswith(f"{NO_PICTURE}image file is trunc")
     assert check(path).n_bytes == 48 * 64 * picture_check.BYTES_PER_PIXEL and not checker._has_room(2**60)
     monkeypatch.setattr(checker, "_has_room", lambda n_bytes: False)
-    said = r"003\.jpg could not be read: decoding it may take 1 MiB, more memory than is"
-    with pytest.raises(picture_check.MachineError, match=said):
+    with pytest.raises(picture_check.MachineError, match=r"003\.jpg could .* may take 1 MiB, more memory than is free"):
         check_all(album)
 
 
@@ -236,13 +235,11 @@ picture_check.main("check", [32, 320], 20)
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the memory of a process")
 @pytest.mark.parametrize(("ours", "machines"), [(300, 10_000), (3072, 300)])
 def test_lack_of_memory_is_due_to_the_picture_if_the_limit_on_memory_was_reached(tmp_path, ours, machines):
-    """The test picture of 25 million pixels takes 400 MiB."""
-    Image.new("L", (5000, 5000)).save(tmp_path / "large.png")
-    (tmp_path / "paths").write_text(json.dumps(str(tmp_path / "large.png")))
-    variables, limits = {"OPENBLAS_NUM_THREADS": "1"}, (str(ours * 2**20), str(machines * 2**20))
-    with (tmp_path / "paths").open() as paths:
-        outcome = json.loads(run_python("-c", LIMITED, *limits, stdin=paths, variables=variables))
-    assert outcome == [f"{NO_PICTURE}decoding takes more than {ours:,} MiB of memory", None, ours * 2**20, "", ""]
+    Image.new("L", (5000, 5000)).save(tmp_path / "large.png")  # takes 400 MiB
+    limits, paths = (str(ours * 2**20), str(machines * 2**20)), json.dumps(str(tmp_path / "large.png")) + "\n"
+    outcome = run_python("-c", LIMITED, *limits, input=paths, variables={"OPENBLAS_NUM_THREADS": "1"})
+    reason = f"{NO_PICTURE}decoding takes more than {ours:,} MiB of memory"
+    assert json.loads(outcome) == [reason, None, ours * 2**20, "", ""]
 
 
 # Names, links and tables
@@ -260,15 +257,12 @@ def test_the_suffix_does_not_decide_the_format_and_a_name_that_is_not_utf8_is_li
 @pytest.mark.usefixtures("checked_here")
 def test_names_in_captions_open_no_file_outside_the_folder(album, monkeypatch):
     Image.new("L", (40, 40)).save(album / "secret.jpg")
-    (album / "images" / "sub").mkdir()
-    names = ["../secret.jpg", "./000.jpg", "sub/../000.jpg", "images/000.jpg", "000.jpg/", str(album / "secret.jpg")]
+    names = ["../secret.jpg", "./000.jpg", "images/000.jpg", "000.jpg/", str(album / "secret.jpg")]
     lay(album, {"captions.csv": "image,caption\n000.jpg,A dog.\n" + "".join(f"{name},A cat.\n" for name in names)})
     opened, look = set(), Path.open
     monkeypatch.setattr(Path, "open", lambda path, *how, **options: opened.add(path) or look(path, *how, **options))
-    expected = "captions.csv names an image that is not there"
-    assert {name: reason for name, reason in left_out(album).items() if reason != "no caption"} == dict.fromkeys(
-        names, expected
-    )
+    reasons = {name: reason for name, reason in left_out(album).items() if reason != "no caption"}
+    assert reasons == dict.fromkeys(names, "captions.csv names an image that is not there")
     assert {path.parent for path in opened} == {album, album / "images"}
 
 
@@ -301,16 +295,8 @@ def test_a_folder_is_read_once_whatever_links_lead_to_it_and_checksums_cover_wha
     assert sorted(covered) == sorted([*names, *other])
 
 
-@pytest.mark.parametrize(("make", "file"), [(os.mkfifo, "captions.csv"), (linked("nowhere.csv"), "splits.csv")])
-def test_a_pipe_or_broken_link_instead_of_a_table_is_an_error(album, make, file):
-    (album / file).unlink(missing_ok=True)
-    make(album / file)
-    with pytest.raises(ValueError, match=f"must hold a file {file}"):
-        read_album(album)
-
-
+# Some programs end cells at any of these characters and ignore quotes.
 def test_no_part_of_a_cell_is_a_formula_in_programs_with_other_separators(tmp_path):
-    """Some programs end cells at any of these characters and ignore quotes."""
     texts = ["".join(some) for n in range(1, 5) for some in product("a'=-,;\t\r\n \"", repeat=n)]
     texts += [f"{sign}{text}" for sign in "+@＝" for text in texts[:50]]
     table = pd.DataFrame({"number": -0.5, "word": texts, "file": texts[::-1]})

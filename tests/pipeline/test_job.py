@@ -16,12 +16,12 @@ from snakemake.iocontainers import Params
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file")  # the log is open until a process ends
 INPUTS = TABLE, ARRAYS, CODE = ["results/a/words.csv", "results/a/it's.npz", "tasks.py"]
 MANY = [CODE, *(f"results/a/{i}.csv" for i in range(6)), "results/a/tables/last.csv"]
-NAME = "fit_basis mine-quick c"
+NAME, AGAIN = "fit_basis mine-quick c", "the same command as before"
 
 
+# Runs a job, which ends by an error if there is one, in a folder with its inputs.
 @pytest.fixture
 def run(tmp_path, monkeypatch, capsys):
-    """Return a function that runs a job, which ends by an error if there is one, in a folder with its inputs."""
     monkeypatch.chdir(tmp_path)
     lay(tmp_path, dict.fromkeys([*INPUTS, *MANY, "raw.csv", "made.csv", "job.log"], "from an earlier job"))
     records.write([*INPUTS, *MANY], records.read_inputs([]), job="", code=[], values={}, raw={})
@@ -60,56 +60,66 @@ def caused_by_a_full_disk():
     return error
 
 
-AGAIN = "the same command as before"
-PLACES = "studies.c.basis, or studies.b.basis, or datasets.mine.final"
-SIX = " ".join(["results/a/tables/last.csv", *MANY[1:6]])
-FAILURES = {
-    "a value": (
-        ValueError("rank must be 3,\n    got \x1b[2J"),
-        {},
-        f"rank must be 3, got \\x1b[2J (config.yaml: {PLACES})",
-    ),
-    "a value of a dataset's study": (
-        ValueError("No"),
-        {"entry": {"studies": {"b": {"runs": 2}}}},
-        "No (config.yaml: studies.c.basis, or studies.b.basis, or datasets.mine.studies.b)",
-    ),
-    "a value of no study": (ValueError("No"), {"where": "seed"}, "No (config.yaml: seed)"),
-    "a damaged file": (
-        Damaged(ARRAYS, "cut\noff"),
-        {},
-        f"{ARRAYS} is damaged (cut off): delete it and run again (rm 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
-    ),
-    "an input without a record": (
-        None,
-        {"inputs": ["raw.csv"]},
-        "raw.csv is damaged (there is no record of how it was made): delete it and run again "
-        f"(rm raw.csv; then {AGAIN})",
-    ),
-    "files of several runs": (
-        Misfit("No"),
-        {},
-        f"No. One of its inputs is from another run (rm {TABLE} 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
-    ),
-    "many files, of which those of the last stage come first": (
-        Misfit("No"),
-        {"inputs": MANY},
-        f"No. One of its inputs is from another run (rm {SIX}; then {AGAIN}, or one of 1 more in job.log)",
-    ),
-    "a full disk": (OSError(122, "Disk quota exceeded", "made.csv"), {}, disk.SENTENCE.format("HERE")),
-    "an error because of a full disk": (caused_by_a_full_disk(), {}, disk.SENTENCE.format("HERE/results/a")),
-    "a mistake in the code": (TypeError("a\n  b"), {}, "TypeError: a b (the traceback is in job.log)"),
-}
-
-
-@pytest.mark.parametrize(("error", "given", "said"), FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize(
+    ("error", "given", "said"),
+    [
+        pytest.param(
+            ValueError("rank must be 3,\n    got \x1b[2J"),
+            {},
+            "rank must be 3, got \\x1b[2J (config.yaml: studies.c.basis, or studies.b.basis, or datasets.mine.final)",
+            id="a value",
+        ),
+        pytest.param(
+            ValueError("No"),
+            {"entry": {"studies": {"b": {"runs": 2}}}},
+            "No (config.yaml: studies.c.basis, or studies.b.basis, or datasets.mine.studies.b)",
+            id="a value of a dataset's study",
+        ),
+        pytest.param(ValueError("No"), {"where": "seed"}, "No (config.yaml: seed)", id="a value of no study"),
+        pytest.param(
+            Damaged(ARRAYS, "cut\noff"),
+            {},
+            f"{ARRAYS} is damaged (cut off): delete it and run again (rm 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
+            id="a damaged file",
+        ),
+        pytest.param(
+            None,
+            {"inputs": ["raw.csv"]},
+            "raw.csv is damaged (there is no record of how it was made): delete it and run again "
+            f"(rm raw.csv; then {AGAIN})",
+            id="an input without a record",
+        ),
+        pytest.param(
+            Misfit("No"),
+            {},
+            f"No. One of its inputs is from another run (rm {TABLE} 'results/a/it'\"'\"'s.npz'; then {AGAIN})",
+            id="files of several runs",
+        ),
+        pytest.param(
+            Misfit("No"),
+            {"inputs": MANY},
+            f"No. One of its inputs is from another run (rm {MANY[-1]} {' '.join(MANY[1:6])}; then {AGAIN}, or one of "
+            "1 more in job.log)",
+            id="many files, of which those of the last stage come first",
+        ),
+        pytest.param(
+            OSError(122, "Disk quota exceeded", "made.csv"), {}, disk.SENTENCE.format("HERE"), id="a full disk"
+        ),
+        pytest.param(
+            caused_by_a_full_disk(), {}, disk.SENTENCE.format("HERE/results/a"), id="an error because of a full disk"
+        ),
+        pytest.param(
+            TypeError("a\n  b"), {}, "TypeError: a b (the traceback is in job.log)", id="a mistake in the code"
+        ),
+    ],
+)
 def test_a_failure_is_one_line_with_what_to_do_and_its_traceback_is_in_the_log(run, tmp_path, error, given, said):
-    """Whatever job finds a full disk, only the run says so. A job does not begin if its inputs are damaged."""
     line, read = f"error: {NAME}: {said.replace('HERE', str(tmp_path))}\n", []
     done = run(error, read.append, **given)
+    # Whatever job finds a full disk, only the run says so.
     assert (done.status, done.err) == ((disk.STATUS, "") if disk.AGAIN in said else (1, line))
     assert line in done.log and "Traceback" in done.log and "earlier" not in done.log
-    assert records.read("made.csv") == {} and bool(read) == bool(error)
+    assert records.read("made.csv") == {} and bool(read) == bool(error)  # no job begins with damaged inputs
 
 
 @pytest.mark.parametrize(
@@ -121,6 +131,7 @@ def test_a_log_that_cannot_be_written_ends_a_job(run, log, status, said):
     assert done.status == status and re.fullmatch(said, done.err)
 
 
+@pytest.mark.filterwarnings("always:mind")
 def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its_log_has_more(run, monkeypatch):
     ticks = iter(range(10**9, 2 * 10**9, 4))  # a clock that advances by four seconds whenever it is read
     monkeypatch.setattr("job.time.monotonic", lambda: next(ticks))
@@ -132,8 +143,7 @@ def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its
         for i in range(20):
             logging.getLogger("jointsparse.estimators.search").info("l1, radius %d", i + 1)
 
-    with warnings.catch_warnings(action="always"):
-        done = run(body=body)
+    done = run(body=body)
     assert (done.status, done.err) == (0, f"{NAME}: 16 of 20\n{NAME}: l1, radius 12\n")
     lines = [line.split(" ", 2)[2] for line in done.log.splitlines() if line.startswith("2")]
     assert (lines[0], lines[-1], lines.count(f"{NAME}: 16 of 20")) == (f"{NAME} begins", f"{NAME} ends", 1)
@@ -155,11 +165,16 @@ def test_a_record_holds_the_code_the_values_the_inputs_and_the_raw_files_of_its_
     raw = {"name": "mine", "paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": digest}
     done = run(body=lambda _: Path("more.csv").touch(), raw=raw)
     assert "but the contents of raw.csv, more.csv have changed: run again" in done.err
-    assert records.read("made.csv") == {} and Path("more.csv").unlink() is None
+    assert records.read("made.csv") == {}
+    Path("more.csv").unlink()
     assert run(raw=raw, rank=3).status == 0
-    expected = {"job": NAME, "code": records.digest(["basis.py 12"]), "files": records.checksums(INPUTS)}
-    expected |= {"values": {"where": "studies.c.basis", "rank": 3}, "raw": {"mine": [digest]}}
-    assert expected.items() <= records.read("made.csv").items()
+    assert {
+        "job": NAME,
+        "code": records.digest(["basis.py 12"]),
+        "files": records.checksums(INPUTS),
+        "values": {"where": "studies.c.basis", "rank": 3},
+        "raw": {"mine": [digest]},
+    }.items() <= records.read("made.csv").items()
 
 
 PARAMS = {"where": "features", "keep": False, "options": {"root": "mine", "seed": 0}, "step": 8, "seed": 1}

@@ -11,7 +11,6 @@ from unittest.mock import Mock
 import pytest
 from albums import lay
 
-from jointsparse.messages import printable
 from jointsparse.pipeline.app import disk, terminal
 from jointsparse.pipeline.app.interrupt import RESUME
 from jointsparse.pipeline.app.progress import Progress, last_words
@@ -105,78 +104,93 @@ def failed(job, name):
 LOGS = {
     "a.log": "1 a begins\nTraceback\n2 error: a: no \x1b[2J\nsrun: error: exit 1\n",
     "b.log": "",
-    "full.log": f"1 error: full: {disk.SENTENCE.format('/disk')}\nTraceback",
+    **dict.fromkeys(("full.log", "later.log"), f"1 error: full: {disk.SENTENCE.format('/disk')}\nTraceback"),
 }
-LOGS["later.log"] = LOGS["full.log"]
 KILL = {"message": "RuleException:\ndied with <Signals.SIGKILL: 9>.", "level": logging.ERROR, "event": "error"}
 STATUS = KILL | {"message": f"RuleException:\nCalledProcessError: returned non-zero exit status {disk.STATUS}."}
 RECORDING = KILL | {"message": "WorkflowError:\nError recording metadata ([Errno 28] No space left on device). Please"}
 NO_MEMORY = ", as if the system had killed it (is there enough memory?)"
 TALLY = "0 of 2 jobs, {} failed. The complete log is in all.log"
-ENDS = {  # events, whether jobs ran on other machines (None: Snakemake ended by itself), and what is shown
-    "an interrupt": (
-        [
-            {"message": "Terminating processes on user request, this might take some time."},
-            KILL | {"message": "RuleException:\nCalledProcessError: died with <Signals.SIGINT: 2>."},
-            KILL | {"message": "Traceback\nRuntimeError: Cannot close a running event loop"},
-        ],
-        False,
-        [RESUME],
-    ),
-    "logs with a message and without, and two jobs of a rule": (
-        [failed(0, "a"), failed(1, "b"), failed(2, "a")],
-        False,
-        [TALLY.format(3), "error: a: no \\x1b[2J", "error: b ended without a message; its log: b.log"],
-    ),
-    "on other machines": (
-        [failed(0, "a"), failed(1, "b")],
-        True,
-        [
-            TALLY.format(2),
-            "error: a: no \\x1b[2J (its log: a.log)",
-            f"error: b ended without a message{NO_MEMORY}; its log: b.log",
-        ],
-    ),
-    "a killed job": (
-        [KILL, failed(1, "b")],
-        False,
-        [
-            *KILL["message"].splitlines(),
-            TALLY.format(1),
-            f"error: b ended without a message{NO_MEMORY}; its log: b.log",
-        ],
-    ),
-    "a group, and a job that succeeded at its second try": (
-        [
-            {"event": "group_error", "job_error_info": [failed(0, "a"), failed(1, "b")], "aux_logs": ["slurm.log"]},
-            failed(0, "a") | {"indent": True},
-            failed(1, "b") | {"indent": True},
-            failed(2, "c"),
-            {"event": "job_finished", "job_id": 2},
-        ],
-        False,
-        [TALLY.format(2), "error: a: no \\x1b[2J"],
-    ),
-    "a group without a message": (
-        [{"event": "group_error", "job_error_info": [failed(0, "b"), failed(1, "c")], "aux_logs": ["slurm.log"]}],
-        False,
-        [TALLY.format(2), "error: b or c ended without a message; its log: b.log, c.log, slurm.log"],
-    ),
-    "a full disk that two jobs name": (
-        [STATUS, failed(0, "full"), failed(1, "later")],
-        False,
-        [TALLY.format(2), f"error: full: {disk.SENTENCE.format('/disk')}"],
-    ),
-    "a full disk that no job names": (
-        [STATUS, failed(0, "b"), failed(1, "c")],
-        False,
-        [TALLY.format(2), f"error: {disk.SENTENCE.format('HERE')}"],
-    ),
-    "a full disk that ends Snakemake": ([RECORDING, RECORDING], None, [f"error: {disk.SENTENCE.format('HERE')}"]),
-}
 
 
-@pytest.mark.parametrize(("events", "remote", "lines"), ENDS.values(), ids=ENDS)
+# events, whether jobs ran on other machines (None: Snakemake ended by itself), and what is shown
+@pytest.mark.parametrize(
+    ("events", "remote", "lines"),
+    [
+        pytest.param(
+            [
+                {"message": "Terminating processes on user request, this might take some time."},
+                KILL | {"message": "RuleException:\nCalledProcessError: died with <Signals.SIGINT: 2>."},
+                KILL | {"message": "Traceback\nRuntimeError: Cannot close a running event loop"},
+            ],
+            False,
+            [RESUME],
+            id="an interrupt",
+        ),
+        pytest.param(
+            [failed(0, "a"), failed(1, "b"), failed(2, "a")],
+            False,
+            [TALLY.format(3), "error: a: no \\x1b[2J", "error: b ended without a message; its log: b.log"],
+            id="logs with a message and without, and two jobs of a rule",
+        ),
+        pytest.param(
+            [failed(0, "a"), failed(1, "b")],
+            True,
+            [
+                TALLY.format(2),
+                "error: a: no \\x1b[2J (its log: a.log)",
+                f"error: b ended without a message{NO_MEMORY}; its log: b.log",
+            ],
+            id="on other machines",
+        ),
+        pytest.param(
+            [KILL, failed(1, "b")],
+            False,
+            [
+                *KILL["message"].splitlines(),
+                TALLY.format(1),
+                f"error: b ended without a message{NO_MEMORY}; its log: b.log",
+            ],
+            id="a killed job",
+        ),
+        pytest.param(
+            [
+                {"event": "group_error", "job_error_info": [failed(0, "a"), failed(1, "b")], "aux_logs": ["slurm.log"]},
+                failed(0, "a") | {"indent": True},
+                failed(1, "b") | {"indent": True},
+                failed(2, "c"),
+                {"event": "job_finished", "job_id": 2},
+            ],
+            False,
+            [TALLY.format(2), "error: a: no \\x1b[2J"],
+            id="a group, and a job that succeeded at its second try",
+        ),
+        pytest.param(
+            [{"event": "group_error", "job_error_info": [failed(0, "b"), failed(1, "c")], "aux_logs": ["slurm.log"]}],
+            False,
+            [TALLY.format(2), "error: b or c ended without a message; its log: b.log, c.log, slurm.log"],
+            id="a group without a message",
+        ),
+        pytest.param(
+            [STATUS, failed(0, "full"), failed(1, "later")],
+            False,
+            [TALLY.format(2), f"error: full: {disk.SENTENCE.format('/disk')}"],
+            id="a full disk that two jobs name",
+        ),
+        pytest.param(
+            [STATUS, failed(0, "b"), failed(1, "c")],
+            False,
+            [TALLY.format(2), f"error: {disk.SENTENCE.format('HERE')}"],
+            id="a full disk that no job names",
+        ),
+        pytest.param(
+            [RECORDING, RECORDING],
+            None,
+            [f"error: {disk.SENTENCE.format('HERE')}"],
+            id="a full disk that ends Snakemake",
+        ),
+    ],
+)
 def test_a_failed_run_ends_with_a_line_per_cause(tmp_path, monkeypatch, events, remote, lines):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(disk.shutil, "disk_usage", lambda folder: SimpleNamespace(free=str(folder) != "."))
@@ -194,21 +208,22 @@ def test_a_failed_run_ends_with_a_line_per_cause(tmp_path, monkeypatch, events, 
 def test_output_that_cannot_be_written_does_not_disturb_the_run(monkeypatch):
     progress = begun()
     monkeypatch.setattr(progress.stream, "write", Mock(side_effect=OSError(28, "No space left on device")))
-    send_message(progress, "Waiting", logging.WARNING)
     send_message(progress, **RECORDING)
     progress.close()
 
 
 def test_the_last_words_of_a_run_are_its_findings_and_its_page(tmp_path):
+    findings = {name: json.dumps({"dataset": name, "sentence": "31 of 40.", "warnings": 2}) for name in "ab"}
+    lay(tmp_path, {f"{name}/findings.json": text for name, text in (findings | {"c": '{"dataset": "mi'}).items()})
+    lay(tmp_path, {"index.html": "", "a/index.html": ""})
     page = f"The page with the results{{}}: {tmp_path}/{{}}index.html"
-    lay(tmp_path, {"mine/findings.json": '{"dataset": "mi', "index.html": ""})
-    assert last_words(["mine"], tmp_path) == [page.format("", "")]  # no model was kept
-    findings = {"dataset": "mine", "sentence": "31 of 40.", "warnings": 2}
-    lay(tmp_path, {"mine/findings.json": json.dumps(findings)})
-    assert last_words(["mine"], tmp_path) == ["mine: 31 of 40."]
-    lay(tmp_path, {"mine/index.html": "", "b/findings.json": json.dumps(findings | {"dataset": "b"})})
-    assert last_words(["mine"], tmp_path) == ["mine: 31 of 40.", page.format(" and 2 warnings", "mine/")]
-    assert last_words(["b", "mine"], tmp_path) == ["b: 31 of 40.", page.format(" and 4 warnings", "")]
+    assert {names: last_words(names, tmp_path) for names in ("a", "b", "ba", "ac", "c")} == {
+        "a": ["a: 31 of 40.", page.format(" and 2 warnings", "a/")],
+        "b": ["b: 31 of 40."],
+        "ba": ["b: 31 of 40.", page.format(" and 4 warnings", "")],
+        "ac": ["a: 31 of 40.", page.format(" and 2 warnings", "")],
+        "c": [page.format("", "")],  # no model was kept
+    }
 
 
 def test_snakemake_still_has_the_events_and_attributes_that_progress_reads(tmp_path):
@@ -230,12 +245,9 @@ LETTERS = (
 OTHERS = "\x00\x07\x1b[31m\x7f\x85\x9ba\nb\r\tc\u2028\u2029\u200e\u061c\u202e\u2069\ufeff\u00ad\U000e0041\ud800"
 
 
-def test_letters_of_all_scripts_stay_and_characters_that_move_the_cursor_or_reorder_text_are_escaped():
-    escaped = OTHERS.encode("unicode_escape").decode()
-    assert (printable(LETTERS), printable(OTHERS), printable(escaped)) == (LETTERS, escaped, escaped)
-
-
-def test_letters_that_the_encoding_lacks_are_escaped():
-    stream = io.TextIOWrapper(io.BytesIO(), "ascii")
-    terminal.say("é 日本", "a", to=stream)
-    assert stream.buffer.getvalue() == b"\\xe9 \\u65e5\\u672c\na\n"
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_letters_are_shown_and_characters_that_move_the_cursor_or_reorder_text_are_escaped(encoding):
+    stream = io.TextIOWrapper(io.BytesIO(), encoding)
+    terminal.say(LETTERS, OTHERS, to=stream)
+    shown = LETTERS.encode(encoding, "backslashreplace") + b"\n" + OTHERS.encode("unicode_escape") + b"\n"
+    assert stream.buffer.getvalue() == shown

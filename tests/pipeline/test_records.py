@@ -7,7 +7,6 @@ import subprocess
 import sys
 from contextlib import chdir
 from pathlib import Path
-from unittest.mock import ANY
 
 import pytest
 from albums import lay
@@ -30,9 +29,9 @@ N_FILES = 2 + len(RESULTS)
 ALL_MATCH = f"{N_FILES} of {N_FILES} files match the manifest"
 
 
+# All tests run in a folder with raw files, results, their records and their manifest.
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A folder with raw files, results, their records and their manifest, in which the test runs."""
     monkeypatch.setenv(records.COMMIT, "0123abc")
     lay(tmp_path, {"elsewhere/2.jpg": "two"})
     make(tmp_path / "here")
@@ -77,30 +76,31 @@ def write(name, text):
     return lambda: Path(name).write_text(text, encoding="utf-8")
 
 
-def older():
-    """Replace a file by another one of the same size and time, as `cp -p` does."""
+def older():  # another file of the same size and time, as `cp -p` leaves it
     status = os.stat(RAW[1])
     Path(RAW[1]).write_text(CAPTIONS.swapcase(), encoding="utf-8")
     os.utime(RAW[1], ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def link_to(target):
-    Path("data/images/more").unlink()
-    Path("data/images/more").symlink_to(f"../../../{target}")
-
-
-RAW_CHANGES = {  # and the files that are read again
-    "edited": (write(RAW[1], CAPTIONS * 2), [RAW[1]]),
-    "replaced by an older file": (older, [RAW[1]]),
-    "added": (write("data/images/3.jpg", "three"), ["data/images/3.jpg"]),
-    "renamed": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), ["data/images/3.jpg"]),
-    "gone": (lambda: Path("data/images/1.jpg").unlink(), []),
-    "linked elsewhere": (lambda: link_to("data"), []),
-    "a pipe, which is not opened": (lambda: os.mkfifo("data/images/pipe.jpg"), []),
-}
-
-
-@pytest.mark.parametrize(("change", "read"), RAW_CHANGES.values(), ids=RAW_CHANGES)
+# and the files that are read again
+@pytest.mark.parametrize(
+    ("change", "read"),
+    [
+        pytest.param(write(RAW[1], CAPTIONS * 2), [RAW[1]], id="edited"),
+        pytest.param(older, [RAW[1]], id="replaced by an older file"),
+        pytest.param(write("data/images/3.jpg", "three"), ["data/images/3.jpg"], id="added"),
+        pytest.param(
+            lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), ["data/images/3.jpg"], id="renamed"
+        ),
+        pytest.param(lambda: Path("data/images/1.jpg").unlink(), [], id="gone"),
+        pytest.param(
+            lambda: (os.unlink("data/images/more"), os.symlink("../../../data", "data/images/more")),
+            [],
+            id="linked elsewhere",
+        ),
+        pytest.param(lambda: os.mkfifo("data/images/pipe.jpg"), [], id="a pipe, which is not opened"),
+    ],
+)
 def test_a_change_of_content_or_name_changes_the_checksum_and_only_changed_files_are_read(change, read, monkeypatch):
     before, again, sha256 = records.checksums(RAW, CACHE), [], records._sha256
     monkeypatch.setattr(records, "_sha256", lambda name, largest: again.append(name) or sha256(name, largest))
@@ -108,16 +108,16 @@ def test_a_change_of_content_or_name_changes_the_checksum_and_only_changed_files
     assert records.checksums(RAW, CACHE) != before and again == read
 
 
-HARMLESS = {
-    "copied": lambda: (shutil.copytree("../elsewhere", "../copy"), link_to("copy")),
-    "touched": lambda: os.utime(RAW[1], (0, 0)),
-    "hidden files": lambda: lay(Path(RAW[0]), {".DS_Store": "", ".ipynb_checkpoints/1.jpg": "", "Thumbs.db": ""}),
-    "a damaged cache": write(CACHE, "null"),
-    "a truncated cache": write(CACHE, "{"),
-}
-
-
-@pytest.mark.parametrize("change", HARMLESS.values(), ids=HARMLESS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda: (shutil.copy(RAW[1], "copy"), os.replace("copy", RAW[1])), id="copied"),
+        pytest.param(lambda: os.utime(RAW[1], (0, 0)), id="touched"),
+        pytest.param(lambda: lay(Path(RAW[0]), {".DS_Store": "", ".ipynb_checkpoints/1.jpg": ""}), id="hidden files"),
+        pytest.param(write(CACHE, "null"), id="a damaged cache"),
+        pytest.param(write(CACHE, "{"), id="a truncated cache"),
+    ],
+)
 def test_checksums_depend_only_on_names_and_contents_of_data(change):
     before = records.checksums(RAW, CACHE)
     change()
@@ -128,7 +128,7 @@ def test_a_record_holds_inputs_values_code_and_versions_of_a_file_and_the_raw_fi
     job([PAGE], [TABLES[0]], raw="0" * 64)
     assert records.read(PAGE) == {
         "sha256": records.checksums([PAGE])[PAGE],
-        "files": records.checksums(TABLES[:1]),
+        "files": {TABLES[0]: records.hashlib.sha256(Path(TABLES[0]).read_bytes()).hexdigest()},
         "job": "fit mine",
         "code": records.digest(["a.py 12"]),
         "values": {"rank": 3},
@@ -138,16 +138,18 @@ def test_a_record_holds_inputs_values_code_and_versions_of_a_file_and_the_raw_fi
 
 
 CHANGED, UNKNOWN = "it was changed after it was made", "there is no record of how it was made"
-DAMAGE = {
-    "a shorter table": (TABLES[0], write(TABLES[0], "\n"), CHANGED),
-    "a folder without its file": (FIGURES, lambda: Path(FIGURES, "auc.png").unlink(), CHANGED),
-    "a folder with a file": (EMPTY, write(f"{EMPTY}/a.png", ""), CHANGED),
-    "no record": (PAGE, lambda: Path("results/records/index.html.json").unlink(), UNKNOWN),
-    "a damaged record": (PAGE, write("results/records/index.html.json", "[]"), UNKNOWN),
-}
 
 
-@pytest.mark.parametrize(("name", "spoil", "reason"), DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize(
+    ("name", "spoil", "reason"),
+    [
+        pytest.param(TABLES[0], write(TABLES[0], "\n"), CHANGED, id="a shorter table"),
+        pytest.param(FIGURES, lambda: Path(FIGURES, "auc.png").unlink(), CHANGED, id="a folder without its file"),
+        pytest.param(EMPTY, write(f"{EMPTY}/a.png", ""), CHANGED, id="a folder with a file"),
+        pytest.param(PAGE, lambda: Path("results/records/index.html.json").unlink(), UNKNOWN, id="no record"),
+        pytest.param(PAGE, write("results/records/index.html.json", "[]"), UNKNOWN, id="a damaged record"),
+    ],
+)
 def test_a_result_that_does_not_match_its_record_is_refused_and_a_touched_one_is_not(name, spoil, reason):
     os.utime(name, (0, 0))
     Path(FIGURES, ".snakemake_timestamp").touch()  # as Snakemake does after a job
@@ -178,19 +180,19 @@ def test_the_manifest_holds_versions_settings_and_checksums_and_does_not_depend_
     assert made | {"made_with": made["made_with"]["python"]} == {
         "made_with": [".".join(map(str, sys.version_info[:3]))],
         "settings": SETTINGS,
-        "inputs": {"mine": {RAW[0]: ANY, RAW[1]: records.hashlib.sha256(CAPTIONS.encode()).hexdigest()}},
+        "inputs": {"mine": records.checksums(RAW)},
         "tables": records.checksums(TABLES),
     }
 
 
-OTHER_RAW_FILES = {
-    "all tables": write(RAW[1], CAPTIONS * 2),
-    "one table": lambda: job(TABLES[:1], raw="0" * 64),
-    "an earlier job": lambda: (job([PAGE], raw="f" * 64), job(TABLES[:1], inputs=[PAGE])),
-}
-
-
-@pytest.mark.parametrize("change", OTHER_RAW_FILES.values(), ids=OTHER_RAW_FILES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(write(RAW[1], CAPTIONS * 2), id="all tables"),
+        pytest.param(lambda: job(TABLES[:1], raw="0" * 64), id="one table"),
+        pytest.param(lambda: (job([PAGE], raw="f" * 64), job(TABLES[:1], inputs=[PAGE])), id="an earlier job"),
+    ],
+)
 def test_tables_made_from_other_raw_files_get_no_manifest(change):
     change()
     with pytest.raises(ValueError, match=r"^the tables must be made from the present raw files of the dataset mine"):
@@ -211,8 +213,7 @@ def test_the_manifest_lists_versions_and_commits_of_all_jobs_and_verify_reports_
     job(TABLES, inputs=[PAGE])
     gather()
     assert read()["made_with"]["commit"] == ["0123abc", "unknown"]
-    note = f"note: numpy: {version} and old numpy when made, {version} here (a mixture)"
-    assert note in verify(capsys)[1]
+    assert f"note: numpy: {version} and old numpy when made, {version} here (a mixture)" in verify(capsys)[1]
 
 
 def test_large_raw_files_are_known_by_size_and_time(monkeypatch, capsys):
@@ -227,21 +228,38 @@ def test_large_raw_files_are_known_by_size_and_time(monkeypatch, capsys):
 REMADE = "All 5 results match their records."
 EDITED = "Some results were changed after they were made. Remove them and run again: rm -r {}"
 DELETED = "Some results have been deleted. To make those of this run, run again: {}"
-CHANGES = {  # what verify says about a file, and what a run says at its end about its results
-    "a table": (write(TABLES[1], "0.4"), "differs", TABLES[1], EDITED),
-    "a table made again": (lambda: (write(TABLES[1], "0.4")(), job(TABLES[1:])), "differs", TABLES[1], REMADE),
-    "a figure": (write(f"{FIGURES}/auc.png", "Ahead."), "differs", FIGURES, EDITED),
-    "no page": (lambda: Path(PAGE).unlink(), "missing or not readable", PAGE, DELETED),
-    "no figures": (lambda: shutil.rmtree(FIGURES), "missing or not readable", FIGURES, DELETED),
-    "captions": (write(RAW[1], "image,captino\n"), "differs", RAW[1], REMADE),
-    "a pipe": (lambda: (Path(RAW[1]).unlink(), os.mkfifo(RAW[1])), "missing or not readable", RAW[1], REMADE),
-    "pictures": (lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), "differs", RAW[0], REMADE),
-    "no line of its own": (lambda: rewrite(tables={"a\nb": "0"}), "missing or not readable", "a\\nb", REMADE),
-    "a name too long": (lambda: rewrite(tables={"x" * 5000: "0"}), "missing or not readable", "x" * 5000, REMADE),
-}
 
 
-@pytest.mark.parametrize(("change", "fault", "name", "at_end"), CHANGES.values(), ids=CHANGES)
+# what verify says about a file, and what a run says at its end about its results
+@pytest.mark.parametrize(
+    ("change", "fault", "name", "at_end"),
+    [
+        pytest.param(write(TABLES[1], "0.4"), "differs", TABLES[1], EDITED, id="a table"),
+        pytest.param(
+            lambda: (write(TABLES[1], "0.4")(), job(TABLES[1:])), "differs", TABLES[1], REMADE, id="a table made again"
+        ),
+        pytest.param(write(f"{FIGURES}/auc.png", "Ahead."), "differs", FIGURES, EDITED, id="a figure"),
+        pytest.param(lambda: Path(PAGE).unlink(), "missing or not readable", PAGE, DELETED, id="no page"),
+        pytest.param(lambda: shutil.rmtree(FIGURES), "missing or not readable", FIGURES, DELETED, id="no figures"),
+        pytest.param(write(RAW[1], "image,captino\n"), "differs", RAW[1], REMADE, id="captions"),
+        pytest.param(
+            lambda: (Path(RAW[1]).unlink(), os.mkfifo(RAW[1])), "missing or not readable", RAW[1], REMADE, id="a pipe"
+        ),
+        pytest.param(
+            lambda: Path("data/images/1.jpg").rename("data/images/3.jpg"), "differs", RAW[0], REMADE, id="pictures"
+        ),
+        pytest.param(
+            lambda: rewrite(tables={"a\nb": "0"}), "missing or not readable", "a\\nb", REMADE, id="no line of its own"
+        ),
+        pytest.param(
+            lambda: rewrite(tables={"x" * 5000: "0"}),
+            "missing or not readable",
+            "x" * 5000,
+            REMADE,
+            id="a name too long",
+        ),
+    ],
+)
 def test_verify_prints_one_line_per_change_and_a_run_names_changed_and_deleted_results(
     here, change, fault, name, at_end, capsys
 ):
@@ -274,16 +292,16 @@ def test_two_manifests_are_compared_by_their_tables_and_other_differences_are_no
     assert verify(capsys, *against) == (1, [*notes, *differences, "1 of 4 files are the same in both manifests"])
 
 
-NO_MANIFESTS = {
-    "no file": None,
-    "truncated": '{"made_with": {}',
-    "too deep for the parser": "[" * 100_000,
-    "no table": '{"made_with": {}, "settings": {}, "inputs": {}, "tables": {}}',
-    "too long for a message": str([0] * 1000),
-}
-
-
-@pytest.mark.parametrize("text", NO_MANIFESTS.values(), ids=NO_MANIFESTS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(None, id="no file"),
+        pytest.param('{"made_with": {}', id="truncated"),
+        pytest.param("[" * 100_000, id="too deep for the parser"),
+        pytest.param('{"made_with": {}, "settings": {}, "inputs": {}, "tables": {}}', id="no table"),
+        pytest.param(json.dumps({"made_with": {"x" * 5000: 3}}), id="too long for a message"),
+    ],
+)
 def test_the_error_about_a_file_that_is_not_a_manifest_is_one_short_line(text, capsys):
     if text:
         Path("no.json").write_text(text, encoding="utf-8")
