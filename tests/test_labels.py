@@ -229,7 +229,8 @@ def test_probabilities_are_logistic_functions_of_decisions(y):
 
 @pytest.mark.filterwarnings("ignore:Since FrozenEstimator does not appear to accept sample_weight:UserWarning")
 def test_hinge_has_probabilities_after_calibration_only():
-    model = JointSparseClassifier(loss="hinge", radius=3.0).fit(X[:60], Y[:60, 0])
+    # Class weights are for training only.
+    model = JointSparseClassifier(loss="hinge", radius=3.0, class_weight={0: 5.0}).fit(X[:60], Y[:60, 0])
     with pytest.raises(AttributeError) as refused:
         model.predict_proba(X)
     assert str(refused.value.__cause__).startswith("probabilities need loss='logistic' or a call of calibrate(X, y)")
