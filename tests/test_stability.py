@@ -247,14 +247,12 @@ def test_a_path_is_plotted_in_three_panels_against_the_strength(options, first):
 
 
 def test_a_support_is_sorted_by_shared_features():
-    display = SupportDisplay(
-        np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 0, 0], [0, 1, 0, 0, -4]]), ["a", "b", "c"], list("vwxyz")
-    ).plot()
-    assert display.features == ["z", "w", "x"]  # two tasks use z and w, z has larger weights; no task uses v or y
-    assert display.tasks == ["a", "c", "b"]
-    np.testing.assert_array_equal(display.shown, [[2, 1, 0], [-4, 1, 0], [0, 0, 3]])
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
-    assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 4
+    W = np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 1, 0], [0, 1, 0, 0, -4]])
+    display = SupportDisplay(W, ["a", "b", "c"], list("vwxyz")).plot()
+    assert display.features == ["z", "w", "x", "y"]  # two tasks use z and w, z has larger weights; no task uses v
+    np.testing.assert_array_equal(display.shown, [[2, 1, 0, 0], [-4, 1, 0, 0], [0, 0, 3, 1]])
+    assert display.tasks == [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
+    assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 6
 
 
 @pytest.mark.parametrize(
