@@ -82,7 +82,7 @@ def test_a_number_of_radii_or_penalties_spans_their_range():
 
 
 def test_results_do_not_depend_on_n_jobs():
-    one, two = (JointSparseRegressorCV("auto", 2, cv=2, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
+    one, two = (JointSparseRegressorCV(radii=2, cv=2, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
     np.testing.assert_equal([one.results_by_norm_, one.coef_], [two.results_by_norm_, two.coef_])
 
 
