@@ -23,7 +23,7 @@ from jointsparse import (
     JointSparseRegressorCV,
     OnlineJointSparseClassifier,
 )
-from jointsparse.estimators import search, watch
+from jointsparse.estimators import watch
 from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.classifier import CODES
 from jointsparse.estimators.watch import INTERRUPT, Watch
@@ -234,13 +234,6 @@ def test_folds_that_do_not_reach_tol_warn_once():
     ] * 2
 
 
-def test_folds_that_almost_reach_tol_cause_no_warning(monkeypatch):
-    monkeypatch.setattr(search, "SILENT", 1e9)
-    with pytest.warns(ConvergenceWarning, match="^with radius=3, after") as caught:
-        JointSparseClassifierCV(radii=[3.0], cv=2, tol=1e-9, n_iter=1).fit(X, Y[:, 0])
-    assert len(caught) == 1
-
-
 @pytest.mark.parametrize(("container", "advised"), [(np.asarray, True), (sparse.csr_matrix, False)])
 def test_the_warning_advises_to_centre_dense_features(container, advised):
     with pytest.warns(ConvergenceWarning, match=r"n_iter or tol, or centre the features$" if advised else r"or tol$"):
@@ -410,6 +403,11 @@ def fit_label(labels, value):
     )
 
 
+def given(**changes):
+    whole = {"coef": np.ones((2, 3)), "intercept": np.zeros(2), "classes": ["cat", "dog"], "radius": 1.0}
+    return JointSparseClassifier.from_coef(**whole | changes)
+
+
 LABELLED = JointSparseClassifier(labels="signed").fit(X, Y)
 LARGE = "^weights times labels of task 0 must be finite and at most .* in float64"
 PAIRS = "^tasks must be a list or a mapping of at least one pair"
@@ -473,6 +471,14 @@ WRONG_CALLS = [
         "^the held-out samples of some fold must include a positive and a negative",
     ),
     (lambda: JointSparseClassifier().predict(X), "not fitted"),
+    # weights that are given
+    (lambda: given(coef=np.ones(2)), r"coef must be float64 or float32 of shape \(2, any\), got float64 of shape \(2,"),
+    (lambda: given(coef=np.full((2, 3), np.inf)), "coef must hold finite numbers, got others"),
+    (lambda: given(intercept=np.zeros(3)), r"intercept must be float64 or float32 of shape \(2\)"),
+    (lambda: given(calibration=np.ones((2, 1))), r"calibration must be float64 or float32 of shape \(2, 2\)"),
+    (lambda: given(radius="auto"), "radius must be a number"),
+    (lambda: given(norm="l3"), "norm must be one of"),
+    (lambda: given(loss="l3"), "loss must be one of"),
     # a label that cannot be calibrated
     (lambda: LABELLED.calibrate(X, np.where([True, False, True], Y, -1)), "^label 1 must have .*, got no positive$"),
     (
@@ -550,24 +556,3 @@ def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, opt
     with pytest.raises(ValueError, match=expected):
         model.fit(X[:30], -Y[:30, 0])
     assert vars(model) == before
-
-
-# Classifiers with given weights
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"coef": np.ones(2)}, r"coef must be float64 or float32 of shape \(2, any\), got float64 of shape \(2,\)"),
-        ({"coef": np.full((2, 3), np.inf)}, "coef must hold finite numbers, got others"),
-        ({"intercept": np.zeros(3)}, r"intercept must be float64 or float32 of shape \(2\)"),
-        ({"calibration": np.ones((2, 1))}, r"calibration must be float64 or float32 of shape \(2, 2\)"),
-        ({"radius": "auto"}, "radius must be a number"),
-        ({"norm": "l3"}, "norm must be one of"),
-        ({"loss": "l3"}, "loss must be one of"),
-    ],
-)
-def test_given_weights_must_be_finite_and_fit_the_tasks(changes, message):
-    given = {"coef": np.ones((2, 3)), "intercept": np.zeros(2), "classes": ["cat", "dog"], "radius": 1.0} | changes
-    with pytest.raises(ValueError, match=message):
-        JointSparseClassifier.from_coef(**given)

@@ -56,6 +56,7 @@ FORMS = {
     "series": lambda y: y,
     "array": lambda y: y.array,
     "list": lambda y: y.astype(object).tolist(),
+    "NaT": lambda y: [pd.NaT if label is pd.NA else label for label in y],
     "arrow": lambda y: pa.array(y.astype(object).where(y.notna(), None).tolist()),
     "index": pd.Index,
 }
@@ -82,7 +83,7 @@ def test_every_entry_point_reads_large_labels_exactly(call):
 
 
 def test_tasks_with_samples_of_their_own_share_large_classes():
-    frame = pd.DataFrame({kind: pd.Series(np.minimum(CLASSES, IDS[1]), dtype=kind) for kind in ("Int64", "uint64")})
+    frame = pd.DataFrame({kind: pd.Series(np.minimum(CLASSES, IDS[1]), dtype=kind) for kind in ("uint64", "int64")})
     model = JointSparseClassifier(radius=3.0).fit_tasks({kind: (X, frame[kind]) for kind in frame})
     assert set(np.unique(model.predict(X))) == set(IDS[:2])
     assert model.score(X, frame) == (model.predict(X) == frame).all(axis=1).mean()

@@ -58,14 +58,6 @@ def test_steps_of_very_different_length_in_units_of_any_size(rng, norm, scale):
     assert_same_steps(*both(25, 4, norm, 2.0 * scale), steps, lambda G: 1e-13 * max(scale, np.abs(G).max()))
 
 
-def test_a_feature_that_occurs_in_no_example_is_not_read():
-    lazy = Lazy(50, 3, "l1inf", 0.5)
-    lazy.step(csr(sparse.csr_array(np.eye(1, 50))), np.full((1, 3), 5.0))
-    lazy.values[0, 10:] = np.nan  # reading one of these rows would make the result NaN
-    lazy.step(csr(sparse.csr_array(np.eye(1, 50, 1))), np.full((1, 3), 0.1))
-    np.testing.assert_allclose(lazy.balls["level"], 0.5)
-
-
 # The estimator
 
 

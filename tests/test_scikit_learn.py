@@ -132,7 +132,7 @@ def test_weights_and_groups_reach_the_fit_and_the_folds_of_a_search_in_a_pipelin
     scaler = StandardScaler().set_fit_request(sample_weight=False)
     chain = make_pipeline(scaler, model).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
     folds = GroupKFold(2).split(X, groups=GROUPS)  # an iterator, which must be left for the fit
-    expected = make_pipeline(scaler, clone(model).set_params(cv=folds)).fit(X, Y, sample_weight=WEIGHTS)
+    expected = make_pipeline(scaler, clone(model).set_params(cv=folds)).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
     direct = clone(model).fit(StandardScaler().fit_transform(X), Y, WEIGHTS, groups=GROUPS)
     for other in (expected[-1], direct):
         np.testing.assert_equal([other.scores_, other.coef_], [chain[-1].scores_, chain[-1].coef_])

@@ -1,6 +1,8 @@
 """Choosing a radius or penalty: automatic radii, folds, scorers and selection rules."""
 
-from itertools import chain, repeat
+import re
+from itertools import chain, count, repeat
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,9 +10,10 @@ from common import masked, problem, regression
 from scipy import sparse
 from scipy.special import expit
 from sklearn.metrics import average_precision_score, f1_score, log_loss, mean_absolute_error
-from sklearn.model_selection import GroupShuffleSplit, KFold
+from sklearn.model_selection import GroupShuffleSplit, KFold, StratifiedKFold
 
 from jointsparse import JointSparseClassifier, JointSparseClassifierCV, JointSparseRegressor, JointSparseRegressorCV
+from jointsparse.estimators import watch
 from jointsparse.estimators.search import FOLD_TOL, choose, standard_errors, strata
 from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
@@ -69,13 +72,17 @@ def test_if_scores_fall_early_a_ball_ten_times_larger_is_tried(far, expected):
 def test_a_number_of_radii_or_penalties_spans_their_range():
     by_radius = JointSparseClassifierCV(radii=3, cv=2).fit(X, Y)
     np.testing.assert_allclose(by_radius.grid_, JointSparseClassifier().fit(X, Y).radius_ * np.array([0.1, 1, 10]))
+    rough = JointSparseClassifierCV(radii=[3.0, 10.0], cv=2, tol=0.5).fit(X, Y)
+    assert rough.results_by_norm_["l1inf"]["gaps"].max() > FOLD_TOL  # a larger tol is the tolerance of folds, too
+    # Larger radii change nothing, but are part of the grid.
+    assert JointSparseClassifierCV(radii=[1.0, 1e5, 1e6], cv=2).fit(X, Y).grid_.tolist() == [1.0, 1e5, 1e6]
     model = JointSparseClassifierCV(penalties=4, cv=2).fit(X, Y)
     np.testing.assert_allclose(model.grid_ / model.grid_[-1], [1e-3, 1e-2, 0.1, 1.0])
     assert model.penalty_ in model.grid_[:-1] and model.radius_ is None and model.scores_[-1].max() == 0.5  # W = 0
 
 
 def test_results_do_not_depend_on_n_jobs():
-    one, two = (JointSparseRegressorCV("auto", 2, cv=2, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
+    one, two = (JointSparseRegressorCV(radii=2, cv=2, n_jobs=n_jobs).fit(X, Y) for n_jobs in (1, 2))
     np.testing.assert_equal([one.results_by_norm_, one.coef_], [two.results_by_norm_, two.coef_])
 
 
@@ -88,6 +95,11 @@ ABC = np.array([*"abc"])
 
 SCORED = {  # labels, options, and the score of decision values on the held-out samples
     "AUC of some tasks": (Y, {"validation_tasks": [0, 2]}, lambda y, F: auc(F, y == 1)[[0, 2]].mean()),
+    "AUC of known labels": (
+        np.where(masked(2 * Y - 1) == 0, np.nan, Y),
+        {},
+        lambda y, F: auc(F, np.nan_to_num(y, nan=-1)).mean(),
+    ),
     "probabilities": (
         Y,
         {"scoring": "neg_log_loss"},
@@ -293,18 +305,24 @@ def test_auto_tries_only_norms_that_support_the_given_weights_and_groups(options
     assert list(model.results_by_norm_) == tried and model.penalty_ in model.grid_
 
 
-def test_norms_share_the_time_of_the_folds(recwarn):
-    JointSparseRegressorCV("auto", cv=2, max_time=1e-6).fit(*SHARED)
-    assert "for 1 (l1), 1 (l12), 1 (l1inf), 1 (l2) radii only, the most regularised" in str(recwarn[0].message)
+def test_norms_share_the_time_of_the_folds(recwarn, monkeypatch):
+    ticks = count()  # on this clock, each reading is a second later
+    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=ticks.__next__))
+    model = JointSparseRegressorCV("auto", cv=2, max_time=300).fit(*SHARED)
+    assert min(len(result["grid"]) for result in model.results_by_norm_.values()) > 1
+    assert re.match(r"max_time=300 was long enough for \d \(l1\), .* radii only, the most", str(recwarn[0].message))
 
 
 # Folds
 
 
 def test_folds_of_a_label_matrix_are_stratified_by_the_rarest_label(rng):
-    # The samples are sorted by class, so folds without shuffling would contain few classes each.
     Y = np.repeat(np.eye(4, dtype=int), [40, 25, 10, 2], axis=0)
     assert np.unique(strata(2 * Y - 1, 5), return_counts=True)[1].tolist() == [42, 25, 10]
+    both = np.maximum(Y, [0, 0, 1, 0])  # every sample has label 2, so all other labels are rarer
+    assert set(strata(2 * both - 1, 2)) == {0, 1, 2, 3}
+    folds = StratifiedKFold(5, shuffle=True, random_state=0).split(Y, strata(2 * Y - 1, 5))
+    X = Y + rng.normal(size=Y.shape)
     with pytest.warns(UserWarning, match=r"^1 of 4 tasks .* of the 5 folds and have no score there .*: label 3$"):
-        model = JointSparseClassifierCV(radii=[1.0]).fit(Y + rng.normal(size=Y.shape), Y)
-    assert not np.isnan(model.scores_).any()
+        got, expected = (JointSparseClassifierCV(radii=[1.0], cv=cv).fit(X, Y).scores_ for cv in (5, folds))
+    np.testing.assert_array_equal(got, expected)

@@ -33,16 +33,15 @@ PEOPLE = np.arange(40) // 3
 
 
 def halves_of(monkeypatch, *samples, **options):
-    """Return the rows of each half, as lists with one array per part of the samples."""
+    # Return the rows of each half, as lists with one array per part of the samples.
     halves = []
 
     def record(model, parts, rows, n_features):
         halves.append(rows)
         return np.ones((sum(part.Y.shape[1] for part in parts), 8), dtype=bool), 0.0, False
 
-    with monkeypatch.context() as patch:
-        patch.setattr(stability, "_selected", record)
-        stability_selection(*samples, n_jobs=1, **options)
+    monkeypatch.setattr(stability, "_selected", record)
+    stability_selection(*samples, n_jobs=1, **options)
     return halves
 
 
@@ -139,9 +138,8 @@ def test_no_group_of_samples_is_in_both_halves(samples, groups, monkeypatch):
 
 
 def test_halves_are_complementary_and_hold_every_label(monkeypatch):
-    rare = np.zeros((40, 3))
-    rare[[0, 1], 0], rare[[0, 2], 1], rare[3:20, 2] = 1, 1, 1
-    rare[:, 1] = 1 - rare[:, 1]  # only two negatives
+    n = np.arange(40)
+    rare = np.stack([n < 2, ~np.isin(n, [0, 2]), (n > 2) & (n < 20)], axis=1).astype(float)  # two of a kind, and 17
     halves = halves_of(monkeypatch, JointSparseClassifier(), X, rare, n_pairs=20)
     assert len({tuple(rows) for (rows,) in halves}) == 40  # they are drawn at random
     for (first,), (second,) in zip(halves[::2], halves[1::2], strict=True):
@@ -249,14 +247,12 @@ def test_a_path_is_plotted_in_three_panels_against_the_strength(options, first):
 
 
 def test_a_support_is_sorted_by_shared_features():
-    display = SupportDisplay(
-        np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 0, 0], [0, 1, 0, 0, -4]]), ["a", "b", "c"], list("vwxyz")
-    ).plot()
-    assert display.features == ["z", "w", "x"]  # two tasks use z and w, z has larger weights; no task uses v or y
-    assert display.tasks == ["a", "c", "b"]
-    np.testing.assert_array_equal(display.shown, [[2, 1, 0], [-4, 1, 0], [0, 0, 3]])
-    assert [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
-    assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 4
+    W = np.array([[0.0, 1, 0, 0, 2], [0, 0, 3, 1, 0], [0, 1, 0, 0, -4]])
+    display = SupportDisplay(W, ["a", "b", "c"], list("vwxyz")).plot()
+    assert display.features == ["z", "w", "x", "y"]  # two tasks use z and w, z has larger weights; no task uses v
+    np.testing.assert_array_equal(display.shown, [[2, 1, 0, 0], [-4, 1, 0, 0], [0, 0, 3, 1]])
+    assert display.tasks == [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
+    assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 6
 
 
 @pytest.mark.parametrize(
