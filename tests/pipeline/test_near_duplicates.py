@@ -55,7 +55,7 @@ def test_a_descriptor_has_the_lowest_frequencies_of_the_cosine_transform(rng):
 
 def test_clusters_are_the_components_of_the_graph_of_pairs(rng, monkeypatch):
     monkeypatch.setattr(near_duplicates, "PHOTOGRAPHS_AT_ONCE", 4)
-    entries = rng.normal(size=(6, 144))[rng.integers(6, size=30)] + 0.6 * rng.normal(size=(30, 144))
+    entries = rng.normal(size=(6, 144))[rng.integers(6, size=30)] + 0.5 * rng.normal(size=(30, 144))
     entries = np.rint(NORM * entries / np.linalg.norm(entries, axis=1, keepdims=True)).astype(np.int8)
     near = entries.astype(int) @ entries.T.astype(int) >= SIMILAR * NORM**2
     assert 0 < near.mean() < 0.1
