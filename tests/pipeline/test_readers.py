@@ -6,16 +6,15 @@ import io
 import json
 import tracemalloc
 import unicodedata
+from collections import namedtuple
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from albums import idx, lay, make_tagged
-from model_files import fitted
 from PIL import Image
 from pyarrow import parquet
 from scipy import sparse
@@ -25,7 +24,6 @@ from jointsparse.pipeline.app.columns import roles_of
 from jointsparse.pipeline.datasets import arrays, digits, folder, packed, tabular
 from jointsparse.pipeline.datasets.labels import tags_of
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.models.annotator import annotate_rows
 from jointsparse.pipeline.provenance import tables
 from jointsparse.registry import pick
 
@@ -43,16 +41,9 @@ def read(loader, root, **options):
 # What each reader reads
 
 
-class Row(NamedTuple):
-    """Files, the loader and its options, and what is right."""
-
-    loader: str
-    files: dict[str, Any]  # see `albums.lay`
-    options: dict[str, Any]
-    labels: dict[str, Any]  # by sample; unknown labels end in "?"
-    splits: Any = None  # by default all samples are for training
-    left_out: dict[str, str] = {}  # noqa: RUF012
-    X: Any = None
+# A loader, files by name (see `albums.lay`), options, and what is right: the labels of each sample, of which unknown
+# ones end in "?"; the split of each sample, by default for training; the reasons for what is left out; and the features.
+Row = namedtuple("Row", "loader files options labels splits left_out X", defaults=(None, {}, None))
 
 
 def of(write, *values, **options):
@@ -122,14 +113,8 @@ def csv(rows, header="image,caption", sign=","):
     return "\r\n".join([header.replace(",", sign), *quoted, ""])
 
 
-def captioned(*more, **splits):
-    """Files of four pictures with captions, further captions, and perhaps the splits of the pictures."""
-    of_splits = {"splits.csv": csv(splits["splits"], "image,split")} if splits else {}
-    return PICTURES | {"captions.csv": csv([*SAID, *more])} | of_splits
-
-
-def split(*splits):
-    return [*zip(NAMES, splits, strict=False)]
+def captioned(*more):
+    return PICTURES | {"captions.csv": csv([*SAID, *more])}
 
 
 COCO = {
@@ -329,14 +314,14 @@ ROWS = {
     ),
     "splits of another name": Row(
         "photos",
-        captioned(splits=split("fit", "eval", "fit", "eval")),
+        captioned() | {"splits.csv": "image,split\n0.png,fit\n1.png,eval\n2.png,fit\n3.png,eval\n"},
         {"splits": "splits.csv", "split_names": {"train": "fit", "test": "eval"}},
         OF_TEXTS,
         ["train", "test", "train", "test"],
     ),
     "repeated and missing rows of splits": Row(
         "photos",
-        captioned(splits=[*split("train", "VAL", "test"), ("1.png", "val"), ("ghost.png", "train")]),
+        captioned() | {"splits.csv": "image,split\n0.png,train\n1.png,VAL\n2.png,test\n1.png,val\nghost.png,train\n"},
         {"splits": "splits.csv"},
         {name: OF_TEXTS[name] for name in NAMES[:3]},
         ["train", "validation", "test"],
@@ -350,7 +335,11 @@ ROWS = {
         "photos",
         PICTURES
         | {"images/0 copy.png": 0, "captions.csv": csv([("0.png", "A cat.")])}
-        | {"splits.csv": csv([*split("train", *["unlabelled"] * 3), ("0 copy.png", "unlabelled")], "image,split")},
+        | {
+            "splits.csv": csv(
+                zip(["0.png", "1.png", "2.png", "3.png", "0 copy.png"], ["train", *["unlabelled"] * 4]), "image,split"
+            )
+        },
         {"splits": "splits.csv"},
         {"0.png": ["A cat."], "1.png": [], "2.png": [], "3.png": []},
         ["train", *["unlabelled"] * 3],
@@ -361,7 +350,7 @@ ROWS = {
             "photos",
             {f"images/{CAFE[of_file]}": 0, "images/tea.png": 1}
             | {"captions.csv": csv([(CAFE[of_table], "A cup."), ("tea.png", "A pot.")])}
-            | {"splits.csv": csv([(CAFE[of_table], "train"), ("tea.png", "test")], "image,split")},
+            | {"splits.csv": "image,split\n0.png,train\n" + "".join(f"{n}.png,none\n" for n in (1, 2, 3, "0 copy"))},
             {"splits": "splits.csv"},
             {CAFE[of_file]: ["A cup."], "tea.png": ["A pot."]},
             ["train", "test"],
@@ -690,8 +679,8 @@ REFUSED = {  # by loader and option: the file that the option names and its cont
     ],
     ("photos", "splits"): [
         ("s.csv", "image,part\n0.png,train\n", "header line that names the columns image,split, got"),
-        ("s.csv", csv(split("test", "test", "test"), "image,split"), "got 3 usable images or samples, none"),
-        ("s.csv", csv(split("test"), "image,split"), "because: ('1.png', 'in no split of s.csv')"),
+        ("s.csv", "image,split\n0.png,test\n1.png,test\n2.png,test\n", "got 3 usable images or samples, none"),
+        ("s.csv", "image,split\n0.png,test\n", "because: ('1.png', 'in no split of s.csv')"),
     ],
     ("scenes", "images"): [
         ("images", None, "must be in one folder per class below the folder 'images', got '0.png'"),
@@ -710,16 +699,6 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, loader, opt
         read(loader, tmp_path, **options | {option: name})
     message = str(error.value)
     assert said in message and "\n" not in message and len(message) < 600 + 2 * len(str(tmp_path))
-
-
-def test_a_saved_model_annotates_the_rows_of_several_files(tmp_path, monkeypatch):
-    model, table = fitted("rows"), pd.DataFrame(fitted("rows").check_["X"], columns=list("abcde"))[:2]
-    monkeypatch.chdir(tmp_path)
-    lay(tmp_path, {"a.npy": table.to_numpy(), "b.csv": table[list("edcba")], "c.csv": table[["a"]]})
-    rows = annotate_rows(model, ["a.npy", "b.csv"], n_words=1)["row"]
-    assert rows.tolist() == ["a.npy row 1", "a.npy row 2", "b.csv row 1", "b.csv row 2"]
-    with pytest.raises(ValueError, match=r"lacks the columns \['b', 'c', 'd', 'e'\]"):
-        annotate_rows(model, ["c.csv"])
 
 
 def test_parts_with_other_columns_are_refused(tmp_path):
