@@ -42,7 +42,7 @@ def read(loader, root, **options):
 
 
 # A loader, files by name (see `albums.lay`), options, and what is right: the labels of each sample, of which unknown
-# ones end in "?"; the split of each sample, by default for training; the reasons for what is left out; and the features.
+# ones end in "?"; the split of each sample, by default for training; the reasons for what is left out; the features.
 Row = namedtuple("Row", "loader files options labels splits left_out X", defaults=(None, {}, None))
 
 
@@ -60,7 +60,9 @@ FEATURES = {
     "x.npy": X,
     "fortran.npy": np.asfortranarray(X.astype(">f8")),
     "one.npz": of(np.savez, X),
-    "sparse.npz": sparse.coo_matrix(X),
+    "sparse.npz": sparse.coo_matrix(
+        (np.tile(X[X != 0] / 2, 2), np.tile(np.nonzero(X), 2)), X.shape
+    ),  # each entry twice
     "x.parquet": NAMED,
     "x.csv": b"\xef\xbb\xbf" + NAMED.to_csv(index=False, sep=";").encode(),
     "lists.parquet": pd.DataFrame({"e": X.tolist()}),
@@ -122,6 +124,12 @@ COCO = {
     "annotations": [{"id": i, "image_id": 7 - i, "caption": text} for i, text in enumerate(TEXTS)],
 }
 KARPATHY = {"images": [{"filename": name, "sentences": [{"raw": text, "tokens": []}]} for name, text in SAID]}
+FOLDERS = {
+    "images": [
+        {"filepath": "b", "filename": "0.png", "split": "test", "sentences": [{"raw": "A dog."}]},
+        {"filepath": "a", "filename": "0.png", "split": "train", "sentences": [{"raw": "A cat."}]},
+    ]
+}
 CATEGORIES = COCO | {"categories": [{"id": 5, "name": "cat"}], "annotations": [{"image_id": 7, "category_id": 5}]}
 CAPTIONS = {  # the same captions in other files
     "semicolons.csv": csv(SAID, '"image","caption"', ";"),
@@ -273,6 +281,13 @@ ROWS = {
         f"captions in {name}": Row("photos", PICTURES | {name: content}, {"captions": name}, OF_TEXTS)
         for name, content in CAPTIONS.items()
     },
+    "captions in Karpathy's format, with folders": Row(
+        "photos",
+        {"images/a/0.png": 0, "images/b/0.png": 1, "k.json": json.dumps(FOLDERS)},
+        {"captions": "k.json", "split": "split"},
+        {"a/0.png": ["A cat."], "b/0.png": ["A dog."]},
+        ["train", "test"],
+    ),
     "pictures beside their captions": Row(
         "photos",
         {name: i for i, name in enumerate(NAMES)} | {"captions.csv": captioned()["captions.csv"]},
@@ -335,11 +350,7 @@ ROWS = {
         "photos",
         PICTURES
         | {"images/0 copy.png": 0, "captions.csv": csv([("0.png", "A cat.")])}
-        | {
-            "splits.csv": csv(
-                zip(["0.png", "1.png", "2.png", "3.png", "0 copy.png"], ["train", *["unlabelled"] * 4]), "image,split"
-            )
-        },
+        | {"splits.csv": "image,split\n0.png,train\n" + "".join(f"{n}.png,none\n" for n in (1, 2, 3, "0 copy"))},
         {"splits": "splits.csv"},
         {"0.png": ["A cat."], "1.png": [], "2.png": [], "3.png": []},
         ["train", *["unlabelled"] * 3],
@@ -370,13 +381,13 @@ ROWS = {
     ),
     "classes": Row(
         "scenes",
-        {"images/Tall Building/0.png": 0, "images/Coast/0.png": 1, "images/Coast/1.png": 2}
+        {"images/Tall Building/0.png": 0, "images/Coast/0.png": 1, "images/Coast/0.jpg": 2}
         | {
             f"images/{name}": "x"
             for name in ("Thumbs.db", "Icon\r", ".x/5.png", "__MACOSX/0.png", "CVS/0.png", "0/._3.png")
         },
         {},
-        {"Coast/0.png": ["Coast"], "Coast/1.png": ["Coast"], "Tall Building/0.png": ["Tall Building"]},
+        {"Coast/0.jpg": ["Coast"], "Coast/0.png": ["Coast"], "Tall Building/0.png": ["Tall Building"]},
     ),
     "equal pictures in two classes and in one": Row(
         "scenes",
@@ -417,6 +428,7 @@ def test_files_are_read_as_they_look_also_by_the_next_stage(tmp_path, name):
     if row.X is not None:
         X = tables.read_matrix(tmp_path / "features.npz")
         np.testing.assert_array_equal(X.toarray() if sparse.issparse(X) else X, row.X, strict=True)
+        assert not sparse.issparse(X) or X.nnz == np.count_nonzero(row.X)
         del written["left_out"]
         again = Samples.read(**written, features=tmp_path / "features.npz")
         np.testing.assert_array_equal(again.X.toarray(), row.X.astype(np.float32), strict=True)
@@ -549,6 +561,7 @@ REFUSED = {  # by loader and option: the file that the option names and its cont
         ("x.csv", OF_NUMBERS.format("much"), "got string in column 'b.c'"),
         ("x.parquet", NAMED.assign(é="x"), "got large_string in column 'é'"),
         ("x.parquet", pd.DataFrame({"e": [[1, 2]] * 3 + [[1]]}), "list of 2 numbers in each row of the"),
+        ("x.parquet", pd.DataFrame({"e": [[1, 2]] * 3 + [None]}), "of the column 'e', got None in row 4"),
         ("x.csv", pd.DataFrame({"e": ["[1, 2]"] * 3 + [""]}), "in each row of the column 'e', got"),
         ("x.npz", of(np.savez, X.astype(object)), "Object arrays cannot"),
         ("x.npy", b"text", "x.npy must be a valid .npy file"),
