@@ -128,6 +128,7 @@ def test_decisions_change_labels_and_a_second_time_nothing(name):
     captions = pd.DataFrame(rows, columns=["image", "caption"]).assign(**{} if known is True else {"known": known})
     once = applied(Samples(IMAGES, captions, NOTHING), decisions(decided))
     for corrected in (once, applied(once, decisions(decided))):
+        assert not corrected.captions.duplicated(["image", "caption"]).any()
         words, labels = choose_words(IMAGES, corrected.captions, n_words="auto", **options)
         states = ["".join(map(str, column)) for column in labels.astype(int).T]
         assert dict(zip(words["word"], states, strict=True)) == expected

@@ -2,8 +2,8 @@
 
 import json
 import warnings
+from collections import namedtuple
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -35,18 +35,12 @@ def init(root, monkeypatch, files, **choices):
     return said, entry, plug_in.read(**entry["options"], **more)
 
 
-class Row(NamedTuple):
-    """A folder, and what is right: the number of samples with each label, of unknown labels, …"""
-
-    files: dict[str, Any]
-    labels: dict[str, int]
-    unknown: Any = None  # by label
-    test: Any = None  # the number of test samples, if the folder has splits
-    options: Any = None  # some of the options that `init` writes, with the loader
-    line: str = ""  # a part of what `init` reports
-    choices: Any = None
-    left_out: int = 0  # the number of items that are left out
-    groups: Any = None  # the name of the group of each sample, if there are groups
+# A folder, and what is right: the number of samples with each label, and of unknown labels; the number of test samples,
+# if the folder has splits; some of the options that `init` writes, with the loader; a part of what `init` reports; the
+# choices of the user; the number of items that are left out; and the group of each sample, if there are groups.
+Row = namedtuple(
+    "Row", "files labels unknown test options line choices left_out groups", defaults=({}, None, {}, "", {}, 0, None)
+)
 
 
 X = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
@@ -999,13 +993,13 @@ STOPS = {
 @pytest.mark.parametrize("name", ROWS)
 def test_init_and_the_reader_agree_on_what_is_right(tmp_path, monkeypatch, checked_here, name):
     row = ROWS[name]
-    said, entry, read = init(tmp_path, monkeypatch, row.files, **(row.choices or {}))
+    said, entry, read = init(tmp_path, monkeypatch, row.files, **row.choices)
     known = read.captions["known"] if "known" in read.captions else read.captions["image"].notna()
     assert read.captions["caption"][known].value_counts().to_dict() == row.labels
-    assert read.captions["caption"][~known].value_counts().to_dict() == (row.unknown or {})
+    assert read.captions["caption"][~known].value_counts().to_dict() == row.unknown
     assert row.test is None or (read.images["split"] == "test").sum() == row.test
     options = {"loader": entry["loader"]} | entry["options"]
-    assert {key: options.get(key) for key in row.options or {}} == (row.options or {})
+    assert {key: options.get(key) for key in row.options} == row.options
     assert row.line in "\n".join(said) and len(read.left_out) == row.left_out
     assert ("group" in read.images) == (row.groups is not None)
     if row.groups is not None:

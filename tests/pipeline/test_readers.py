@@ -6,16 +6,15 @@ import io
 import json
 import tracemalloc
 import unicodedata
+from collections import namedtuple
 from decimal import Decimal
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from albums import idx, lay, make_tagged
-from model_files import fitted
 from PIL import Image
 from pyarrow import parquet
 from scipy import sparse
@@ -25,7 +24,6 @@ from jointsparse.pipeline.app.columns import roles_of
 from jointsparse.pipeline.datasets import arrays, digits, folder, packed, tabular
 from jointsparse.pipeline.datasets.labels import tags_of
 from jointsparse.pipeline.datasets.samples import Samples
-from jointsparse.pipeline.models.annotator import annotate_rows
 from jointsparse.pipeline.provenance import tables
 from jointsparse.registry import pick
 
@@ -43,16 +41,9 @@ def read(loader, root, **options):
 # What each reader reads
 
 
-class Row(NamedTuple):
-    """Files, the loader and its options, and what is right."""
-
-    loader: str
-    files: dict[str, Any]  # see `albums.lay`
-    options: dict[str, Any]
-    labels: dict[str, Any]  # by sample; unknown labels end in "?"
-    splits: Any = None  # by default all samples are for training
-    left_out: dict[str, str] = {}  # noqa: RUF012
-    X: Any = None
+# A loader, files by name (see `albums.lay`), options, and what is right: the labels of each sample, of which unknown
+# ones end in "?"; the split of each sample, by default for training; the reasons for what is left out; the features.
+Row = namedtuple("Row", "loader files options labels splits left_out X", defaults=(None, {}, None))
 
 
 def of(write, *values, **options):
@@ -69,7 +60,9 @@ FEATURES = {
     "x.npy": X,
     "fortran.npy": np.asfortranarray(X.astype(">f8")),
     "one.npz": of(np.savez, X),
-    "sparse.npz": sparse.coo_matrix(X),
+    "sparse.npz": sparse.coo_matrix(
+        (np.tile(X[X != 0] / 2, 2), np.tile(np.nonzero(X), 2)), X.shape
+    ),  # each entry twice
     "x.parquet": NAMED,
     "x.csv": b"\xef\xbb\xbf" + NAMED.to_csv(index=False, sep=";").encode(),
     "lists.parquet": pd.DataFrame({"e": X.tolist()}),
@@ -122,14 +115,8 @@ def csv(rows, header="image,caption", sign=","):
     return "\r\n".join([header.replace(",", sign), *quoted, ""])
 
 
-def captioned(*more, **splits):
-    """Files of four pictures with captions, further captions, and perhaps the splits of the pictures."""
-    of_splits = {"splits.csv": csv(splits["splits"], "image,split")} if splits else {}
-    return PICTURES | {"captions.csv": csv([*SAID, *more])} | of_splits
-
-
-def split(*splits):
-    return [*zip(NAMES, splits, strict=False)]
+def captioned(*more):
+    return PICTURES | {"captions.csv": csv([*SAID, *more])}
 
 
 COCO = {
@@ -137,6 +124,12 @@ COCO = {
     "annotations": [{"id": i, "image_id": 7 - i, "caption": text} for i, text in enumerate(TEXTS)],
 }
 KARPATHY = {"images": [{"filename": name, "sentences": [{"raw": text, "tokens": []}]} for name, text in SAID]}
+FOLDERS = {
+    "images": [
+        {"filepath": "b", "filename": "0.png", "split": "test", "sentences": [{"raw": "A dog."}]},
+        {"filepath": "a", "filename": "0.png", "split": "train", "sentences": [{"raw": "A cat."}]},
+    ]
+}
 CATEGORIES = COCO | {"categories": [{"id": 5, "name": "cat"}], "annotations": [{"image_id": 7, "category_id": 5}]}
 CAPTIONS = {  # the same captions in other files
     "semicolons.csv": csv(SAID, '"image","caption"', ";"),
@@ -288,6 +281,13 @@ ROWS = {
         f"captions in {name}": Row("photos", PICTURES | {name: content}, {"captions": name}, OF_TEXTS)
         for name, content in CAPTIONS.items()
     },
+    "captions in Karpathy's format, with folders": Row(
+        "photos",
+        {"images/a/0.png": 0, "images/b/0.png": 1, "k.json": json.dumps(FOLDERS)},
+        {"captions": "k.json", "split": "split"},
+        {"a/0.png": ["A cat."], "b/0.png": ["A dog."]},
+        ["train", "test"],
+    ),
     "pictures beside their captions": Row(
         "photos",
         {name: i for i, name in enumerate(NAMES)} | {"captions.csv": captioned()["captions.csv"]},
@@ -329,14 +329,14 @@ ROWS = {
     ),
     "splits of another name": Row(
         "photos",
-        captioned(splits=split("fit", "eval", "fit", "eval")),
+        captioned() | {"splits.csv": "image,split\n0.png,fit\n1.png,eval\n2.png,fit\n3.png,eval\n"},
         {"splits": "splits.csv", "split_names": {"train": "fit", "test": "eval"}},
         OF_TEXTS,
         ["train", "test", "train", "test"],
     ),
     "repeated and missing rows of splits": Row(
         "photos",
-        captioned(splits=[*split("train", "VAL", "test"), ("1.png", "val"), ("ghost.png", "train")]),
+        captioned() | {"splits.csv": "image,split\n0.png,train\n1.png,VAL\n2.png,test\n1.png,val\nghost.png,train\n"},
         {"splits": "splits.csv"},
         {name: OF_TEXTS[name] for name in NAMES[:3]},
         ["train", "validation", "test"],
@@ -350,7 +350,7 @@ ROWS = {
         "photos",
         PICTURES
         | {"images/0 copy.png": 0, "captions.csv": csv([("0.png", "A cat.")])}
-        | {"splits.csv": csv([*split("train", *["unlabelled"] * 3), ("0 copy.png", "unlabelled")], "image,split")},
+        | {"splits.csv": "image,split\n0.png,train\n" + "".join(f"{n}.png,none\n" for n in (1, 2, 3, "0 copy"))},
         {"splits": "splits.csv"},
         {"0.png": ["A cat."], "1.png": [], "2.png": [], "3.png": []},
         ["train", *["unlabelled"] * 3],
@@ -361,7 +361,7 @@ ROWS = {
             "photos",
             {f"images/{CAFE[of_file]}": 0, "images/tea.png": 1}
             | {"captions.csv": csv([(CAFE[of_table], "A cup."), ("tea.png", "A pot.")])}
-            | {"splits.csv": csv([(CAFE[of_table], "train"), ("tea.png", "test")], "image,split")},
+            | {"splits.csv": "image,split\n0.png,train\n" + "".join(f"{n}.png,none\n" for n in (1, 2, 3, "0 copy"))},
             {"splits": "splits.csv"},
             {CAFE[of_file]: ["A cup."], "tea.png": ["A pot."]},
             ["train", "test"],
@@ -381,13 +381,13 @@ ROWS = {
     ),
     "classes": Row(
         "scenes",
-        {"images/Tall Building/0.png": 0, "images/Coast/0.png": 1, "images/Coast/1.png": 2}
+        {"images/Tall Building/0.png": 0, "images/Coast/0.png": 1, "images/Coast/0.jpg": 2}
         | {
             f"images/{name}": "x"
             for name in ("Thumbs.db", "Icon\r", ".x/5.png", "__MACOSX/0.png", "CVS/0.png", "0/._3.png")
         },
         {},
-        {"Coast/0.png": ["Coast"], "Coast/1.png": ["Coast"], "Tall Building/0.png": ["Tall Building"]},
+        {"Coast/0.jpg": ["Coast"], "Coast/0.png": ["Coast"], "Tall Building/0.png": ["Tall Building"]},
     ),
     "equal pictures in two classes and in one": Row(
         "scenes",
@@ -428,6 +428,7 @@ def test_files_are_read_as_they_look_also_by_the_next_stage(tmp_path, name):
     if row.X is not None:
         X = tables.read_matrix(tmp_path / "features.npz")
         np.testing.assert_array_equal(X.toarray() if sparse.issparse(X) else X, row.X, strict=True)
+        assert not sparse.issparse(X) or X.nnz == np.count_nonzero(row.X)
         del written["left_out"]
         again = Samples.read(**written, features=tmp_path / "features.npz")
         np.testing.assert_array_equal(again.X.toarray(), row.X.astype(np.float32), strict=True)
@@ -560,6 +561,7 @@ REFUSED = {  # by loader and option: the file that the option names and its cont
         ("x.csv", OF_NUMBERS.format("much"), "got string in column 'b.c'"),
         ("x.parquet", NAMED.assign(é="x"), "got large_string in column 'é'"),
         ("x.parquet", pd.DataFrame({"e": [[1, 2]] * 3 + [[1]]}), "list of 2 numbers in each row of the"),
+        ("x.parquet", pd.DataFrame({"e": [[1, 2]] * 3 + [None]}), "of the column 'e', got None in row 4"),
         ("x.csv", pd.DataFrame({"e": ["[1, 2]"] * 3 + [""]}), "in each row of the column 'e', got"),
         ("x.npz", of(np.savez, X.astype(object)), "Object arrays cannot"),
         ("x.npy", b"text", "x.npy must be a valid .npy file"),
@@ -690,8 +692,8 @@ REFUSED = {  # by loader and option: the file that the option names and its cont
     ],
     ("photos", "splits"): [
         ("s.csv", "image,part\n0.png,train\n", "header line that names the columns image,split, got"),
-        ("s.csv", csv(split("test", "test", "test"), "image,split"), "got 3 usable images or samples, none"),
-        ("s.csv", csv(split("test"), "image,split"), "because: ('1.png', 'in no split of s.csv')"),
+        ("s.csv", "image,split\n0.png,test\n1.png,test\n2.png,test\n", "got 3 usable images or samples, none"),
+        ("s.csv", "image,split\n0.png,test\n", "because: ('1.png', 'in no split of s.csv')"),
     ],
     ("scenes", "images"): [
         ("images", None, "must be in one folder per class below the folder 'images', got '0.png'"),
@@ -710,16 +712,6 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(tmp_path, loader, opt
         read(loader, tmp_path, **options | {option: name})
     message = str(error.value)
     assert said in message and "\n" not in message and len(message) < 600 + 2 * len(str(tmp_path))
-
-
-def test_a_saved_model_annotates_the_rows_of_several_files(tmp_path, monkeypatch):
-    model, table = fitted("rows"), pd.DataFrame(fitted("rows").check_["X"], columns=list("abcde"))[:2]
-    monkeypatch.chdir(tmp_path)
-    lay(tmp_path, {"a.npy": table.to_numpy(), "b.csv": table[list("edcba")], "c.csv": table[["a"]]})
-    rows = annotate_rows(model, ["a.npy", "b.csv"], n_words=1)["row"]
-    assert rows.tolist() == ["a.npy row 1", "a.npy row 2", "b.csv row 1", "b.csv row 2"]
-    with pytest.raises(ValueError, match=r"lacks the columns \['b', 'c', 'd', 'e'\]"):
-        annotate_rows(model, ["c.csv"])
 
 
 def test_parts_with_other_columns_are_refused(tmp_path):
