@@ -68,25 +68,19 @@ warnings.simplefilter("default")
 sys.stderr = sys.stdout
 main(["show", "older"])
 """
+OLDER = [("card.versions.jointsparse", "9.1"), ("card.versions.scikit_learn", "9.1")]
 
 
 def test_another_process_and_blas_kernel_give_the_same_scores_and_tell_an_older_version(path):
     for name in MODELS:
         save(fitted(name), name)
-    write_model(path.with_name("older"), fitted("rows"), ("card.versions.jointsparse", "99.1"))
+    write_model(path.with_name("older"), fitted("rows"), *OLDER)
     variables = {"PYTHONWARNINGS": "error", "OPENBLAS_CORETYPE": "Prescott"}
     said = run_python("-c", PREDICT, *MODELS, cwd=path.parent, variables=variables)
-    assert said.startswith("warning: older was written with jointsparse 99.1 (here ")
+    assert re.match(r"warning: older was written with jointsparse 9.1 \(here .*\) and scikit-learn 9.1 \(here ", said)
     for name in MODELS:
         expected = fitted(name).check_["scores"]
         np.testing.assert_allclose(np.load(f"{name}.npy"), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-
-
-def test_a_file_of_another_version_warns(path, monkeypatch):
-    save(fitted("rows"), path)
-    monkeypatch.setattr("sklearn.__version__", "99.1")
-    with pytest.warns(UserWarning, match=r"was written with scikit-learn \S+ \(here 99.1\): predictions"):
-        load(path)
 
 
 def test_rows_are_annotated_by_the_names_of_their_columns(path):
@@ -236,12 +230,6 @@ def test_another_archive_gets_one_sentence(path, name):
     with pytest.raises(ValueError, match=said) as raised:
         load(path)
     assert "\n" not in str(raised.value) and str(path) in str(raised.value)
-
-
-def test_a_model_that_does_not_reproduce_its_scores_is_rejected(path):
-    write_model(path, fitted("rows"), ("check_scores", lambda scores: scores - 0.001 * np.abs(scores).max()))
-    with pytest.raises(ValueError, match=r"that it gave when it was written, got a relative difference of 0\.001"):
-        load(path)
 
 
 def test_a_model_that_load_would_reject_is_not_saved(path, monkeypatch):

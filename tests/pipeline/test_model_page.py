@@ -21,7 +21,7 @@ def content():
     return json.loads(json.dumps(all_content()))
 
 
-@pytest.mark.parametrize("name", [*PAGES, "list of datasets"])
+@pytest.mark.parametrize("name", [*PAGES, "list of datasets", "claims"])
 def test_pages_show_what_is_in_the_file_that_pages_py_writes(content, name):
     assert content[name] == json.loads(GOLDEN.read_text("utf-8"))[name]
 
