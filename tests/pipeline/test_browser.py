@@ -33,10 +33,18 @@ def file(tmp_path_factory):
     return page
 
 
-@pytest.fixture
-def page(browser, file):
+@pytest.fixture(scope="module")
+def window(browser, file):
     with opened(browser, file) as page:
         yield page
+
+
+@pytest.fixture
+def page(window, file):
+    """The page without decisions, in a window that tests share."""
+    window.evaluate("localStorage.clear()")
+    do(window, ("goto", "about:blank"), ("goto", file.as_uri()))
+    return window
 
 
 def do(page, *steps):
@@ -253,11 +261,12 @@ def test_two_windows_with_the_same_page_share_their_decisions(browser, file):
     context.close()
 
 
-def test_a_browser_that_keeps_nothing_says_so(page):
-    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } });")
-    do(page, ("reload",), accept(1))
-    assert page.is_visible("text=This browser keeps no decisions")
-    assert seen(page, "#counted", str) == "1 of 70 decided: 1 accepted"
+def test_a_browser_that_keeps_nothing_says_so(browser, file):
+    with opened(browser, file) as page:
+        page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } });")
+        do(page, ("reload",), accept(1))
+        assert page.is_visible("text=This browser keeps no decisions")
+        assert seen(page, "#counted", str) == "1 of 70 decided: 1 accepted"
 
 
 @pytest.fixture(scope="module")
@@ -314,10 +323,11 @@ def test_a_class_that_is_right_replaces_all_classes_of_the_sample(class_page, cl
 # The page as a whole
 
 
-def test_the_page_prints_without_controls_and_with_whole_tables(page):
-    page.emulate_media(media="print")
-    assert [seen(page, selector, int) for selector in ("nav", "#seek", ".command", "#list")] == [0, 0, 0, 1]
-    assert page.locator(".list").evaluate("box => box.scrollHeight <= box.clientHeight")
+def test_the_page_prints_without_controls_and_with_whole_tables(browser, file):
+    with opened(browser, file) as page:
+        page.emulate_media(media="print")
+        assert [seen(page, selector, int) for selector in ("nav", "#seek", ".command", "#list")] == [0, 0, 0, 1]
+        assert page.locator(".list").evaluate("box => box.scrollHeight <= box.clientHeight")
 
 
 BY_MOUSE = "nav a, summary, select, .door, button, input:not([type=radio], [type=checkbox], [type=range])"
