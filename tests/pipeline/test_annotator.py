@@ -135,10 +135,13 @@ def test_the_page_of_the_model_shows_features_of_the_basis_whose_maps_sum_to_the
     assert classes.exclusive and not kept.exclusive
 
 
-def test_annotations_list_the_known_pictures_with_the_nearest_scores(place, drawn):
-    annotations, known = annotator.annotate(drawn.model, [Path("in/35.png")]), drawn.model.known_scores_
-    distance = np.linalg.norm((known - annotations.scores) / known.std(axis=0), axis=1)
-    assert annotations.alike == {"in/35.png": [f"{i}.png" for i in np.argsort(distance)[:3]]}
+def test_annotations_list_the_scores_and_the_known_pictures_with_the_nearest_scores(place, drawn):
+    annotations = annotator.annotate(drawn.model, [Path("in/35.png"), Path("in/31.png")])
+    scores, known = drawn.model.decision_function(drawn.pictures[[35, 31]]).to_numpy(), drawn.model.known_scores_
+    np.testing.assert_allclose(annotations.scores, scores, atol=1e-5)
+    distances = np.linalg.norm((known - scores[:, np.newaxis]) / known.std(axis=0), axis=2)
+    nearest = [[f"{i}.png" for i in order[:3]] for order in np.argsort(distances)]
+    assert annotations.alike == dict(zip(["in/35.png", "in/31.png"], nearest, strict=True))
 
 
 # The command
