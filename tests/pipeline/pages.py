@@ -22,6 +22,7 @@ from jointsparse.pipeline.page import thumbnails
 from jointsparse.pipeline.page.index import StudyResults, index
 from jointsparse.pipeline.page.kept import Feature, Fits, Kept, judged
 from jointsparse.pipeline.page.model import Origin, page
+from jointsparse.pipeline.papers.page import document
 
 HOSTILE = "<script>document.title = 'caught'</script><img src=x onerror=\"document.title = 'caught'\"> & </script>"
 WORDS = ["grass", HOSTILE]
@@ -256,6 +257,35 @@ def claim_row(**values):
     } | values
 
 
+NASTY = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
+
+
+NONE = {"verdict": "not tested", "number": np.nan, "low": np.nan, "high": np.nan}
+MEANS, ROWS = "over {0}; mean", "metric=auc, n={1}, against={0}"
+SHOWN = [
+    claim_row(
+        id="b", claim="Another.", verdict="demonstration", number=2.0, low=1.0, high=3.0, most=0.5, least=-np.inf
+    ),
+    claim_row(number_means=MEANS.format("hinge-l1") + "; plain", rows=ROWS.format("hinge-l1", 40), note="made\nup"),
+    claim_row(n=80, number_means=MEANS.format("svm-l2"), rows=ROWS.format("svm-l2", 80), note="made\nup", low=-0.05),
+    claim_row(**NONE, n=None, rows=None, number_means="there is no row", note="made\nup"),
+    claim_row(
+        dataset="two", verdict="does not hold", number_means=MEANS.format("svm-l2"), rows="metric=auc", timed=True
+    ),
+    claim_row(id="c", paper="B", dataset="two", claim=NASTY, low=np.nan, high=np.nan, n=8.0, note=" "),
+]
+RATIO = {"id": "d", "number": 10.0, "low": 1.0, "high": 100.0, "least": 10.0}  # on a logarithmic scale
+MORE = [
+    claim_row(id="d", number=0.5, low=0.0, high=1.0, least=0.5, verdict="undecided"),
+    claim_row(id="d", number=0.25, low=np.nan, high=np.nan, least=0.5, verdict="does not hold"),
+    *[claim_row(**NONE, id="d", least=-np.inf)] * 3,
+    *[claim_row(**RATIO, most=20.0, verdict="level")] * 2,
+    claim_row(**RATIO | {"low": -1.0}, dataset="two"),
+    claim_row(id="d", dataset="two", least=np.nextafter(0.0, 1.0), verdict="does not hold"),
+    *[claim_row(**NONE, id="d", dataset="three")] * 2,
+]
+
+
 # What the pages say
 
 PAGES = {"photographs": photographs, "documents": documents, "rows of classes": of_rows}
@@ -267,7 +297,7 @@ def data_of(text):
 
 
 def body_of(text):
-    lines = re.sub(r"(?s)^.*<body>|<script.*?</script>", "", text).splitlines()
+    lines = re.sub(r"(?s)^.*<body>|<(script|style).*?</\1>", "", text).splitlines()
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -293,7 +323,8 @@ def all_content():
     first, *others = content.values()
     for one in others:
         one["html"] = [line for line in one["html"] if line not in first["html"]]
-    return content | {"list of datasets": body_of(list_of_datasets(pages["photographs"].findings))}
+    claims = body_of(document(pd.DataFrame(SHOWN + MORE)))
+    return content | {"list of datasets": body_of(list_of_datasets(pages["photographs"].findings)), "claims": claims}
 
 
 if __name__ == "__main__":

@@ -33,10 +33,18 @@ def file(tmp_path_factory):
     return page
 
 
-@pytest.fixture
-def page(browser, file):
+@pytest.fixture(scope="module")
+def window(browser, file):
     with opened(browser, file) as page:
         yield page
+
+
+@pytest.fixture
+def page(window, file):
+    """The page without decisions, in a window that tests share."""
+    window.evaluate("localStorage.clear()")
+    do(window, ("goto", "about:blank"), ("goto", file.as_uri()))
+    return window
 
 
 def do(page, *steps):
@@ -165,6 +173,10 @@ CONTROLS = {
             "#viewer a[href^='../data/']": 1,
         },
     ),
+    "a tag that is asked for has its map": (
+        [OPEN, ("click", ".said button:has-text('grass')")],
+        {"#viewer .sights img[alt='map of “grass”']": 1, ".said button[aria-pressed=true]": ["grass"]},
+    ),
     # The list of datasets
     "the list shows a study on demand and leads to the page": (
         [
@@ -194,13 +206,6 @@ def test_the_command_for_new_photographs_names_the_model_beside_the_page(page, f
     page.click("text=Annotate new photographs")
     expected = f"jointsparse annotate {file.parent}/model.jointsparse FOLDER --html annotated"
     assert seen(page, "#command", str) == expected
-
-
-def test_each_tag_of_a_photograph_has_a_map(page):
-    page.click("#word .open >> nth=0")
-    said = page.locator("#viewer .said button").all()
-    maps = {button.click() or page.locator("#viewer img").nth(2).get_attribute("src") for button in said}
-    assert len(maps) == 2
 
 
 # Decisions
@@ -256,19 +261,18 @@ def test_two_windows_with_the_same_page_share_their_decisions(browser, file):
     context.close()
 
 
-def test_a_browser_that_keeps_nothing_says_so(page):
-    page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } });")
-    do(page, ("reload",), accept(1))
-    assert page.is_visible("text=This browser keeps no decisions")
-    assert seen(page, "#counted", str) == "1 of 70 decided: 1 accepted"
+def test_a_browser_that_keeps_nothing_says_so(browser, file):
+    with opened(browser, file) as page:
+        page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error(); } });")
+        do(page, ("reload",), accept(1))
+        assert page.is_visible("text=This browser keeps no decisions")
+        assert seen(page, "#counted", str) == "1 of 70 decided: 1 accepted"
 
 
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory):
-    """Values of a page of classes, and its file. The first sample has two classes, another none that was learnt."""
+    """Values of a page of classes, and its file. The first sample has two classes."""
     values = of_classes(np.random.default_rng(0))
-    values["kept"].labels[10] = 0
-    values["images"].loc[10, "image"], values["captions"].loc[10] = "constructor", ["constructor", "zebra"]
     values["captions"] = pd.concat([values["captions"], values["captions"][:1].assign(caption="zebra")])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(check, "DOUBLE", 0.1)
@@ -316,22 +320,14 @@ def test_a_class_that_is_right_replaces_all_classes_of_the_sample(class_page, cl
     assert rows == dict.fromkeys(WORDS, True) | {own: False, "zebra": False}
 
 
-def test_a_sample_may_have_none_of_several_classes_and_any_name(class_page, tmp_path):
-    card = f"{CARD}:has([title=constructor]) .reject"
-    do(class_page, MISSING, ("click", "#more"), *(("click", f"{card} >> nth={i}") for i in range(2)))
-    rows = saved(class_page, tmp_path / "corrections.csv")
-    assert sorted(rows) == sorted(("constructor", word, False) for word in WORDS)
-
-
 # The page as a whole
 
 
-def test_the_page_prints_without_controls_and_with_whole_tables(page):
-    page.emulate_media(media="print")
-    assert [seen(page, selector, int) for selector in ("nav", "#seek", ".command", "#list")] == [0, 0, 0, 1]
-    assert page.locator(".list").evaluate("box => box.scrollHeight <= box.clientHeight")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.is_visible(".warnings li li")
+def test_the_page_prints_without_controls_and_with_whole_tables(browser, file):
+    with opened(browser, file) as page:
+        page.emulate_media(media="print")
+        assert [seen(page, selector, int) for selector in ("nav", "#seek", ".command", "#list")] == [0, 0, 0, 1]
+        assert page.locator(".list").evaluate("box => box.scrollHeight <= box.clientHeight")
 
 
 BY_MOUSE = "nav a, summary, select, .door, button, input:not([type=radio], [type=checkbox], [type=range])"

@@ -41,10 +41,16 @@ def file(tmp_path_factory):
     return place / "page" / "index.html"
 
 
-@pytest.fixture
-def page(browser, file):
+@pytest.fixture(scope="module")
+def window(browser, file):
     with opened(browser, file) as page:
         yield page
+
+
+@pytest.fixture
+def page(window, file):
+    window.goto(file.as_uri())
+    return window
 
 
 def shown(page):

@@ -68,25 +68,19 @@ warnings.simplefilter("default")
 sys.stderr = sys.stdout
 main(["show", "older"])
 """
+OLDER = [("card.versions.jointsparse", "9.1"), ("card.versions.scikit_learn", "9.1")]
 
 
 def test_another_process_and_blas_kernel_give_the_same_scores_and_tell_an_older_version(path):
     for name in MODELS:
         save(fitted(name), name)
-    write_model(path.with_name("older"), fitted("rows"), ("card.versions.jointsparse", "99.1"))
+    write_model(path.with_name("older"), fitted("rows"), *OLDER)
     variables = {"PYTHONWARNINGS": "error", "OPENBLAS_CORETYPE": "Prescott"}
     said = run_python("-c", PREDICT, *MODELS, cwd=path.parent, variables=variables)
-    assert said.startswith("warning: older was written with jointsparse 99.1 (here ")
+    assert re.match(r"warning: older was written with jointsparse 9.1 \(here .*\) and scikit-learn 9.1 \(here ", said)
     for name in MODELS:
         expected = fitted(name).check_["scores"]
         np.testing.assert_allclose(np.load(f"{name}.npy"), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
-
-
-def test_a_file_of_another_version_warns(path, monkeypatch):
-    save(fitted("rows"), path)
-    monkeypatch.setattr("sklearn.__version__", "99.1")
-    with pytest.warns(UserWarning, match=r"was written with scikit-learn \S+ \(here 99.1\): predictions"):
-        load(path)
 
 
 def test_rows_are_annotated_by_the_names_of_their_columns(path):
@@ -120,11 +114,9 @@ def header(shape, descr="<f8", version=1):
 NUMBERS, STATED = "must hold finite numbers", "must hold numbers and be as long as stated"
 FAULTS = [
     # The card
-    ("rows", "card.words", [], "words: List should have at least 1 item"),
     ("rows", "card.words", ["cat", "cat"], "the words must be different, got a word twice"),
     ("rows", f"card.{HOSTILE.replace('.', '')}", 1, "Extra inputs are not permitted"),
     ("rows", "card.norm", HOSTILE, "norm must be one of l1, l12, l1inf, l2, got "),
-    ("rows", "card.radius", np.nan, "a JSON file: Invalid JSON|radius: Input should be a finite number"),
     ("rows", "card.known_images", 27, "27 known images must have a name, got 28 names"),
     ("rows", "card.thresholds", [0.5], "there must be 2 thresholds, got 1"),
     ("rows", "card.statistics.auc", [0.5], "statistics.auc must have 3 numbers, got 1"),
@@ -141,22 +133,17 @@ FAULTS = [
     ("pictures", "card.features.options.longest_side", 10**6, "describing a picture must take at most 400,000,000"),
     ("pictures", "tree_first_child", with_entry(7), "the nodes of the tree must be numbered level by level"),
     ("pictures", "tree_centres", lambda centres: centres[:, :50].copy(), "descriptors must have 128 numbers, got 50"),
-    ("pictures", "tree_idf", np.ones(11, np.float32), "idf must be float32 of shape (12), got float32 of shape (11,)"),
     ("pictures", "basis_mean", with_entry(np.inf), f"the mean of the basis {NUMBERS}"),
-    ("pictures", "basis_columns", with_entry(-1), f"columns {NUMBERS}"),
-    ("network", "card.features.grid", [1, 0], "features.network.grid.1: Input should be greater than or equal to 1"),
     ("network", "card.features.options.model", "/etc/passwd", "TypeError"),
     ("network", "card.features.n_features", 6, "pictures must have 5 features, got 6"),
     # Arrays of the fit and of the known images
     ("rows", "coef", lambda W: W.astype(">f4"), "got >f4 of shape (2, 5)"),
     ("rows", "intercept", longer, "intercept must be float64 or float32 of shape (2), got"),
     ("rows", "known_scores", with_entry(1e30), "known_scores must hold finite numbers from -1e+15 to 1e+15, got"),
-    ("rows", "known_scores", longer, "known_scores must be float64 or float32 of shape (28, 2), got"),
     ("rows", "known_labels", with_entry(2), f"known_labels {NUMBERS} from -1 to 1, got others"),
     ("rows", "known_labels", lambda labels: labels & 0, "known_labels must have an image with and an image without"),
     ("rows", "check_X", lambda X: X[:0], "from 1 to 1000 images must be checked, got 0"),
     ("rows", "check_X", with_entry(np.inf), f"check_X {NUMBERS}"),
-    ("rows", "check_scores", lambda scores: scores[:2], "check_scores must be"),
     ("texts", "check_indices", with_entry(10**6), "indices|index"),
     ("texts", "check_data", with_entry(np.nan), f"check_X {NUMBERS}"),
     ("rows", "more", np.ones(1), "it must hold only the arrays of its model, got more as well"),
@@ -165,7 +152,6 @@ FAULTS = [
     ("rows", "coef", header((10**12,)), STATED),
     ("rows", "coef", header((-1, -5)) + bytes(40), STATED),
     ("rows", "coef", header((1,), "|O") + bytes(8), STATED),
-    ("rows", "coef", header((2,)) + bytes(24), STATED),
     ("rows", "coef", header((1,), version=3) + bytes(8), "coef.npy must be an array of format 1.0"),
     ("rows", "coef", b"\x93NUMPY\x01\x00" + struct.pack("<H", 5000) + b"(" * 5000, ""),
 ]
@@ -206,7 +192,6 @@ LONG = DIRECTORY * 10**5 + model_file.END.pack(b"PK\5\6", 0, 0, 5, 5, len(DIRECT
 MANY = "a directory of at most 32 entries"
 ARCHIVES = {
     "none": (Path.unlink, "there is no model file "),
-    "empty": (changed(lambda content: b""), "is not a model file: a run saves its model as "),
     "a pickle": (changed(lambda content: pickle.dumps([1])), "is not a model file: a run saves its model as "),
     "two bytes": (changed(lambda content: b"PK"), "it must be an archive, got 2 bytes"),
     "10 GiB": (partial(os.truncate, length=10 * 2**30), "must hold at most 200,000,000 bytes, got 10,737,418,240"),
@@ -236,12 +221,6 @@ def test_another_archive_gets_one_sentence(path, name):
     with pytest.raises(ValueError, match=said) as raised:
         load(path)
     assert "\n" not in str(raised.value) and str(path) in str(raised.value)
-
-
-def test_a_model_that_does_not_reproduce_its_scores_is_rejected(path):
-    write_model(path, fitted("rows"), ("check_scores", lambda scores: scores - 0.001 * np.abs(scores).max()))
-    with pytest.raises(ValueError, match=r"that it gave when it was written, got a relative difference of 0\.001"):
-        load(path)
 
 
 def test_a_model_that_load_would_reject_is_not_saved(path, monkeypatch):
