@@ -235,7 +235,6 @@ def test_each_call_of_thinned_leaves_out_a_different_tenth():
 
 
 def images_of(names, trained):
-    """Return images, of which those in `trained` are for training and the others for testing."""
     return pd.DataFrame({"image": list(names), "split": np.where(np.isin(list(names), list(trained)), "train", "test")})
 
 
@@ -271,8 +270,8 @@ def test_labels_in_both_forms_of_unicode_are_the_same():
 # Errors
 
 
+# Images a and b for training and c for testing, and a caption "tea" for each of the names.
 def labelled(*names):
-    """Return images a and b for training and c for testing, and a caption "tea" for each of the names."""
     return images_of("abc", "ab"), pd.DataFrame({"image": names, "caption": "tea"})
 
 
