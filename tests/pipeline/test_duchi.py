@@ -110,11 +110,6 @@ def test_a_pass_steps_after_each_example_and_scores_it_before(lazy, dense):
         assert got["non_zero"] == np.count_nonzero(np.abs(dense.toarray()) > 1e-14) / 25
 
 
-def test_a_pass_may_have_more_records_than_examples():
-    few = table_of("online", data=labelled_samples(15, n_test=10)[2], n_records=20)
-    assert few["examples"].tolist() == [1, 2, 3, 4, 5] * 4
-
-
 # Race
 
 

@@ -108,12 +108,6 @@ def test_matrices_have_the_right_rows(monkeypatch):
     ]
 
 
-def test_the_difference_from_a_vector_is_a_magnitude(monkeypatch):
-    real = l1.project
-    monkeypatch.setattr(l1, "project", lambda *given, **options: real(*given, **options) + np.array([0.2, 0]))
-    assert cost._from_l1(np.array([[3.0], [1.0]])) == pytest.approx(0.5)  # the radius is 0.4
-
-
 def test_peak_bytes_are_the_bytes_held_at_the_same_time(monkeypatch):
     def project(A, radius, *, out, method):
         held = np.zeros(50_000), np.zeros(10_000)  # 8 bytes per entry

@@ -218,6 +218,8 @@ def test_only_images_that_are_set_aside_become_unlabelled():
     )
     assert pd.Series(got).value_counts().to_dict() == {"train": 13, "validation": 5, "test": 6, "unlabelled": 14}
     assert (got == again).all() and (got[got != "unlabelled"] == split[got != "unlabelled"]).all()
+    by_pair = tasks.set_aside(split[::-1], {"train": 7}, rng=np.random.default_rng(0), groups=np.arange(38) // 2)
+    assert (by_pair == "unlabelled").sum() == 3 + 8  # whole groups, of this split alone
 
 
 def test_halves_learn_from_training_and_validation_samples():
@@ -235,7 +237,6 @@ def test_each_call_of_thinned_leaves_out_a_different_tenth():
 
 
 def images_of(names, trained):
-    """Return images, of which those in `trained` are for training and the others for testing."""
     return pd.DataFrame({"image": list(names), "split": np.where(np.isin(list(names), list(trained)), "train", "test")})
 
 
@@ -271,8 +272,8 @@ def test_labels_in_both_forms_of_unicode_are_the_same():
 # Errors
 
 
+# Images a and b for training and c for testing, and a caption "tea" for each of the names.
 def labelled(*names):
-    """Return images a and b for training and c for testing, and a caption "tea" for each of the names."""
     return images_of("abc", "ab"), pd.DataFrame({"image": names, "caption": "tea"})
 
 

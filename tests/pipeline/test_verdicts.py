@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from drawings import PUBLISHED, published
 
-from jointsparse.pipeline.papers import shapes, verdicts
+from jointsparse.pipeline.papers import judging, shapes, verdicts
 from jointsparse.pipeline.papers.judging import (
     ABOVE,
     BELOW,
@@ -17,7 +17,6 @@ from jointsparse.pipeline.papers.judging import (
     Estimate,
     conclude,
     decide,
-    judged,
     rows_with,
 )
 from jointsparse.pipeline.papers.verdicts import CLAIMS, judge
@@ -121,7 +120,7 @@ def test_a_claim_does_not_hold_only_after_holms_correction_over_its_rows(wrong, 
         return [conclude(claim, right if where["n"] else wrong, where)]
 
     claim = CLAIM._replace(shape=shape, where={"method": "a"}, each={"n": tuple(range(1 + n_right))}, **limits)
-    first, *others = judged(claim, {"one": pd.DataFrame({"method": ["a"]})})
+    first, *others = judging.judged(claim, {"one": pd.DataFrame({"method": ["a"]})})
     assert [first.verdict, *(other.verdict for other in others)] == [verdict] + ["holds"] * n_right
     note = f"after Holm's correction over {1 + n_right} rows"
     assert (note in first.number_means) == (verdict != "does not hold")
