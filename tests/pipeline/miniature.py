@@ -101,13 +101,8 @@ class Project:
     def planned(self, *arguments: str, **options) -> dict[str, int]:
         """Return the number of jobs of each rule that a run would execute."""
         output = self.run("--dry-run", "--printshellcmds", *arguments, **options)
-        table = re.search(r"^job\s+count\n-+\s+-+\n(.*?)^total", output, re.MULTILINE | re.DOTALL)
-        if not table:
-            assert "Nothing to be done" in output, output
-            return {}
-        jobs = dict(line.split() for line in table[1].strip().splitlines())
-        jobs.pop("reproduce-all", None)
-        return {rule: int(count) for rule, count in jobs.items()}
+        counts = re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
+        return {rule: int(count) for rule, count in counts if rule != "total"}
 
     @contextlib.contextmanager
     def edited(self, file: str, old: str, new: str) -> Iterator[None]:

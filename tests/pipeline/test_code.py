@@ -149,13 +149,8 @@ def test_both_snakefiles_and_a_workflow_that_uses_ours_plan_the_same_jobs(planne
     assert planned == [planned[0]] * 3
 
 
-def norms(*rules):
-    return {f"{rule} {norm}" for rule in rules for norm in ("l1", "l1inf", "l2")}
-
-
-DESCRIBING = {"encode", "grow_vocabularies"}
-ON_TASKS = {"repeat_exponentiated", "repeat_race", "repeat_online"}
-JUDGED = {"judge_claims", "write_index"}
+PATHS, SWEEPS = ({f"{rule} {norm}" for norm in ("l1", "l1inf", "l2")} for rule in ("train_path", "train_sweep"))
+DESCRIBING, ON_TASKS = {"encode", "grow_vocabularies"}, {"repeat_exponentiated", "repeat_race", "repeat_online"}
 DEPENDING = {  # file of the library or of the scripts: the jobs that it reruns, by rule and norm or kind
     "estimators/online.py": set(),
     "norms/l12.py": set(),  # no study here uses this norm
@@ -166,22 +161,23 @@ DEPENDING = {  # file of the library or of the scripts: the jobs that it reruns,
     "learning/losses/logistic.py": {*ON_TASKS, "fit_final l1inf"},
     "learning/losses/hinge.py": {
         *("compile_kernels", "measure cost", "repeat_recovery"),
-        *norms("train_path", "train_sweep"),
+        *PATHS,
+        *SWEEPS,
     },
-    "learning/solvers/subgradient.py": {"compile_kernels", "measure cost", "repeat_recovery", *norms("train_sweep")},
-    "learning/solvers/working_set.py": {"compile_kernels", "repeat_recovery", "fit_final l1inf", *norms("train_path")},
+    "learning/solvers/subgradient.py": {"compile_kernels", "measure cost", "repeat_recovery", *SWEEPS},
+    "learning/solvers/working_set.py": {"compile_kernels", "repeat_recovery", "fit_final l1inf", *PATHS},
     "pipeline/datasets/libsvm.py": set(),  # no dataset here has this loader
     "pipeline/datasets/collage/__init__.py": {"read_images", *DESCRIBING, "write_page", "keep_model"},
     "pipeline/datasets/digits.py": {"read_samples"},
     "features/dense_sift.py": {"read_images", *DESCRIBING, "write_page", "keep_model"},
     "scripts/describing.py": DESCRIBING,
-    "scripts/training.py": {"train_svm", *norms("train_path", "train_sweep")},
+    "scripts/training.py": {"train_svm", *PATHS, *SWEEPS},
     "pipeline/models/annotator.py": {"keep_model"},
     "pipeline/papers/duchi/race.py": {"repeat_race"},
     "pipeline/papers/duchi/objective.py": ON_TASKS,
     "pipeline/papers/duchi/projection.py": {"repeat_operations", "measure projection"},
     "pipeline/papers/quattoni/cost.py": {"measure cost"},
-    "pipeline/papers/judging.py": JUDGED,
+    "pipeline/papers/judging.py": {"judge_claims", "write_index"},
     "pipeline/papers/index.html.jinja": {"judge_claims"},
     "pipeline/papers/page.md.jinja": {"judge_claims"},
     "pipeline/papers/claims.html.jinja": {"judge_claims"},

@@ -10,7 +10,14 @@ from jointsparse.pipeline.flag import Flag, Kind, gap_above, read_cell, write_ce
 from jointsparse.pipeline.scores import flags, warning_table
 
 SPLITS = ("train", "train", "test", "validation", "unlabelled", "test", "test", "train")
-FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+
+
+def with_zeros(X):
+    """Return a sparse matrix that stores all entries, also zeros."""
+    return sparse.csr_matrix((X.ravel(), np.indices(X.shape).reshape(2, -1)), X.shape)
+
+
+FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, with_zeros])
 
 
 def blocks(X, cut=2):
@@ -33,7 +40,7 @@ def test_features_that_are_the_same_in_all_training_images_are_counted(form, at_
     monkeypatch.setattr(flags, "IMAGES_AT_ONCE", at_once)
     X = rng.random((9, 13)) + 1
     X[:7, 1], X[:7, 4], X[:7, 6:] = 0, 0.3, 1 + np.eye(7)  # the last seven differ in a single training image
-    counts, _ = flagged(form(X), form(X), ["train"] * 7 + ["test"] * 2)
+    counts, _ = flagged(form(X), form(X), ["train"] * 7 + ["validation", "unlabelled"])
     said = "features that are the same in all training images: 2"
     assert counts == [(2, 13, said), (0, 9, ""), (0, 9, "")]
 

@@ -302,6 +302,36 @@ FACTS = {  # settings, a question to the plan, and its answer
             "claims/synthetic/claims.csv",
         ],
     ),
+    "the settings of a run are only those that it uses": (
+        {"dataset": "documents", "seed": 7},
+        lambda plan: [
+            (key, block if key != "datasets" else [*block]) for key, block in plan.settings(["documents"]).items()
+        ],
+        [("dataset", ["documents"]), ("seed", 7), ("datasets", ["documents"])],
+    ),
+    "the settings of a study are only those that it uses": (
+        {"dataset": "documents", "study": "text", "runs": 3, "seed": 7},
+        lambda plan: [
+            (
+                *used,
+                used["seed"],
+                *used["studies"],
+                used["studies"][study]["runs"],
+                "studies" in used["datasets"]["documents"],
+            )
+            for study in ("text", "exponentiated")
+            for used in [plan.settings_of_studies[f"results/documents/{study}"]]
+        ],
+        [
+            ("seed", "datasets", "studies", 7, "text", 3, False),
+            ("seed", "datasets", "studies", 7, "exponentiated", 1, False),
+        ],
+    ),
+    "the settings of a study of pictures say how they are described": (
+        {},
+        lambda plan: "features" in plan.settings_of_studies[W.folder],
+        True,
+    ),
 }
 
 
@@ -348,16 +378,6 @@ def test_a_run_with_the_same_settings_makes_its_deleted_results_again(tmp_path, 
     assert ({*expected} <= {*plan.everything()}) and plan.again == expected
 
 
-def test_the_settings_of_a_run_and_of_a_study_are_only_those_that_it_uses():
-    plan = plan_of("documents", "text", runs=3, seed=7)
-    of_run, text = plan.settings(["documents"]), plan.settings_of_studies["results/documents/text"]
-    assert (of_run["dataset"], of_run["seed"], [*of_run["datasets"]]) == (["documents"], 7, ["documents"])
-    assert [*of_run["datasets"]["documents"]["studies"]] == ["text", "exponentiated"]
-    assert ([*text], text["seed"], text["studies"]["text"]["runs"]) == (["seed", "datasets", "studies"], 7, 3)
-    assert [*text["studies"]] == ["text"] and "studies" not in text["datasets"]["documents"]
-    assert "features" in plan_of().settings_of_studies[W.folder]
-
-
 # Raw files
 
 FLICKR = Place("flickr8k", "")
@@ -381,17 +401,15 @@ def test_shards_are_those_that_are_set_or_enough_for_the_pictures(album, monkeyp
 
 
 def test_a_job_takes_over_what_the_run_has_found_and_a_run_finds_everything_anew(tmp_path):
-    file, environment = tmp_path / "raw.csv", {}
-
-    def digest(*, fresh, environment=environment):
-        return Found(fresh=fresh, environment=environment).digest("mine", [str(file)], str(tmp_path / "cache.json"))
-
-    file.write_text("1")
-    first = digest(fresh=True)
-    file.write_text("two")
-    assert digest(fresh=False) == first
-    second = digest(fresh=True)
-    assert second != first and digest(fresh=False) == digest(fresh=False, environment={}) == second
+    (tmp_path / "raw.csv").write_text("1")
+    given, environment = ("mine", [str(tmp_path / "raw.csv")], str(tmp_path / "cache.json")), {}
+    first = Found(fresh=True, environment=environment).digest(*given)
+    (tmp_path / "raw.csv").write_text("two")
+    assert Found(fresh=False, environment=environment).digest(*given) == first
+    assert Found(fresh=True, environment=environment).digest(*given) != first
+    assert Found(fresh=False, environment=environment).digest(*given) == Found(fresh=False, environment={}).digest(
+        *given
+    )
 
 
 @pytest.mark.parametrize("here", ["images", "link"])

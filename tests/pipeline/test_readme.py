@@ -5,7 +5,6 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from test_docstrings import FILES, LIBRARY, assert_parameters_are_those_of_the_signature
@@ -107,13 +106,3 @@ def sentences() -> list[tuple[str, str]]:
 
 def test_numbers_of_pages_are_those_of_their_tables():
     assert [sentence for page, sentence in sentences() if sentence not in in_one_line(page)] == []
-
-
-def test_numbers_of_many_photographs_are_those_of_their_table():
-    measured = pd.read_csv(DOCS / "scale.csv").set_index(["stage", "pictures"])
-    for stage, *shown in re.findall(
-        r"\| `(\w+)`[^|]*\| (\d+) \| ([\d.]+) \| (\d+) \|", (DOCS / "scale.md").read_text()
-    ):
-        many, few = measured.loc[stage, 100_000], measured.loc[stage, 3_000]
-        power = np.log(many["seconds"] / few["seconds"]) / np.log(100_000 / 3_000)
-        assert shown == [f"{many['seconds']:.0f}", f"{power:.2f}".removeprefix("0"), f"{many['mb']:.0f}"], stage

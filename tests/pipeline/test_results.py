@@ -18,13 +18,11 @@ def test_pages_verdicts_and_numbers_follow_from_the_committed_tables(tmp_path):
     verdicts, readme = tmp_path / "docs" / "results" / "verdicts.csv", tmp_path / "README.md"
     for file in (*pages, verdicts):
         file.unlink()
-    begin, end = collect_results.MARKS
-    before, _, rest = readme.read_text().partition(begin)
-    readme.write_text(f"{before}{begin} numbers\n{end}{rest.partition(end)[2]}")
+    before, rest = readme.read_text().split(collect_results.MARKS[0])
+    readme.write_text(before + collect_results.MARKS[0] + " numbers\n" + rest[rest.index(collect_results.MARKS[1]) :])
     collect_results.write(tmp_path / "docs", readme, figures=False)
     got, expected = pd.read_csv(verdicts), pd.read_csv(ROOT / verdicts.relative_to(tmp_path))
     # Sums may be added in another order on another machine.
     pd.testing.assert_frame_equal(got, expected, rtol=1e-9, atol=1e-12)
-    assert {*collect_results.CLAIMS} <= {*got["id"]}
     for file in (*pages, readme):
         assert file.read_text() == (ROOT / file.relative_to(tmp_path)).read_text(), file.name

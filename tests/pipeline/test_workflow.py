@@ -1,10 +1,7 @@
 """The whole workflow in miniature: what a run makes and prints, and which jobs rerun after a change."""
 
-import csv
 import json
-import os
 import re
-from collections import Counter
 from contextlib import ExitStack
 from importlib.metadata import version
 
@@ -19,13 +16,17 @@ from jointsparse.features import similarities
 from jointsparse.pipeline import load
 from jointsparse.pipeline.datasets.collage import picture
 from jointsparse.pipeline.models import final, stability
-from jointsparse.pipeline.models.annotator import PRECISIONS, thresholds
 from jointsparse.pipeline.provenance import manifest
-from jointsparse.pipeline.provenance.tables import read_array, read_features, read_matrix, read_record, read_table
+from jointsparse.pipeline.provenance.tables import (
+    read_array,
+    read_arrays,
+    read_features,
+    read_matrix,
+    read_record,
+    read_table,
+)
 from jointsparse.pipeline.scores import warning_table
 
-METHODS = 3  # methods of the annotation study
-SIZES = 2  # its sizes
 STUDIES = {f"{dataset}/{study}": study for dataset in DATASETS for study in CONFIG["datasets"][dataset]["studies"]}
 FIGURES = [
     f"{place}/figures/{name}" for place, study in STUDIES.items() for name in CONFIG["studies"][study]["figures"]
@@ -50,8 +51,7 @@ def test_every_figure_and_table_is_made_and_every_job_has_its_log_and_seconds(pr
     for path in (project.root / "results" / figure for figure in FIGURES):
         assert path.with_suffix(".png").stat().st_size > 5_000
         assert path.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
-    n_rows = {"chosen": METHODS * SIZES, "by_word": METHODS * SIZES * 6, "words": 6}
-    n_rows |= {"significance": (METHODS - 1) * SIZES * 2}
+    n_rows = {"chosen": 3 * 2, "by_word": 3 * 2 * 6, "words": 6, "significance": 2 * 2 * 2}  # methods, sizes, words
     assert {name: len(read_table(collage / "annotation" / "tables" / f"{name}.csv")) for name in n_rows} == n_rows
     assert not list(project.root.rglob("*.part*"))
     logs, seconds = (
@@ -100,8 +100,7 @@ def test_the_manifest_names_every_table_the_settings_of_the_run_and_mixed_versio
         project.manifest().unlink()
         last = project.run().splitlines()[-4:]
         (mixture,) = [note for note in manifest.verify(project.manifest())[2] if note.startswith("numpy: ")]
-    made_with = pd.read_csv(project.manifest().with_name("made_with.csv"), dtype=str).set_index("name")
-    assert "(a mixture)" in mixture and sorted(made_with.loc["numpy", "value"]) == ["0.9", version("numpy")]
+    assert "(a mixture)" in mixture
     said = (
         r"\d+ of \d+ jobs in \d+ s\nAll \d+ results match their records\.\ncollage: .+\nThe page .*: results/index.html"
     )
@@ -136,16 +135,13 @@ def test_lint_finds_nothing_and_the_report_shows_what_was_left_out_and_the_resul
 # The results of single rules
 
 
-def test_images_set_aside_are_unlabelled_and_in_no_task_and_settings_are_saved_with_a_study(collage):
+def test_images_set_aside_are_unlabelled_and_in_no_task(collage):
     study = collage / "scenes"
-    before, after = (read_table(folder / "images.parquet", "split")["split"].to_numpy() for folder in (collage, study))
-    changed = before != after
-    assert Counter(zip(before[changed], after[changed], strict=True)) == {("train", "unlabelled"): 40}
+    before, after = (read_table(folder / "images.parquet", "split")["split"] for folder in (collage, study))
+    assert {*zip(before, after, strict=True)} == {(split, split) for split in before} | {("train", "unlabelled")}
+    assert (before != after).sum() == 40
     with np.load(study / "tasks" / "run1.npz") as tasks:
         assert not tasks["Y"][:, after != "train"].any()
-    got = yaml.safe_load((study / "config.yaml").read_text())
-    scenes, options = got["studies"]["scenes"], got["datasets"]["collage"]["options"]
-    assert (got["seed"], scenes["set_aside"], options["n_images"]) == (CONFIG["seed"], {"train": 40}, 160)
 
 
 def test_similarities_are_computed_from_images_of_the_right_splits(collage):
@@ -158,12 +154,9 @@ def test_similarities_are_computed_from_images_of_the_right_splits(collage):
     np.testing.assert_allclose(got, similarities.project(X, fitted), atol=1e-6)
 
 
-def test_features_are_inspected_and_words_chosen_from_the_right_files_and_settings(collage):
-    records = collage / "annotation" / "tables" / "records"
-    odd, words = (json.loads((records / f"{name}.csv.json").read_text()) for name in ("odd_features", "words"))
-    files = ["annotation/basis/features.npy", "histograms/0-of-2.npz", "histograms/1-of-2.npz", "images.parquet"]
-    assert sorted(odd["files"]) == [f"results/collage/{file}" for file in files]
-    assert words["values"]["smallest_size"] == 3
+def test_words_are_chosen_for_the_smallest_size(collage):
+    record = collage / "annotation" / "tables" / "records" / "words.csv.json"
+    assert json.loads(record.read_text())["values"]["smallest_size"] == 3
 
 
 def test_the_kept_model_gives_the_scores_of_the_run(collage):
@@ -176,31 +169,20 @@ def test_the_kept_model_gives_the_scores_of_the_run(collage):
     np.testing.assert_allclose(model.decision_function(pictures), fit.decision_function(X), atol=1e-5)
     labels, table = read_array(collage / "annotation" / "labels.npy"), read_table(collage / "final" / "l1inf.csv")
     assert table["images"][:-1].tolist() == labels[images["split"].isin(KNOWN)].sum(axis=0).tolist()
-    assert model.card_.words == table["word"][:-1].tolist()
 
 
-def test_selections_are_counted_on_the_images_that_the_saved_model_has_learnt_from_and_shown_on_the_page(collage):
+def test_selections_are_counted_on_the_images_that_the_saved_model_has_learnt_from(collage):
     known = read_table(collage / "images.parquet", "split")["split"].isin(KNOWN)
     X = read_matrix(collage / "annotation" / "basis" / "features.npy")[known]
-    labels = read_array(collage / "annotation" / "labels.npy")[known]
-    given = {"n_pairs": 2, "seed": CONFIG["seed"], "groups": None}
-    with np.load(collage / "annotation" / "basis" / "basis.npz") as basis:
-        given["singular_values"] = basis["singular_values"]
-    expected, table = (
-        stability.stability(load(collage / "model.jointsparse"), X, labels, **given),
-        read_table(collage / "stability.csv"),
-    )
-    pd.testing.assert_frame_equal(table, expected, check_dtype=False)
-    (data,) = re.findall(r'id="data">(.*?)</script>', (collage / "index.html").read_text(), re.DOTALL)
-    notes = {feature["name"]: feature["note"] for feature in json.loads(data)["weights"]["features"]}
-    shown = table[table["name"].isin(notes)]
-    assert notes == {row.name: f"chosen in {row.halves} of 4 halves" for row in shown.itertuples(index=False)} != {}
+    labels, model = read_array(collage / "annotation" / "labels.npy")[known], load(collage / "model.jointsparse")
+    scale = read_arrays(collage / "annotation" / "basis" / "basis.npz", "singular_values")
+    expected = stability.stability(model, X, labels, **scale, n_pairs=2, seed=CONFIG["seed"])
+    pd.testing.assert_frame_equal(read_table(collage / "stability.csv"), expected, check_dtype=False)
 
 
 # Reruns
 
 IMPORT = ("import numpy as np", "import numpy as np, math")
-SWEEP = "hinge-l2: {radius: [1, 10]}"
 # Quick jobs that follow other jobs. A test of an edit counts them only if it names them.
 CHEAP = {"draw_figures", "judge_claims", "write_page", "write_index", "write_configs", "write_manifest"}
 FOLLOWING = {  # the jobs that follow a job whose results change
@@ -208,15 +190,17 @@ FOLLOWING = {  # the jobs that follow a job whose results change
     "train_path": {"evaluate", "compare_methods"},
     "fit_final": {"keep_model", "count_selections"},
 }
-RERUNS_OF_L1INF = dict.fromkeys(("compile_kernels", "repeat_recovery", "measure", "fit_final"), 1)
 EDITS = {  # file, old text, new text, and number of rerun jobs by rule
     "a comment": ("src/jointsparse/learning/problem.py", "as np\n", "as np  # arrays\n", {}),
     "pairings": ("overlay.yaml", "{n_pairings: 7", "{n_pairings: 8", {"compare_methods": 2}),
     "figures": ("src/jointsparse/pipeline/papers/quattoni/figures.py", *IMPORT, {"draw_figures": 3}),
     "claims": ("src/jointsparse/pipeline/papers/judging.py", *IMPORT, {"judge_claims": 1}),
-    # Paths of the studies annotation and scenes.
-    "l1inf": ("src/jointsparse/norms/l1inf.py", *IMPORT, RERUNS_OF_L1INF | {"train_path": 2}),
-    "a radius": ("overlay.yaml", SWEEP, SWEEP.replace("10", "9"), {"train_sweep": 1}),
+    "l1inf": (
+        "src/jointsparse/norms/l1inf.py",
+        *IMPORT,
+        {"compile_kernels": 1, "train_path": 2, "repeat_recovery": 1, "measure": 1, "fit_final": 1},
+    ),
+    "a radius": ("overlay.yaml", "[1, 10]}, svm", "[1, 9]}, svm", {"train_sweep": 1}),
 }
 
 
@@ -239,16 +223,12 @@ def test_a_new_dataset_reruns_nothing_of_the_old_and_names_of_pictures_never_rea
     folder = make_album(project.root / "mine", 30)
     for i, name in enumerate(HOSTILE):
         (folder / "images" / f"{i:03}.jpg").rename(folder / "images" / name)
-    with (folder / "captions.csv").open("a", newline="") as file:
-        csv.writer(file).writerows((name, "A cat on $x_{ a mat.") for name in HOSTILE)
-    os.mkfifo(folder / "images" / "pipe.jpg")
     entry = {"loader": "photos", "shards": 1, "options": {"root": "mine"}}
     (project.root / "mine.yaml").write_text(yaml.safe_dump({"datasets": {"mine": entry}}))
     assert project.planned(overlays=("mine.yaml",)) == {}
     project.run("--config", "dataset=mine", targets=("results/mine/left_out.csv",), overlays=("mine.yaml",))
-    results = project.root / "results" / "mine"
-    assert {*HOSTILE} <= {*read_table(results / "images.parquet")["image"]}
-    assert read_table(results / "left_out.csv").set_index("item")["reason"]["pipe.jpg"] == "not a regular file"
+    left_out = read_table(project.root / "results" / "mine" / "left_out.csv")
+    assert {*HOSTILE} <= {*left_out["item"]}
     assert not list(project.root.rglob("run"))
 
 
@@ -275,12 +255,8 @@ def test_own_data_have_a_model_and_a_page_of_only_the_final_fits(project, own):
     folders = ["final", "logs", "own-labels", "records", "thumbnails", "timings"]
     assert sorted(file.name for file in own.iterdir() if file.is_dir()) == folders
     assert not (own / "own-labels" / "paths").exists()  # methods are not compared
-    norms, model = read_table(own / "norms.csv"), load(own / "model.jointsparse")
+    norms = read_table(own / "norms.csv")
     assert norms[["norm", "kept"]].to_numpy().tolist() == [["l2", True], ["l1", False]] and norms["auc"].min() > 0.9
-    is_test = read_table(own / "images.parquet", "split")["split"] == "test"
-    scores = model.decision_function(np.load(project.root / "own" / "x.npy")[is_test])
-    above = [(scores >= thresholds(model, p)).any(axis=1).sum() for p in PRECISIONS]
-    assert read_table(own / "thresholds.csv")["pictures"].tolist() == above
     page = (own / "index.html").read_text()
     assert "The model recognises 3 of 3 labels" in page and "There are no warnings." in page
     compared = project.planned("--config", "compare=True", **OWN | {"targets": ("reproduce-all",)})
@@ -288,19 +264,18 @@ def test_own_data_have_a_model_and_a_page_of_only_the_final_fits(project, own):
 
 
 def test_corrections_change_labels_and_neither_samples_nor_features(project, own):
-    names, labels = read_table(own / "images.parquet", "image")["image"], np.load(own / "own-labels" / "labels.npy")
-    words = read_table(own / "own-labels" / "tables" / "words.csv")["word"].tolist()
-    k = words.index("frog")
-    with (project.root / "given.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([("sample", "tag", "has"), *((name, "frog", "no") for name in names[:5])])
+    names, file = read_table(own / "images.parquet", "image")["image"], own / "own-labels" / "labels.npy"
+    frog = read_table(own / "own-labels" / "tables" / "words.csv")["word"].tolist().index("frog")
+    expected = np.load(file)
+    assert expected[:5, frog].any()
+    expected[:5, frog] = 0
+    (project.root / "given.csv").write_text("sample,tag,has\n" + "".join(f"{name},frog,no\n" for name in names[:5]))
     (project.root / "corrected.yaml").write_text(yaml.safe_dump({"datasets": {"own": {"corrections": "given.csv"}}}))
     given = OWN | {"overlays": ("own.yaml", "corrected.yaml")}
-    rules = ("correct_labels", "choose_words", "keep_model", "write_page")
-    assert project.planned(**given) == dict.fromkeys(rules, 1) | {"fit_final": 2}
+    rules = {"correct_labels": 1, "choose_words": 1, "fit_final": 2, "keep_model": 1, "write_page": 1}
+    assert project.planned(**given) == rules
     project.run(**given | {"targets": ("results/own/own-labels/labels.npy",)})
-    expected = labels.copy()
-    expected[:5, k] = 0
-    assert labels[:5, k].any() and np.load(own / "own-labels" / "labels.npy").tolist() == expected.tolist()
+    np.testing.assert_array_equal(np.load(file), expected)
 
 
 def test_the_command_in_the_message_remakes_a_damaged_file(project):
