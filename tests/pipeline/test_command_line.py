@@ -271,7 +271,7 @@ def change(**values):
     lock.HOLDER.write_text(json.dumps(json.loads(lock.HOLDER.read_text(encoding="utf-8")) | values), encoding="utf-8")
 
 
-BEGUN = lock._begun(os.getpid())
+BEGUN, GONE = lock._begun(os.getpid()), 2**22 + 1  # no process has this number
 UNKNOWN = "another run is at work in it or was killed. If no run is at work, run jointsparse run -- --unlock"
 NO_RUN = f"a run is at work in it (process {os.getpid()}). Wait until it has finished. If that process is not a run"
 
@@ -281,17 +281,19 @@ NO_RUN = f"a run is at work in it (process {os.getpid()}). Wait until it has fin
     ("alter", "said"),
     [
         pytest.param(lambda: None, NO_RUN, id="the process is alive"),
-        pytest.param(lambda: change(process=2**22 + 1), "", id="it has ended"),
+        pytest.param(lambda: change(process=GONE), "", id="it has ended"),
         pytest.param(lambda: change(begun=[0, 0]), "", id="its number was given to another process"),
         pytest.param(lambda: change(begun=[0, BEGUN[1]]), NO_RUN, id="the clock was changed"),
         pytest.param(lambda: change(begun=[BEGUN[0], 0]), NO_RUN, id="the clock was changed, not on Linux"),
         pytest.param(
-            lambda: change(place=["elsewhere", ""]),
+            lambda: change(process=GONE, place=["elsewhere", ""]),
             "a run on elsewhere is at work in it or was killed",
             id="another machine",
         ),
-        pytest.param(lambda: (LOCKS / "1.output.lock").touch(), UNKNOWN, id="an additional lock"),
-        pytest.param(lambda: os.utime(LOCKS / "0.input.lock"), UNKNOWN, id="a replaced lock"),
+        pytest.param(
+            lambda: (change(process=GONE), (LOCKS / "1.output.lock").touch()), UNKNOWN, id="an additional lock"
+        ),
+        pytest.param(lambda: (change(process=GONE), os.utime(LOCKS / "0.input.lock")), UNKNOWN, id="a replaced lock"),
         pytest.param(lock.HOLDER.unlink, UNKNOWN, id="no record"),
         pytest.param(lambda: lock.HOLDER.write_text("{", encoding="utf-8"), UNKNOWN, id="a truncated record"),
         pytest.param(lambda: lock.HOLDER.write_text("null", encoding="utf-8"), UNKNOWN, id="an empty record"),
@@ -322,7 +324,8 @@ def begin():
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+        # A shell's background jobs ignore SIGINT, and nohup ignores SIGHUP.
+        preexec_fn=lambda: [signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGHUP)],
     )
 
 

@@ -102,7 +102,7 @@ def failed(job, name):
 
 
 LOGS = {
-    "a.log": "1 a begins\nTraceback\n2 error: a: no \x1b[2J\nsrun: error: exit 1\n",
+    **dict.fromkeys(("a.log", "again.log"), "1 a begins\nTraceback\n2 error: a: no \x1b[2J\nsrun: error: exit 1\n"),
     "b.log": "",
     **dict.fromkeys(("full.log", "later.log"), f"1 error: full: {disk.SENTENCE.format('/disk')}\nTraceback"),
 }
@@ -128,10 +128,10 @@ TALLY = "0 of 2 jobs, {} failed. The complete log is in all.log"
             id="an interrupt",
         ),
         pytest.param(
-            [failed(0, "a"), failed(1, "b"), failed(2, "a")],
+            [failed(0, "a"), failed(1, "b"), failed(2, "again")],
             False,
             [TALLY.format(3), "error: a: no \\x1b[2J", "error: b ended without a message; its log: b.log"],
-            id="logs with a message and without, and two jobs of a rule",
+            id="logs with a message and without, and two with the same message",
         ),
         pytest.param(
             [failed(0, "a"), failed(1, "b")],
@@ -208,6 +208,7 @@ def test_a_failed_run_ends_with_a_line_per_cause(tmp_path, monkeypatch, events, 
 def test_output_that_cannot_be_written_does_not_disturb_the_run(monkeypatch):
     progress = begun()
     monkeypatch.setattr(progress.stream, "write", Mock(side_effect=OSError(28, "No space left on device")))
+    send_message(progress, "Waiting", logging.WARNING)
     send_message(progress, **RECORDING)
     progress.close()
 
