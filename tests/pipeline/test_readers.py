@@ -361,7 +361,7 @@ ROWS = {
             "photos",
             {f"images/{CAFE[of_file]}": 0, "images/tea.png": 1}
             | {"captions.csv": csv([(CAFE[of_table], "A cup."), ("tea.png", "A pot.")])}
-            | {"splits.csv": "image,split\n0.png,train\n" + "".join(f"{n}.png,none\n" for n in (1, 2, 3, "0 copy"))},
+            | {"splits.csv": csv([(CAFE[of_table], "train"), ("tea.png", "test")], "image,split")},
             {"splits": "splits.csv"},
             {CAFE[of_file]: ["A cup."], "tea.png": ["A pot."]},
             ["train", "test"],
