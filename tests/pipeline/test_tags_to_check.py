@@ -54,6 +54,7 @@ def test_decided_labels_are_not_listed(exclusive, also):
     if exclusive:
         model.known_labels_, labels = model.known_labels_ * 0, np.maximum(LABELS, 0)
     rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[3], "cow", True)]
+    rows.append((NAMES[0], "cow", False))
     decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
     everything, left = (
         {*zip(table["sample"], table["tag"], strict=True)}
