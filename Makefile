@@ -5,7 +5,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Tests that run Snakemake or a browser. They take most of the time, and the other tests cover what they compute.
-WORKFLOW_TESTS := bad_input browser cluster code reruns workflow
+WORKFLOW_TESTS := bad_input browser browser_annotated cluster code walk workflow
 
 # Prints the names of the BLAS kernels that NumPy and SciPy use, such as "Haswell".
 KERNELS := $(BIN)/python -c 'import scipy.linalg, threadpoolctl; print({library.get("architecture") for library in threadpoolctl.threadpool_info()})'

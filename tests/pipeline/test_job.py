@@ -134,7 +134,7 @@ def test_a_log_that_cannot_be_written_ends_a_job(run, log, status, said):
 @pytest.mark.filterwarnings("always:mind")
 def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its_log_has_more(run, monkeypatch):
     ticks = iter(range(10**9, 2 * 10**9, 4))  # a clock that advances by four seconds whenever it is read
-    monkeypatch.setattr("job.time.monotonic", lambda: next(ticks))
+    monkeypatch.setattr("job.time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
     def body(progress):
         warnings.warn("mind the gap", stacklevel=1)
