@@ -183,8 +183,8 @@ FITS = Fits(
 
 def made(rng, kept=None, **values):
     kept = kept or kept_model(rng)
-    images = pd.DataFrame({"image": [f"{i} {HOSTILE}.jpg" for i in range(N_IMAGES)], "split": "test"})
-    images = values.get("images", images)
+    hostile = pd.DataFrame({"image": [f"{i} {HOSTILE}.jpg" for i in range(N_IMAGES)], "split": "test"})
+    images = values.get("images", hostile)
     given = {
         "images": images,
         "captions": pd.DataFrame({"image": images["image"], "caption": HOSTILE}),

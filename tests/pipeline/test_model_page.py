@@ -1,8 +1,6 @@
 """The page of a saved model: what it shows of words, images and features, and that no text of the data is code."""
 
 import json
-import ntpath
-import os
 import re
 from types import SimpleNamespace
 
@@ -33,19 +31,6 @@ def test_no_text_of_the_data_is_code_in_the_page_nor_changes_its_direction(rng, 
     (policy,) = re.findall(r'Content-Security-Policy" content="(.*?)"', text)
     assert policy.startswith("default-src 'none'; img-src 'self' file:;")
     assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", text)
-
-
-@pytest.mark.parametrize(
-    ("file", "expected"),
-    [
-        (r"C:\data\green tea.jpg", "../data/green%20tea.jpg"),
-        (r"D:\data\green tea.jpg", "file:///D:/data/green%20tea.jpg"),
-    ],
-)
-def test_a_picture_on_another_drive_of_windows_has_an_absolute_address(file, expected, monkeypatch):
-    monkeypatch.setattr(os, "path", ntpath)
-    monkeypatch.setattr(os, "sep", ntpath.sep)
-    assert images.url_of(file, r"C:\run") == expected
 
 
 # What is told, counted and packed: a table of facts

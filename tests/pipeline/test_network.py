@@ -168,9 +168,7 @@ def test_a_model_cannot_have_a_file_of_the_machine_read(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     secret = networks.write(tmp_path / "secret", "tokens")
     draw_pictures(tmp_path)
-    (tmp_path / "folder").mkdir()
-    change = "card.features.file", file.format(secret=secret)
-    write_model(tmp_path / "folder" / "model", fitted("network"), change)
-    assert main(["annotate", "folder/model", PICTURES[0], *given]) == 2
+    write_model(tmp_path / "red" / "model", fitted("network"), ("card.features.file", file.format(secret=secret)))
+    assert main(["annotate", "red/model", PICTURES[0], *given]) == 2
     said = capsys.readouterr().err
     assert expected in said and network_files.digest(secret) not in said
