@@ -22,7 +22,7 @@ X, COLUMNS = np.random.default_rng(1).normal(size=(60, 5)), ["height", "width", 
 def test_probabilities_of_the_file_are_those_of_annotate(rank, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = basis.fit(X + 1, rank=rank, rng=np.random.default_rng(0)) if rank else None
-    model = of_rows(columns=COLUMNS, basis=found)
+    model = of_rows(columns=COLUMNS, basis=found).model
     save(model, "model.jointsparse")
     assert main(["export", "model.jointsparse", "--onnx", "model.onnx"]) == 0
     session = onnxruntime.InferenceSession("model.onnx", providers=["CPUExecutionProvider"])
