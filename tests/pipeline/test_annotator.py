@@ -60,12 +60,6 @@ def test_the_pipeline_gives_the_scores_of_the_fit_with_only_the_columns_in_use(d
     assert model.predict_proba(drawn.pictures[:2]).columns.tolist() == WORDS
 
 
-def test_names_of_features_that_no_sample_has_are_left_out():
-    rows, names = made("rows"), list("abcdefgh")
-    given = {"names": rows.model.known_names_, "dataset": "drawn", "columns": names}
-    assert annotator.annotator(rows.fit, rows.table, rows.features, **given).columns_ == names[:5]
-
-
 def model_with_known(scores, labels):
     """Return a model of one word that has only the scores and labels of its known pictures."""
     model = Pipeline([("classifier", JointSparseClassifier())])

@@ -95,8 +95,8 @@ def test_the_saved_model_has_the_decisions_of_its_maps_and_states_its_origin(in_
 
 
 def test_new_pictures_are_annotated_with_maps(finished, in_folder, capsys):
-    given = ["annotate", "results/photos/model.jointsparse", "photos/blue/05.png", "--html", "page"]
-    assert main([*given, "--network", "network.onnx"]) == 0
+    options = ["--html", "page", "--network", "network.onnx"]
+    assert main(["annotate", "results/photos/model.jointsparse", "photos/blue/05.png", *options]) == 0
     assert "blue" in capsys.readouterr().out
     files = {file.name for file in (finished / "page" / "thumbnails").iterdir()}
     assert files >= {"000000.webp", "000000-000.webp"}  # and the map of a tag that reaches its threshold

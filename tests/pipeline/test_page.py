@@ -72,11 +72,6 @@ def test_the_page_shows_counts_claims_rows_and_where_the_numbers_come_from(tmp_p
     assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
 
 
-def test_a_dataset_and_notes_are_not_spoken_of_where_there_are_no_others():
-    text = page.page(pd.DataFrame([row()]).drop(columns="note"))
-    assert "\n- a: 1 holds\n" in text and "has a note" not in text and "| note |" not in text
-
-
 def test_the_page_of_no_rows_counts_none():
     table = verdicts.judge({}, []).assign(**dict.fromkeys(page.ORIGINS))
     assert "|" not in page.page(table) and "No claim was judged." in page.document(table)
