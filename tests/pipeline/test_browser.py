@@ -280,8 +280,9 @@ def test_the_right_class_is_asked_for(class_page, classes, tmp_path):
     do(
         class_page, press("accept", 1), zebra, press("accept", 2), press("reject", 3), MISSING
     )  # of the same samples another class is missing
-    states = ":is(:nth-child(1).accepted, :nth-child(2).rejected, :nth-child(3).rejected)"
-    assert seen(class_page, f"{CARD}{states}", int) == 3
+    assert (
+        seen(class_page, f"{CARD}:is(:nth-child(1).accepted, :nth-child(2).rejected, :nth-child(3).rejected)", int) == 3
+    )
     do(class_page, press("accept", 4))
     own = classes[0]["captions"].drop_duplicates("image").set_index("image")["caption"]
     rows = saved(class_page, tmp_path / "corrections.csv")

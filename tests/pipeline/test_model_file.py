@@ -145,6 +145,7 @@ FAULTS = [
     # Headers of arrays, which are checked before memory is taken
     ("rows", "coef", header((10**12,)), STATED),
     ("rows", "coef", header((-1, -5)) + bytes(40), STATED),
+    ("rows", "coef", header((2, 5)) + bytes(81), STATED),
     ("rows", "coef", header((1,), "|O") + bytes(8), STATED),
     ("rows", "coef", b"\x93NUMPY\x03\x00" + bytes(80), "coef.npy must be an array of format 1.0"),
     ("rows", "coef", b"\x93NUMPY\x01\x00" + struct.pack("<H", 5000) + b"(" * 5000, ""),
