@@ -71,7 +71,7 @@ def _kept(X, labels, *, steps=(), basis=None, columns=(), pictures=None):
 
 MODELS = {
     "pictures": of_pictures,
-    "rows": lambda: of_rows(columns=list("abcde")),
+    "rows": lambda: of_rows(columns=list("abcdefgh")),  # the table may name more features than samples have
     "texts": lambda: of_rows(sparse.csr_matrix),
     "network": of_network,
 }

@@ -145,9 +145,8 @@ def of_classes(rng):
 def of_rows(rng):
     """Values for `made`: rows of a table that have classes and no pictures. A class not learnt has a strange name."""
     values = of_classes(rng)
-    kept = values["kept"]
-    fits = kept.fits._replace(counted=kept.fits.counted.replace("zebra", "z\u202e"))
-    kept = kept._replace(names=NAMES, with_maps=False, fits=fits)
+    fits = FITS._replace(counted=FITS.counted.replace("zebra", "z\u202e"))
+    kept = values["kept"]._replace(names=NAMES, with_maps=False, fits=fits)
     return values | {"kept": kept, "thumbnail": None, "original": None, "note": ""}
 
 
@@ -171,8 +170,9 @@ FITS = Fits(
         | {"right": [0.5, np.nan]}
     ),
     counted=pd.DataFrame(
-        {"word": [*WORDS, "zebra", HOSTILE + "s"], "images": [20, 13, 3, 1], "train": [3, 2, 1, 0]}
-        | {"left_out": ["", "", Kind.FEW_TRAINING_WITH, ""]}
+        {"word": [*WORDS, "zebra", HOSTILE + "s", "elk", "cow"], "images": [20, 13, 3, 1, 8, 2]}
+        | {"train": [3, 2, 1, 0, 8, 2]}
+        | {"left_out": ["", "", Kind.FEW_TRAINING_WITH, "", Kind.ONE_GROUP, Kind.FEW_TEST_WITH]}
     ),
     warnings=pd.DataFrame(
         {"table": ["words"], "warning": ["certified gap: 7%"], "rows": [1], "of": [4], "first": [""]}
@@ -257,9 +257,6 @@ def claim_row(**values):
     } | values
 
 
-NASTY = "a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_"
-
-
 NONE = {"verdict": "not tested", "number": np.nan, "low": np.nan, "high": np.nan}
 MEANS, ROWS = "over {0}; mean", "metric=auc, n={1}, against={0}"
 SHOWN = [
@@ -272,7 +269,16 @@ SHOWN = [
     claim_row(
         dataset="two", verdict="does not hold", number_means=MEANS.format("svm-l2"), rows="metric=auc", timed=True
     ),
-    claim_row(id="c", paper="B", dataset="two", claim=NASTY, low=np.nan, high=np.nan, n=8.0, note=" "),
+    claim_row(
+        id="c",
+        paper="B",
+        dataset="two",
+        claim="a|b\nc <script>x</script> & `d` \\| [e](f) *g* _h_",
+        low=np.nan,
+        high=np.nan,
+        n=8.0,
+        note=" ",
+    ),
 ]
 RATIO = {"id": "d", "number": 10.0, "low": 1.0, "high": 100.0, "least": 10.0}  # on a logarithmic scale
 MORE = [

@@ -62,34 +62,37 @@ def tags(page):
     return page.locator("#tags button").all_inner_texts()
 
 
-@pytest.mark.parametrize(
-    ("controls", "expected"),
-    [
-        ({}, range(N)),
-        ({"tag": CAT}, WITH_CAT),
-        ({"tag": OTHER}, np.flatnonzero(ABOVE[:, 1])),
-        ({"least": "0.7", "tag": CAT}, np.flatnonzero(PROBABILITIES[:, 0] >= 0.7)),
-        ({"tag": CAT, "least": "1"}, []),
-        ({"tag": CAT, "least": "1", "own": True}, WITH_CAT),
-        ({"new": True}, np.flatnonzero(WITH_NEW)),
-        ({"order": "name"}, range(N)[::-1]),
-        ({"order": "probability"}, np.argsort(-np.where(ABOVE, PROBABILITIES, 0).max(axis=1), kind="stable")),
-        ({"order": "probability", "tag": CAT, "new": True}, WITH_CAT[NEW[WITH_CAT]][::-1]),
-    ],
-    ids=lambda value: ", ".join(f"{key} {one!s:.4}" for key, one in value.items()) if isinstance(value, dict) else "",
-)
-def test_controls_choose_the_photographs_and_their_order(page, controls, expected):
-    for name, value in controls.items():
-        if name == "tag":
-            page.locator("#tags button", has_text=value).click()
-        elif name == "order":
-            page.select_option("#order", value)
-        else:
-            page.check(f"#{name}") if value is True else page.locator(f"#{name}").fill(value)
-    assert (shown(page), page.locator("#found").inner_text().partition(" ")[0]) == (
-        list(expected)[:200],
-        str(len(expected)),
-    )
+SHOW_CAT, SHOW_OTHER = ("click", "#tags button:has-text('cat')"), ("click", "#tags button:has-text('onerror')")
+BY_PROBABILITY, ONLY_NEW = ("select_option", "#order", "probability"), ("check", "#new")
+CONTROLS = {
+    "all photographs are shown at first": ([], range(N)),
+    "a tag has the photographs above its threshold": ([SHOW_CAT], WITH_CAT),
+    "another tag has others": ([SHOW_OTHER], np.flatnonzero(ABOVE[:, 1])),
+    "the slider replaces the thresholds": (
+        [("fill", "#least", "0.7"), SHOW_CAT],
+        np.flatnonzero(PROBABILITIES[:, 0] >= 0.7),
+    ),
+    "no photograph is above a slider at its end": ([SHOW_CAT, ("fill", "#least", "1")], []),
+    "own thresholds replace the slider": ([SHOW_CAT, ("fill", "#least", "1"), ("check", "#own")], WITH_CAT),
+    "only photographs with a new tag": ([ONLY_NEW], np.flatnonzero(WITH_NEW)),
+    "in the order of names": ([("select_option", "#order", "name")], range(N)[::-1]),
+    "in the order of the largest probability": (
+        [BY_PROBABILITY],
+        np.argsort(-np.where(ABOVE, PROBABILITIES, 0).max(axis=1), kind="stable"),
+    ),
+    "new photographs of a tag in the order of its probability": (
+        [BY_PROBABILITY, SHOW_CAT, ONLY_NEW],
+        WITH_CAT[NEW[WITH_CAT]][::-1],
+    ),
+}
+
+
+@pytest.mark.parametrize(("steps", "expected"), CONTROLS.values(), ids=CONTROLS)
+def test_of_controls(page, steps, expected):
+    for method, *arguments in steps:
+        getattr(page, method)(*arguments)
+    n_found = page.locator("#found").inner_text().partition(" ")[0]
+    assert (shown(page), n_found) == ([*expected][:200], str(len(expected)))
 
 
 def test_photographs_are_in_the_page_in_chunks(page):
@@ -115,12 +118,10 @@ def test_tags_are_counted_above_what_the_slider_says_and_found_by_a_part(page):
 def test_a_click_on_a_tag_of_a_photograph_shows_its_map(page):
     page.locator("#least").fill("0.1")
     card = page.locator("#shown > figure").first
-    sight, maps = card.locator("a img").last, {}
-    for button in card.locator(".chips button").all():
-        button.click()
-        width = sight.evaluate("image => image.decode().then(() => image.naturalWidth)")
-        maps[sight.get_attribute("alt")] = (sight.is_visible(), width)
-    assert maps == dict.fromkeys([f"map of “{OTHER}”", f"map of “{CAT}”"], (True, 4))
+    button, sight = card.locator(".chips button").last, card.locator("a img").last
+    button.click()
+    width = sight.evaluate("image => image.decode().then(() => image.naturalWidth)")
+    assert (sight.get_attribute("alt"), sight.is_visible(), width) == (f"map of “{CAT}”", True, 4)
     button.click()
     assert not sight.is_visible()
 

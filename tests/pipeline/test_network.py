@@ -95,8 +95,8 @@ def test_the_saved_model_has_the_decisions_of_its_maps_and_states_its_origin(in_
 
 
 def test_new_pictures_are_annotated_with_maps(finished, in_folder, capsys):
-    given = ["annotate", "results/photos/model.jointsparse", "photos/blue/05.png", "--html", "page"]
-    assert main([*given, "--network", "network.onnx"]) == 0
+    options = ["--html", "page", "--network", "network.onnx"]
+    assert main(["annotate", "results/photos/model.jointsparse", "photos/blue/05.png", *options]) == 0
     assert "blue" in capsys.readouterr().out
     files = {file.name for file in (finished / "page" / "thumbnails").iterdir()}
     assert files >= {"000000.webp", "000000-000.webp"}  # and the map of a tag that reaches its threshold
@@ -168,9 +168,7 @@ def test_a_model_cannot_have_a_file_of_the_machine_read(tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     secret = networks.write(tmp_path / "secret", "tokens")
     draw_pictures(tmp_path)
-    (tmp_path / "folder").mkdir()
-    change = "card.features.file", file.format(secret=secret)
-    write_model(tmp_path / "folder" / "model", fitted("network"), change)
-    assert main(["annotate", "folder/model", PICTURES[0], *given]) == 2
+    write_model(tmp_path / "red" / "model", fitted("network"), ("card.features.file", file.format(secret=secret)))
+    assert main(["annotate", "red/model", PICTURES[0], *given]) == 2
     said = capsys.readouterr().err
     assert expected in said and network_files.digest(secret) not in said

@@ -4,7 +4,6 @@ import re
 from itertools import zip_longest
 
 import pandas as pd
-import pytest
 from pages import SHOWN
 from pages import claim_row as row
 
@@ -73,32 +72,14 @@ def test_the_page_shows_counts_claims_rows_and_where_the_numbers_come_from(tmp_p
     assert page.page(tables.read_table(tmp_path / "claims.csv")).split("\n") == lines
 
 
-def test_a_dataset_and_notes_are_not_spoken_of_where_there_are_no_others():
-    text = page.page(pd.DataFrame([row()]).drop(columns="note"))
-    assert "\n- a: 1 holds\n" in text and "has a note" not in text and "| note |" not in text
-
-
 def test_the_page_of_no_rows_counts_none():
     table = verdicts.judge({}, []).assign(**dict.fromkeys(page.ORIGINS))
     assert "|" not in page.page(table) and "No claim was judged." in page.document(table)
 
 
-def test_the_page_needs_the_columns():
-    with pytest.raises(ValueError, match="table must have the columns verdict, got id, "):
-        page.page(pd.DataFrame([row()]).drop(columns="verdict"))
-
-
 def test_every_claim_is_in_one_section():
     sections = [*verdicts.quattoni.SECTIONS.items(), *verdicts.duchi.SECTIONS.items()]
     assert sorted(name for _, names in sections for name in names) == sorted(verdicts.CLAIMS)
-    assert len(dict(sections)) == len(sections)
-
-
-def test_the_verdicts_of_all_tables_of_a_study_are_counted_in_a_sentence():
-    rows = [row(verdict=verdict) for verdict in ("holds", "does not hold", "demonstration", "demonstration", "level")]
-    said = page.sentences_of_studies([pd.DataFrame(rows[:1]), pd.DataFrame(rows[1:])])
-    counts = "1 is as claimed, 1 is level, 1 is not as claimed, 2 are not judged on such data"
-    assert said == {("one", "a"): f"Of 5 numbers that the papers' claims are about, {counts}."}
 
 
 def test_each_verdict_and_paper_has_a_filter_with_its_style():
