@@ -26,7 +26,6 @@ SIFT, TREE = {"patch_sizes": [8, 12], "step": 6, "rootsift": False}, {"branching
 
 
 def listed(root):
-    """Return the table of the images in an album."""
     files = sorted((root / "images").iterdir())
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     return pd.DataFrame({"image": [file.name for file in files], "split": "train", "digest": digests})
@@ -34,7 +33,7 @@ def listed(root):
 
 @pytest.fixture
 def run(run_script, tmp_path, monkeypatch):
-    """Return a function that runs the script of a rule for an album and returns the images that it has described."""
+    # A function that runs the script of a rule for an album and returns the images that it has described.
     root, seen, checked = make_album(tmp_path / "mine", 12), [], describing._checked
     monkeypatch.setattr(describing, "_checked", lambda image, *given: seen.append(image) or checked(image, *given))
 
@@ -53,8 +52,8 @@ def run(run_script, tmp_path, monkeypatch):
     return run_rule
 
 
+# the images that were described for vocabularies and for histograms, and the histograms
 def make(run, images=None, sift=SIFT, tree=TREE, keep=False):
-    """Make vocabularies and histograms; return the images that were described for each, and the histograms."""
     options = {"extractor": "dense_sift", "extractor_options": sift, "keep": keep}
     options |= {"sample": {"images": 5, "descriptors": 400, "fitted_on": ["train"]}}
     weighted = {"weighting": tree["weighting"], "normalise": True}

@@ -16,7 +16,6 @@ TASKS = {"n_features": 50, "n_tasks": 8, "relevant": 0.2, "n_train": 12, "n_vali
 
 
 def draw(seed=0, **options):
-    """Draw small synthetic tasks."""
     return synthetic.draw(**TASKS | options, rng=np.random.default_rng(seed))
 
 
@@ -72,11 +71,10 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_options_outside_their_range_are_refused(name):
-    for options, said in REFUSED[name]:
-        with pytest.raises(ValueError, match=re.escape(said)):
-            DRAW[name](**options)
+@pytest.mark.parametrize(("name", "options", "said"), [(name, *row) for name, rows in REFUSED.items() for row in rows])
+def test_options_outside_their_range_are_refused(name, options, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        DRAW[name](**options)
 
 
 # Collages
@@ -150,11 +148,8 @@ def test_the_weights_of_words_depend_only_on_training_documents(monkeypatch):
 
 
 def test_words_of_topics_follow_their_preferences_and_other_words_zipfs_law(rng):
-    n, pool, topics_of = (
-        1000,
-        rng.choice(1000, 20, replace=False),
-        np.repeat([[1, 0, 0], [0, 1, 1], [0, 0, 0]], 2000, 0),
-    )
+    n, pool = 1000, rng.choice(1000, 20, replace=False)
+    topics_of = np.repeat([[1, 0, 0], [0, 1, 1], [0, 0, 0]], 2000, 0)
     features, cumulative = topics = documents._draw_topics(pool, n, 3, rng)
     counts = documents._draw_words(sparse.csr_matrix(topics_of), topics, pool, n, 100, (1.0, 0.0), rng)
     assert counts.sum() == pytest.approx(600_000, rel=0.05)

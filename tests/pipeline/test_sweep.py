@@ -40,7 +40,7 @@ def test_a_sweep_contains_the_fit_of_each_pair():
 
 @pytest.mark.parametrize(("scale", "radius"), [(1, 10.0), (64, 10.0), (1, 0.0), (0, 10.0)])
 def test_a_relative_step_size_is_a_multiple_of_radius_by_length_of_the_gradient(scale, radius):
-    """A radius of 0, at which only the intercepts change, and a gradient of 0 count as 1."""
+    # A radius of 0, at which only the intercepts change, and a gradient of 0 count as 1.
     X, Y = draw_labels(n=40, d=8)
     length = scales.scales(Problem.from_matrix(scale * X, Y, intercept=True), loss=hinge, norm=l1inf).gradient
     absolute = np.array([0.3, 3.0]) * (radius or 1) / (length or 1)

@@ -81,8 +81,8 @@ def test_options_decide_which_words_are_chosen(captions, options, expected):
 # Words with too few images
 
 
+# 20 training, 4 validation and 4 test images. counts: for each word, its number of images in each split
 def photographs(*counts):
-    """Return 20 training, 4 validation and 4 test images. counts: for each word, its number of images in each split."""
     names = [f"{split}{i}" for split, n in (("train", 20), ("validation", 4), ("test", 4)) for i in range(n)]
     images = pd.DataFrame({"image": names, "split": [name.rstrip("0123456789") for name in names]})
     words = ["ant", "bee", "cow", "dog", "elk"]
@@ -148,7 +148,7 @@ def draw(labels=LABELS, seed=1, **options):
 
 
 def test_training_sets_are_nested_and_have_their_sizes_or_are_marked_as_capped():
-    """A third of the labels of training images is unknown, and these images are in no training set of the word."""
+    # A third of the labels of training images is unknown, and these images are in no training set of the word.
     is_train = (SPLIT == "train")[:, np.newaxis]
     labels = np.where(is_train & (RNG.random(LABELS.shape) < 1 / 3), -1, LABELS)
     (Y, sizes, _), table = draw(labels)
