@@ -91,8 +91,6 @@ def make_tagged(root: Path, tags: Mapping[str, Sequence[str]]) -> Path:
 
 
 def read_album(root: Path, **options: Any) -> Samples:
-    if os.path.lexists(root / "splits.csv"):
-        options = {"splits": "splits.csv"} | options
     return photos.read(root, smallest_side=32, longest_side=320, **options)
 
 

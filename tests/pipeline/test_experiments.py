@@ -86,14 +86,11 @@ def digits_with(change):
     return make_samples(data.X[order], change(data.captions["caption"].to_numpy()[order].astype(object)), n_test=100)
 
 
-MANY_TOUCHED = {"sizes": [10], "touched": [2, 5], "non_zeros": [4, 30]}
-
-
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
         *(
-            (kind, MANY_TOUCHED, "touched must be at most 4, the smallest of non_zeros")
+            (kind, {"touched": [2, 5], "non_zeros": [4, 30]}, "touched must be at most 4, the smallest of non_zeros")
             for kind in ("operations", "projection")
         ),
         ("cost", {"projection_rows": [200_000]}, "projection_rows must be at most 50, got 200000"),

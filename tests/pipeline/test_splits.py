@@ -138,8 +138,10 @@ def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_group
     assert grouped.groupby("group").size().loc[:11].eq(2).all()
 
 
-FILES = ("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv")
-FILES += ("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv")
+FILES = [
+    *("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv"),
+    *("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv"),
+]
 
 
 # The features say who the patient is, so a patient in two splits or folds would give the labels away.
