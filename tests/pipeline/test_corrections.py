@@ -45,7 +45,7 @@ def test_a_table_of_decisions_is_read(tmp_path, content, expected):
 
 def test_any_name_survives_writing_and_reading(tmp_path):
     names = ["a,b", ' "c"', "../d", "/e", "new\nline", "=1+1", "'=1", "ça\r.jpg", "nan", "007"]
-    decided = pd.DataFrame({"sample": names, "tag": "@owl, =x", "has": [False, True] * 5})
+    decided = decisions([(name, "@owl, =x", i % 2) for i, name in enumerate(names)])
     corrections.write(decided, tmp_path / "mine.csv")
     pd.testing.assert_frame_equal(corrections.read(tmp_path / "mine.csv"), decided)
     assert not re.search("(^|,)[=@]", (tmp_path / "mine.csv").read_text(), re.MULTILINE)

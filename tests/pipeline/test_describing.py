@@ -44,8 +44,7 @@ def run(run_script, tmp_path, monkeypatch):
         params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": 64, "seed": 1} | params
         seen.clear()
         run_script(rule, input=given, output=output, params=params, wildcards={"shard": 0, "shards": 1})
-        made = [output[MADE[rule]]]
-        records.write(made, {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
+        records.write([output[MADE[rule]]], {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
         return sorted({*seen})
 
     run_rule.root = root
@@ -56,9 +55,10 @@ def run(run_script, tmp_path, monkeypatch):
 def make(run, images=None, sift=SIFT, tree=TREE, keep=False):
     options = {"extractor": "dense_sift", "extractor_options": sift, "keep": keep}
     options |= {"sample": {"images": 5, "descriptors": 400, "fitted_on": ["train"]}}
-    weighted = {"weighting": tree["weighting"], "normalise": True}
     grown = run("grow_vocabularies", images, **options, vocabularies={"tree": tree})
-    encoded = run("encode", images, **options, vocabularies={"tree": weighted})
+    encoded = run(
+        "encode", images, **options, vocabularies={"tree": {"weighting": tree["weighting"], "normalise": True}}
+    )
     return grown, encoded, read_features([run.root / "histograms.npz"], "tree")
 
 

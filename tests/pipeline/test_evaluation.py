@@ -271,8 +271,8 @@ FITS = one_sweep(learnt_from=sweep.learnt_from(DATA.X, Y, "hinge-l1")).sweep
 
 
 def evaluated(X=DATA.X, labels=DATA.labels, tasks=DRAWN, fits=FITS, method="hinge-l1"):
-    trained = evaluation.trained_sweep(1, 5, method, tasks, fits)
-    return evaluation.evaluate([trained], X, labels, DATA.split, DATA.words, converging_method="")
+    sweeps = [evaluation.trained_sweep(1, 5, method, tasks, fits)]
+    return evaluation.evaluate(sweeps, X, labels, DATA.split, DATA.words, converging_method="")
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,8 @@ from jointsparse.registry import pick
 # what `init` reports on a folder of these files, the entry that it writes, and what the loader reads
 def init(root, monkeypatch, files, **choices):
     lay(root / "data", files)
-    (root / "run").mkdir(exist_ok=True)
+    (root / "run").mkdir()
     monkeypatch.chdir(root / "run")
-    Path("config.yaml").unlink(missing_ok=True)
     said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices).lines
     (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
     plug_in = pick("datasets", entry["loader"])

@@ -41,8 +41,7 @@ def test_the_clock_starts_with_the_first_state_and_stops_while_a_record_is_taken
         clock.seconds += 7
         return {"largest": state.weights().max()}
 
-    table = harness.record(method, columns, **options)
-    assert table.to_dict("list") == {
+    assert harness.record(method, columns, **options).to_dict("list") == {
         "step": steps,
         "flops": [10.0 * step for step in steps],
         "seconds": seconds,
@@ -138,8 +137,7 @@ def test_seconds_are_those_of_one_update_and_of_one_iteration(clock, monkeypatch
 def test_updates_of_all_methods_agree():
     rng = np.random.default_rng(0)
     v = rng.normal(size=50)
-    radius = l1.norm(v)
-    tree, full, verbatim = (projection.POINTS[method](v, radius) for method in ("tree", "full", "verbatim"))
+    tree, full, verbatim = (projection.POINTS[method](v, l1.norm(v)) for method in ("tree", "full", "verbatim"))
     for update in [(rng.choice(50, 9, replace=False), 0.3 * rng.normal(size=9)) for _ in range(20)]:
         tree(*update)
         np.testing.assert_allclose([full(*update), verbatim(*update)], [tree.__self__.toarray()] * 2, atol=1e-12)

@@ -180,8 +180,8 @@ def test_everything_but_the_added_tags_keeps_its_bytes(photo, text, tags, encodi
 # as another program would that does not know the marks of predicted tags
 def edit(photo, tags):
     bag = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
-    text = re.sub("(?s)(?<=<dc:subject>).*(?=</dc:subject>)", f"<rdf:Bag>{bag}</rdf:Bag>", beside(photo).read_text())
-    beside(photo).write_text(text)
+    text = beside(photo).read_text()
+    beside(photo).write_text(re.sub("(?s)(?<=<dc:subject>).*(?=</dc:subject>)", f"<rdf:Bag>{bag}</rdf:Bag>", text))
 
 
 # what a change makes of the sets of tags in a sidecar
@@ -273,9 +273,8 @@ UNUSABLE = {  # the content of a sidecar, or the function that makes it, and the
 def test_a_sidecar_that_cannot_be_changed_is_left_out_and_others_are_written(photo, fault):
     content, said = UNUSABLE[fault]
     content(beside(photo)) if callable(content) else beside(photo).write_text(content, encoding="latin-1")
-    other = photo.with_name("b.jpg")
     lay(photo.parent, {"b.jpg": photo.read_bytes(), "x.xmp": LIGHTROOM})
-    update = predict({photo: ["dog"], other: ["dog"]}, [photo.parent])
+    update = predict({photo: ["dog"], photo.with_name("b.jpg"): ["dog"]}, [photo.parent])
     assert [*update.left_out] == [str(photo)] and said in update.left_out[str(photo)]
     assert [change.file.name for change in update.changes] == with_dog(photo.parent) == ["b.jpg.xmp"]
 

@@ -80,11 +80,10 @@ def test_a_wrong_table_is_refused_in_a_short_line(rows, names, said):
 
 
 def test_validation_is_drawn_from_train_if_the_table_has_no_validation_images_that_are_there():
-    given = [("train", 20), ("test", 11), ("unlabelled", 9), ("val", 1)]
-    names = [*NAMES[:40], "new"]
-    table = pd.DataFrame({"image": [*NAMES[:40], "ghost"], "split": np.repeat(*zip(*given, strict=True))})
+    given = np.repeat(["train", "test", "unlabelled", "val"], [20, 11, 9, 1])
+    table = pd.DataFrame({"image": [*NAMES[:40], "ghost"], "split": given})
     (got, unplaced), (again, _), (other, _) = (
-        splits.assign_splits(names, table, **OPTIONS | {"seed": seed}) for seed in (1, 1, 2)
+        splits.assign_splits([*NAMES[:40], "new"], table, **OPTIONS | {"seed": seed}) for seed in (1, 1, 2)
     )
     assert got == again != other and counts(got, slice(20)) == {"train": 15, "validation": 5}
     assert list(got.values())[20:] == ["test"] * 11 + ["unlabelled"] * 9

@@ -85,10 +85,9 @@ def test_options_decide_which_words_are_chosen(captions, options, expected):
 def photographs(*counts):
     names = [f"{split}{i}" for split, n in (("train", 20), ("validation", 4), ("test", 4)) for i in range(n)]
     images = pd.DataFrame({"image": names, "split": [name.rstrip("0123456789") for name in names]})
-    words = ["ant", "bee", "cow", "dog", "elk"]
     rows = [
         (f"{split}{i}", word)
-        for word, numbers in zip(words, counts, strict=False)
+        for word, numbers in zip(["ant", "bee", "cow", "dog", "elk"], counts, strict=False)
         for split, n in zip(("train", "validation", "test"), numbers, strict=True)
         for i in range(n)
     ]
