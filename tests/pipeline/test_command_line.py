@@ -107,8 +107,7 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
     monkeypatch.setattr(command_line, "WORKFLOW", tmp_path if first == FIRST else WORKFLOW)
     assert main(["init", "x", "--add"]) == 0 and "jointsparse run --dataset x\n" in capsys.readouterr().out
     new, old = Path("config.yaml").read_bytes().decode(), yaml.safe_load(first + last)
-    assert new.startswith(first) and new.endswith(last) and new.count("\r\n") in (0, new.count("\n"))
-    assert ("\r\n" in new) == ("\r\n" in first)
+    assert new.startswith(first) and new.endswith(last) and new.count("\r\n") == ("\r\n" in first) * new.count("\n")
     assert yaml.safe_load(new) == old | {"datasets": (old.get("datasets") or {}) | {"x": entry_of("x", OF_TABLE)}}
 
 

@@ -86,11 +86,10 @@ def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, w
 
 def test_defaults_of_the_transformers_agree_with_the_config():
     features, svd = CONFIG["features"], CONFIG["studies"]["annotation"]["basis"]
-    given = features["options"] | features["vocabularies"]["tree"] | svd
-    given |= {"longest_side": features["longest_side"], "sample_size": features["sample"]["descriptors"]}
+    given = features["options"] | features["vocabularies"]["tree"] | svd | {"longest_side": features["longest_side"]}
+    given |= {"sample_size": features["sample"]["descriptors"], "patch_sizes": (*features["options"]["patch_sizes"],)}
     defaults = DenseSift().get_params() | VocabularyTree().get_params() | SVDBasis().get_params()
-    defaults |= {"patch_sizes": [*defaults["patch_sizes"]], "fitted_on": svd["fitted_on"]}
-    assert defaults | given == defaults
+    assert defaults | given == defaults | {"fitted_on": svd["fitted_on"]}
 
 
 @pytest.mark.parametrize(

@@ -135,16 +135,15 @@ def test_shapes_names_splits_and_sizes_of_topics():
 
 
 def test_the_weights_of_words_depend_only_on_training_documents(monkeypatch):
-    seen = []
-    monkeypatch.setattr(documents, "_weigh", lambda X, of_split: seen.append(of_split) or X)
-    assert (seen == (documents.read(**TOPICS).images["split"] == "train").to_numpy()).all()
-    monkeypatch.undo()
     counts = sparse.random(40, 30, density=0.1, rng=0, format="csr", data_rvs=lambda n: np.arange(n) % 3 + 1.0)
     dense, n_with = counts.toarray(), (counts.toarray()[:25] > 0).sum(axis=0)
     expected = dense * np.where(n_with, np.log(25 / np.maximum(n_with, 1)) + 1, 0)
     lengths = np.linalg.norm(expected, axis=1, keepdims=True)
     got = documents._weigh(counts, np.arange(40) < 25).toarray()
     np.testing.assert_allclose(got, expected / np.where(lengths, lengths, 1), rtol=1e-6)
+    seen = []
+    monkeypatch.setattr(documents, "_weigh", lambda X, of_split: seen.append(of_split) or X)
+    assert (seen == (documents.read(**TOPICS).images["split"] == "train").to_numpy()).all()
 
 
 def test_words_of_topics_follow_their_preferences_and_other_words_zipfs_law(rng):

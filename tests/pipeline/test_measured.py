@@ -4,7 +4,6 @@ No test depends on a duration. The tables are tested in test_experiments.py.
 """
 
 from itertools import count
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -117,21 +116,12 @@ def test_peak_bytes_are_the_bytes_held_at_the_same_time(monkeypatch):
     assert cost._peak_bytes(np.ones((100, 4))) == pytest.approx(480_000, rel=0.01)
 
 
-def test_seconds_are_those_of_one_update_and_of_one_iteration(clock, monkeypatch):
+def test_seconds_are_those_of_one_update(clock, monkeypatch):
     def spend(*_):
         clock.seconds += 3
 
-    def fit(X, y, W, n_iter, watch):
-        for _ in range(n_iter):
-            watch()
-            spend()
-
     monkeypatch.setattr(projection, "time", harness.time)
-    monkeypatch.setattr(cost, "time", harness.time)
-    monkeypatch.setattr(cost, "_fit", fit)
     assert projection._updates(spend, 9, 2, np.random.default_rng(0)) == 3
-    data = SimpleNamespace(X_train=np.zeros((1, 1, 1)), y_train=np.zeros((1, 1)), W=None)
-    assert cost._iteration(data, 1) == 3
 
 
 def test_updates_of_all_methods_agree():
