@@ -71,8 +71,8 @@ def entry_of(root, entry):
     ],
 )
 def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, root, name, files, entry, said):
-    workflow = {"my workflow/config.yaml": (WORKFLOW / "config.yaml").read_text(encoding="utf-8")}
-    lay(tmp_path, workflow | {f"{root}/{file}": content for file, content in files.items()})
+    lay(tmp_path / root, files)
+    lay(tmp_path / "my workflow", {"config.yaml": (WORKFLOW / "config.yaml").read_bytes()})
     monkeypatch.setattr(command_line, "WORKFLOW", tmp_path / "my workflow")
     assert main(["init", root]) == 0 and capsys.readouterr().out.startswith(said)
     text = Path("config.yaml").read_text(encoding="utf-8")

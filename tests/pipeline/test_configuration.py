@@ -391,8 +391,7 @@ def test_settings_know_what_norms_and_solvers_can_do():
 )
 def test_merging_replaces_values_inside_blocks_and_starts_a_block_of_another_kind_empty(block, over, expected):
     before = copy.deepcopy((block, over))
-    assert merged(block, over) == expected
-    assert (block, over) == before
+    assert (merged(block, over), (block, over)) == (expected, before)
 
 
 def test_a_dataset_overrides_features_its_studies_and_the_studies_that_they_are_like():
