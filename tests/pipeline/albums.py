@@ -40,14 +40,12 @@ def lay(root: Path, files: Mapping[str, Any]) -> None:
 
 
 def make_album(root: Path, n_images: int) -> Path:
-    rng = np.random.default_rng(0)
     (root / "images").mkdir(parents=True)
-    lines = ["image,caption"]
-    for i in range(n_images):
-        name = f"{i:03}.jpg"
+    names, rng = [f"{i:03}.jpg" for i in range(n_images)], np.random.default_rng(0)
+    for name in names:
         Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8)).save(root / "images" / name)
-        lines += [f"{name},A dog number {i}.", f'{name},"A cat, or ""kitten"", on grass."']
-    (root / "captions.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    texts = [text for i in range(n_images) for text in (f"A dog number {i}.", 'A cat, or "kitten", on grass.')]
+    lay(root, {"captions.csv": pd.DataFrame({"image": np.repeat(names, 2), "caption": texts})})
     return root
 
 
@@ -91,8 +89,6 @@ def make_tagged(root: Path, tags: Mapping[str, Sequence[str]]) -> Path:
 
 
 def read_album(root: Path, **options: Any) -> Samples:
-    if os.path.lexists(root / "splits.csv"):
-        options = {"splits": "splits.csv"} | options
     return photos.read(root, smallest_side=32, longest_side=320, **options)
 
 

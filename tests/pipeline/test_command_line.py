@@ -47,6 +47,12 @@ OF_ALBUM = {
 }
 
 
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)  # a run would handle the signals of pytest
+
+
 def entry_of(root, entry):
     return entry | {"options": {"root": root} | entry["options"]}
 
@@ -65,10 +71,9 @@ def entry_of(root, entry):
     ],
 )
 def test_init_writes_a_config_for_the_folder(tmp_path, monkeypatch, capsys, root, name, files, entry, said):
-    workflow = {"my workflow/config.yaml": (WORKFLOW / "config.yaml").read_text(encoding="utf-8")}
-    lay(tmp_path, workflow | {f"{root}/{file}": content for file, content in files.items()})
+    lay(tmp_path / root, files)
+    lay(tmp_path / "my workflow", {"config.yaml": (WORKFLOW / "config.yaml").read_bytes()})
     monkeypatch.setattr(command_line, "WORKFLOW", tmp_path / "my workflow")
-    monkeypatch.chdir(tmp_path)
     assert main(["init", root]) == 0 and capsys.readouterr().out.startswith(said)
     text = Path("config.yaml").read_text(encoding="utf-8")
     assert text.startswith(f"# yaml-language-server: $schema=file://{tmp_path}/my%20workflow/config/schema.json\n")
@@ -98,13 +103,11 @@ FIRST, KEY, LAST = (WORKFLOW / "config.yaml").read_text(encoding="utf-8").partit
 )
 def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, capsys, first, last):
     lay(tmp_path, X | {"config.yaml": first + last})
-    monkeypatch.chdir(tmp_path)
     # In a checkout, the config.yaml of the folder is that of the package.
     monkeypatch.setattr(command_line, "WORKFLOW", tmp_path if first == FIRST else WORKFLOW)
     assert main(["init", "x", "--add"]) == 0 and "jointsparse run --dataset x\n" in capsys.readouterr().out
     new, old = Path("config.yaml").read_bytes().decode(), yaml.safe_load(first + last)
-    assert new.startswith(first) and new.endswith(last) and new.count("\r\n") in (0, new.count("\n"))
-    assert ("\r\n" in new) == ("\r\n" in first)
+    assert new.startswith(first) and new.endswith(last) and new.count("\r\n") == ("\r\n" in first) * new.count("\n")
     assert yaml.safe_load(new) == old | {"datasets": (old.get("datasets") or {}) | {"x": entry_of("x", OF_TABLE)}}
 
 
@@ -170,9 +173,8 @@ def test_init_adds_an_entry_and_keeps_every_other_byte(tmp_path, monkeypatch, ca
         ({}, "warmup l3", "norm must be one of l1, l12, l1inf"),
     ],
 )
-def test_the_error_of_a_command_is_one_line(tmp_path, monkeypatch, capsys, files, arguments, said):
+def test_the_error_of_a_command_is_one_line(tmp_path, capsys, files, arguments, said):
     lay(tmp_path, files)
-    monkeypatch.chdir(tmp_path)
     assert main(arguments.split(" ")) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ") and said in error and error.endswith("\n") and error[:-1].isprintable()
@@ -198,8 +200,6 @@ PROFILE = (
 def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch, capsys, arguments, expected):
     called, ends = [], subprocess.Popen("false")
     monkeypatch.setattr(subprocess, "Popen", lambda command: called.append(command) or ends)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    monkeypatch.chdir(tmp_path)
     lay(tmp_path, {"config.yaml": "", "results/claims/d/manifest.json": ""})
     assert main(arguments.split()) == 1
     assert called[0][1:4] == ["-P", "-c", command_line.SNAKEMAKE]
@@ -212,15 +212,13 @@ def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch
 )
 def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypatch, capsys, number, advice):
     lay(tmp_path, {"config.yaml": ""})
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(subprocess, "Popen", None)
     monkeypatch.setattr(disk.tempfile, "TemporaryFile", Mock(side_effect=OSError(number, os.strerror(number))))
-    error = f"error: {tmp_path}: {os.strerror(number)}. {advice}\n"
-    assert (main(["run"]), capsys.readouterr().err) == (2, error)
+    assert main(["run"]) == 2
+    assert capsys.readouterr().err == f"error: {tmp_path}: {os.strerror(number)}. {advice}\n"
 
 
 def test_open_shows_the_page_that_was_written_last_or_the_list_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(webbrowser, "open", lambda address: None)
     pages = ["results/new/index.html", "results/old/index.html", "results/index.html"]
     lay(tmp_path, dict.fromkeys([*pages, "results/mine/study/tables/means.csv"], ""))
@@ -229,13 +227,17 @@ def test_open_shows_the_page_that_was_written_last_or_the_list_if_no_model_was_k
     assert capsys.readouterr().out.splitlines() == pages
 
 
-def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
+def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_path, capfd):
     lay(tmp_path, {"config.yaml": "seed: 2\n"})
     assert main(["run", "--quick", "--dataset", "collage", "--", "--dry-run"]) == 0
     out, err = capfd.readouterr()
     assert re.search(r"^total +22$", out, re.MULTILINE) and "profile" not in err
+
+
+def test_an_unknown_dataset_is_refused_with_the_users_own_datasets_first(tmp_path, capfd):
+    lay(tmp_path, {"config.yaml": "datasets: {mine: {loader: photos, options: {root: x}}}\n"})
+    assert main(["run", "--dataset", "nosuch", "--", "--dry-run"]) == 1
+    assert "dataset must be one of mine, " in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["", *command_line.COMMANDS])
@@ -299,10 +301,7 @@ NO_RUN = f"a run is at work in it (process {os.getpid()}). Wait until it has fin
         pytest.param(lambda: lock.HOLDER.write_text("null", encoding="utf-8"), UNKNOWN, id="an empty record"),
     ],
 )
-def test_a_lock_is_removed_if_its_holder_is_gone_and_in_doubt_a_message_says_who_it_may_be(
-    tmp_path, monkeypatch, alter, said
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_lock_is_removed_if_its_holder_is_gone_and_in_doubt_a_message_says_who_it_may_be(tmp_path, alter, said):
     lay(tmp_path, {".snakemake/locks/0.input.lock": "results/a", ".snakemake/locks/0.output.lock": "results/a"})
     lock.sign()
     alter()
@@ -312,10 +311,9 @@ def test_a_lock_is_removed_if_its_holder_is_gone_and_in_doubt_a_message_says_who
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def workflow(tmp_path):
     shutil.copytree(WORKFLOW / "profiles", tmp_path / "workflow" / "profiles")
     lay(tmp_path, {"workflow/Snakefile": SNAKEFILE, "config.yaml": ""})
-    monkeypatch.chdir(tmp_path)
 
 
 def begin():
@@ -334,7 +332,7 @@ def wait_for_job(run):
         time.sleep(0.05)
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("workflow")
 @pytest.mark.parametrize("signals", [(signal.SIGINT, signal.SIGINT), (signal.SIGHUP, signal.SIGTERM)])
 def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(signals):
     wait_for_job(run := begin())
@@ -346,7 +344,7 @@ def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(signals):
     assert not any(process.is_running() for process in tree) and not list(LOCKS.glob("*"))
 
 
-@pytest.mark.usefixtures("here")
+@pytest.mark.usefixtures("workflow")
 def test_a_run_does_not_start_beside_a_live_run_and_after_a_kill_unlocks_and_remakes_partial_files():
     wait_for_job(run := begin())
     holder = json.loads(lock.HOLDER.read_text(encoding="utf-8"))["process"]

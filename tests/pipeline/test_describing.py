@@ -26,7 +26,6 @@ SIFT, TREE = {"patch_sizes": [8, 12], "step": 6, "rootsift": False}, {"branching
 
 
 def listed(root):
-    """Return the table of the images in an album."""
     files = sorted((root / "images").iterdir())
     digests = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     return pd.DataFrame({"image": [file.name for file in files], "split": "train", "digest": digests})
@@ -34,7 +33,7 @@ def listed(root):
 
 @pytest.fixture
 def run(run_script, tmp_path, monkeypatch):
-    """Return a function that runs the script of a rule for an album and returns the images that it has described."""
+    # A function that runs the script of a rule for an album and returns the images that it has described.
     root, seen, checked = make_album(tmp_path / "mine", 12), [], describing._checked
     monkeypatch.setattr(describing, "_checked", lambda image, *given: seen.append(image) or checked(image, *given))
 
@@ -45,21 +44,21 @@ def run(run_script, tmp_path, monkeypatch):
         params = {"loader": "photos", "options": {"root": str(root)}, "longest_side": 64, "seed": 1} | params
         seen.clear()
         run_script(rule, input=given, output=output, params=params, wildcards={"shard": 0, "shards": 1})
-        made = [output[MADE[rule]]]
-        records.write(made, {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
+        records.write([output[MADE[rule]]], {"raw": {}, "made_with": {}}, job=rule, code=[], values={}, raw={})
         return sorted({*seen})
 
     run_rule.root = root
     return run_rule
 
 
+# the images that were described for vocabularies and for histograms, and the histograms
 def make(run, images=None, sift=SIFT, tree=TREE, keep=False):
-    """Make vocabularies and histograms; return the images that were described for each, and the histograms."""
     options = {"extractor": "dense_sift", "extractor_options": sift, "keep": keep}
     options |= {"sample": {"images": 5, "descriptors": 400, "fitted_on": ["train"]}}
-    weighted = {"weighting": tree["weighting"], "normalise": True}
     grown = run("grow_vocabularies", images, **options, vocabularies={"tree": tree})
-    encoded = run("encode", images, **options, vocabularies={"tree": weighted})
+    encoded = run(
+        "encode", images, **options, vocabularies={"tree": {"weighting": tree["weighting"], "normalise": True}}
+    )
     return grown, encoded, read_features([run.root / "histograms.npz"], "tree")
 
 
@@ -87,11 +86,10 @@ def test_the_scripts_compute_the_features_of_the_transformers(run, run_script, w
 
 def test_defaults_of_the_transformers_agree_with_the_config():
     features, svd = CONFIG["features"], CONFIG["studies"]["annotation"]["basis"]
-    given = features["options"] | features["vocabularies"]["tree"] | svd
-    given |= {"longest_side": features["longest_side"], "sample_size": features["sample"]["descriptors"]}
+    given = features["options"] | features["vocabularies"]["tree"] | svd | {"longest_side": features["longest_side"]}
+    given |= {"sample_size": features["sample"]["descriptors"], "patch_sizes": (*features["options"]["patch_sizes"],)}
     defaults = DenseSift().get_params() | VocabularyTree().get_params() | SVDBasis().get_params()
-    defaults |= {"patch_sizes": [*defaults["patch_sizes"]], "fitted_on": svd["fitted_on"]}
-    assert defaults | given == defaults
+    assert defaults | given == defaults | {"fitted_on": svd["fitted_on"]}
 
 
 @pytest.mark.parametrize(

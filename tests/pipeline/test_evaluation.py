@@ -22,8 +22,8 @@ X = RNG.normal(size=(90, 3)).astype(np.float32)
 DATA = Data(X, X[:, :1] + RNG.normal(0, 0.3, (90, 4)) > 0, np.repeat(["train", "validation", "test"], 30), list("abcd"))
 
 
+# A sweep of four pairs, whose second radius fits the example. arrays: fields of the sweep to replace.
 def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
-    """Return a sweep of four pairs, whose second radius fits the example. arrays: fields of the sweep to replace."""
     W = np.random.default_rng(seed).normal(size=(4, 3, 4)).astype(np.float32)
     W[3] = np.array([1, 0, 0])[:, np.newaxis]
     fits = sweep.Sweep(
@@ -39,8 +39,8 @@ def one_sweep(method="hinge-l1inf", n=5, run=1, seed=0, **arrays):
     return evaluation.TrainedSweep(run, n, method, 60, fits._replace(**arrays), np.array([True, False, False, True]))
 
 
+# The sweeps are made to claim that they were learnt from these features.
 def evaluate(data, *sweeps, **options):
-    """Evaluate sweeps, which are made to claim that they were learnt from these features."""
     source = np.array([fingerprint(data.X), "labels", "method"])
     own = [trained._replace(sweep=trained.sweep._replace(learnt_from=source)) for trained in sweeps]
     return evaluation.evaluate(own, *data, **{"converging_method": ""} | options)
@@ -48,7 +48,7 @@ def evaluate(data, *sweeps, **options):
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_objective_and_validation_words_decide_the_choice_and_the_other_words_are_tested(form):
-    """A third of the labels is unknown, W has zeros, and the fits at the smaller radius ended after one iteration."""
+    # A third of the labels is unknown, W has zeros, and the fits at the smaller radius ended after one iteration.
     objective = np.array([[4, 2, np.nan, np.nan], [4, 3, np.nan, np.nan], [4, 3, 2, 1.5], [4, 3, 1, 1.2]])
     trained = one_sweep(objective=objective)
     W = trained.sweep.W[1]
@@ -84,8 +84,14 @@ def test_objective_and_validation_words_decide_the_choice_and_the_other_words_ar
     columns = {"word": data.words, "validation_word": [True, False, False, True], "positives": positives}
     columns |= {"n_features": [1, 1, 2, 2], "auc": auc, "eer": eer}
     pd.testing.assert_frame_equal(tables.by_word[list(columns)], pd.DataFrame(columns), rtol=1e-7, check_dtype=False)
-    convergence = tables.convergence[["iteration", "objective", "gap"]].to_numpy().tolist()
-    assert convergence == [[0, 1, 0.9], [1, 0.5, 0.9], [0, 1, 0.02], [1, 0.75, 0.02], [2, 0.25, 0.02], [3, 0.3, 0.02]]
+    assert tables.convergence[["iteration", "objective", "gap"]].to_numpy().tolist() == [
+        [0, 1, 0.9],
+        [1, 0.5, 0.9],
+        [0, 1, 0.02],
+        [1, 0.75, 0.02],
+        [2, 0.25, 0.02],
+        [3, 0.3, 0.02],
+    ]
 
 
 def test_the_choice_does_not_depend_on_test_images():
@@ -223,6 +229,7 @@ def test_tied_and_undefined_scores_get_a_warning(data, weights, by_word, chosen)
     assert tables.chosen["warning"].item() == UPPER + chosen
 
 
+# The radii of another power do not count. Letters name classifiers, whose weights may differ in scale.
 @pytest.mark.parametrize(
     ("classifiers", "edges"),
     [
@@ -233,7 +240,6 @@ def test_tied_and_undefined_scores_get_a_warning(data, weights, by_word, chosen)
     ],
 )
 def test_an_edge_is_not_flagged_if_the_neighbouring_radius_gives_the_same_classifiers(classifiers, edges):
-    """The radii of another power do not count. Letters name classifiers, whose weights may differ in scale."""
     drawn = np.random.default_rng(0).normal(size=(6, 3, 4))
     own = [drawn["ab".index(letter)] * [0.1, 1, 3, 10] * (i + 1) for i, letter in enumerate(classifiers)]
     fits = one_sweep(
@@ -252,8 +258,8 @@ def test_a_chosen_radius_that_leaves_hardly_any_loss_is_noted_with_the_smallest_
         power=np.repeat([0.5, 1.0], 3),
         objective=np.array([[4.0, end] for end in (1.0, 0.003, 0.0, 1.0, 1.0, 0.0)]),
     ).sweep
-    noted = [evaluation._not_unique(fits, pair) for pair in range(6)]
-    assert [flag and flag.number for flag in noted] == [None, 2.0, 2.0, None, None, 0.3]
+    flags = [evaluation._not_unique(fits, pair) for pair in range(6)]
+    assert [flag and flag.number for flag in flags] == [None, 2.0, 2.0, None, None, 0.3]
 
 
 # Refusals
@@ -265,8 +271,8 @@ FITS = one_sweep(learnt_from=sweep.learnt_from(DATA.X, Y, "hinge-l1")).sweep
 
 
 def evaluated(X=DATA.X, labels=DATA.labels, tasks=DRAWN, fits=FITS, method="hinge-l1"):
-    trained = evaluation.trained_sweep(1, 5, method, tasks, fits)
-    return evaluation.evaluate([trained], X, labels, DATA.split, DATA.words, converging_method="")
+    sweeps = [evaluation.trained_sweep(1, 5, method, tasks, fits)]
+    return evaluation.evaluate(sweeps, X, labels, DATA.split, DATA.words, converging_method="")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from jointsparse.registry import room
 
 @pytest.fixture
 def given(monkeypatch):
-    """The last call of a made-up experiment, which returns random numbers."""
+    # the last call of a made-up experiment, which returns random numbers
     seen = {}
 
     def run(data, *, rng, progress, **options):
@@ -65,35 +65,31 @@ def test_a_measured_experiment_runs_once(given, tmp_path, run_script):
 
 @pytest.mark.parametrize("kind", room("experiments"))
 def test_every_experiment_gives_the_committed_table_and_reports_its_progress(kind):
-    """Another processor's BLAS changes the last digits, which are few in single precision."""
     reports = []
     table = table_of(kind, progress=lambda done, of: reports.append((done, of)))
     n_reports = EXPERIMENTS[kind].n_reports
     assert reports == [(done, n_reports) for done in range(1, n_reports + 1)] * (4 if kind == "recovery" else 1)
     assert table.filter(TIMED[:1]).gt(0).any(axis=None) == ("seconds" in table)
     expected = pd.read_csv(FOLDER / f"{kind}.csv").convert_dtypes()
-    csv = table.drop(columns=TIMED, errors="ignore").to_csv(index=False)
-    got = pd.read_csv(io.StringIO(csv)).convert_dtypes()
+    got = pd.read_csv(io.StringIO(table.drop(columns=TIMED, errors="ignore").to_csv(index=False))).convert_dtypes()
     if kind == "cost":  # versions of NumPy differ in the memory that they need
         expected["bytes"], got["bytes"] = expected["bytes"].notna(), got["bytes"].notna()
+    # Another processor's BLAS changes the last digits, which are few in single precision.
     pd.testing.assert_frame_equal(got, expected, rtol=3e-4, atol=1e-5, check_dtype=False)
 
 
+# The digits with other labels. change: of all labels as an array, those to learn from first.
 def digits_with(change):
-    """The digits with other labels. change: of all labels as an array, those to learn from first."""
     data = EXPERIMENTS["digits"].data
     order = np.argsort(data.images["split"] == "test", kind="stable")[: 1438 + 100]
     return make_samples(data.X[order], change(data.captions["caption"].to_numpy()[order].astype(object)), n_test=100)
-
-
-MANY_TOUCHED = {"sizes": [10], "touched": [2, 5], "non_zeros": [4, 30]}
 
 
 @pytest.mark.parametrize(
     ("kind", "options", "said"),
     [
         *(
-            (kind, MANY_TOUCHED, "touched must be at most 4, the smallest of non_zeros")
+            (kind, {"touched": [2, 5], "non_zeros": [4, 30]}, "touched must be at most 4, the smallest of non_zeros")
             for kind in ("operations", "projection")
         ),
         ("cost", {"projection_rows": [200_000]}, "projection_rows must be at most 50, got 200000"),

@@ -164,9 +164,9 @@ def test_a_failure_of_the_machine_ends_the_reading(album, monkeypatch, how, fail
 
 
 def test_a_picture_whose_metadata_crash_the_decoder_is_left_out(tmp_path, monkeypatch):
-    root = make_tagged(tmp_path / "mine", {f"{i}.jpg": ["cat"] for i in range(3)})
+    make_tagged(tmp_path / "mine", {f"{i}.jpg": ["cat"] for i in range(3)})
     let_end(monkeypatch, tmp_path, CRASH)
-    read = keywords.read(root, images=".", smallest_side=None, fractions={"train": 1.0}, group_by="burst")
+    read = keywords.read(tmp_path / "mine", images=".", smallest_side=None, fractions={"train": 1.0}, group_by="burst")
     assert read.captions.to_numpy().tolist() == [["0.jpg", "cat"], ["2.jpg", "cat"]]
     assert read.left_out.to_numpy().tolist() == [["1.jpg", f"{NO_PICTURE}the decoder crashed (SIGSEGV)"]]
 

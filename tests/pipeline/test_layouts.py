@@ -22,12 +22,11 @@ from jointsparse.registry import pick
 # Files and folders
 
 
+# what `init` reports on a folder of these files, the entry that it writes, and what the loader reads
 def init(root, monkeypatch, files, **choices):
-    """Return what `init` reports on a folder of these files, the entry that it writes, and what the loader reads."""
     lay(root / "data", files)
-    (root / "run").mkdir(exist_ok=True)
+    (root / "run").mkdir()
     monkeypatch.chdir(root / "run")
-    Path("config.yaml").unlink(missing_ok=True)
     said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices).lines
     (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
     plug_in = pick("datasets", entry["loader"])
@@ -883,6 +882,12 @@ STOPS = {
         )
         for kept in ((0, 2), (0,), (1, 2))
     },
+    "parts with other columns": (
+        {f"features-{i}-of-2.csv": part for i, part in ((1, NAMED[:30]), (2, NAMED[30:].rename(columns={"a": "z"})))}
+        | {"labels.csv": Y},
+        {},
+        r"features-2-of-2\.csv must have the same features as .*, in the same order and format",
+    ),
     **{
         f"a copy called {copy}": (
             F | {"labels.csv": Y, copy: 1 - Y},

@@ -200,8 +200,7 @@ def test_tables_made_from_other_raw_files_get_no_manifest(change):
 
 
 def test_a_new_process_finds_that_unchanged_files_match_the_manifest_from_any_folder():
-    said = run_python("-m", "jointsparse", "verify", "manifest.json", cwd=Path(MANIFEST).parent)
-    assert said == f"{ALL_MATCH}\n"
+    assert run_python("-m", "jointsparse", "verify", "manifest.json", cwd=Path(MANIFEST).parent) == f"{ALL_MATCH}\n"
 
 
 def test_the_manifest_lists_versions_and_commits_of_all_jobs_and_verify_reports_a_mixture(monkeypatch, capsys):

@@ -121,7 +121,6 @@ HARD = ["dog", "été", 'a "b" & <c>', "]]>"]
 
 @pytest.fixture
 def photo(tmp_path):
-    """The path of a photograph without tags."""
     Image.new("RGB", (40, 40)).save(tmp_path / "a.jpg")
     return tmp_path / "a.jpg"
 
@@ -130,25 +129,24 @@ def beside(photo):
     return photo.with_name("a.jpg.xmp")
 
 
+# the reason why the sidecar of a photograph was not changed, or nothing
 def change(verb, photo, *tags):
-    """Change the sidecar of a photograph, and return the reason if that fails."""
     return "".join(verb({photo: tags}, [photo.parent]).left_out.values())
 
 
+# the sets of tags in the sidecar of a photograph
 def state(photo):
-    """Return the sets of tags in the sidecar of a photograph: its subject, the predicted and the rejected tags."""
     text, _ = metadata.decoded(beside(photo).read_bytes())
     tags = sidecars._tags(metadata.parsed(text))
     return tuple({*getattr(tags, name)} for name in ("subject", "predicted", "rejected"))
 
 
 def with_dog(folder):
-    """Return the names of the files that hold the tag."""
     return sorted(file.name for file in folder.iterdir() if file.is_file() and b"dog" in file.read_bytes())
 
 
+# The text without what `predict` may add: items of dc:subject, and a description with our properties.
 def without_ours(text):
-    """Undo what `predict` may add: items of dc:subject, and a description with our properties."""
     for tag in HARD:
         escaped = re.escape(tag.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
         text = re.sub(rf"\s*<(?P<li>(\w+:)?li)>{escaped}</(?P=li)>", "", text, count=1)
@@ -179,15 +177,15 @@ def test_everything_but_the_added_tags_keeps_its_bytes(photo, text, tags, encodi
         assert without_ours(after) == without_ours(beside(photo).read_bytes().decode(encoding)) == text
 
 
+# as another program would that does not know the marks of predicted tags
 def edit(photo, tags):
-    """Replace the tags as another program would that does not know the marks of predicted ones."""
     bag = "".join(f"<rdf:li>{tag}</rdf:li>" for tag in tags)
-    text = re.sub("(?s)(?<=<dc:subject>).*(?=</dc:subject>)", f"<rdf:Bag>{bag}</rdf:Bag>", beside(photo).read_text())
-    beside(photo).write_text(text)
+    text = beside(photo).read_text()
+    beside(photo).write_text(re.sub("(?s)(?<=<dc:subject>).*(?=</dc:subject>)", f"<rdf:Bag>{bag}</rdf:Bag>", text))
 
 
+# what a change makes of the sets of tags in a sidecar
 def twin(verb, tags, subject, predicted, rejected):
-    """Return what a change makes of the sets of tags in a sidecar."""
     if verb is confirm:
         return subject | tags, predicted - tags, rejected - tags
     if verb is reject:
@@ -275,25 +273,24 @@ UNUSABLE = {  # the content of a sidecar, or the function that makes it, and the
 def test_a_sidecar_that_cannot_be_changed_is_left_out_and_others_are_written(photo, fault):
     content, said = UNUSABLE[fault]
     content(beside(photo)) if callable(content) else beside(photo).write_text(content, encoding="latin-1")
-    other = photo.with_name("b.jpg")
     lay(photo.parent, {"b.jpg": photo.read_bytes(), "x.xmp": LIGHTROOM})
-    update = predict({photo: ["dog"], other: ["dog"]}, [photo.parent])
+    update = predict({photo: ["dog"], photo.with_name("b.jpg"): ["dog"]}, [photo.parent])
     assert [*update.left_out] == [str(photo)] and said in update.left_out[str(photo)]
     assert [change.file.name for change in update.changes] == with_dog(photo.parent) == ["b.jpg.xmp"]
 
 
-def test_tags_that_xml_cannot_hold_are_not_written(photo):
-    for tag in ("do\x00g", "do\ud800g"):
-        assert "a tag has a character that XML does not allow" in change(predict, photo, tag)
+@pytest.mark.parametrize("tag", ["do\x00g", "do\ud800g"], ids=ascii)
+def test_tags_that_xml_cannot_hold_are_not_written(photo, tag):
+    assert "a tag has a character that XML does not allow" in change(predict, photo, tag)
     assert not beside(photo).exists()
 
 
 def test_no_sidecar_is_written_through_a_link_out_of_the_given_folders(photo):
-    (photo.parent / "in").mkdir()
-    (photo.parent / "in" / "out").symlink_to(photo.parent)
-    linked = photo.parent / "in" / "out" / "a.jpg"
-    update = predict({linked: ["dog"]}, [photo.parent / "in"])
-    assert update.left_out == {str(linked): "its folder is behind a link that leads out of the given folders"}
+    inside = photo.parent / "in"
+    inside.mkdir()
+    (inside / "out").symlink_to(photo.parent)
+    update = predict({inside / "out" / "a.jpg": ["dog"]}, [inside])
+    assert [*update.left_out.values()] == ["its folder is behind a link that leads out of the given folders"]
 
 
 def test_a_full_disk_ends_the_run_and_leaves_the_old_sidecar(photo, monkeypatch):

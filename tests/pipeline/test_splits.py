@@ -6,16 +6,16 @@ import pytest
 from common import draw_scores
 from samples import make_samples
 from scipy import sparse
+from small_experiments import study
 
 from jointsparse import metrics
-from jointsparse.pipeline import tasks
 from jointsparse.pipeline.datasets import splits
 from jointsparse.pipeline.datasets.samples import at_most
 from jointsparse.pipeline.flag import Kind
 from jointsparse.pipeline.models import final
 from jointsparse.pipeline.models.model_file import load
 from jointsparse.pipeline.provenance.tables import read_table
-from jointsparse.pipeline.scores import flags
+from jointsparse.pipeline.scores import comparison, flags
 from jointsparse.pipeline.words import choose_words, counted_words
 
 NAMES = [f"{i:02}" for i in range(41)]
@@ -33,13 +33,21 @@ def counts(got, rows=slice(None)):
     return pd.Series(got, dtype=object)[rows].value_counts().to_dict()
 
 
-@pytest.mark.parametrize("n", [0, 1, 4, 7, 41])
-def test_every_split_gets_its_fraction_of_the_names_up_to_rounding(n):
-    for fractions in (splits.FRACTIONS, {"train": 1.0, "test": 0.0}, {"unlabelled": 0.5, "test": 0.5}):
-        got = splits.draw_splits(NAMES[:n], fractions, np.random.default_rng(0))
-        ends = [round(n * sum([*fractions.values()][:k])) for k in range(len(fractions) + 1)]
-        sizes = dict(zip(fractions, np.diff(ends).tolist(), strict=True))
-        assert list(got) == NAMES[:n] and counts(got) == {split: size for split, size in sizes.items() if size}
+@pytest.mark.parametrize(
+    ("n", "fractions", "expected"),
+    [
+        (0, splits.FRACTIONS, {}),
+        (1, splits.FRACTIONS, {"train": 1}),
+        (4, splits.FRACTIONS, {"train": 2, "validation": 1, "test": 1}),
+        (7, splits.FRACTIONS, {"train": 4, "validation": 2, "test": 1}),
+        (41, splits.FRACTIONS, {"train": 25, "validation": 8, "test": 8}),
+        (41, {"train": 1.0, "test": 0.0}, {"train": 41}),
+        (41, {"unlabelled": 0.5, "test": 0.5}, {"unlabelled": 20, "test": 21}),
+    ],
+)
+def test_every_split_gets_its_fraction_of_the_names_up_to_rounding(n, fractions, expected):
+    got = splits.draw_splits(NAMES[:n], fractions, np.random.default_rng(0))
+    assert list(got) == NAMES[:n] and counts(got) == expected
 
 
 @pytest.mark.parametrize(
@@ -80,11 +88,10 @@ def test_a_wrong_table_is_refused_in_a_short_line(rows, names, said):
 
 
 def test_validation_is_drawn_from_train_if_the_table_has_no_validation_images_that_are_there():
-    given = [("train", 20), ("test", 11), ("unlabelled", 9), ("val", 1)]
-    names = [*NAMES[:40], "new"]
-    table = pd.DataFrame({"image": [*NAMES[:40], "ghost"], "split": np.repeat(*zip(*given, strict=True))})
+    given = np.repeat(["train", "test", "unlabelled", "val"], [20, 11, 9, 1])
+    table = pd.DataFrame({"image": [*NAMES[:40], "ghost"], "split": given})
     (got, unplaced), (again, _), (other, _) = (
-        splits.assign_splits(names, table, **OPTIONS | {"seed": seed}) for seed in (1, 1, 2)
+        splits.assign_splits([*NAMES[:40], "new"], table, **OPTIONS | {"seed": seed}) for seed in (1, 1, 2)
     )
     assert got == again != other and counts(got, slice(20)) == {"train": 15, "validation": 5}
     assert list(got.values())[20:] == ["test"] * 11 + ["unlabelled"] * 9
@@ -138,14 +145,16 @@ def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_group
     assert grouped.groupby("group").size().loc[:11].eq(2).all()
 
 
-FILES = ("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv")
-FILES += ("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv")
+FILES = [
+    *("images.parquet", "captions.parquet", "left_out.csv", "features.npz", "words.csv", "labels.npy", "fit.csv"),
+    *("l1.npz", "model.jointsparse", "norms.csv", "thresholds.csv", "tags.csv"),
+]
 
 
+# The features say who the patient is, so a patient in two splits or folds would give the labels away.
 @pytest.mark.filterwarnings("ignore:the chosen radius has a score of:UserWarning")
 @pytest.mark.parametrize("grouped", [True, False], ids=["grouped", "not grouped"])
 def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_groups(tmp_path, run_script, grouped):
-    """The features say who the patient is, so a patient in two splits or folds would give the labels away."""
     patients = np.random.default_rng(0).permutation(PATIENTS)
     has = np.random.default_rng(1).random((150, 2))[patients] < 0.4
     table = pd.DataFrame(np.eye(150)[patients], columns=[f"x{i}" for i in range(150)])
@@ -176,13 +185,24 @@ def test_labels_that_only_the_patient_tells_are_not_learnt_if_patients_are_group
     assert max(aucs) < 0.75 if grouped else min(aucs) > 0.85
 
 
-def test_intervals_are_those_of_as_many_groups():
+def test_intervals_of_final_fits_are_those_of_as_many_groups():
     scores, labels = draw_scores(n=60, m=3)
     rows = np.repeat(np.arange(60), 4)
     expected = final.tested(scores, labels, n_resamples=30, seed=3)
     got = final.tested(scores[rows], labels[rows], n_resamples=30, seed=3, groups=rows)
-    for metric in ("auc", "average_precision"):
-        np.testing.assert_allclose(got[metric], expected[metric])
+    np.testing.assert_allclose(
+        [*got["auc"], *got["average_precision"]], [*expected["auc"], *expected["average_precision"]]
+    )
+
+
+def test_differences_between_methods_have_the_intervals_of_as_many_groups():
+    scores, rows = study(n_runs=5), np.repeat(np.arange(30), 4)
+    repeated = scores._replace(score=scores.score[:, rows], labels=scores.labels[rows])
+    got, expected = (
+        comparison.differences(one, n_resamples=6, seed=7, groups=groups)
+        for one, groups in ((repeated, rows), (scores, None))
+    )
+    pd.testing.assert_frame_equal(got, expected)
 
 
 def test_folds_and_the_single_split_share_no_group(monkeypatch):
@@ -199,22 +219,17 @@ def test_folds_and_the_single_split_share_no_group(monkeypatch):
         assert not {*pairs[taught]} & {*pairs[held_out]} and len(held_out) == n_held_out
 
 
-def test_groups_that_the_data_divide_between_splits_are_counted_in_the_warnings():
+@pytest.mark.parametrize(
+    ("groups", "n", "warning", "grouped"),
+    [([0, 0, 1, 1, 2, 3, 3], 1, "groups in several splits: 1", 6), ([0, 1, 1, 2, 3, 4, 4], 0, "", 4)],
+    ids=["one divided group", "no divided group"],
+)
+def test_groups_that_the_data_divide_between_splits_are_counted_in_the_warnings(groups, n, warning, grouped):
     images = pd.DataFrame({"image": list("abcdefg"), "split": ["train", "test", "unlabelled", *["train"] * 4]})
     X = [(slice(None), np.random.default_rng(0).random((7, 2)))]
-    for groups, n, warning, grouped in (
-        ([0, 0, 1, 1, 2, 3, 3], 1, "groups in several splits: 1", 6),
-        ([0, 1, 1, 2, 3, 4, 4], 0, "", 4),
-    ):
-        table, _ = flags.of_features(X, X, images.assign(group=groups))
-        assert table.iloc[3].tolist() == ["torn groups", n, groups[-1] + 1, warning]
-        assert table.iloc[4].tolist() == ["grouped images", grouped, 7, f"images in a group with others: {grouped}"]
-
-
-def test_images_are_set_aside_in_whole_groups():
-    split, groups = np.repeat(["train", "test"], [36, 4]), np.arange(40) // 4
-    got = tasks.set_aside(split, {"train": 10}, rng=np.random.default_rng(0), groups=groups)
-    assert (got == "unlabelled").sum() == 12 and pd.Series(got).groupby(groups).nunique().max() == 1
+    table, _ = flags.of_features(X, X, images.assign(group=groups))
+    assert table.iloc[3].tolist() == ["torn groups", n, groups[-1] + 1, warning]
+    assert table.iloc[4].tolist() == ["grouped images", grouped, 7, f"images in a group with others: {grouped}"]
 
 
 @pytest.mark.parametrize("side", [1, 0])

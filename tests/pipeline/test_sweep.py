@@ -19,8 +19,8 @@ from jointsparse.pipeline import svm, sweep
 
 
 def run(X, Y, **options):
-    defaults = {"loss": "hinge", "norm": "l1inf", "eta0": [0.1, 1.0], "radius": [3.0, 1.0]}
-    return sweep.run(X, Y, **defaults | {"n_iter": 5, "normalisation": "sum"} | options)
+    grid = {"eta0": [0.1, 1.0], "radius": [3.0, 1.0]}
+    return sweep.run(X, Y, **{"loss": "hinge", "norm": "l1inf", "n_iter": 5, "normalisation": "sum"} | grid | options)
 
 
 def test_a_sweep_contains_the_fit_of_each_pair():
@@ -28,10 +28,8 @@ def test_a_sweep_contains_the_fit_of_each_pair():
     options = {"normalisation": "mean", "progress": lambda *call: calls.append(call)}
     swept = run(X, Y, eta0=[1.0, 0.1], radius=[10, 1, 100], **options)
     assert list(zip(swept.radius, swept.eta0, strict=True)) == list(product([10, 1, 100], [1.0, 0.1]))
-    pairs = {"eta0": swept.eta0, "radius": swept.radius}
-    expected = subgradient.fit(
-        Problem.from_matrix(X, Y, normalisation="mean"), loss=hinge, norm=l1inf, n_iter=5, **pairs
-    )
+    problem = Problem.from_matrix(X, Y, normalisation="mean")
+    expected = subgradient.fit(problem, loss=hinge, norm=l1inf, n_iter=5, eta0=swept.eta0, radius=swept.radius)
     np.testing.assert_equal([swept.objective, swept.gap], [expected.objective, expected.gap])
     np.testing.assert_array_equal(swept.W, expected.W[radii.choose_eta0(swept.radius, swept.objective)])
     assert calls == [(t, 5) for t in range(6)]
@@ -40,11 +38,10 @@ def test_a_sweep_contains_the_fit_of_each_pair():
 
 @pytest.mark.parametrize(("scale", "radius"), [(1, 10.0), (64, 10.0), (1, 0.0), (0, 10.0)])
 def test_a_relative_step_size_is_a_multiple_of_radius_by_length_of_the_gradient(scale, radius):
-    """A radius of 0, at which only the intercepts change, and a gradient of 0 count as 1."""
+    # A radius of 0, at which only the intercepts change, and a gradient of 0 count as 1.
     X, Y = draw_labels(n=40, d=8)
     length = scales.scales(Problem.from_matrix(scale * X, Y, intercept=True), loss=hinge, norm=l1inf).gradient
-    absolute = np.array([0.3, 3.0]) * (radius or 1) / (length or 1)
-    units = {"relative": [0.3, 3.0], "absolute": absolute}
+    units = {"relative": [0.3, 3.0], "absolute": np.array([0.3, 3.0]) * (radius or 1) / (length or 1)}
     options = {"radius": [radius], "intercept": True, "n_iter": 20}
     got, expected = (run(scale * X, Y, eta0=eta0, eta0_unit=unit, **options) for unit, eta0 in units.items())
     assert got.eta0.tolist() == [0.3, 3.0]

@@ -22,7 +22,6 @@ from jointsparse.pipeline.papers.judging import (
 from jointsparse.pipeline.papers.verdicts import CLAIMS, judge
 from jointsparse.pipeline.settings.studies import EXPERIMENTS
 
-FOLDERS = {table: folder for study in EXPERIMENTS.values() for table, folder in study.TABLES.items()}
 HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided", "not tested", "level"
 
 
@@ -145,13 +144,13 @@ def test_rows_are_selected_by_values_ranges_and_expressions(where, expected):
 # Every claim
 
 
-def test_every_claim_reads_the_tables_that_it_names():
-    """A table without the needed columns is an error that names the table. Timings have a folder of their own."""
+def test_every_claim_reads_the_tables_that_it_names_and_timings_have_a_folder_of_their_own():
+    timed = {table for study in EXPERIMENTS.values() for table, to in study.TABLES.items() if to == "timings"}
     for name, claim in CLAIMS.items():
         tables = {table: pd.DataFrame({"strange": [1]}) for table in claim.tables}
         with pytest.raises(ValueError, match=rf"table ({'|'.join(tables)}) must have the columns .*, got strange"):
             judge(tables, [name])
-        assert {t for t in tables if FOLDERS.get(t) == "timings"} == tables.keys() & set(TIMED_TABLES)
+        assert tables.keys() & timed == tables.keys() & set(TIMED_TABLES)
 
 
 def test_every_claim_is_not_tested_without_tables():
@@ -159,11 +158,6 @@ def test_every_claim_is_not_tested_without_tables():
     assert list(judged.columns) == list(judge({}, []).columns) == list(verdicts.COLUMNS)
     assert list(judged["id"]) == list(CLAIMS) and set(judged["verdict"]) == {UNTESTED}
     assert judged["number"].isna().all() and judged["number_means"].str.startswith("the table ").all()
-
-
-def test_an_unknown_claim_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"claims must be among synthetic-error-order, .*; got 'auc-oder'"):
-        judge({}, ["auc-oder"])
 
 
 # The published tables with a change
@@ -175,7 +169,6 @@ L2 = "against in ('svm-l2', 'hinge-l2')"
 JOINT, NO_JOINT = "method == 'hinge-l1inf'", "method != 'hinge-l1inf'"
 INTERIOR, OURS = "method == 'interior-point'", "method != 'interior-point'"
 EDGE = {"warning": "eta0 at the upper edge of its grid"}
-NEITHER = {"p_median": 0.9, "p_reverse_median": 0.9}
 NOT = None  # these rows are dropped
 
 
@@ -337,7 +330,7 @@ CHANGED = {  # fact: claim, study, changes, number of rows with each verdict, pa
     "the order of AUCs decides what no test does": (
         "auc-significant",
         FLICKR,
-        [("significance", "n > 0", NEITHER)],
+        [("significance", "n > 0", {"p_median": 0.9, "p_reverse_median": 0.9})],
         {FAILS: 3, LEVEL: 2, UNDECIDED: 1},
         "",
     ),
@@ -837,15 +830,14 @@ def test_accuracy_on_drawn_or_composed_data_is_a_demonstration():
 
 
 def test_weights_without_sizes_are_the_weights_of_all_fits():
-    """A feature of the first method serves two tasks, features of the other serve one; zero weights do not count."""
+    # A feature of the first method serves two tasks, features of the other serve one; zero weights do not count.
     rows = [("hinge-l1inf", 3, -0.5), ("hinge-l1inf", 3, 1.0), ("hinge-l1inf", 4, 0.0), ("hinge-l1", 1, 2.0)]
-    found = {"weights": pd.DataFrame(rows, columns=["method", "feature", "weight"])}
-    judged = judge(found | {"chosen": published(STORIES, "chosen")}, ["feature-sharing"])
+    weights = pd.DataFrame(rows, columns=["method", "feature", "weight"])
+    judged = judge({"weights": weights, "chosen": published(STORIES, "chosen")}, ["feature-sharing"])
     assert judged[["number", "verdict"]].to_numpy().tolist() == [[1.0, HOLDS]]
 
 
-def test_validation_words_choose_among_fits_with_few_features():
-    """Of two equally good fits, the first is chosen."""
+def test_validation_words_choose_among_fits_with_few_features_and_the_first_of_equally_good_fits():
     joint = [(0.1, 0.7, 0.5), (0.2, 0.6, 0.8), (0.25, 0.9, 0.8), (0.3, 0.8, np.nan), (0.9, 0.95, 0.99)]
     l1 = [(0.1, 0.5, 0.9), (0.2, 0.65, 0.1), (0.7, 0.6, 0.2)]
     table = pd.DataFrame(
