@@ -121,9 +121,9 @@ NORMAL = np.random.default_rng(0).normal(size=(6, 4))
 
 @by_name
 def test_one_argument_of_another_library_decides_and_numbers_of_any_real_dtype_are_taken(library, name):
-    for verb, number in (("project", "radius"), ("prox", "step")):
-        function, given = getattr(NORMS[name], verb), {"W": NORMAL, number: 0.5}
-        given |= {"weights": np.linspace(1, 2, 6)} if NORMS[name].WEIGHTED else {}
+    weights = {"weights": np.linspace(1, 2, 6)} if NORMS[name].WEIGHTED else {}
+    for function, number in ((NORMS[name].project, "radius"), (NORMS[name].prox, "step")):
+        given = {"W": NORMAL, number: 0.5} | weights
         for key, value in [*given.items(), (number, True), (number, np.float32(0.25))]:
             got = function(**given | {key: library.array(np.asarray(value))})
             assert type(got) is type(library.array(NORMAL))
@@ -259,72 +259,88 @@ def test_gradients_where_there_is_none_are_those_that_formulas_states(library, n
 
 
 TWO, ROW, project = [[1.0, 2.0], [0.0, 3.0]], [[1.0, 2.0]], l1inf.project
-REFUSED = [  # calls with a function that makes an array, and a fragment of the message
-    (lambda of: project(of([[1.0, np.nan], [2.0, 3.0]]), 1.0), r"^W must be finite, got nan at \(0, 1\)$"),
-    (lambda of: l1inf.norm(of([[1.0, 2.0], [-np.inf, 3.0]])), r"^W must be finite, got -inf at \(1, 0\)$"),
-    (lambda of: project(of(ROW), -1.0), r"^radius must be at least 0, got -1\.0$"),
-    (lambda of: project(of(ROW), "large"), r"^radius must be a number, got 'large'$"),
-    (lambda of: project(of(TWO), 1 + 5j), r"^radius must be a number, got \(1\+5j\)$"),
-    (lambda of: l1inf.prox(of(ROW), np.nan), r"^step must be at least 0, got nan$"),
-    (lambda of: project(of([1.0, 2.0]), 1.0), r"^W must be a matrix \(n_features, n_tasks\), got shape \(2,\)$"),
-    (lambda of: l1.project(of(1.0), 1.0), r"^W must be a vector or a matrix .*, got shape \(\)$"),
-    (lambda of: l1.project(of(ROW), [1.0, -2.0]), r"^radius must be at least 0, got -2\.0$"),
-    (lambda of: project(of(ROW), 1.0, axis=2), r"^axis must be one of the last two, -2 or -1, got 2$"),
-    (
-        lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]),
-        r"^weights must be one per feature, shape \(1,\), got shape",
-    ),
-    (
-        lambda of: project(of(TWO), 1.0, weights=[1.0, -2.0]),
-        r"^weights must be positive and finite, got -2\.0 at \(1,\)",
-    ),
-    (lambda of: project(of(TWO), 1.0, weights=[1 + 5j, 1]), r"^weights must hold real numbers, got dtype complex128"),
-    (
-        lambda of: project(of([TWO] * 2), [1.0, 2.0, 3.0]),
-        r"^radius must be one number or broadcast .* got shape \(3,\)$",
-    ),
-    (
-        lambda of: project(of([TWO] * 2), 1.0, weights=np.ones((3, 2))),
-        r"^weights must be one per .* got shape \(3, 2\)$",
-    ),
-]
 
 
-@eager
-@pytest.mark.parametrize(("call", "message"), REFUSED)
-def test_wrong_input_gets_the_sentence_that_numpy_gets(library, call, message):
-    for of in (np.asarray, library.array):
-        with pytest.raises(ValueError, match=message):
-            call(of)
-
-
-REFUSED_OF_LIBRARIES = [
-    *(
+@pytest.mark.parametrize("library", ["numpy", "array_api_strict", "torch"], indirect=True)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [  # calls with a function that makes an array, and a fragment of the message
+        (lambda of: project(of([[1.0, np.nan], [2.0, 3.0]]), 1.0), r"^W must be finite, got nan at \(0, 1\)$"),
+        (lambda of: l1inf.norm(of([[1.0, 2.0], [-np.inf, 3.0]])), r"^W must be finite, got -inf at \(1, 0\)$"),
+        (lambda of: project(of(ROW), -1.0), r"^radius must be at least 0, got -1\.0$"),
+        (lambda of: project(of(ROW), "large"), r"^radius must be a number, got 'large'$"),
+        (lambda of: project(of(TWO), 1 + 5j), r"^radius must be a number, got \(1\+5j\)$"),
+        (lambda of: l1inf.prox(of(ROW), np.nan), r"^step must be at least 0, got nan$"),
+        (lambda of: project(of([1.0, 2.0]), 1.0), r"^W must be a matrix \(n_features, n_tasks\), got shape \(2,\)$"),
+        (lambda of: l1.project(of(1.0), 1.0), r"^W must be a vector or a matrix .*, got shape \(\)$"),
+        (lambda of: l1.project(of(ROW), [1.0, -2.0]), r"^radius must be at least 0, got -2\.0$"),
+        (lambda of: project(of(ROW), 1.0, axis=2), r"^axis must be one of the last two, -2 or -1, got 2$"),
         (
-            lambda of, option=option: project(of(TWO), 1.0, **option),
-            rf"^{name} must be left out for arrays of \w+: it is",
-        )
-        for name, option in (
-            (str(*row), row) for row in ({"groups": [0, 1]}, {"warm": 3}, {"method": "sort"}, {"out": 1})
-        )
-    ),
-    (lambda of: project(of(np.ones((3, 2), int)), 1.0), r"^W must hold float32 or float64, got dtype .*int64$"),
-    (lambda of: project(np.eye(2), of(np.asarray(-1.0))), r"^radius must be at least 0, got -1\.0$"),
-    (lambda of: project(of(TWO), of(np.asarray(1 + 5j))), r"^radius must hold real numbers, got dtype .*complex128$"),
-    (lambda of: project(np.eye(2), 1.0, weights=of([1.0, 0.0])), r"^weights must be positive and finite, got 0\.0 at"),
-    (lambda of: project(of(TWO), 1.0, weights=of([1 + 5j] * 2)), r"^weights must hold real numbers, got .*complex128$"),
-    (lambda of: l1.project_simplex(of(TWO), np.inf), r"^z must be finite, got inf$"),
-    (lambda of: l1.project_simplex(np.eye(2), of(np.asarray(np.inf))), r"^z must be finite, got inf$"),
-    (lambda of: project(np.ones((2, 3, 4)), 1.0, warm=l1inf.Warm()), r"^warm must be None for a batch of matrices$"),
-    (
-        lambda of: project(of(TWO), 1.0, weights=pytest.importorskip("jax").numpy.ones(2)),
-        r"^all arrays must be of one library, got \w+ and \w+$",
-    ),
-]
+            lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]),
+            r"^weights must be one per feature, shape \(1,\), got shape",
+        ),
+        (
+            lambda of: project(of(TWO), 1.0, weights=[1.0, -2.0]),
+            r"^weights must be positive and finite, got -2\.0 at \(1,\)",
+        ),
+        (
+            lambda of: project(of(TWO), 1.0, weights=[1 + 5j, 1]),
+            r"^weights must hold real numbers, got dtype complex128",
+        ),
+        (
+            lambda of: project(of([TWO] * 2), [1.0, 2.0, 3.0]),
+            r"^radius must be one number or broadcast .* got shape \(3,\)$",
+        ),
+        (
+            lambda of: project(of([TWO] * 2), 1.0, weights=np.ones((3, 2))),
+            r"^weights must be one per .* got shape \(3, 2\)$",
+        ),
+    ],
+)
+def test_wrong_input_gets_the_sentence_that_numpy_gets(library, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(library.array)
 
 
 @eager
-@pytest.mark.parametrize(("call", "message"), REFUSED_OF_LIBRARIES)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *(
+            (
+                lambda of, option=option: project(of(TWO), 1.0, **option),
+                rf"^{name} must be left out for arrays of \w+: it is",
+            )
+            for name, option in (
+                (str(*row), row) for row in ({"groups": [0, 1]}, {"warm": 3}, {"method": "sort"}, {"out": 1})
+            )
+        ),
+        (lambda of: project(of(np.ones((3, 2), int)), 1.0), r"^W must hold float32 or float64, got dtype .*int64$"),
+        (lambda of: project(np.eye(2), of(np.asarray(-1.0))), r"^radius must be at least 0, got -1\.0$"),
+        (
+            lambda of: project(of(TWO), of(np.asarray(1 + 5j))),
+            r"^radius must hold real numbers, got dtype .*complex128$",
+        ),
+        (
+            lambda of: project(np.eye(2), 1.0, weights=of([1.0, 0.0])),
+            r"^weights must be positive and finite, got 0\.0 at",
+        ),
+        (
+            lambda of: project(of(TWO), 1.0, weights=of([1 + 5j] * 2)),
+            r"^weights must hold real numbers, got .*complex128$",
+        ),
+        (lambda of: l1.project_simplex(of(TWO), np.inf), r"^z must be finite, got inf$"),
+        (lambda of: l1.project_simplex(np.eye(2), of(np.asarray(np.inf))), r"^z must be finite, got inf$"),
+        (
+            lambda of: project(np.ones((2, 3, 4)), 1.0, warm=l1inf.Warm()),
+            r"^warm must be None for a batch of matrices$",
+        ),
+        (
+            lambda of: project(of(TWO), 1.0, weights=pytest.importorskip("jax").numpy.ones(2)),
+            r"^all arrays must be of one library, got \w+ and \w+$",
+        ),
+    ],
+)
 def test_wrong_arrays_of_libraries_are_refused(library, call, message):
     with pytest.raises(ValueError, match=message):
         call(library.array)
