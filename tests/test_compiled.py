@@ -35,9 +35,8 @@ def run(cache, source=compiled.PACKAGE.parent, *, program=PROGRAM, umask=-1):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """The folder of a cache with all kernels that the program needs, and the sums of the run that filled it."""
-    folder, _, _, sums = run(tmp_path_factory.mktemp("cache"), umask=0)
-    return folder, sums
+    """The result of the run that has filled a cache with all kernels that the program needs."""
+    return run(tmp_path_factory.mktemp("cache"), umask=0)
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def folder(filled, tmp_path):
 
 def test_a_copy_of_the_library_compiles_nothing_and_gives_the_same_bits(filled, tmp_path):
     shutil.copytree(compiled.PACKAGE, tmp_path / "jointsparse", ignore=shutil.ignore_patterns("__pycache__"))
-    folder, sums = filled
+    folder, _, _, sums = filled
     assert run(folder.parent, tmp_path) == (folder, 0, "", sums)
     # All users may read kernels, and only one may write them, also if the umask is 0.
     assert [path.stat().st_mode & 0o777 for path in folder.iterdir()] == [0o644] * len(list(folder.iterdir()))
