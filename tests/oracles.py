@@ -19,11 +19,6 @@ def threshold(A, z, s=1.0):
     return ((np.cumsum(s * A, axis=0) - z) / np.cumsum(s * s, axis=0)).max(axis=0, initial=-np.inf)
 
 
-def project_simplex(v, z):
-    v = np.asarray(v, np.longdouble)
-    return np.maximum(v - threshold(v, z), 0)
-
-
 def project_l1(W, radius, s=1.0):
     """Project each column, or a vector. s: weights, which broadcast to W."""
     W = np.asarray(W, np.longdouble)
@@ -42,11 +37,6 @@ def project_l12(W, radius, s):
     return W * (project_l1(lengths, radius, s) / np.where(lengths > 0, lengths, 1))
 
 
-def largest_sums(W):
-    """Return the sums of the k largest magnitudes of each row, for every k."""
-    return np.cumsum(np.sort(np.abs(np.asarray(W, np.longdouble)), axis=1)[:, ::-1], axis=1)
-
-
 def levels_l1inf(sums, theta):
     """Return mu_i with sum_j (|W_ij| - mu_i)_+ = theta_i, or 0: the maximum over k of (sums_ik - theta_i) / k."""
     return np.maximum(((sums - theta) / np.arange(1, sums.shape[1] + 1)).max(axis=1, keepdims=True), 0)
@@ -54,7 +44,8 @@ def levels_l1inf(sums, theta):
 
 def solve_l1inf(W, radius, s=1.0):
     """Return theta and mu, (n_features, 1), of a W outside the ball, by bisection to the last digit."""
-    sums, s = largest_sums(W), np.broadcast_to(s, (len(W), 1)).astype(np.longdouble)
+    W, s = np.abs(np.asarray(W, np.longdouble)), np.broadcast_to(s, (len(W), 1)).astype(np.longdouble)
+    sums = np.cumsum(np.sort(W, axis=1)[:, ::-1], axis=1)  # of the k largest magnitudes of each row, for every k
     low, high = np.longdouble(0), (sums[:, -1:] / s).max()
     while low < (theta := (low + high) / 2) < high:
         low, high = (theta, high) if (s * levels_l1inf(sums, s * theta)).sum() > radius else (low, theta)
@@ -134,11 +125,9 @@ LOSSES = {
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def slow_eer(scores, labels):
+def slow_eer(y, f):
     """Return the EER of one task: where the piecewise linear ROC curve meets the line from (0, 1) to (1, 0)."""
-    if labels.all() or not labels.any():
-        return np.nan
-    fpr, tpr, _ = roc_curve(labels, scores, drop_intermediate=False)
+    fpr, tpr, _ = roc_curve(y, f, drop_intermediate=False)
     return np.interp(0, fpr - (1 - tpr), fpr)
 
 
@@ -157,6 +146,5 @@ STATISTICS = {  # of the labels and the scores of a task; the keys are those of 
 
 def slow_statistic(key, scores, labels):
     """Return a statistic of each task, (n_tasks,), by scikit-learn or from its definition."""
-    function = STATISTICS.get(key, lambda y, f: slow_eer(f, y))
     columns = zip(scores.T, labels.T, strict=True)
-    return np.array([np.nan if y.all() or not y.any() else function(y, f) for f, y in columns])
+    return np.array([np.nan if y.all() or not y.any() else STATISTICS.get(key, slow_eer)(y, f) for f, y in columns])

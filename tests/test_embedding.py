@@ -106,8 +106,7 @@ def test_tokens_before_the_largest_grid_are_left_out_unless_an_option_says_other
     path, n, size, tokens, grid, n_left_out
 ):
     numbers = np.arange(n, dtype=np.float32)[np.newaxis, :, np.newaxis]
-    options = AS_IT_IS | {"tokens": tokens, "size": size}
-    tried = opened(path, "tokens in a row", options, numbers=numbers)
+    tried = opened(path, "tokens in a row", AS_IT_IS | {"tokens": tokens, "size": size}, numbers=numbers)
     places = tried.places(np.full((tried.reading.height, tried.reading.width, 3), 255, np.uint8))
     assert (places.grid, places.n_tokens, places.n_left_out) == (grid, n, n_left_out)
     expected = np.arange(n_left_out, n)[:, np.newaxis]
@@ -213,20 +212,25 @@ def test_the_digest_covers_all_files_and_changed_files_are_read_again(path):
             os.utime(file, ns=(0, file.stat().st_mtime_ns + 10**9))
         digests.append(network_files.digest(path))
     assert len({*digests}) == 5
-    names = [file.name for file in network_files.files_of(path)]
-    assert names == ["model.onnx", "other.data", "preprocessor_config.json"]
+    assert [*network_files.files_of(path)] == [path, *map(path.with_name, ("other.data", "preprocessor_config.json"))]
 
 
-MESSAGES = {"ModelProto": "model", "TrainingInfoProto": "training", "GraphProto": "graph", "NodeProto": "node"}
-MESSAGES |= {"FunctionProto": "function", "AttributeProto": "attribute", "TensorProto": "tensor"}
-MESSAGES |= {"SparseTensorProto": "sparse tensor"}
+MESSAGES = {
+    "ModelProto": "model",
+    "TrainingInfoProto": "training",
+    "GraphProto": "graph",
+    "NodeProto": "node",
+    "FunctionProto": "function",
+    "AttributeProto": "attribute",
+    "TensorProto": "tensor",
+    "SparseTensorProto": "sparse tensor",
+}
 
 
 def test_every_field_below_which_there_may_be_a_tensor_is_searched():
     for name, kind in MESSAGES.items():
-        fields = [field for field in getattr(onnx, name).DESCRIPTOR.fields if field.message_type]
-        inner = {field.number: MESSAGES.get(field.message_type.name) for field in fields}
-        expected = {number: message for number, message in inner.items() if message}
+        inner = {field.number: field.message_type for field in getattr(onnx, name).DESCRIPTOR.fields}
+        expected = {number: MESSAGES[of.name] for number, of in inner.items() if of and of.name in MESSAGES}
         assert network_files.FIELDS.get(kind) == (expected or {13: "pair"})
 
 
@@ -252,12 +256,11 @@ def test_weights_that_are_not_beside_the_network_are_refused(tmp_path, location,
 
 
 def test_linked_files_of_a_cache_are_found(tmp_path):
-    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshot"
-    for folder in (blobs, snapshot):
-        folder.mkdir()
-    (blobs / "b").write_bytes(WEIGHTS.tobytes())
-    (snapshot / "b").symlink_to(blobs / "b")
-    (snapshot / "a").symlink_to(write(blobs / "a", "maps", location="b"))
+    snapshot = tmp_path / "snapshot"
+    snapshot.mkdir()
+    (tmp_path / "b").write_bytes(WEIGHTS.tobytes())
+    (snapshot / "b").symlink_to("../b")
+    (snapshot / "a").symlink_to(write(tmp_path / "a", "maps", location="b"))
     tried = open_network(snapshot / "a", "", network.Options())
     np.testing.assert_allclose(tried.places(PICTURE).features, places_of(PICTURE), rtol=1e-4, atol=1e-4)
 
@@ -296,8 +299,8 @@ def test_a_map_and_the_intercept_sum_to_the_decision_and_show_the_place(path, rn
     for task, bright in enumerate((np.s_[:12, 16:], np.s_[12:, :16])):
         heat = explain(model, pictures[i], task)
         assert heat.shape == (24, 32)
-        total = heat.sum(dtype=float) + model[-1].intercept_[task]
-        assert total == pytest.approx(scores[i, task], abs=1e-5 * float(np.abs(scores).max()))
+        got, atol = heat.sum(dtype=float) + model[-1].intercept_[task], 1e-5 * np.abs(scores).max()
+        np.testing.assert_allclose(got, scores[i, task], atol=atol)
         assert heat[bright].mean() > heat.mean()
 
 
@@ -377,8 +380,8 @@ def file_of(first, shape, strides, *, name=b"torch._utils\n_rebuild_tensor_v2", 
     shape, strides = (b"(" + b"".join(b"I%d\n" % number for number in numbers) + b"t" for numbers in (shape, strides))
     storage = b"(S'storage'\nctorch\nFloatStorage\nS'0'\nS'cpu'\nI3\nNtQ"
     places = b"(dS'w'\nc%s\n(%sI%d\n%s%stRs." % (name, storage, first, shape, strides)
-    header, keys = 3 * pickle.dumps(0), pickle.dumps(["0"])
-    return header + places + keys + size.to_bytes(8, "little") + np.float32([1, 2, 3]).tobytes()
+    numbers = size.to_bytes(8, "little") + np.float32([1, 2, 3]).tobytes()
+    return 3 * pickle.dumps(0) + places + pickle.dumps(["0"]) + numbers
 
 
 NO_TENSOR = "strides is incompatible|offset must be|buffer is too small"

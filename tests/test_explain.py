@@ -64,7 +64,6 @@ def test_a_map_and_the_intercept_sum_to_the_decision(kind, last, words, between)
 
 
 def fitted(last, classes):
-    """A pipeline whose last step has learnt these classes."""
     return make_pipeline(SIFT, VocabularyTree(), last.fit(np.eye(len(classes)), classes))
 
 

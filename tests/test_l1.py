@@ -14,7 +14,7 @@ EPS = np.finfo(float).eps
 METHODS = ["newton", "pivot", "sort"]
 MOST = np.finfo(np.float32).max
 SETS = {  # functions, and their oracles
-    l1.project_simplex: oracles.project_simplex,
+    l1.project_simplex: lambda v, z: np.maximum(v - oracles.threshold(v, z), 0),
     l1.project_nonnegative: lambda v, z: oracles.project_l1(np.maximum(v, 0), z),
 }
 

@@ -16,7 +16,6 @@ def size(A):
 
 @pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-13), (np.float32, 1e-6)])
 def test_theta_and_mu_agree_with_bisection(dtype, digits, rng):
-    """Inside the ball theta is 0, and mu the row maxima. For radius 0 theta is the dual norm."""
     for what, W in kinds(rng, 30, 7, dtype).items():
         for options in variants(l1inf, 30, rng) if size(W) < 1e30 else [{}]:
             groups = options.get("groups", np.arange(30))
@@ -26,7 +25,7 @@ def test_theta_and_mu_agree_with_bisection(dtype, digits, rng):
                 B, theta, mu = l1inf.project(W, norm * fraction, return_theta=True, **options)
                 np.testing.assert_array_equal(B, np.clip(W, -mu[groups, np.newaxis], mu[groups, np.newaxis]))
                 assert B.dtype == mu.dtype == dtype and (theta > 0) == (fraction < 1), what
-                exact, levels = 0.0, rows.max(axis=1, keepdims=True)
+                exact, levels = 0.0, rows.max(axis=1, keepdims=True)  # inside the ball
                 if fraction < 1:
                     exact, levels = oracles.solve_l1inf(rows, norm * fraction, s[:, np.newaxis])
                 assert size(mu - levels[:, 0]) <= digits * size(W), what
@@ -42,11 +41,11 @@ def test_a_warm_start_gives_the_same_projection_as_a_cold_start(rng):
     warm, W, s = l1inf.Warm(), rng.normal(size=(300, 7)), 10.0 ** rng.uniform(-2, 2, size=300)
     for step in range(80):
         W += 0.05 * rng.normal(size=W.shape)
-        V = W * (10.0 ** rng.integers(-12, 13) if step % 7 == 6 else 1.0)  # occasionally of another scale
-        V = V[: 299 if step % 17 == 16 else 300]  # occasionally of another shape
+        # Occasionally, the matrix is of another scale or shape, or the warm start is nonsense.
+        V = W[step % 17 // 16 :] * (10.0 ** rng.integers(-12, 13) if step % 7 == 6 else 1.0)
         options = {"weights": s[: len(V)]} if step % 11 > 6 else {}
         if step % 13 == 12:
-            warm.theta, warm.mu = 1e300 * (step % 2), np.full(len(V), [-1.0, 1e300][step % 2])  # nonsense
+            warm.theta, warm.mu = 1e300 * (step % 2), np.full(len(V), [-1.0, 1e300][step % 2])
         radius = rng.uniform(1e-4, 1.1) * l1inf.norm(V, **options)
         got, expected = l1inf.project(V, radius, warm=warm, **options), l1inf.project(V, radius, **options)
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 * size(V))
@@ -54,7 +53,7 @@ def test_a_warm_start_gives_the_same_projection_as_a_cold_start(rng):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_few_surviving_rows_of_a_large_matrix(rng, weighted):
-    """In matrices of more than 2**20 entries the rows that may survive are copied first."""
+    # In matrices of more than 2**20 entries the rows that may survive are copied first.
     W, s = rng.normal(size=(27_000, 40)) * rng.gamma(0.5, size=(27_000, 1)), rng.uniform(0.5, 2, size=27_000)
     options, s = ({"weights": s}, s) if weighted else ({}, np.ones(27_000))
     radius = 0.01 * l1inf.norm(W, **options)
@@ -75,8 +74,7 @@ def test_few_surviving_rows_of_a_large_matrix(rng, weighted):
     ],
 )
 def test_prox_of_a_row_whose_sum_overflows_is_accurate(dtype, W, step, expected):
-    got = l1inf.prox(np.array(W, dtype), step)
-    np.testing.assert_allclose(got, np.array(expected, dtype), rtol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(l1inf.prox(np.array(W, dtype), step), expected, rtol=4 * np.finfo(dtype).eps)
 
 
 def test_long_rows_of_float32_are_summed_in_double_precision(rng):

@@ -6,10 +6,7 @@ import pytest
 
 from jointsparse.learning.losses import LOSSES, hinge, logistic, squared
 
-
-@pytest.fixture(params=LOSSES)
-def loss(request):
-    return LOSSES[request.param]
+LOSS = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
 def dual_variables(rng, loss, Y, c):
@@ -40,8 +37,9 @@ def test_values_add_up_the_weighted_losses_of_the_samples(name, rng):
     np.testing.assert_allclose(got, [1e5 * loss.value(many[:1], [[1]])[0]] * 2, rtol=1e-10)
 
 
+@LOSS
 def test_subgradients_support_the_value_from_below_and_dual_values_are_conjugates(loss, rng):
-    """value(F) >= dual_value(A) - <A, F> for all F and all feasible A, with equality for A = -subgradient(F)."""
+    # value(F) >= dual_value(A) - <A, F> for all F and all feasible A, with equality for A = -subgradient(F)
     F, Y, c, A = draw(rng, loss)
     F[:5] = Y[:5]  # the hinge has its kink at y f = 1
     slopes, value = loss.subgradient(F, Y, c), loss.value(F, Y, c)
@@ -51,6 +49,7 @@ def test_subgradients_support_the_value_from_below_and_dual_values_are_conjugate
         assert np.all(loss.value(Z, Y, c) >= value + (slopes * (Z - F)).sum(axis=0) - 1e-10)
 
 
+@LOSS
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_dual_steps_maximise_their_objective(loss, rng, dtype):
     F, Y, c, A = draw(rng, loss)
@@ -92,9 +91,9 @@ def test_shapes_and_types_that_do_not_fit_raise(call, said):
         call(hinge)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_the_curvature_is_the_largest_second_derivative(name):
-    loss, h = LOSSES[name], 1e-3
+@LOSS
+def test_the_curvature_is_the_largest_second_derivative(loss):
+    h = 1e-3
     f = np.linspace(-3, 3, 6001)[:, np.newaxis]
     second = (loss.subgradient(f + h, np.ones_like(f)) - loss.subgradient(f - h, np.ones_like(f))) / (2 * h)
     expected = min(loss.CURVATURE, 0.5 / h)  # at a kink, the difference of the slopes is divided by 2 h

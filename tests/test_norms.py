@@ -21,13 +21,10 @@ NAMES = pytest.mark.parametrize("name", oracles.VERBS)
 ENTRY, NORM = {np.float64: 1e-14, np.float32: 4e-6}, {np.float64: 1e-12, np.float32: 1e-6}
 
 
-@pytest.fixture(params=NORMS.values(), ids=NORMS)
-def norm(request):
-    return request.param
+EACH_NORM = pytest.mark.parametrize("norm", NORMS.values(), ids=NORMS)
 
 
 def kinds(rng, d, m, dtype=np.float64):
-    """Return matrices of many kinds, by name."""
     normal, double = rng.normal(size=(d, m)), dtype == np.float64
     made = {
         "normal": normal,
@@ -64,9 +61,8 @@ def check(name, W, radius, *, expected=None, **options):
     own = {key: options[key] for key in options.keys() & {"weights", "groups"}}
     got, size, place = norm.project(W, radius, **options), norm.norm(W, **own), W.copy()
     expected = oracles.answer(name, "project", W, radius, **own) if expected is None else expected
-    factor = 10 if own else 1
     assert got.dtype == W.dtype
-    assert np.abs(got - expected).max(initial=0) <= factor * ENTRY[kind] * np.abs(W).max(initial=0), options
+    assert np.abs(got - expected).max(initial=0) <= (10 if own else 1) * ENTRY[kind] * np.abs(W).max(initial=0), options
     assert np.all((np.sign(got) == np.sign(W)) | (got == 0)) and np.all(np.abs(got) <= np.abs(W)), options
     lost = W.size * np.finfo(kind).smallest_subnormal * np.max(own.get("weights", 1.0))
     np.testing.assert_allclose(
@@ -107,18 +103,13 @@ def test_all_functions_agree_with_extended_precision(name, dtype, rng):
                         np.testing.assert_allclose(row, expected.astype(float), rtol=1e-6, err_msg=case)
 
 
-def warm_from(W, radius):
-    """Return the warm start that results from a projection of W onto the l1,inf ball."""
-    warm = l1inf.Warm()
-    l1inf.project(W, radius, warm=warm)
-    return warm
-
-
 def ways(name, W, radius, rng):
     """Return options with which a projection must give the same result: methods and warm starts."""
-    methods = {"l1": ["pivot", "sort"], "l1inf": ["sort"]}.get(name, [])
-    starts = [rng.standard_t(1.5, size=(len(W), 2)), W * W.dtype.type(1.01)] if name == "l1inf" else []
-    return [{}, *({"method": method} for method in methods), *({"warm": warm_from(V, radius)} for V in starts)]
+    options = [{}, *({"method": method} for method in {"l1": ["pivot", "sort"], "l1inf": ["sort"]}.get(name, []))]
+    for start in [rng.standard_t(1.5, size=(len(W), 2)), W * W.dtype.type(1.01)] if name == "l1inf" else []:
+        options.append({"warm": l1inf.Warm()})
+        l1inf.project(start, radius, warm=options[-1]["warm"])
+    return options
 
 
 SHAPES = {  # kernels sample large matrices, split them into blocks, or copy their rows
@@ -144,10 +135,10 @@ def test_projections_of_large_matrices_agree_with_extended_precision(name, shape
 
 
 def some_options(norm, s, groups):
-    """Return options: none, and weights and groups as far as the norm takes them."""
     return [{}, *norm.WEIGHTED * [{"weights": s}], *norm.GROUPED * [{"groups": groups}]]
 
 
+@EACH_NORM
 def test_positive_takes_the_positive_part(norm, rng):
     for W in kinds(rng, 30, 7).values():
         for options in some_options(norm, rng.uniform(0.5, 2, size=30), np.arange(30) // 7):
@@ -174,6 +165,7 @@ CONVERSIONS = {
 }
 
 
+@EACH_NORM
 @pytest.mark.parametrize("convert", CONVERSIONS.values(), ids=CONVERSIONS)
 def test_other_layouts_and_dtypes_give_the_same_result_and_input_is_not_changed(norm, rng, convert):
     W, s = rng.integers(-9, 9, size=(6, 5)).astype(float), np.broadcast_to(rng.uniform(0.5, 2, size=6), 6)
@@ -184,6 +176,7 @@ def test_other_layouts_and_dtypes_give_the_same_result_and_input_is_not_changed(
             np.testing.assert_array_equal(V, convert(W))
 
 
+@EACH_NORM
 def test_out_takes_the_result(norm, rng):
     W = rng.normal(size=(30, 7))
     for radius, options in product((0.0, 2.0, 1000.0), some_options(norm, np.ones(30), np.arange(30) ** 2 // 60)):
@@ -213,6 +206,7 @@ def test_each_task_may_have_its_own_radius_and_a_vector_is_a_single_task(name, r
 # Extreme sizes
 
 
+@EACH_NORM
 @pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (4, 3)])
 def test_empty_and_zero_matrices_are_not_changed(norm, shape):
     for options in some_options(norm, np.arange(1.0, 1 + shape[0]), [[], [], [], [1, 0, 0], [1, 0, 0, 1]][shape[0]]):
@@ -222,6 +216,7 @@ def test_empty_and_zero_matrices_are_not_changed(norm, shape):
         assert np.sum(norm.norm(W, **options)) == np.sum(norm.dual_norm(W, **options)) == 0
 
 
+@EACH_NORM
 @DTYPES
 @pytest.mark.parametrize("n_tasks", [4, 1])  # with one task, only the sum over all rows overflows
 def test_matrices_whose_sums_overflow_are_projected(norm, n_tasks, dtype):
@@ -235,7 +230,6 @@ def test_matrices_whose_sums_overflow_are_projected(norm, n_tasks, dtype):
         np.testing.assert_allclose(got / dtype(2) ** 9, expected, rtol=1e-6)
 
 
-WEIGHTED = [("l1", "weights"), *((name, form) for name in ("l12", "l1inf") for form in ("weights", "groups"))]
 LARGEST = np.finfo(float).max
 
 
@@ -249,17 +243,16 @@ LARGEST = np.finfo(float).max
         ([5e-324, 0.0], [0.01, 0.01], 0.0, [0, 0]),
     ],
 )
-@pytest.mark.parametrize(("name", "form"), WEIGHTED)
-def test_weights_by_hand(name, form, W, weights, radius, expected):
-    groups = {"groups": [0, 1]} if form == "groups" else {}
-    B = NORMS[name].project(np.array(W)[:, np.newaxis], radius, weights=np.array(weights), **groups)
-    np.testing.assert_allclose(B[:, 0], expected, rtol=1e-12)
+@pytest.mark.parametrize("name", [name for name in NORMS if NORMS[name].WEIGHTED])
+def test_weights_by_hand(name, W, weights, radius, expected):
+    for groups in [{}, *NORMS[name].GROUPED * [{"groups": [0, 1]}]]:
+        B = NORMS[name].project(np.array(W)[:, np.newaxis], radius, weights=np.array(weights), **groups)
+        np.testing.assert_allclose(B[:, 0], expected, rtol=1e-12)
 
 
 @DTYPES
 @NAMES
 def test_subnormal_results_stay_in_the_ball(name, dtype, rng):
-    """Subnormal numbers have few digits and are rounded towards 0."""
     norm, unit = NORMS[name], np.finfo(dtype).smallest_subnormal
     for W in (np.array([[3, 2], [-5, 4], [4, 1]]), *(rng.integers(0, high, size=(9, 3)) for high in (2, 5, 1000))):
         W = (W * unit).astype(dtype)
@@ -273,7 +266,6 @@ def test_subnormal_results_stay_in_the_ball(name, dtype, rng):
 # Refusals: for which norms (all, those with a flag, or one), which functions, the arguments, and the message
 
 
-NAN = np.array([[1.0], [np.nan], [2.0]])
 ALL, ROWS = "norm dual_norm project prox", "norm dual_norm dual_rows project prox"
 INVALID = [
     *(("", ALL, {"W": bad}, "W must ") for bad in (1.0, np.eye(2) * 1j, [["a"]], [[1.0], [1, 2]], [[10**400]])),
@@ -296,7 +288,12 @@ INVALID = [
     ),
     *(("GROUPED", ROWS, {"groups": bad}, "groups must be numbered 0, 1, 2") for bad in ([0, -1, 1], [0, 2, 2])),
     ("GROUPED", ROWS, {"groups": [0, 1, 1], "weights": np.ones(3)}, "weights must be one per group, shape (2,), got "),
-    ("GROUPED", ROWS, {"W": NAN, "groups": [2, 1, 0]}, "W must be finite, got nan at (1, 0)"),
+    (
+        "GROUPED",
+        ROWS,
+        {"W": np.array([[1.0], [np.nan], [2.0]]), "groups": [2, 1, 0]},
+        "W must be finite, got nan at (1, 0)",
+    ),
     ("l1", "project", {"method": "heap"}, "method must be newton, pivot or sort, got 'heap'"),
     ("l1", "project", {"weights": np.ones(3), "method": "sort"}, "method must be newton if weights are given, got "),
     ("l1inf", "project", {"method": "bisect"}, "method must be newton or sort, got 'bisect'"),
@@ -316,6 +313,7 @@ def test_invalid_arguments_raise(which, called, arguments, message):
             getattr(norm, verb)(**{"W": np.ones((3, 2))} | needed | arguments)
 
 
+@EACH_NORM
 @DTYPES
 def test_nan_and_infinity_raise_at_every_place(norm, dtype):
     functions = norm.norm, norm.dual_norm, partial(norm.project, radius=3.0), partial(norm.prox, step=3.0)

@@ -4,21 +4,16 @@ import re
 import runpy
 import subprocess
 import sys
-from importlib.metadata import requires, version
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from common import run_python
 
 PIPELINE = ("pandas", "pyarrow", "psutil", "matplotlib", "PIL", "skimage", "snowballstemmer", "snakemake")
 
-
-def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300)
-
-
-def without_extra(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a process in which the packages of the extra cannot be imported."""
-    hidden = f"""
+# The packages of the extra cannot be imported.
+WITHOUT_EXTRA = f"""
 import importlib.abc, importlib.machinery, sys
 class Hidden(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -29,25 +24,27 @@ found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name in {PIPELINE} else found(name, package)
 sys.meta_path.insert(0, Hidden())
 """
-    return run(hidden + code, *arguments)
-
-
-def test_the_core_needs_four_packages():
-    core = {line.split(">")[0] for line in requires("jointsparse") if "extra ==" not in line}
-    assert core == {"numba", "numpy", "scipy", "scikit-learn"}
-
-
-FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense_sift", "shards", "vocabulary_tree"))
 
 
 @pytest.mark.parametrize(
-    ("call", "code", "said"),
+    ("setting", "code", "said"),
     [
-        (run, "import jointsparse; print({'numpy', 'numba', 'sklearn', 'scipy'} & set(sys.modules))", "set()"),
-        (run, f"import jointsparse.norms; print({{'sklearn', *{PIPELINE}}} & set(sys.modules))", "set()"),
-        (run, f"import {FEATURES}; print('sklearn' in sys.modules)", "False"),
+        ("", "import jointsparse; print({'numpy', 'numba', 'sklearn', 'scipy'} & set(sys.modules))", "set()"),
+        ("", f"import jointsparse.norms; print({{'sklearn', *{PIPELINE}}} & set(sys.modules))", "set()"),
         (
-            without_extra,
+            "",
+            "from jointsparse.norms import l1inf; l1inf.project([[1.0]], 0.5); l1inf.norm([[[1.0]]])\n"
+            "print({'array_api_compat', 'jax', 'torch', 'jointsparse.norms.formulas'} & set(sys.modules))",
+            "set()",
+        ),
+        (
+            "",
+            "from jointsparse.features import basis, dense_sift, shards, vocabulary_tree\n"
+            "print('sklearn' in sys.modules)",
+            "False",
+        ),
+        (
+            WITHOUT_EXTRA,
             "import jointsparse.norms, jointsparse.learning.solvers, jointsparse.pipeline.sweep\n"
             "import jointsparse.pipeline.svm\n"
             "from jointsparse import JointSparseClassifier, compare, task_scores\n"
@@ -56,12 +53,12 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
             "False True",
         ),
         (
-            without_extra,
+            WITHOUT_EXTRA,
             "from jointsparse.pipeline.app.command_line import main; main(['--version'])",
             f"jointsparse {version('jointsparse')}",
         ),
         (
-            without_extra,
+            WITHOUT_EXTRA,
             "from jointsparse.pipeline.app.command_line import main; sys.stderr = sys.stdout; main(['run'])",
             "error: jointsparse run needs snakemake: pip install 'jointsparse[pipeline]'",
         ),
@@ -69,15 +66,15 @@ FEATURES = ", ".join(f"jointsparse.features.{name}" for name in ("basis", "dense
     ids=[
         "nothing heavy",
         "norms alone",
+        "norms of NumPy's arrays",
         "features without scikit-learn",
         "the core without the extra",
         "version",
         "a run",
     ],
 )
-def test_an_import_loads_only_what_it_needs(call, code, said):
-    done = call(f"import sys\n{code}")
-    assert (done.stdout, done.returncode) == (f"{said}\n", 0), done.stderr
+def test_an_import_loads_only_what_it_needs(setting, code, said):
+    assert run_python("-c", f"import sys\n{setting}{code}") == f"{said}\n"
 
 
 def test_modules_that_need_the_extra_say_so_in_one_sentence():
@@ -91,7 +88,7 @@ for module in sys.argv[1:]:
         print(error)
 """
     said = [rf"jointsparse\.pipeline\.{m} needs pandas.*: pip install 'jointsparse\[pipeline\]'" for m in modules]
-    assert re.fullmatch("\n".join([*said, ""]), without_extra(code, *modules).stdout)
+    assert re.fullmatch("\n".join([*said, ""]), run_python("-c", WITHOUT_EXTRA + code, *modules))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +107,7 @@ def main():
 sys.meta_path.insert(0, Interrupting())
 runpy.run_module("jointsparse", run_name="__main__")
 """
-    done = run(code)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode != 0
     assert re.fullmatch(said, done.stderr)
 

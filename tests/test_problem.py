@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from common import run_python
+from common import problem, run_python
 from scipy import sparse
 
 from jointsparse.arrays import fingerprint
@@ -39,29 +39,21 @@ def test_products(monkeypatch, rng, n_pairs, small, container):
 def work():
     """Return fingerprints of the solvers' results, for products large enough for several threads."""
     X = np.random.default_rng(0).normal(size=(400, 700)).astype(np.float32)
-    problem, options = Problem.from_matrix(X, np.where(X[:, :5] > 0, 1, -1)), {"loss": hinge, "norm": l1inf}
-    options |= {"n_iter": 12, "radius": np.repeat([1.0, 10.0], 3)}
-    steps = {"eta0": np.tile([0.01, 0.1, 1.0], 2)}
-    fits = [solver.fit(problem, **options, **(steps if solver.TAKES else {})) for solver in SOLVERS.values()]
+    problem, steps = Problem.from_matrix(X, np.where(X[:, :5] > 0, 1, -1)), {"eta0": np.tile([0.01, 0.1, 1.0], 2)}
+    fit = {"problem": problem, "loss": hinge, "norm": l1inf, "n_iter": 12, "radius": np.repeat([1.0, 10.0], 3)}
+    fits = [solver.fit(**fit, **(steps if solver.TAKES else {})) for solver in SOLVERS.values()]
     return [fingerprint(each) for fit in fits for each in (fit.W, fit.b, fit.objective, fit.value, fit.bound, fit.dual)]
 
 
 def test_training_does_not_depend_on_the_number_of_threads_or_processes():
-    threads = {"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
-    assert run_python("-c", "from test_problem import work; print(work())", variables=threads).strip() == str(work())
-
-
-def nearly_whole(rng):
-    """Draw features, and labels (100, 3) of tasks that lack 0, 1 and 9 samples."""
-    X = rng.normal(size=(100, 6))
-    Y = np.where(X[:, :1] + rng.normal(size=(100, 3)) > 0, 1.0, -1.0)
-    Y[40, 1] = Y[50:59, 2] = 0
-    return X, Y
+    code = "from test_problem import work; print(work())"
+    assert run_python("-c", code, variables={"OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}) == f"{work()}\n"
 
 
 @CONTAINERS
-def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkeypatch):
-    X, Y = nearly_whole(rng)
+def test_tasks_that_lack_few_samples_share_their_features(container, monkeypatch):
+    X, Y = problem(n=100)
+    Y[40, 1] = Y[50:59, 2] = 0
     # The last task lacks a tenth of the samples, so it copies its rows.
     Y = np.column_stack([Y, np.where(np.arange(100) < 10, 0, Y[:, 0])])
     made = Problem.from_matrix(container(X), Y)
@@ -74,8 +66,8 @@ def test_tasks_that_lack_few_samples_share_their_features(rng, container, monkey
     )
     monkeypatch.setattr("jointsparse.learning.problem.MOST_COPIED_BYTES", 0)  # as if copies exceeded the limit
     Y[:70, 3], Y[:80, 2] = 0, 0
-    expected = [100, 100, 20, 30 if container is sparse.csr_matrix else 100]
-    assert [len(part.y) for part in Problem.from_matrix(container(X), Y).parts] == expected
+    n_samples = [len(part.y) for part in Problem.from_matrix(container(X), Y).parts]
+    assert n_samples == [100, 100, 20, 30 if container is sparse.csr_matrix else 100]
 
 
 X, ONE, LARGE = np.ones((3, 1)), np.ones(3), magnitude_limit(np.float64)
@@ -105,9 +97,9 @@ def test_arguments_that_do_not_fit_and_numbers_too_large_to_square_raise(make, a
         make(*arguments)
 
 
-def test_exactly_the_rows_of_a_task_are_checked(rng):
-    X, Y = nearly_whole(rng)
-    X[40, 0], Y[40] = np.nan, 0
+def test_exactly_the_rows_of_a_task_are_checked():
+    X, Y = problem(n=100)
+    X[40, 0], Y[40], Y[50:59, 2] = np.nan, 0, 0
     assert [len(part.y) for part in Problem.from_matrix(X, Y).parts] == [99, 99, 90]
     for column in range(3):
         Y[40] = np.arange(3) == column

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import oracles
 import pytest
-from common import draw_labels, draw_tasks
+from common import draw_labels, draw_tasks, problem
 from scipy import sparse
 
 from jointsparse.learning.losses import LOSSES, hinge, logistic
@@ -16,26 +16,16 @@ from jointsparse.norms import NORMS, l1inf
 # The working set solver
 
 
-def draw_wide(dtype=float, shared=False, container=np.asarray, n=60, d=400, m=5, scale=1.0, **options):
-    """Draw a problem of m tasks that depend on the same 10 of d features, with or without shared samples."""
-    rng = np.random.default_rng(0)
-    W = np.zeros((d, m))
-    W[rng.choice(d, 10, replace=False)] = rng.choice([-1.0, 1.0], (10, m))
-    X = [container(rng.normal(size=(n, d)).astype(dtype)) for _ in range(1 if shared else m)] * (m if shared else 1)
-    y = [np.where(X_k @ w + 0.1 * rng.normal(size=n) > 0, 1.0, -1.0) for X_k, w in zip(X, W.T, strict=True)]
-    return Problem([X_k * scale for X_k in X] if np.ndim(scale) else X, y, **options)
-
-
 @pytest.mark.parametrize("penalised", [False, True], ids=["radius", "penalty"])
 @pytest.mark.parametrize("norm", ["l1", "l12", "l1inf"])
 @pytest.mark.parametrize("case", ["apart", "shared", "features of many sizes", "ridge"])
 def test_a_few_rows_suffice_to_certify_the_optimum(norm, penalised, case):
-    scale = 10.0 ** np.linspace(-1, 1, 200) if "sizes" in case else 1.0
-    problem = draw_wide(shared=case != "apart", intercept=case == "apart", n=40, d=200, m=4, scale=scale)
+    X, Y = problem(n=40, d=200, m=4)
+    X *= 10.0 ** np.linspace(-1, 1, 200) if "sizes" in case else 1.0
+    tasks = draw_tasks(n=40, d=200, intercept=True) if case == "apart" else Problem.from_matrix(X, Y)
     options = {"norm": NORMS[norm], "radius": np.array([6.0 if penalised else 1.0]), "penalised": penalised}
-    options |= {"tol": 1e-5, "n_iter": 20_000, "l2": 2.0 * (case == "ridge")}
     for loss in LOSSES.values():
-        got = working_set.fit(problem, loss=loss, **options)
+        got = working_set.fit(tasks, loss=loss, l2=2.0 * (case == "ridge"), tol=1e-5, n_iter=20_000, **options)
         rounds = got.rounds[0]
         assert got.gap[0] <= 1e-5 and rounds[0].n_rows < 60 and rounds[-1].n_rows < 200
         assert rounds[-1].n_iter == got.n_iter and rounds[-1].gap == got.gap[0]
@@ -47,9 +37,9 @@ def test_tasks_copy_their_own_rows_unless_one_product_is_faster_or_the_copies_ar
 ):
     monkeypatch.setattr(working_set, "TOGETHER", together)
     monkeypatch.setattr(working_set, "MOST_COPIES", most_copies)
-    problem, shapes, steps = draw_wide(shared=True), [], working_set._Steps
+    tasks, shapes, steps = Problem.from_matrix(*problem(d=400)), [], working_set._Steps
     monkeypatch.setattr(working_set, "_Steps", lambda search, rows: shapes.append(rows.ndim) or steps(search, rows))
-    got = working_set.fit(problem, loss=hinge, norm=NORMS["l1"], radius=np.array([1.0]), tol=1e-4)
+    got = working_set.fit(tasks, loss=hinge, norm=NORMS["l1"], radius=np.array([1.0]), tol=1e-4)
     assert got.gap[0] <= 1e-4 and set(shapes) == {expected}
 
 
@@ -57,8 +47,8 @@ def test_tasks_copy_their_own_rows_unless_one_product_is_faster_or_the_copies_ar
 @pytest.mark.parametrize("solver", [pdhg, working_set])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
 def test_the_fit_of_a_radius_does_not_depend_on_the_other_radii(norm, solver, container):
-    problem = draw_wide(np.float32, container=container, n=40, d=150, m=4)
-    fit = partial(solver.fit, problem, loss=hinge, norm=NORMS[norm], n_iter=5000)
+    tasks = draw_tasks(np.float32, container=container, n=40, d=150)
+    fit = partial(solver.fit, tasks, loss=hinge, norm=NORMS[norm], n_iter=5000)
     radii = np.array([2.0, 0.5, 1.0])
     got, turned = fit(radius=radii), fit(radius=radii[::-1])
     assert (
@@ -91,8 +81,7 @@ def test_descent_is_used_where_it_can_be(monkeypatch, rng, loss, norm, kind, opt
     X, Y = rng.normal(size=(20, 50)), np.where(rng.normal(size=(20, 3)) > 0, 1.0, -1.0)
     X = sparse.csr_matrix(X * (rng.random(X.shape) < 0.2)) if kind == "sparse" else X
     problem = Problem.from_matrix(X, Y, rng.random((20, 3)) if "differ" in kind else np.ones((20, 3)))
-    if kind == "many rows":
-        monkeypatch.setattr(working_set, "MOST_ROWS_OF_DESCENT", 10)
+    monkeypatch.setattr(working_set, "MOST_ROWS_OF_DESCENT", 10 if kind == "many rows" else 50)
     for other in {"_Steps", "_RowSweeps", "_TaskSweeps"} - {used}:
         monkeypatch.setattr(working_set, other, None)
     fit = partial(working_set.fit, problem, loss=LOSSES[loss], norm=NORMS[norm], radius=np.array([0.5]), **options)
@@ -103,11 +92,11 @@ def test_descent_is_used_where_it_can_be(monkeypatch, rng, loss, norm, kind, opt
 
 
 def test_descent_on_tasks_never_increases_the_objective(rng):
-    """From a start where the curvature of the loss almost vanishes, whole Newton steps would overshoot."""
     X = sparse.csr_matrix(rng.normal(size=(60, 10)) * (rng.random((60, 10)) < 0.5))
     problem = Problem.from_matrix(X, np.where(rng.random((60, 2)) < 0.5, 1.0, -1.0), intercept=True)
     options = {"loss": logistic, "norm": NORMS["l1"], "radius": np.array([0.1]), "penalised": True}
     start = working_set.fit(problem, **options, n_iter=1)
+    # Where the curvature of the loss almost vanishes, whole Newton steps would overshoot.
     far = start._replace(W=5 + 20 * rng.normal(size=start.W.shape))
     got = working_set.fit(problem, **options, start=far, tol=1e-8)
     assert got.gap[0] <= 1e-8 and np.all(np.diff(got.objective[:, 0]) <= 1e-9)
@@ -148,8 +137,9 @@ def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container,
     X = rng.normal(size=(200, 20))
     Y = np.where(X[:, :2] + 0.3 * rng.normal(size=(200, 2)) > 0, 1.0, -1.0)
     options = {"loss": loss, "norm": l1inf, "radius": np.array([2.0]), "tol": 1e-3, "n_iter": 5000}
-    problems = (Problem.from_matrix(container(X + shift), Y, intercept=True) for shift in (0.0, 100.0))
-    near, far = (solver.fit(problem, **options) for problem in problems)
+    near, far = (
+        solver.fit(Problem.from_matrix(container(X + shift), Y, intercept=True), **options) for shift in (0.0, 100.0)
+    )
     assert far.gap[0] <= 1e-3 and far.n_iter <= 1.5 * near.n_iter
     np.testing.assert_allclose(far.value, near.value, rtol=2e-3)
 
@@ -170,7 +160,6 @@ def descend(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, n_iter=6
     [("hinge", "l1inf", "sum"), ("logistic", "l1", "mean"), ("squared", "l12", "mean"), ("hinge", "l2", "sum")],
 )
 def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation):
-    """The dual variables are an average over the iterates, with weights that increase."""
     X, Y = draw_labels()
     Y[:15, 0] = 0  # tasks of different sizes
     X.flags.writeable = Y.flags.writeable = False  # training must not change its input
@@ -180,12 +169,14 @@ def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation):
         W, slopes = [np.zeros((X.shape[1], Y.shape[1]))], []
         for t in range(1, 7):
             slopes.append(LOSSES[loss].subgradient(X @ W[-1], Y, c))
-            step = W[-1] - eta0 / np.sqrt(t) * X.T @ slopes[-1]
-            W.append(oracles.answer(norm, "project", step, radius).astype(float))
+            W.append(
+                oracles.answer(norm, "project", W[-1] - eta0 / np.sqrt(t) * X.T @ slopes[-1], radius).astype(float)
+            )
         objective = [LOSSES[loss].value(X @ W_t, Y, c).sum() for W_t in W]
         np.testing.assert_allclose(trained.objective[p], objective, rtol=1e-12)
         np.testing.assert_allclose(trained.value[p], min(objective), rtol=1e-12)
         np.testing.assert_allclose(trained.W[p], W[np.argmin(trained.objective[p])], atol=1e-12)
+        # The dual variables are an average over the iterates, with weights that increase.
         average = np.average(slopes, axis=0, weights=[t**2 * eta0 / np.sqrt(t) for t in range(1, 7)])
         np.testing.assert_allclose(tasks.transposed(trained.dual)[:, :, p], -average.T @ X, atol=1e-12)
 

@@ -16,19 +16,20 @@ FULL = {"branching": 3, "depth": 3, "min_points": 3, "seed": 0}
 BRIGHT = np.full((200, 12), 255, np.uint8)
 # Equal descriptors, a small cluster, and the rest.
 CLUSTERS = np.concatenate([points(600) // 4, BRIGHT, 128 + points(15, seed=1) // 32])
-STAR = np.array([1, 0, 0, 0], np.int32), np.array([3, 0, 0, 0], np.int32), np.array([0, 1, 1, 1], np.int32)
 TREES = {
     "full": grow(points(2000), **FULL),  # 3 + 9 + 27 words
     "with leaves on every level": grow(CLUSTERS, **FULL | {"min_points": 20}),
-    "with ties": Tree(np.repeat([[0], [9], [200], [200]], 12, axis=1).astype(np.float32), *STAR),
+    "with ties": Tree(
+        np.repeat([[0], [9], [200], [200]], 12, axis=1).astype(np.float32),
+        *np.array([[1, 0, 0, 0], [3, 0, 0, 0], [0, 1, 1, 1]], np.int32),
+    ),
 }
 FULL_TREE = TREES["full"]
 
 
 def greedy_path(tree, descriptor):
     """Return the path from the root that always continues to the nearest child, padded with -1 to the tree's depth."""
-    path = []
-    node = 0
+    path, node = [], 0
     while tree.n_children[node] > 0:
         children = tree.first_child[node] + np.arange(tree.n_children[node])
         distances = ((tree.centres[children].astype(np.float64) - descriptor) ** 2).sum(axis=1)
@@ -55,16 +56,14 @@ def test_paths_are_greedy_and_histograms_count_them(name, monkeypatch):
 
 def test_clusters_that_are_far_apart_become_words_at_their_means():
     clusters = [30 * k + points(20 + k, seed=k) // 64 for k in range(8)]
-    n = sum(map(len, clusters))
-    tree = grow(np.concatenate(clusters), branching=8, depth=1, min_points=n, seed=0)
+    tree = grow(np.concatenate(clusters), branching=8, depth=1, min_points=sum(map(len, clusters)), seed=0)
     got, expected = tree.centres[1:], [cluster.mean(axis=0) for cluster in clusters]
     np.testing.assert_allclose(got[np.argsort(got[:, 0])], expected, atol=1 / 256)
 
 
 def test_tree_depends_on_descriptors_and_seed_alone():
     assert FULL_TREE.centres.sum(dtype=float) == 59426.8828125  # whole numbers of 1 / 128, the same on every processor
-    readonly = points(2000)
-    readonly.flags.writeable = False
+    readonly = np.broadcast_to(points(2000), (2000, 12))
     np.testing.assert_equal(tuple(grow(readonly, **FULL)), tuple(FULL_TREE))
     assert not np.array_equal(grow(readonly, **FULL | {"seed": 1}).centres, FULL_TREE.centres)
 
@@ -154,8 +153,7 @@ def test_one_pass_computes_the_rows_for_every_vocabulary():
 
     def words(descriptors, counts):
         seen.append(len(counts))
-        ends = np.cumsum(counts)
-        return sparse.csr_matrix([descriptors[a:b].sum(axis=0) for a, b in zip(ends - counts, ends, strict=True)])
+        return sparse.csr_matrix(np.add.reduceat(descriptors, np.cumsum(counts) - counts))
 
     blocks = shards.encode(iter(album), {"a": words, "b": lambda *block: 2 * words(*block)})
     once, twice = (sparse.vstack(blocks[name]).toarray() for name in "ab")
