@@ -75,6 +75,7 @@ def test_samples_marked_zero_are_not_part_of_a_masked_task():
         model,
         JointSparseClassifier(labels="signed").fit_tasks([(X[y != 0], y[y != 0]) for y in Y_0.T]),
         JointSparseClassifier(labels="signed").fit(X, np.where(Y_0 == 0, np.nan, Y_0)),
+        JointSparseClassifier().fit(X, np.where(Y_0 == 0, np.nan, Y_0 > 0)),
         JointSparseClassifier(labels="signed").fit(X, np.where(Y_0 == 0, 1, Y_0), np.abs(Y_0)),
     )
     correct = model.predict(X)[Y_0 != 0] == Y_0[Y_0 != 0]
