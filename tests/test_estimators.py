@@ -3,6 +3,7 @@
 import itertools
 import re
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 
@@ -350,6 +351,11 @@ def test_a_second_interrupt_ends_at_once():
         signal.raise_signal(signal.SIGINT)
         assert watched.ended_by == INTERRUPT
         signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.usefixtures("listening")
+def test_a_fit_in_another_thread_does_not_handle_interrupts():
+    assert ThreadPoolExecutor().submit(JointSparseClassifier().fit, SAMPLES, SIGNS > 0).result().n_iter_ > 0
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from jointsparse.estimators.search import FOLD_TOL, choose, standard_errors, str
 from jointsparse.learning import scales
 from jointsparse.learning.losses import logistic
 from jointsparse.learning.problem import Problem
-from jointsparse.learning.radii import PER_DECADE, choose_radius, radius_at, tie_of
+from jointsparse.learning.radii import PER_DECADE, radius_at
 from jointsparse.metrics import auc, resample, resampled
 from jointsparse.norms import NORMS, l1inf
 
@@ -89,10 +89,8 @@ def test_results_do_not_depend_on_n_jobs():
 # Scorers
 
 
-BY_CLASS = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
 ABC = np.array([*"abc"])
-
-
+BY_CLASS = ABC[np.digitize(X[:, 0], [-0.5, 0.5])]
 SCORED = {  # labels, options, and the score of decision values on the held-out samples
     "AUC of some tasks": (Y, {"validation_tasks": [0, 2]}, lambda y, F: auc(F, y == 1)[[0, 2]].mean()),
     "AUC of known labels": (
@@ -129,11 +127,10 @@ SCORED = {  # labels, options, and the score of decision values on the held-out 
 }
 
 
-@pytest.mark.parametrize("case", SCORED)
-def test_scorers_see_the_held_out_samples_of_each_task_or_of_all_classes(case):
-    (y, options, expected), folds = SCORED[case], KFold(2, shuffle=True, random_state=1)
-    model = JointSparseClassifierCV(radii=[3.0], cv=folds, **options).fit(X, y)
-    train, test = next(folds.split(X))
+@pytest.mark.parametrize(("y", "options", "expected"), SCORED.values(), ids=SCORED)
+def test_scorers_see_the_held_out_samples_of_each_task_or_of_all_classes(y, options, expected):
+    train, test = next(KFold(2, shuffle=True, random_state=1).split(X))
+    model = JointSparseClassifierCV(radii=[3.0], cv=[(train, test)], **options).fit(X, y)
     F = JointSparseClassifier(radius=3.0, tol=FOLD_TOL).fit(X[train], y[train]).decision_function(X[test])
     assert model.scores_[0, 0] == pytest.approx(expected(y[test], F), abs=1e-12)
 
@@ -141,8 +138,8 @@ def test_scorers_see_the_held_out_samples_of_each_task_or_of_all_classes(case):
 def test_targets_are_scored_separately_without_missing_values():
     X, T = regression()
     T[:5, 1] = np.nan
-    model = JointSparseRegressorCV(radii=[0.1, 3.0], scoring="neg_mean_absolute_error")
-    model.fit(X[25:], T[25:], X_val=sparse.csr_array(X[:25]), y_val=T[:25])  # the held-out samples in another form
+    held_out = {"X_val": sparse.csr_array(X[:25]), "y_val": T[:25]}  # in another form than the samples
+    model = JointSparseRegressorCV(radii=[0.1, 3.0], scoring="neg_mean_absolute_error").fit(X[25:], T[25:], **held_out)
     predicted = JointSparseRegressor(radius=3.0, tol=FOLD_TOL).fit(X[25:], T[25:]).predict(X[:25])
     errors = [mean_absolute_error(t[~np.isnan(t)], f[~np.isnan(t)]) for t, f in zip(T[:25].T, predicted.T, strict=True)]
     assert model.scores_[1, 0] == pytest.approx(-np.mean(errors), rel=0.05)
@@ -199,19 +196,15 @@ OF_ONE_NORM = [
     ],
 )
 def test_the_selection_of_a_norm_and_a_radius(selection, penalised, norms, expected):
-    results = {name: dict(zip(("scores", "features"), map(np.array, of), strict=True)) for name, of in norms.items()}
-    for result in results.values():
-        result["errors"] = standard_errors(result["scores"], np.full(len(result["scores"]), np.nan))
+    results = {
+        name: {
+            "scores": np.array(scores),
+            "features": np.array(features),
+            "errors": standard_errors(np.array(scores), np.full(len(scores), np.nan)),
+        }
+        for name, (scores, features) in norms.items()
+    }
     assert choose(results, penalised, selection) == expected
-
-
-@pytest.mark.parametrize(
-    ("errors", "expected"),
-    [([3.0, 2.0, 1.0], 2), ([1e6, 2.0, 1.0], 2), ([1.0 + 1e-5, 1.0, 2.0], 0), ([1.0, 0.0], 1), ([0.0, 0.0], 0)],
-)
-def test_ties_of_any_scorer_do_not_depend_on_the_unit_of_its_scores(errors, expected):
-    for scores in (-unit * np.array(errors) for unit in (1e-9, 1.0, 1e9)):
-        assert choose_radius(scores, slack=tie_of(scores)) == expected
 
 
 def made_up(monkeypatch, scores):
