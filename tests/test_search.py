@@ -70,15 +70,17 @@ def test_if_scores_fall_early_a_ball_ten_times_larger_is_tried(far, expected):
 
 
 def test_a_number_of_radii_or_penalties_spans_their_range():
-    by_radius = JointSparseClassifierCV(radii=3, cv=2).fit(X, Y)
-    np.testing.assert_allclose(by_radius.grid_, JointSparseClassifier().fit(X, Y).radius_ * np.array([0.1, 1, 10]))
-    rough = JointSparseClassifierCV(radii=[3.0, 10.0], cv=2, tol=0.5).fit(X, Y)
-    assert rough.results_by_norm_["l1inf"]["gaps"].max() > FOLD_TOL  # a larger tol is the tolerance of folds, too
-    # Larger radii change nothing, but are part of the grid.
-    assert JointSparseClassifierCV(radii=[1.0, 1e5, 1e6], cv=2).fit(X, Y).grid_.tolist() == [1.0, 1e5, 1e6]
+    natural = JointSparseClassifier().fit(X, Y).radius_
+    np.testing.assert_allclose(JointSparseClassifierCV(radii=3, cv=2).fit(X, Y).grid_, natural * np.array([0.1, 1, 10]))
     model = JointSparseClassifierCV(penalties=4, cv=2).fit(X, Y)
     np.testing.assert_allclose(model.grid_ / model.grid_[-1], [1e-3, 1e-2, 0.1, 1.0])
     assert model.penalty_ in model.grid_[:-1] and model.radius_ is None and model.scores_[-1].max() == 0.5  # W = 0
+
+
+def test_a_search_keeps_listed_radii_that_change_nothing_and_a_tol_above_that_of_folds():
+    model = JointSparseClassifierCV(radii=[3.0, 1e5, 1e6], cv=2, tol=0.5).fit(X, Y)
+    assert model.grid_.tolist() == [3.0, 1e5, 1e6]
+    assert model.results_by_norm_["l1inf"]["gaps"].max() > FOLD_TOL
 
 
 def test_results_do_not_depend_on_n_jobs():
@@ -299,8 +301,8 @@ def test_auto_tries_only_norms_that_support_the_given_weights_and_groups(options
 
 
 def test_norms_share_the_time_of_the_folds(recwarn, monkeypatch):
-    ticks = count()  # on this clock, each reading is a second later
-    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=ticks.__next__))
+    # On this clock, each reading is a second later.
+    monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=count().__next__))
     model = JointSparseRegressorCV("auto", cv=2, max_time=300).fit(*SHARED)
     assert min(len(result["grid"]) for result in model.results_by_norm_.values()) > 1
     assert re.match(r"max_time=300 was long enough for \d \(l1\), .* radii only, the most", str(recwarn[0].message))

@@ -5,7 +5,6 @@ import pytest
 from common import draw_labels
 from sklearn.svm import LinearSVC
 
-from jointsparse.checks import Misfit
 from jointsparse.pipeline import svm
 
 C = [0.01, 0.1, 1.0]
@@ -29,8 +28,3 @@ def test_every_column_agrees_with_scikit_learn():
 @pytest.mark.parametrize(("max_iter", "expected"), [(1, [4, 4]), (100_000, [0, 0])])
 def test_tasks_that_do_not_converge_are_counted_and_no_warning_escapes(max_iter, expected):
     assert svm.run(X, Y, C=[1.0, 3.0], max_iter=max_iter).unconverged.tolist() == expected
-
-
-def test_a_wrong_number_of_labels_is_refused():
-    with pytest.raises(Misfit, match=r"Y must be a matrix .* 60 samples"):
-        svm.run(X, Y[1:], C=C)
