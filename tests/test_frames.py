@@ -103,9 +103,11 @@ def test_results_have_the_names_of_tasks_and_features():
     assert [list(each) for each in names] == [NAMES] * 3
 
 
-def test_tasks_without_names_are_numbered_and_classes_name_their_tasks():
-    for y, columns in ((Y, [0, 1, 2]), (Y[:, 0], [0]), (np.array(["u", "v", "w"])[THIRDS], ["u", "v", "w"])):
-        assert JointSparseClassifier(radius=1.0).fit(X, y).coef_frame().columns.tolist() == columns
+@pytest.mark.parametrize(
+    ("y", "columns"), [(Y, [0, 1, 2]), (Y[:, 0], [0]), (np.array([*"uvw"])[THIRDS], [*"uvw"])], ids=["0-2", "0", "uvw"]
+)
+def test_tasks_without_names_are_numbered_and_classes_name_their_tasks(y, columns):
+    assert JointSparseClassifier(radius=1.0).fit(X, y).coef_frame().columns.tolist() == columns
 
 
 LABELLED = JointSparseClassifier(radius=2.0).fit(X, FRAME)

@@ -107,23 +107,23 @@ def test_a_step_invalidates_the_calibration(rng):
         online().partial_fit(X, Y).calibrate(X, Y).partial_fit(X, Y).predict_proba(X)
 
 
-CHANGED = {  # what a second step refuses: samples, and parameters that have changed since the first step
-    "columns of y": (lambda X, Y: (X, Y[:, :2]), {}, r"one column per task, \(4, 3\), got shape \(4, 2\)"),
-    "vector": (lambda X, Y: (X, Y[:, 0]), {}, r"one column per task, \(4, 3\), got shape \(4,\)"),
-    "features": (lambda X, Y: (X[:, 1:], Y), {}, "expecting 5 features"),
-    "labels": (lambda X, Y: (X, 3 * Y), {}, "labels='signed' expects"),
-    "classes": (lambda X, Y: (X, Y, [0, 1]), {}, r"classes must be \[-1, 1\]"),
-    "overflow": (lambda X, Y: (X * 1e200, Y), {}, "the step is too large"),
-    "radius": (lambda X, Y: (X, Y), {"radius": 2.0}, r"must remain \('l1inf', 1.0, 'signed'\), as at the first step"),
-    "norm": (lambda X, Y: (X, Y), {"norm": "l1"}, r"as at the first step, got \('l1', "),
-    "coding": (lambda X, Y: (X, Y), {"labels": "masked"}, "as at the first step, got .*'masked'"),
-}
-
-
-@pytest.mark.parametrize("case", CHANGED)
+@pytest.mark.parametrize(
+    ("spoil", "options", "message"),
+    [  # what a second step refuses: samples, and parameters that have changed since the first step
+        (lambda X, Y: (X, Y[:, :2]), {}, r"one column per task, \(4, 3\), got shape \(4, 2\)"),
+        (lambda X, Y: (X, Y[:, 0]), {}, r"one column per task, \(4, 3\), got shape \(4,\)"),
+        (lambda X, Y: (X[:, 1:], Y), {}, "expecting 5 features"),
+        (lambda X, Y: (X, 3 * Y), {}, "labels='signed' expects"),
+        (lambda X, Y: (X, Y, [0, 1]), {}, r"classes must be \[-1, 1\]"),
+        (lambda X, Y: (X * 1e200, Y), {}, "the step is too large"),
+        (lambda X, Y: (X, Y), {"radius": 2.0}, r"must remain \('l1inf', 1.0, 'signed'\), as at the first step"),
+        (lambda X, Y: (X, Y), {"norm": "l1"}, r"as at the first step, got \('l1', "),
+        (lambda X, Y: (X, Y), {"labels": "masked"}, "as at the first step, got .*'masked'"),
+    ],
+)
 @pytest.mark.parametrize("form", [sparse.csr_array, np.asarray], ids=["sparse", "dense"])
-def test_a_step_that_is_refused_changes_nothing(rng, form, case):
-    (spoil, options, message), (X, Y) = CHANGED[case], (rng.normal(size=(4, 5)), rng.choice([-1, 1], (4, 3)))
+def test_a_step_that_is_refused_changes_nothing(rng, form, spoil, options, message):
+    X, Y = rng.normal(size=(4, 5)), rng.choice([-1, 1], (4, 3))
     bad_X, *others = spoil(X, Y)
     model = online().partial_fit(form(X), Y).set_params(**options)
     before = pickle.dumps(model)
