@@ -131,8 +131,8 @@ def test_weights_and_groups_reach_the_fit_and_the_folds_of_a_search_in_a_pipelin
     model = search(radii=[1.0, 3.0], cv=GroupKFold(2)).set_fit_request(sample_weight=True)
     scaler = StandardScaler().set_fit_request(sample_weight=False)
     chain = make_pipeline(scaler, model).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
-    folds = GroupKFold(2).split(X, groups=GROUPS)  # an iterator, which must be left for the fit
-    expected = make_pipeline(scaler, clone(model).set_params(cv=folds)).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
+    by_folds = clone(model).set_params(cv=GroupKFold(2).split(X, groups=GROUPS))  # which must be left for the fit
+    expected = make_pipeline(scaler, by_folds).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
     direct = clone(model).fit(StandardScaler().fit_transform(X), Y, WEIGHTS, groups=GROUPS)
     for other in (expected[-1], direct):
         np.testing.assert_equal([other.scores_, other.coef_], [chain[-1].scores_, chain[-1].coef_])
@@ -230,8 +230,9 @@ def test_a_loaded_estimator_learns_on(saved):
 
 def test_the_documented_types_are_those_that_skops_asks_for():
     skops = pytest.importorskip("skops.io")
-    asked = {name for make in MODELS.values() for name in skops.get_untrusted_types(data=skops.dumps(make()))}
-    assert asked == set(DOCUMENTED)
+    assert set(DOCUMENTED) == {
+        name for make in MODELS.values() for name in skops.get_untrusted_types(data=skops.dumps(make()))
+    }
 
 
 def test_a_pickle_of_another_version_warns_once_per_estimator(monkeypatch):

@@ -57,8 +57,9 @@ def test_the_best_automatic_radius_is_inside_the_grid(X, Y, options):
 @pytest.mark.parametrize(("far", "expected"), [(0.7, range(-2, 5)), (0.46, range(-2, 3))])
 def test_if_scores_fall_early_a_ball_ten_times_larger_is_tried(far, expected):
     X, y = np.tile([[0.1], [-0.1]], (20, 1)), np.tile([1, 0], 20)
-    half = Problem.from_matrix(X[:20], 2 * y[:20, np.newaxis] - 1, intercept=True)
-    unit = scales.scales(half, loss=logistic, norm=l1inf).radius
+    unit = scales.scales(
+        Problem.from_matrix(X[:20], 2 * y[:20, np.newaxis] - 1, intercept=True), loss=logistic, norm=l1inf
+    ).radius
     curve = {-2: 0.4, -1: 0.4, 0: 0.476, 1: 0.458, 2: 0.458, 3: far - 0.1, 4: far}  # at step 4 the loss vanishes
 
     def scorer(model, X, y):

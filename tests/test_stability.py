@@ -181,10 +181,9 @@ def test_features_at_the_threshold_are_selected_and_a_threshold_is_above_one_hal
     assert [len(result.at(threshold).selected) for threshold in (0.9, 0.94, 0.941, 1, 0.5 + 1e-12)] == [6, 4, 3, 1, 25]
 
 
-def test_one_warning_says_how_many_halves_have_large_gaps():
-    with pytest.warns(ConvergenceWarning, match="^4 of 4 halves have fits that are not certified") as caught:
+def test_a_warning_says_how_many_halves_have_large_gaps():
+    with pytest.warns(ConvergenceWarning, match="^4 of 4 halves have fits that are not certified"):
         stability_selection(JointSparseClassifier(radius=3.0, n_iter=1, tol=1e-9), X, Y, n_pairs=2)
-    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(
@@ -281,8 +280,8 @@ def test_axes_and_estimators_that_do_not_fit_are_named(draw, said):
 
 
 def test_names_come_from_the_estimator():
-    frame = pd.DataFrame(X, columns=[*"abcdefgh"])
-    display = SupportDisplay.from_estimator(JointSparseClassifier().fit(frame, LABELLED))
+    model = JointSparseClassifier().fit(pd.DataFrame(X, columns=[*"abcdefgh"]), LABELLED)
+    display = SupportDisplay.from_estimator(model)
     assert {*display.tasks} == {"cat", "dog", "sea"} and {*display.features} <= {*"abcdefgh"}
 
 
