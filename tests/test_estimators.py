@@ -111,11 +111,14 @@ def test_balanced_positives_and_negatives_weigh_the_same_in_each_task():
     np.testing.assert_allclose(model.coef_, JointSparseClassifier(**options).fit(X, Y_0, weights).coef_, atol=1e-12)
 
 
-def test_a_class_weight_multiplies_the_samples_of_its_class_in_every_task():
-    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
-    for weights, given, c in (({"b": 2.0}, y, 1.0 + (y == "b")), ({1: 2.0}, Y > 0, 1.0 + (Y > 0))):
-        model = JointSparseClassifier(class_weight=weights).fit(X, given)
-        assert_same(model, JointSparseClassifier().fit(X, given, c))
+@pytest.mark.parametrize(
+    ("y", "label"),
+    [(np.array([*"abc"])[np.digitize(X[:, 0], [-0.5, 0.5])], "b"), ((Y + 1) // 2, 1)],
+    ids=["a vector", "a matrix"],
+)
+def test_a_class_weight_multiplies_the_samples_of_its_class_in_every_task(y, label):
+    model = JointSparseClassifier(class_weight={label: 2.0}).fit(X, y)
+    assert_same(model, JointSparseClassifier().fit(X, y, np.where(y == label, 2.0, 1.0)))
 
 
 # Weights and groups of features, signs
@@ -241,8 +244,13 @@ def test_folds_that_do_not_reach_tol_warn_once():
 )
 def test_features_in_raw_units_cause_a_single_hint(load, hinted, recwarn):
     raw, y = (array[::3] for array in load(return_X_y=True))
-    components, counts = decomposition.PCA().fit_transform(raw), np.random.default_rng(0).poisson(0.1, raw.shape)
-    for form in (raw, sparse.csr_matrix(raw), preprocessing.StandardScaler().fit_transform(raw), components, counts):
+    for form in (
+        raw,
+        sparse.csr_matrix(raw),
+        preprocessing.StandardScaler().fit_transform(raw),
+        decomposition.PCA().fit_transform(raw),
+        np.random.default_rng(0).poisson(0.1, raw.shape),
+    ):
         JointSparseRegressor(max_time=1e-6).fit(form, y)
     hints = [str(warning.message) for warning in recwarn if "features differ in size" in str(warning.message)]
     assert ["StandardScaler" in hint for hint in hints] == [True, False] * hinted

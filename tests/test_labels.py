@@ -72,11 +72,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("case", "call"), [(case, call) for case, (calls, *_) in REFUSED.items() for call in calls])
-def test_every_entry_point_refuses_what_it_cannot_read(case, call):
-    calls, spoil, said = REFUSED[case]
+@pytest.mark.parametrize(
+    ("call", "spoil", "said"),
+    [
+        pytest.param(call, spoil, said, id=f"{case}, {name}")
+        for case, (calls, spoil, said) in REFUSED.items()
+        for name, call in calls.items()
+    ],
+)
+def test_every_entry_point_refuses_what_it_cannot_read(call, spoil, said):
     with pytest.raises(ValueError, match=said):
-        calls[call](*spoil(X, CLASSES))
+        call(*spoil(X, CLASSES))
 
 
 # Missing labels

@@ -78,11 +78,10 @@ def test_the_classes_of_a_vector_are_those_that_the_model_has_seen(model, y, tas
 
 
 def test_a_comparison_resamples_groups_of_samples():
-    people, options = np.repeat(np.arange(len(X)), 3), {"n_resamples": 20}
-    expected = compare(FITTED, POOR, X, Y, **options)
-    found = compare(FITTED, POOR, X[people], Y[people], sample_groups=people, **options)
-    for name in ("low", "high", "p", "p_reverse"):
-        np.testing.assert_allclose(found[name], expected[name])
+    people, names = np.repeat(np.arange(len(X)), 3), ("low", "high", "p", "p_reverse")
+    expected = compare(FITTED, POOR, X, Y, n_resamples=20)
+    found = compare(FITTED, POOR, X[people], Y[people], sample_groups=people, n_resamples=20)
+    np.testing.assert_allclose([found[name] for name in names], [expected[name] for name in names])
 
 
 def test_a_comparison_detects_a_difference_between_two_models():

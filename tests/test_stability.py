@@ -123,16 +123,15 @@ def test_results_depend_on_the_seed_but_not_on_the_number_of_jobs():
 
 
 @pytest.mark.parametrize(
-    ("samples", "groups"),
+    ("estimator", "samples", "groups"),
     [
-        ((X, GAPS), PEOPLE),
-        ((X, TARGETS), PEOPLE),
-        ((OWN,), [PEOPLE[:21], PEOPLE[21:]]),
-        ((OWN,), [PEOPLE[:21], PEOPLE[:19]]),  # the tasks share people
+        (JointSparseClassifier(), (X, GAPS), PEOPLE),
+        (JointSparseRegressor(), (X, TARGETS), PEOPLE),
+        (JointSparseClassifier(), (OWN,), [PEOPLE[:21], PEOPLE[21:]]),
+        (JointSparseClassifier(), (OWN,), [PEOPLE[:21], PEOPLE[:19]]),  # the tasks share people
     ],
 )
-def test_no_group_of_samples_is_in_both_halves(samples, groups, monkeypatch):
-    estimator = JointSparseRegressor() if samples[-1] is TARGETS else JointSparseClassifier()
+def test_no_group_of_samples_is_in_both_halves(estimator, samples, groups, monkeypatch):
     halves = halves_of(monkeypatch, estimator, *samples, n_pairs=5, sample_groups=groups)
     people = groups if len(samples) == 1 else [groups]
     for first, second in zip(halves[::2], halves[1::2], strict=True):

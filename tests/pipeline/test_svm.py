@@ -20,8 +20,12 @@ def test_every_column_agrees_with_scikit_learn():
     expected = [[np.count_nonzero(Y), np.maximum(1 - Y * (X @ W), 0)[Y != 0].sum()] for W in trained.W]
     np.testing.assert_allclose(trained.objective, expected, rtol=1e-6)
     for k, y in enumerate(Y.T):
-        learners = [LinearSVC(C=c, loss="hinge", fit_intercept=False, max_iter=10_000, random_state=3) for c in C]
-        coefs = [learner.fit(X[y != 0].astype(float), y[y != 0]).coef_[0] for learner in learners]
+        coefs = [
+            LinearSVC(C=c, loss="hinge", fit_intercept=False, max_iter=10_000, random_state=3)
+            .fit(X[y != 0].astype(float), y[y != 0])
+            .coef_[0]
+            for c in C
+        ]
         np.testing.assert_array_equal(trained.W[:, :, k], np.float32(coefs))
 
 
