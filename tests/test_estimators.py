@@ -26,7 +26,7 @@ from jointsparse import (
 from jointsparse.estimators import watch
 from jointsparse.estimators.base import SWITCHES
 from jointsparse.estimators.classifier import CODES
-from jointsparse.estimators.watch import INTERRUPT, Watch
+from jointsparse.estimators.watch import Watch
 from jointsparse.learning.losses import LOSSES
 from jointsparse.learning.solvers import SOLVERS
 from jointsparse.norms import NORMS
@@ -75,10 +75,11 @@ def test_samples_marked_zero_are_not_part_of_a_masked_task():
         model,
         JointSparseClassifier(labels="signed").fit_tasks([(X[y != 0], y[y != 0]) for y in Y_0.T]),
         JointSparseClassifier(labels="signed").fit(X, np.where(Y_0 == 0, np.nan, Y_0)),
+        JointSparseClassifier().fit(X, np.where(Y_0 == 0, np.nan, Y_0 > 0)),
         JointSparseClassifier(labels="signed").fit(X, np.where(Y_0 == 0, 1, Y_0), np.abs(Y_0)),
     )
-    correct = model.predict(X)[Y_0 != 0] == Y_0[Y_0 != 0]
-    assert model.score(X, Y_0) == model.score(X, sparse.csr_matrix(Y_0)) == correct.mean()
+    expected = (model.predict(X) == Y_0)[Y_0 != 0].mean()
+    assert model.score(X, Y_0) == model.score(X, sparse.csr_matrix(Y_0)) == expected
 
 
 # Weights of samples and classes
@@ -95,8 +96,7 @@ WEIGHTS = np.random.default_rng(3).random(40)
     ],
 )
 def test_tasks_that_share_samples_equal_the_columns_of_a_matrix(model):
-    by_tasks = base.clone(model).fit_tasks([(X, y) for y in Y.T], [WEIGHTS] * 3)
-    assert_same(by_tasks, model.fit(X, Y, WEIGHTS))
+    assert_same(base.clone(model).fit_tasks([(X, y) for y in Y.T], [WEIGHTS] * 3), model.fit(X, Y, WEIGHTS))
 
 
 def test_balanced_positives_and_negatives_weigh_the_same_in_each_task():
@@ -111,14 +111,14 @@ def test_balanced_positives_and_negatives_weigh_the_same_in_each_task():
     np.testing.assert_allclose(model.coef_, JointSparseClassifier(**options).fit(X, Y_0, weights).coef_, atol=1e-12)
 
 
-def test_a_class_weight_multiplies_the_samples_of_its_class_in_every_task():
-    y = np.array(["a", "b", "c"])[np.digitize(X[:, 0], [-0.5, 0.5])]
-    for labels, given, weights, c in (
-        ("classes", y, {"b": 2.0}, np.where(y == "b", 2.0, 1.0)),
-        ("signed", Y, {1: 2.0}, np.where(Y > 0, 2.0, 1.0)),
-    ):
-        model = JointSparseClassifier(labels=labels, class_weight=weights).fit(X, given)
-        assert_same(model, JointSparseClassifier(labels=labels).fit(X, given, c))
+@pytest.mark.parametrize(
+    ("y", "label"),
+    [(np.array([*"abc"])[np.digitize(X[:, 0], [-0.5, 0.5])], "b"), ((Y + 1) // 2, 1)],
+    ids=["a vector", "a matrix"],
+)
+def test_a_class_weight_multiplies_the_samples_of_its_class_in_every_task(y, label):
+    model = JointSparseClassifier(class_weight={label: 2.0}).fit(X, y)
+    assert_same(model, JointSparseClassifier().fit(X, y, np.where(y == label, 2.0, 1.0)))
 
 
 # Weights and groups of features, signs
@@ -148,13 +148,17 @@ def test_weighting_a_feature_by_w_equals_dividing_it_by_w():
 # Results of fits
 
 
-PRECISIONS = itertools.cycle([np.float64, np.float32])
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("case", "solver", "dtype"),
-    [*zip(itertools.product(NORMS, LOSSES), itertools.cycle(SOLVERS), PRECISIONS, strict=False)],
+    [
+        *zip(
+            itertools.product(NORMS, LOSSES),
+            itertools.cycle(SOLVERS),
+            itertools.cycle([np.float64, np.float32]),
+            strict=False,
+        )
+    ],
 )
 @pytest.mark.parametrize(
     "options",
@@ -179,28 +183,28 @@ def test_attributes_describe_the_problem_that_was_solved(options, case, solver, 
     np.testing.assert_array_equal(model.selected_features_, np.flatnonzero(W.any(axis=0)))
 
 
-FORMS = {  # features in other forms, and the precision of the results
-    "int": (lambda X: (10 * X).astype(int), np.float64),
-    "float16": (lambda X: X.astype(np.float16), np.float32),
-    "float32": (lambda X: X.astype(np.float32), np.float32),
-    "csr_matrix": (sparse.csr_matrix, np.float64),
-    "coo_array": (sparse.coo_array, np.float64),
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("convert", "dtype"),
+    [
+        (lambda X: (10 * X).astype(int), np.float64),
+        (lambda X: X.astype(np.float16), np.float32),
+        (lambda X: X.astype(np.float32), np.float32),
+        (sparse.csr_matrix, np.float64),
+        (sparse.coo_array, np.float64),
+    ],
+    ids=["int", "float16", "float32", "csr_matrix", "coo_array"],
+)
 @pytest.mark.parametrize(
     "model",
     [JointSparseClassifier(tol=1e-6), REGRESSOR_CV(tol=1e-6), OnlineJointSparseClassifier(random_state=0)],
     ids=["classifier", "search", "online"],
 )
-def test_features_in_any_form_give_the_same_model_in_their_precision(model, form):
-    convert, dtype = FORMS[form]
+def test_features_in_any_form_give_the_same_model_in_their_precision(model, convert, dtype):
     given = convert(np.where(np.abs(X) > 0.7, X, 0))
     plain = (given.toarray() if sparse.issparse(given) else given).astype(dtype)
     expected, got = (base.clone(model).fit(features, Y[:, 0]) for features in (plain, given))
-    online = isinstance(model, OnlineJointSparseClassifier)  # whose weights are always float64
-    assert got.coef_.dtype == got.intercept_.dtype == (np.float64 if online else dtype)
+    # The weights of online learning are always float64.
+    assert got.coef_.dtype == got.intercept_.dtype == (np.float64 if hasattr(model, "partial_fit") else dtype)
     np.testing.assert_allclose(got.coef_, expected.coef_, atol=1e-4 if sparse.issparse(given) else 0)
     np.testing.assert_allclose(got.predict(given), got.predict(plain), atol=1e-5)
 
@@ -214,35 +218,20 @@ def test_the_score_of_targets_is_the_mean_of_their_weighted_r2():
 def test_targets_far_from_zero_are_learnt_as_well(offset, dtype):
     features, T = regression()
     model = JointSparseRegressor(radius=5.0).fit(features.astype(dtype), T[:, 0] + offset)
-    assert model.score(features.astype(dtype), T[:, 0] + offset) > 0.99
-    assert model.intercept_ - offset == pytest.approx(10, abs=0.2)
+    assert model.score(features, T[:, 0] + offset) > 0.99 and model.intercept_ - offset == pytest.approx(10, abs=0.2)
 
 
 # Warnings
 
 
 def test_folds_that_do_not_reach_tol_warn_once():
-    model = JointSparseClassifierCV(radii=[0.0, 3.0, 9.0], cv=4, tol=1e-9, n_iter=1)
     with pytest.warns(ConvergenceWarning) as caught:
-        model.fit(X, Y[:, 0])
-    said = (
-        "of the 12 fits on the folds, 8 are not .* within 0.03 of their optima, only .* worst: raise n_iter or tol$",
-        r"with radius=\S+, after 1 iterations, .* of the optimum .*, not within tol=1e-09: raise n_iter or tol$",
+        JointSparseClassifierCV(radii=[0.0, 3.0, 9.0], cv=4, tol=1e-9, n_iter=1).fit(X, Y[:, 0])
+    folds, final = (str(warning.message) for warning in caught)
+    assert re.match(
+        "of the 12 fits on the folds, 8 are not .* within 0.03 of their optima, only .* worst: raise", folds
     )
-    assert [bool(re.match(*pair)) for pair in zip(said, map(str, (w.message for w in caught)), strict=True)] == [
-        True
-    ] * 2
-
-
-@pytest.mark.parametrize(("container", "advised"), [(np.asarray, True), (sparse.csr_matrix, False)])
-def test_the_warning_advises_to_centre_dense_features(container, advised):
-    with pytest.warns(ConvergenceWarning, match=r"n_iter or tol, or centre the features$" if advised else r"or tol$"):
-        JointSparseClassifier(radius=3.0, tol=1e-9, n_iter=1).fit(container(X - X.mean(axis=0) + 3 * X.std()), Y[:, 0])
-
-
-def test_the_subgradient_solver_takes_200_steps_and_does_not_warn_of_gaps():
-    model = JointSparseClassifier(solver="subgradient", eta0=0.01, tol=1e-9).fit(X, Y[:, 0])
-    assert model.duality_gap_ > 1e-9 and model.n_iter_ == 200
+    assert re.match(r"with radius=\S+, after 1 iterations, .*, not within tol=1e-09: raise n_iter or tol$", final)
 
 
 @pytest.mark.parametrize(
@@ -255,8 +244,13 @@ def test_the_subgradient_solver_takes_200_steps_and_does_not_warn_of_gaps():
 )
 def test_features_in_raw_units_cause_a_single_hint(load, hinted, recwarn):
     raw, y = (array[::3] for array in load(return_X_y=True))
-    components, counts = decomposition.PCA().fit_transform(raw), np.random.default_rng(0).poisson(0.1, raw.shape)
-    for form in (raw, sparse.csr_matrix(raw), preprocessing.StandardScaler().fit_transform(raw), components, counts):
+    for form in (
+        raw,
+        sparse.csr_matrix(raw),
+        preprocessing.StandardScaler().fit_transform(raw),
+        decomposition.PCA().fit_transform(raw),
+        np.random.default_rng(0).poisson(0.1, raw.shape),
+    ):
         JointSparseRegressor(max_time=1e-6).fit(form, y)
     hints = [str(warning.message) for warning in recwarn if "features differ in size" in str(warning.message)]
     assert ["StandardScaler" in hint for hint in hints] == [True, False] * hinted
@@ -293,23 +287,14 @@ WATCHED = {"labels": "signed", "loss": "hinge", "radius": 3.0, "tol": 1e-10}
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-def test_a_callback_sees_certificates_and_may_end_the_fit_without_a_warning(solver):
+def test_a_callback_sees_the_certificates_that_verbose_prints_and_may_end_the_fit(solver, capsys):
     calls, stop = [], {"n_iter": 10**15, "callback": lambda *report: calls.append(report) or len(calls) == 4}
     # Memory for the objectives of all iterations would be 8 PB.
-    model = JointSparseClassifier(solver=solver, **WATCHED | stop).fit(SAMPLES, SIGNS)
-    assert len(calls) == 4 and model.n_iter_ == calls[-1][0] and model.objective_.shape == (model.n_iter_ + 1,)
-    F = SAMPLES @ model.coef_.T + model.intercept_
-    assert model.objective_[-1] == pytest.approx(LOSSES["hinge"].value(F, SIGNS, np.abs(SIGNS)).sum())
-    assert WATCHED["tol"] < model.duality_gap_ < np.inf
-
-
-def test_verbose_prints_the_certificates_that_a_callback_sees(capsys):
-    calls = []
-    JointSparseClassifier(verbose=True, callback=lambda *at: calls.append(at), **WATCHED | {"tol": 1e-3}).fit(
-        SAMPLES, SIGNS
-    )
+    model = JointSparseClassifier(solver=solver, verbose=True, **WATCHED | stop).fit(SAMPLES, SIGNS)
     proven = [f"iteration {t:5d}: objective {value:.6g}, gap {gap:.2g}" for t, value, gap in calls if gap == gap]
-    assert capsys.readouterr().out.splitlines() == proven and calls[-1][2] <= 1e-3 * (1 + 1e-6)
+    assert capsys.readouterr().out.splitlines() == proven
+    assert len(calls) == 4 and model.n_iter_ == calls[-1][0] and model.objective_.shape == (model.n_iter_ + 1,)
+    assert WATCHED["tol"] < model.duality_gap_ < np.inf
 
 
 def test_a_fit_ends_after_max_time_with_a_warning():
@@ -362,15 +347,14 @@ def test_an_interrupted_fit_keeps_its_solution_and_raises_afterwards(solver, int
 
 @pytest.mark.usefixtures("listening")
 def test_a_second_interrupt_ends_at_once():
-    with pytest.raises(KeyboardInterrupt), Watch(None, None, False) as watched:
+    with pytest.raises(KeyboardInterrupt), Watch(None, None, False):
         signal.raise_signal(signal.SIGINT)
-        assert watched.ended_by == INTERRUPT
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.usefixtures("listening")
 def test_a_fit_in_another_thread_does_not_handle_interrupts():
-    with ThreadPoolExecutor() as pool:
-        assert pool.submit(JointSparseClassifier().fit, SAMPLES, (SIGNS + 1) // 2).result().n_iter_ > 0
+    assert ThreadPoolExecutor().submit(JointSparseClassifier().fit, SAMPLES, SIGNS > 0).result().n_iter_ > 0
 
 
 @pytest.mark.parametrize(
@@ -404,152 +388,212 @@ def fit_label(labels, value):
 
 
 def given(**changes):
-    whole = {"coef": np.ones((2, 3)), "intercept": np.zeros(2), "classes": ["cat", "dog"], "radius": 1.0}
-    return JointSparseClassifier.from_coef(**whole | changes)
+    return JointSparseClassifier.from_coef(
+        **{"coef": np.ones((2, 3)), "intercept": np.zeros(2), "classes": ["cat", "dog"], "radius": 1.0} | changes
+    )
 
 
 LABELLED = JointSparseClassifier(labels="signed").fit(X, Y)
 LARGE = "^weights times labels of task 0 must be finite and at most .* in float64"
 PAIRS = "^tasks must be a list or a mapping of at least one pair"
-ONE_CLASS = r"^labels='classes' expects two classes or more, got 1 class of positive weight, \['a'\]"
-UNKNOWN = "^y must hold at least one known label of a sample with positive weight, got none"
-WRONG_CALLS = [
-    (fit_label("classes", 2), "^labels='classes' expects 0, 1 in a matrix y, got .2.0.; labels may also be '01'"),
-    (fit_label("01", -1), "^labels='01' expects 0, 1 in y, got .-1.0.; .* be 'classes', 'signed', 'masked'$"),
-    (fit_label("signed", 0), "^labels='signed' expects -1, 1 in y, got .0.; labels may also be"),
-    (fit_label("masked", 0.5), "^labels='masked' expects -1, 0, 1 in y, got .0.5.; labels may also be"),
-    (lambda: JointSparseClassifier(labels="signed").fit(X, ["a", "b"] * 20), "^labels='signed' expects .*, got .'a'."),
-    (lambda: JointSparseClassifier().fit(X, ["a"] * 40), ONE_CLASS),
-    (lambda: JointSparseClassifier(class_weight={-1: 1.0, 1: 1e200}).fit(X, Y[:, 0]), LARGE),
-    (lambda: LABELLED.score(X, Y[:, :2]), r"^y must have .* one column per task, \(40, 3\), got shape \(40, 2\)"),
-    (lambda: JointSparseClassifier(labels="masked").fit(X, Y).score(X, 0 * Y), UNKNOWN),
-    (lambda: LABELLED.score(X, np.where(np.arange(40) < 5, 1, np.nan), np.arange(40) >= 5), "got shape"),
-    (
-        lambda: JointSparseClassifier().fit(np.where(X > 1, np.inf, X).astype(np.float16), Y[:, 0]),
-        "^X must be finite, got infinite numbers in float16, whose largest is 65,504: pass X as float32",
-    ),
-    *(
-        (lambda form=form: JointSparseClassifier().fit(beyond(X, form), Y[:, 0]), f"^X must be a valid {form} matrix")
-        for form in ("CSC", "COO")
-    ),
-    (lambda: JointSparseClassifier().fit_tasks([]), PAIRS),
-    (lambda: JointSparseClassifier().fit_tasks([[[1.0]]]), PAIRS),
-    (lambda: JointSparseClassifier().fit_tasks([(X, Y[:, 0]), (X[:, :2], Y[:, 0])]), "features"),
-    (lambda: JointSparseClassifier().fit_tasks([(X, Y[:, 0])], []), "^sample_weight must hold one .* task, 1, got 0"),
-    (
-        lambda: JointSparseClassifier().fit_tasks([(X[:2], [0, 1]), (X[:2], [1, 2])]),
-        r"^labels='classes' expects two classes that are the same for all tasks, got 3 classes of .*, \[0, 1, 2",
-    ),
-    (
-        lambda: JointSparseClassifier().fit_tasks({"cat": (X, Y[:, 0]), "dog": (X, np.full(40, np.nan))}),
-        "^y of task dog must hold at least one known value, got only missing values",
-    ),
-    (lambda: JointSparseRegressor().fit_tasks([(X, ["a"] * 40)]), "^y of task 0 must hold real numbers"),
-    (lambda: JointSparseRegressor().fit(X, ["a", "b"] * 20), "^y must hold real numbers, got dtype "),
-    (lambda: JointSparseRegressor().fit(X, np.zeros(40, "M8[D]")), "^y must hold real numbers, got dtype "),
-    (lambda: JointSparseRegressor().fit(X.astype(np.float32), 1e150 * Y[:, 0]), "^weights times labels of .* float32"),
-    (lambda: JointSparseRegressor().fit(X, Y).score(X[:1], Y[:1]), "^y must hold at least two known values of some"),
-    (lambda: JointSparseRegressor().fit(X, Y[:, 0], np.full(40, 1e200)), LARGE),
-    (lambda: JointSparseClassifier().fit(X, {"cat": Y[:, 0]}), "^y must be a vector or a matrix, got dict"),
-    (lambda: JointSparseClassifier().fit(X, Y > 0, np.ones((40, 2))), r"^sample_weight .*, \(40, 3\), got shape \(40"),
-    (lambda: JointSparseClassifier().fit(X, Y[:, 0], np.ones(39)), "sample_weight"),
-    (lambda: JointSparseClassifier().fit(X, Y[:, 0], -np.ones(40)), "sample_weight"),
-    (lambda: JointSparseClassifier().fit(X, Y[:, 0], np.ma.array(WEIGHTS, mask=WEIGHTS > 0.9)), "^sample_weight must"),
-    (lambda: CLASSIFIER_CV().fit(X, Y[:, 0], X_val=X), "^X_val and y_val must be given together"),
-    (lambda: CLASSIFIER_CV().fit(X, Y > 0, X_val=X, y_val=Y[:, :2]), r"^y_val .* \(40, 3\), got shape \(40, 2\)"),
-    (lambda: CLASSIFIER_CV().fit(X, Y > 0, X_val=X[:, :2], y_val=Y), "features"),
-    (
-        lambda: CLASSIFIER_CV().fit(X, np.where(Y[:, 0] > 0, "yes", "no"), X_val=X, y_val=["no", "Yes"] * 20),
-        r"^y_val must hold the classes \['no', 'yes'\], got \['Yes'\]",
-    ),
-    (
-        lambda: CLASSIFIER_CV().fit(X, Y > 0, X_val=X, y_val=Y > 0, groups=WEIGHTS),
-        "^X_val replaces the folds, so fit takes no groups with it$",
-    ),
-    (
-        lambda: CLASSIFIER_CV(cv=[(np.arange(20), np.arange(20, 40))]).fit(X, np.where(np.arange(40) > 20, 1, Y[:, 0])),
-        "^the held-out samples of some fold must include a positive and a negative",
-    ),
-    (lambda: JointSparseClassifier().predict(X), "not fitted"),
-    # weights that are given
-    (lambda: given(coef=np.ones(2)), r"coef must be float64 or float32 of shape \(2, any\), got float64 of shape \(2,"),
-    (lambda: given(coef=np.full((2, 3), np.inf)), "coef must hold finite numbers, got others"),
-    (lambda: given(intercept=np.zeros(3)), r"intercept must be float64 or float32 of shape \(2\)"),
-    (lambda: given(calibration=np.ones((2, 1))), r"calibration must be float64 or float32 of shape \(2, 2\)"),
-    (lambda: given(radius="auto"), "radius must be a number"),
-    (lambda: given(norm="l3"), "norm must be one of"),
-    (lambda: given(loss="l3"), "loss must be one of"),
-    # a label that cannot be calibrated
-    (lambda: LABELLED.calibrate(X, np.where([True, False, True], Y, -1)), "^label 1 must have .*, got no positive$"),
-    (
-        lambda: JointSparseClassifier().fit(X, np.where(Y[:, 0] > 0, "yes", "no")).calibrate(X, ["yes"] * 40),
-        "^label yes .*, got no negative$",
-    ),
-]
 
 
-@pytest.mark.parametrize(("call", "expected"), WRONG_CALLS)
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (fit_label("classes", 2), "^labels='classes' expects 0, 1 in a matrix y, got .2.0.; labels may also be '01'"),
+        (fit_label("01", -1), "^labels='01' expects 0, 1 in y, got .-1.0.; .* be 'classes', 'signed', 'masked'$"),
+        (fit_label("signed", 0), "^labels='signed' expects -1, 1 in y, got .0.; labels may also be"),
+        (fit_label("masked", 0.5), "^labels='masked' expects -1, 0, 1 in y, got .0.5.; labels may also be"),
+        (
+            lambda: JointSparseClassifier(labels="signed").fit(X, ["a", "b"] * 20),
+            "^labels='signed' expects .*, got .'a'.",
+        ),
+        (
+            lambda: JointSparseClassifier().fit(X, ["a"] * 40),
+            r"^labels='classes' expects two classes or more, got 1 class of .*\['a'\]",
+        ),
+        (lambda: JointSparseClassifier(class_weight={-1: 1.0, 1: 1e200}).fit(X, Y[:, 0]), LARGE),
+        (lambda: LABELLED.score(X, Y[:, :2]), r"^y must have .* one column per task, \(40, 3\), got shape \(40, 2\)"),
+        (
+            lambda: JointSparseClassifier(labels="masked").fit(X, Y).score(X, 0 * Y),
+            "^y must hold at least one known label of a sample with positive weight, got none",
+        ),
+        (lambda: LABELLED.score(X, np.where(np.arange(40) < 5, 1, np.nan), np.arange(40) >= 5), "got shape"),
+        (
+            lambda: JointSparseClassifier().fit(np.where(X > 1, np.inf, X).astype(np.float16), Y[:, 0]),
+            "^X must be finite, got infinite numbers in float16, whose largest is 65,504: pass X as float32",
+        ),
+        *(
+            (
+                lambda form=form: JointSparseClassifier().fit(beyond(X, form), Y[:, 0]),
+                f"^X must be a valid {form} matrix",
+            )
+            for form in ("CSC", "COO")
+        ),
+        (lambda: JointSparseClassifier().fit_tasks([]), PAIRS),
+        (lambda: JointSparseClassifier().fit_tasks([[[1.0]]]), PAIRS),
+        (lambda: JointSparseClassifier().fit_tasks([(X, Y[:, 0]), (X[:, :2], Y[:, 0])]), "features"),
+        (
+            lambda: JointSparseClassifier().fit_tasks([(X, Y[:, 0])], []),
+            "^sample_weight must hold one .* task, 1, got 0",
+        ),
+        (
+            lambda: JointSparseClassifier().fit_tasks([(X[:2], [0, 1]), (X[:2], [1, 2])]),
+            r"^labels='classes' expects two classes that are the same for all tasks, got 3 classes of .*, \[0, 1, 2",
+        ),
+        (
+            lambda: JointSparseClassifier().fit_tasks({"cat": (X, Y[:, 0]), "dog": (X, np.full(40, np.nan))}),
+            "^y of task dog must hold at least one known value, got only missing values",
+        ),
+        (lambda: JointSparseRegressor().fit_tasks([(X, ["a"] * 40)]), "^y of task 0 must hold real numbers"),
+        (lambda: JointSparseRegressor().fit(X, ["a", "b"] * 20), "^y must hold real numbers, got dtype "),
+        (lambda: JointSparseRegressor().fit(X, np.zeros(40, "M8[D]")), "^y must hold real numbers, got dtype "),
+        (
+            lambda: JointSparseRegressor().fit(X.astype(np.float32), 1e150 * Y[:, 0]),
+            "^weights times labels of .* float32",
+        ),
+        (
+            lambda: JointSparseRegressor().fit(X, Y).score(X[:1], Y[:1]),
+            "^y must hold at least two known values of some",
+        ),
+        (lambda: JointSparseRegressor().fit(X, Y[:, 0], np.full(40, 1e200)), LARGE),
+        (lambda: JointSparseClassifier().fit(X, {"cat": Y[:, 0]}), "^y must be a vector or a matrix, got dict"),
+        (
+            lambda: JointSparseClassifier().fit(X, Y > 0, np.ones((40, 2))),
+            r"^sample_weight .*, \(40, 3\), got shape \(40",
+        ),
+        (lambda: JointSparseClassifier().fit(X, Y[:, 0], np.ones(39)), "sample_weight"),
+        (lambda: JointSparseClassifier().fit(X, Y[:, 0], -np.ones(40)), "sample_weight"),
+        (
+            lambda: JointSparseClassifier().fit(X, Y[:, 0], np.ma.array(WEIGHTS, mask=WEIGHTS > 0.9)),
+            "^sample_weight must",
+        ),
+        (lambda: CLASSIFIER_CV().fit(X, Y[:, 0], X_val=X), "^X_val and y_val must be given together"),
+        (lambda: CLASSIFIER_CV().fit(X, Y > 0, X_val=X, y_val=Y[:, :2]), r"^y_val .* \(40, 3\), got shape \(40, 2\)"),
+        (lambda: CLASSIFIER_CV().fit(X, Y > 0, X_val=X[:, :2], y_val=Y), "features"),
+        (
+            lambda: CLASSIFIER_CV().fit(X, np.where(Y[:, 0] > 0, "yes", "no"), X_val=X, y_val=["no", "Yes"] * 20),
+            r"^y_val must hold the classes \['no', 'yes'\], got \['Yes'\]",
+        ),
+        (
+            lambda: CLASSIFIER_CV().fit(X, Y > 0, X_val=X, y_val=Y > 0, groups=WEIGHTS),
+            "^X_val replaces the folds, so fit takes no groups with it$",
+        ),
+        (
+            lambda: CLASSIFIER_CV(cv=[(np.arange(20), np.arange(20, 40))]).fit(
+                X, np.where(np.arange(40) > 20, 1, Y[:, 0])
+            ),
+            "^the held-out samples of some fold must include a positive and a negative",
+        ),
+        (lambda: JointSparseClassifier().predict(X), "not fitted"),
+        # weights that are given
+        (
+            lambda: given(coef=np.ones(2)),
+            r"coef must be float64 or float32 of shape \(2, any\), got float64 of shape \(2,",
+        ),
+        (lambda: given(coef=np.full((2, 3), np.inf)), "coef must hold finite numbers, got others"),
+        (lambda: given(intercept=np.zeros(3)), r"intercept must be float64 or float32 of shape \(2\)"),
+        (lambda: given(calibration=np.ones((2, 1))), r"calibration must be float64 or float32 of shape \(2, 2\)"),
+        (lambda: given(radius="auto"), "radius must be a number"),
+        (lambda: given(norm="l3"), "norm must be one of"),
+        (lambda: given(loss="l3"), "loss must be one of"),
+        # a label that cannot be calibrated
+        (
+            lambda: LABELLED.calibrate(X, np.where([True, False, True], Y, -1)),
+            "^label 1 must have .*, got no positive$",
+        ),
+        (
+            lambda: JointSparseClassifier().fit(X, np.where(Y[:, 0] > 0, "yes", "no")).calibrate(X, ["yes"] * 40),
+            "^label yes .*, got no negative$",
+        ),
+    ],
+)
 def test_wrong_input_is_named(call, expected):
     with pytest.raises(ValueError, match=expected):
         call()
 
 
 CLASSIFIER, FEATURES = JointSparseClassifier, "feature_weights must hold a positive number"
-TASKS = "^validation_tasks must hold indices of tasks, from 0 to 0, or one bool per task"
-WRONG_OPTIONS = [
-    (CLASSIFIER, {"norm": "l3"}, r"^norm must be one of .*l1inf.*, got 'l3'"),
-    (CLASSIFIER_CV, {"norm": "l3"}, r"^norm must be one of auto, .*l1inf.*, got 'l3'"),
-    (CLASSIFIER, {"norm": ["l1"]}, r"^norm must be one of .*l1inf.*, got \['l1'\]"),
-    (CLASSIFIER, {"solver": "adam"}, r"^solver must be one of .*pdhg.*, got 'adam'"),
-    (CLASSIFIER, {"normalisation": "median"}, "^normalisation must be 'sum' or 'mean', got 'median'"),
-    (CLASSIFIER, {"n_iter": 0}, "^n_iter must be a whole number of at least 1, got 0"),
-    (CLASSIFIER, {"tol": -1.0}, r"^tol must be at least 0, got -1\.0"),
-    (REGRESSOR_CV, {"tol": "small"}, "^tol must be a number, got 'small'"),
-    (CLASSIFIER, {"solver": "subgradient", "eta0": 0.0}, r"^eta0 must be greater than 0, got 0\.0"),
-    (CLASSIFIER, {"loss": "hing"}, r"^loss must be one of .*hinge.*, got 'hing'"),
-    (CLASSIFIER, {"labels": ["01"]}, "^labels must be one of 'classes', '01', 'signed', 'masked', got .'01'"),
-    *((CLASSIFIER, {name: "no"}, f"^{name} must be True or False, got 'no'") for name in SWITCHES),
-    (CLASSIFIER, {"l2": -1.0}, r"^l2 must be at least 0, got -1\.0"),
-    (CLASSIFIER, {"callback": 3}, "^callback must be a function or None, got 3"),
-    (CLASSIFIER, {"max_time": 0}, "^max_time must be above 0 and finite, got 0"),
-    (CLASSIFIER, {"class_weight": "even"}, "^class_weight must be 'balanced', a dict or None, got 'even'"),
-    (CLASSIFIER, {"class_weight": {2: 1.0}}, r"^class_weight must name classes of y, \[-1, 1\], got \[2\]"),
-    (CLASSIFIER, {"class_weight": {1: -1.0}}, "^class_weight must hold non-negative numbers, got"),
-    (CLASSIFIER, {"radius": -1.0}, r"^radius must be at least 0, got -1\.0"),
-    (CLASSIFIER, {"radius": "1"}, "^radius must be a number, got '1'"),
-    (JointSparseRegressor, {"radius": np.inf}, "^radius must be finite, got inf"),
-    (CLASSIFIER, {"radius": None, "penalty": -2}, r"^penalty must be at least 0, got -2\.0"),
-    (CLASSIFIER, {"radius": None}, "^exactly one of radius and penalty must be given .* None, got None and None"),
-    (CLASSIFIER, {"radius": 1.0, "penalty": 1.0}, r"^exactly one of radius and penalty must be .* got 1\.0 and 1\.0"),
-    (CLASSIFIER, {"norm": "l2", "feature_weights": np.ones(6)}, "^feature_weights must be None with norm='l2'"),
-    (CLASSIFIER, {"norm": "l1", "groups": np.arange(6)}, "^groups must be None with norm='l1'"),
-    (CLASSIFIER, {"feature_weights": np.zeros(6)}, rf"^{FEATURES} for each of 6 features, got \[0\.\]"),
-    (CLASSIFIER, {"feature_weights": np.ones(7)}, rf"^{FEATURES} for each of 6 features, got shape \(7,\)"),
-    (CLASSIFIER, {"feature_weights": {"x0": 2.0}}, "^feature_weights must hold real numbers, got"),
-    (CLASSIFIER, {"groups": [0] * 6, "feature_weights": np.ones(6)}, "for each of 1 groups, in the order of their sor"),
-    (CLASSIFIER, {"groups": [0] * 7}, r"^groups must name a group for each of 6 features, got shape \(7,\)"),
-    (CLASSIFIER, {"groups": [0.0, np.nan] * 3}, r"^groups must have no missing names, got \[0.0, nan"),
-    (CLASSIFIER, {"groups": ["a", None] * 3}, r"^groups must hold names that are all of the same type, got \['a', Non"),
-    (CLASSIFIER_CV, {"radii": ["1"]}, "^each of radii must be a number, got .*'1'"),
-    (CLASSIFIER_CV, {"radii": [1.0, -1.0]}, r"^each of radii must be at least 0, got -1\.0"),
-    (CLASSIFIER_CV, {"radii": []}, "^radii must hold at least one number, got none"),
-    (CLASSIFIER_CV, {"radii": "all"}, "^radii must be 'auto', a list of radii or their number, got 'all'"),
-    (CLASSIFIER_CV, {"radii": 0}, "^n_points must be a whole number of at least 1, got 0"),
-    (CLASSIFIER_CV, {"radii": None}, "^exactly one of radii and penalties must be given"),
-    (CLASSIFIER_CV, {"radii": None, "penalties": []}, "^penalties must hold at least one number, got none"),
-    (CLASSIFIER_CV, {"solver": "subgradient", "eta0": []}, "^eta0 must hold at least one number, got none"),
-    (CLASSIFIER_CV, {"cv": []}, "^cv must give at least one fold, got none"),
-    (CLASSIFIER_CV, {"scoring": "auc"}, "scoring"),
-    (CLASSIFIER_CV, {"scoring": lambda *_: np.nan}, "^scoring must return one finite number, got nan"),
-    (REGRESSOR_CV, {"scoring": lambda *_: None}, "^scoring must return one finite number, got None"),
-    (CLASSIFIER_CV, {"selection": "median"}, "^selection must be one of best, one_standard_error, got 'median'"),
-    (CLASSIFIER_CV, {"norm": "auto"}, "^radii must be the number of radii.* if norm='auto', because radii of "),
-    (CLASSIFIER_CV, {"norm": "auto", "radii": None, "penalties": [0.1]}, "^penalties must be the number of penalties"),
-    *((CLASSIFIER_CV, {"validation_tasks": tasks}, TASKS) for tasks in ([3], [], [True, False], [[0]], [0.5])),
-]
 
 
-@pytest.mark.parametrize(("estimator", "options", "expected"), WRONG_OPTIONS)
+@pytest.mark.parametrize(
+    ("estimator", "options", "expected"),
+    [
+        (CLASSIFIER, {"norm": "l3"}, r"^norm must be one of .*l1inf.*, got 'l3'"),
+        (CLASSIFIER_CV, {"norm": "l3"}, r"^norm must be one of auto, .*l1inf.*, got 'l3'"),
+        (CLASSIFIER, {"norm": ["l1"]}, r"^norm must be one of .*l1inf.*, got \['l1'\]"),
+        (CLASSIFIER, {"solver": "adam"}, r"^solver must be one of .*pdhg.*, got 'adam'"),
+        (CLASSIFIER, {"normalisation": "median"}, "^normalisation must be 'sum' or 'mean', got 'median'"),
+        (CLASSIFIER, {"n_iter": 0}, "^n_iter must be a whole number of at least 1, got 0"),
+        (CLASSIFIER, {"tol": -1.0}, r"^tol must be at least 0, got -1\.0"),
+        (REGRESSOR_CV, {"tol": "small"}, "^tol must be a number, got 'small'"),
+        (CLASSIFIER, {"solver": "subgradient", "eta0": 0.0}, r"^eta0 must be greater than 0, got 0\.0"),
+        (CLASSIFIER, {"loss": "hing"}, r"^loss must be one of .*hinge.*, got 'hing'"),
+        (CLASSIFIER, {"labels": ["01"]}, "^labels must be one of 'classes', '01', 'signed', 'masked', got .'01'"),
+        *((CLASSIFIER, {name: "no"}, f"^{name} must be True or False, got 'no'") for name in SWITCHES),
+        (CLASSIFIER, {"l2": -1.0}, r"^l2 must be at least 0, got -1\.0"),
+        (CLASSIFIER, {"callback": 3}, "^callback must be a function or None, got 3"),
+        (CLASSIFIER, {"max_time": 0}, "^max_time must be above 0 and finite, got 0"),
+        (CLASSIFIER, {"class_weight": "even"}, "^class_weight must be 'balanced', a dict or None, got 'even'"),
+        (CLASSIFIER, {"class_weight": {2: 1.0}}, r"^class_weight must name classes of y, \[-1, 1\], got \[2\]"),
+        (CLASSIFIER, {"class_weight": {1: -1.0}}, "^class_weight must hold non-negative numbers, got"),
+        (CLASSIFIER, {"radius": -1.0}, r"^radius must be at least 0, got -1\.0"),
+        (CLASSIFIER, {"radius": "1"}, "^radius must be a number, got '1'"),
+        (JointSparseRegressor, {"radius": np.inf}, "^radius must be finite, got inf"),
+        (CLASSIFIER, {"radius": None, "penalty": -2}, r"^penalty must be at least 0, got -2\.0"),
+        (CLASSIFIER, {"radius": None}, "^exactly one of radius and penalty must be given .* None, got None and None"),
+        (
+            CLASSIFIER,
+            {"radius": 1.0, "penalty": 1.0},
+            r"^exactly one of radius and penalty must be .* got 1\.0 and 1\.0",
+        ),
+        (CLASSIFIER, {"norm": "l2", "feature_weights": np.ones(6)}, "^feature_weights must be None with norm='l2'"),
+        (CLASSIFIER, {"norm": "l1", "groups": np.arange(6)}, "^groups must be None with norm='l1'"),
+        (CLASSIFIER, {"feature_weights": np.zeros(6)}, rf"^{FEATURES} for each of 6 features, got \[0\.\]"),
+        (CLASSIFIER, {"feature_weights": np.ones(7)}, rf"^{FEATURES} for each of 6 features, got shape \(7,\)"),
+        (CLASSIFIER, {"feature_weights": {"x0": 2.0}}, "^feature_weights must hold real numbers, got"),
+        (
+            CLASSIFIER,
+            {"groups": [0] * 6, "feature_weights": np.ones(6)},
+            "for each of 1 groups, in the order of their sor",
+        ),
+        (CLASSIFIER, {"groups": [0] * 7}, r"^groups must name a group for each of 6 features, got shape \(7,\)"),
+        (CLASSIFIER, {"groups": [0.0, np.nan] * 3}, r"^groups must have no missing names, got \[0.0, nan"),
+        (
+            CLASSIFIER,
+            {"groups": ["a", None] * 3},
+            r"^groups must hold names that are all of the same type, got \['a', Non",
+        ),
+        (CLASSIFIER_CV, {"radii": ["1"]}, "^each of radii must be a number, got .*'1'"),
+        (CLASSIFIER_CV, {"radii": [1.0, -1.0]}, r"^each of radii must be at least 0, got -1\.0"),
+        (CLASSIFIER_CV, {"radii": []}, "^radii must hold at least one number, got none"),
+        (CLASSIFIER_CV, {"radii": "all"}, "^radii must be 'auto', a list of radii or their number, got 'all'"),
+        (CLASSIFIER_CV, {"radii": 0}, "^n_points must be a whole number of at least 1, got 0"),
+        (CLASSIFIER_CV, {"radii": None}, "^exactly one of radii and penalties must be given"),
+        (CLASSIFIER_CV, {"radii": None, "penalties": []}, "^penalties must hold at least one number, got none"),
+        (CLASSIFIER_CV, {"solver": "subgradient", "eta0": []}, "^eta0 must hold at least one number, got none"),
+        (CLASSIFIER_CV, {"cv": []}, "^cv must give at least one fold, got none"),
+        (CLASSIFIER_CV, {"scoring": "auc"}, "scoring"),
+        (CLASSIFIER_CV, {"scoring": lambda *_: np.nan}, "^scoring must return one finite number, got nan"),
+        (REGRESSOR_CV, {"scoring": lambda *_: None}, "^scoring must return one finite number, got None"),
+        (CLASSIFIER_CV, {"selection": "median"}, "^selection must be one of best, one_standard_error, got 'median'"),
+        (CLASSIFIER_CV, {"norm": "auto"}, "^radii must be the number of radii.* if norm='auto', because radii of "),
+        (
+            CLASSIFIER_CV,
+            {"norm": "auto", "radii": None, "penalties": [0.1]},
+            "^penalties must be the number of penalties",
+        ),
+        *(
+            (
+                CLASSIFIER_CV,
+                {"validation_tasks": tasks},
+                "^validation_tasks must hold indices of tasks, from 0 to 0, or one",
+            )
+            for tasks in ([3], [], [True, False], [[0]], [0.5])
+        ),
+    ],
+)
 def test_wrong_parameters_are_named_and_leave_the_model_as_it_was(estimator, options, expected):
     model = estimator().fit(X, Y[:, 0]).set_params(**options)
     before = vars(model).copy()

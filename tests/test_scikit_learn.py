@@ -66,8 +66,9 @@ CHECKS_WITHOUT_DATA = (
 
 def test_every_public_estimator_is_checked():
     public = [getattr(package, name) for package in (jointsparse, features) for name in package.__all__]
-    kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)}
-    assert kinds == {type(estimator) for estimator in (*CHECKED, *OF_PICTURES)}
+    assert {type(estimator) for estimator in (*CHECKED, *OF_PICTURES)} == {
+        kind for kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)
+    }
 
 
 # Features of the checks are around 100, or their labels are noise.
@@ -98,11 +99,16 @@ def test_scikit_learn_checks_of_transformers_of_pictures(transformer):
 def test_tags_say_what_an_estimator_takes():
     got = {}  # scikit-learn runs other checks, or none, if tags are wrong
     for estimator in (*CHECKED, *OF_PICTURES):
-        tags, changes = get_tags(estimator), get_tags(estimator).transformer_tags
-        given, target = tags.input_tags, tags.target_tags
-        labels = bool(tags.classifier_tags and tags.classifier_tags.multi_label)
-        needed = given.sparse, given.two_d_array, target.required, target.multi_output, labels, tags.requires_fit
-        got[type(estimator).__name__] = *needed, len(changes.preserves_dtype) if changes else None
+        tags = get_tags(estimator)
+        got[type(estimator).__name__] = (
+            tags.input_tags.sparse,
+            tags.input_tags.two_d_array,
+            tags.target_tags.required,
+            tags.target_tags.multi_output,
+            bool(tags.classifier_tags and tags.classifier_tags.multi_label),
+            tags.requires_fit,
+            tags.transformer_tags and len(tags.transformer_tags.preserves_dtype),
+        )
     assert got == {
         "JointSparseClassifier": (True, True, True, False, True, True, 2),
         "JointSparseClassifierCV": (True, True, True, False, True, True, 2),
@@ -119,20 +125,14 @@ def test_tags_say_what_an_estimator_takes():
 # Metadata routing
 
 
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
-@pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("search", [JointSparseClassifierCV, JointSparseRegressorCV])
+@sklearn.config_context(enable_metadata_routing=True)
 def test_weights_and_groups_reach_the_fit_and_the_folds_of_a_search_in_a_pipeline(search):
     model = search(radii=[1.0, 3.0], cv=GroupKFold(2)).set_fit_request(sample_weight=True)
     scaler = StandardScaler().set_fit_request(sample_weight=False)
     chain = make_pipeline(scaler, model).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
-    folds = GroupKFold(2).split(X, groups=GROUPS)  # an iterator, which must be left for the fit
-    expected = make_pipeline(scaler, clone(model).set_params(cv=folds)).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
+    by_folds = clone(model).set_params(cv=GroupKFold(2).split(X, groups=GROUPS))  # which must be left for the fit
+    expected = make_pipeline(scaler, by_folds).fit(X, Y, sample_weight=WEIGHTS, groups=GROUPS)
     direct = clone(model).fit(StandardScaler().fit_transform(X), Y, WEIGHTS, groups=GROUPS)
     for other in (expected[-1], direct):
         np.testing.assert_equal([other.scores_, other.coef_], [chain[-1].scores_, chain[-1].coef_])
@@ -150,8 +150,7 @@ def test_polars_frames_give_polars_frames_without_pandas(monkeypatch):
     monkeypatch.delitem(sys.modules, "pandas", raising=False)
     model = JointSparseClassifier(radius=0.5).fit(frame, labels).set_output(transform="polars")
     for method in ("predict", "decision_function", "predict_proba"):
-        wanted = pl.DataFrame(getattr(expected, method)(X[:3]), schema=names)
-        assert getattr(model, method)(frame[:3]).equals(wanted)
+        assert getattr(model, method)(frame[:3]).equals(pl.DataFrame(getattr(expected, method)(X[:3]), schema=names))
     assert model.score(frame, labels) == expected.score(X, given) and "pandas" not in sys.modules
     assert model.transform(frame).columns == model.selected_features_.tolist() != [*"abcdef"]
 
@@ -231,8 +230,9 @@ def test_a_loaded_estimator_learns_on(saved):
 
 def test_the_documented_types_are_those_that_skops_asks_for():
     skops = pytest.importorskip("skops.io")
-    asked = {name for make in MODELS.values() for name in skops.get_untrusted_types(data=skops.dumps(make()))}
-    assert asked == set(DOCUMENTED)
+    assert set(DOCUMENTED) == {
+        name for make in MODELS.values() for name in skops.get_untrusted_types(data=skops.dumps(make()))
+    }
 
 
 def test_a_pickle_of_another_version_warns_once_per_estimator(monkeypatch):

@@ -46,9 +46,13 @@ def halves_of(monkeypatch, *samples, **options):
 
 
 def example(q=10, p=1000, n_pairs=25, threshold=1.0):
-    zeros = np.zeros(p)
     return StabilitySelection(
-        frequencies=zeros, task_frequencies=zeros[None], n_selected=q, n_pairs=n_pairs, features=zeros, tasks=zeros[:1]
+        frequencies=np.zeros(p),
+        task_frequencies=np.zeros((1, p)),
+        n_selected=q,
+        n_pairs=n_pairs,
+        features=np.arange(p),
+        tasks=np.zeros(1),
     ).at(threshold)
 
 
@@ -119,16 +123,15 @@ def test_results_depend_on_the_seed_but_not_on_the_number_of_jobs():
 
 
 @pytest.mark.parametrize(
-    ("samples", "groups"),
+    ("estimator", "samples", "groups"),
     [
-        ((X, GAPS), PEOPLE),
-        ((X, TARGETS), PEOPLE),
-        ((OWN,), [PEOPLE[:21], PEOPLE[21:]]),
-        ((OWN,), [PEOPLE[:21], PEOPLE[:19]]),  # the tasks share people
+        (JointSparseClassifier(), (X, GAPS), PEOPLE),
+        (JointSparseRegressor(), (X, TARGETS), PEOPLE),
+        (JointSparseClassifier(), (OWN,), [PEOPLE[:21], PEOPLE[21:]]),
+        (JointSparseClassifier(), (OWN,), [PEOPLE[:21], PEOPLE[:19]]),  # the tasks share people
     ],
 )
-def test_no_group_of_samples_is_in_both_halves(samples, groups, monkeypatch):
-    estimator = JointSparseRegressor() if samples[-1] is TARGETS else JointSparseClassifier()
+def test_no_group_of_samples_is_in_both_halves(estimator, samples, groups, monkeypatch):
     halves = halves_of(monkeypatch, estimator, *samples, n_pairs=5, sample_groups=groups)
     people = groups if len(samples) == 1 else [groups]
     for first, second in zip(halves[::2], halves[1::2], strict=True):
@@ -177,10 +180,9 @@ def test_features_at_the_threshold_are_selected_and_a_threshold_is_above_one_hal
     assert [len(result.at(threshold).selected) for threshold in (0.9, 0.94, 0.941, 1, 0.5 + 1e-12)] == [6, 4, 3, 1, 25]
 
 
-def test_one_warning_says_how_many_halves_have_large_gaps():
-    with pytest.warns(ConvergenceWarning, match="^4 of 4 halves have fits that are not certified") as caught:
+def test_a_warning_says_how_many_halves_have_large_gaps():
+    with pytest.warns(ConvergenceWarning, match="^4 of 4 halves have fits that are not certified"):
         stability_selection(JointSparseClassifier(radius=3.0, n_iter=1, tol=1e-9), X, Y, n_pairs=2)
-    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(
@@ -230,20 +232,19 @@ def test_errors_say_what_was_expected(estimator, options, said):
 
 # Displays
 
-SAMPLES, LABELLED = problem(n=60, d=8)[0], pd.DataFrame((problem(n=60, d=8)[1] + 1) // 2, columns=["cat", "dog", "sea"])
+LABELLED = pd.DataFrame(Y, columns=["cat", "dog", "sea"])
 
 
 @pytest.mark.parametrize(("options", "first"), [({}, 0.0), ({"penalty": 1.0}, 0.1)])
 def test_a_path_is_plotted_in_three_panels_against_the_strength(options, first):
-    path = JointSparseClassifier(**options).path(SAMPLES, LABELLED, strengths=[first, 0.5, 1.0, 2.0])
+    path = JointSparseClassifier(**options).path(X, LABELLED, strengths=[first, 0.5, 1.0, 2.0])
     display = PathDisplay(path).plot()
     shown = path.strength > 0  # the axis is logarithmic
     values = path.objective, np.maximum(path.gap, np.finfo(float).eps), path.n_features
     for axes, expected in zip(display.axes_, values, strict=True):
         np.testing.assert_allclose(axes.lines[0].get_data(), [path.strength[shown], expected[shown]])
     assert [axes.get_yscale() for axes in display.axes_] == ["linear", "log", "linear"]
-    labels = display.axes_[2].get_xlabel(), display.axes_[2].get_ylabel()
-    assert labels == ("penalty" if options else "radius", "features used (of 8)")
+    assert display.axes_[2].get_xlabel() == ("penalty" if options else "radius")
 
 
 def test_a_support_is_sorted_by_shared_features():
@@ -263,7 +264,7 @@ def test_a_support_is_sorted_by_shared_features():
             r"^ax must hold 3 Axes, got 1",
         ),
         (
-            lambda: PathDisplay.from_estimator(JointSparseClassifierCV(), SAMPLES, LABELLED),
+            lambda: PathDisplay.from_estimator(JointSparseClassifierCV(), X, LABELLED),
             r"^estimator must be .* or JointSparseRegressor, got JointSparseClassifierCV",
         ),
         (
@@ -278,23 +279,19 @@ def test_axes_and_estimators_that_do_not_fit_are_named(draw, said):
 
 
 def test_names_come_from_the_estimator():
-    frame = pd.DataFrame(SAMPLES, columns=[f"x{i}" for i in range(8)])
-    display = SupportDisplay.from_estimator(JointSparseClassifier().fit(frame, LABELLED))
-    assert sorted(display.tasks) == ["cat", "dog", "sea"] and set(display.features) <= set(frame)
+    model = JointSparseClassifier().fit(pd.DataFrame(X, columns=[*"abcdefgh"]), LABELLED)
+    display = SupportDisplay.from_estimator(model)
+    assert {*display.tasks} == {"cat", "dog", "sea"} and {*display.features} <= {*"abcdefgh"}
 
 
-def test_plots_of_no_features_and_of_many_features():
+def test_a_plot_says_that_no_feature_is_used():
     assert SupportDisplay(np.zeros((2, 5)), "ab", range(5)).plot().ax_.texts[0].get_text() == "no feature is used"
-    many = SupportDisplay(np.ones((50, 60)), range(50), range(60)).plot()
-    assert not many.ax_.get_xticklabels() and many.ax_.get_xlabel() == "features used (60)"
 
 
 def test_frequencies_are_sorted_beside_the_threshold_and_the_bound():
-    options = {"n_pairs": 2, "n_features": 2, "threshold": 0.7}
-    display = StabilityDisplay.from_estimator(
-        JointSparseClassifier(), SAMPLES, LABELLED, ax=plt.figure().gca(), **options
-    )
-    axes, frequencies = display.ax_, display.stability.frequencies
+    axes, options = plt.figure().gca(), {"n_pairs": 2, "n_features": 2, "threshold": 0.7}
+    display = StabilityDisplay.from_estimator(JointSparseClassifier(), X, LABELLED, ax=axes, **options)
+    frequencies = display.stability.frequencies
     order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
     assert [bar.get_height() for bar in axes.patches] == frequencies[order].tolist()
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(name) for name in order]
