@@ -1059,9 +1059,15 @@ SAID = [" ".join(["it", *(word for word, n in OFTEN.items() if i < n)]) for i in
         (PICTURES | {"c.csv": of_pictures("caption", SAID)}, {"MOST_WORDS": 2}, 3, []),
         (
             PICTURES | {"c.csv": of_pictures("caption", SAID)},
-            {"MOST_WORDS": 2, "LEAST_SHARE": 0.5},
+            {"MOST_WORDS": 1, "LEAST_SHARE": 0.5},  # of the 24 training pictures
             2,
             ["Not learnt, because they are rarer: 1 words. To learn more, raise n_words in config.yaml."],
+        ),
+        (
+            PICTURES | {"c.csv": of_pictures("caption", SAID)},
+            {"MOST_WORDS": 2, "LEAST_SHARE": 0.7},  # which only the most frequent word has
+            2,
+            ["Not learnt, because they are rarer: 1 words."],
         ),
     ],
 )
