@@ -134,8 +134,9 @@ def test_decisions_change_labels_and_a_second_time_nothing(name):
 
 
 def test_experiments_read_no_label_that_is_absent_and_decisions_about_other_samples_are_listed():
-    samples = Samples(IMAGES, pd.DataFrame(TWO, columns=["image", "caption"]), NOTHING)
-    decided = decisions([("a", "owl", False), ("d", "cat", True), ("z", "owl", True)])
+    tags = [*TWO, ("b", " cafe\u0301 ")]  # whose other form is decided
+    samples = Samples(IMAGES, pd.DataFrame(tags, columns=["image", "caption"]), NOTHING)
+    decided = decisions([("a", "owl", False), ("b", "caf\u00e9", False), ("d", "cat", True), ("z", "owl", True)])
     corrected = corrections.applied(samples, decided, "mine.csv")
     assert present(corrected.captions).to_numpy().tolist() == [["a", "dog"], ["b", "owl"], ["c", "dog"], ["d", "cat"]]
     assert corrected.left_out.to_numpy().tolist() == [["z", "mine.csv decides about it, but it is not there"]]

@@ -92,6 +92,12 @@ def test_rows_are_annotated_by_the_names_of_their_columns(path):
     np.testing.assert_allclose(got[["cat", "dog"]], fitted("rows").predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.parametrize("file", ["n.onnx", "../n.onnx", "/etc/n.onnx", "C:\\networks\\n.onnx"])
+def test_a_network_is_looked_for_beside_the_model_and_nowhere_else(path, file):
+    write_model(path, fitted("network"), ("card.features.file", file))
+    assert load(path)["describe"].model == str(path.parent / "n.onnx")
+
+
 # Faults
 
 
