@@ -39,6 +39,7 @@ def run(tmp_path, monkeypatch, capsys):
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
             for name in ("", *SEARCHING):  # pytest, too, handles logs
                 patch.setattr(logging.getLogger(name), "handlers", [])
+                patch.setattr(logging.getLogger(name), "disabled", False)  # as Snakemake leaves them in this process
             patch.setattr(logging, "raiseExceptions", True)
             logging.getLogger().setLevel(logging.WARNING)
             with job(snakemake) as progress:
@@ -133,15 +134,17 @@ def test_a_log_that_cannot_be_written_ends_a_job(run, log, status, said):
 
 @pytest.mark.filterwarnings("always:mind")
 def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its_log_has_more(run, monkeypatch):
-    ticks = iter(range(10**9, 2 * 10**9, 4))  # a clock that advances by four seconds whenever it is read
-    monkeypatch.setattr("job.time", SimpleNamespace(monotonic=lambda: next(ticks)))
+    seconds = [10**9]
+    monkeypatch.setattr("job.time", SimpleNamespace(monotonic=lambda: seconds[0]))
 
     def body(progress):
         warnings.warn("mind the gap", stacklevel=1)
-        for i in range(20):
-            progress(i + 1, 20)
-        for i in range(20):
-            logging.getLogger("jointsparse.estimators.search").info("l1, radius %d", i + 1)
+        for i in range(40):
+            seconds[0] += 4
+            if i < 20:
+                progress(i + 1, 20)
+            else:
+                logging.getLogger("jointsparse.estimators.search").info("l1, radius %d", i - 19)
 
     done = run(body=body)
     assert (done.status, done.err) == (0, f"{NAME}: 16 of 20\n{NAME}: l1, radius 12\n")
