@@ -64,23 +64,29 @@ def test_clusters_are_the_components_of_the_graph_of_pairs(rng, monkeypatch):
     assert clusters(entries).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize(("together", "given"), [(True, False), (False, False), (True, True)])
-def test_splits_divide_no_photograph_and_its_copy_unless_they_are_given(tmp_path, together, given):
-    (tmp_path / "images").mkdir()
+@pytest.mark.parametrize(
+    ("together", "given", "group_by", "n_groups"),
+    [(True, False, None, 40), (True, False, "folder", 10), (False, False, None, None), (True, True, None, 40)],
+)
+def test_splits_divide_no_photograph_and_its_copy_unless_they_are_given(tmp_path, together, given, group_by, n_groups):
     captions, splits = ["image,caption"], ["image,split"]
     for i, squares in enumerate(np.random.default_rng(0).integers(0, 256, (40, 12, 16))):
         photograph = Image.fromarray(np.kron(squares, np.ones((8, 8))).astype(np.uint8))
-        photograph.save(tmp_path / "images" / f"{i}.png")
-        changed(photograph, scale=0.5).save(tmp_path / "images" / f"copy-{i}.png")
-        captions += [f"{i}.png,a cat", f"copy-{i}.png,a cat"]
-        splits += [f"{i}.png,{'validation' if i > 36 else 'train'}", f"copy-{i}.png,{'test' if i < 3 else 'train'}"]
+        name, copy = f"{i % 10}/{i}.png", f"copy-{i}/{i}.png"
+        for picture, path in ((photograph, name), (changed(photograph, scale=0.5), copy)):
+            (tmp_path / "images" / path).parent.mkdir(parents=True, exist_ok=True)
+            picture.save(tmp_path / "images" / path)
+        captions += [f"{name},a cat", f"{copy},a cat"]
+        splits += [f"{name},{'validation' if i > 36 else 'train'}", f"{copy},{'test' if i < 3 else 'train'}"]
     (tmp_path / "captions.csv").write_text("\n".join(captions))
     (tmp_path / "splits.csv").write_text("\n".join(splits))
-    images = read_album(tmp_path, near_duplicates=together, splits="splits.csv" if given else None).images
+    splits = "splits.csv" if given else None
+    images = read_album(tmp_path, near_duplicates=together, splits=splits, group_by=group_by).images
     split_of = images.set_index("image")["split"]
-    torn = sum(split_of[f"{i}.png"] != split_of[f"copy-{i}.png"] for i in range(40))
+    torn = sum(split_of[f"{i % 10}/{i}.png"] != split_of[f"copy-{i}/{i}.png"] for i in range(40))
     assert torn == 6 if given else (torn > 0) != together
-    assert set(split_of) == {"train", "validation", "test"} and ("group" in images) == together
+    assert set(split_of) == {"train", "validation", "test"}
+    assert images["group"].nunique() == n_groups if together else "group" not in images
 
 
 def test_pictures_that_are_all_alike_are_refused(album):

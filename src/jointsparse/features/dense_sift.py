@@ -276,8 +276,8 @@ def patches(
 
     Examples
     --------
-    >>> patches(16, 24, patch_sizes=(16, 12), step=8).tolist()
-    [[0, 0, 16], [0, 8, 16], [0, 0, 12], [0, 8, 12]]
+    >>> patches(24, 24, patch_sizes=(16, 24), step=8).tolist()
+    [[0, 0, 16], [0, 8, 16], [8, 0, 16], [8, 8, 16], [0, 0, 24]]
     """
     return np.array(
         [
