@@ -39,9 +39,7 @@ def run(tmp_path, monkeypatch, capsys):
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
             for name in ("", *SEARCHING):  # pytest, too, handles logs
                 patch.setattr(logging.getLogger(name), "handlers", [])
-                patch.setattr(
-                    logging.getLogger(name), "disabled", False
-                )  # import-linter disables loggers
+                patch.setattr(logging.getLogger(name), "disabled", False)  # import-linter disables loggers
             patch.setattr(logging, "raiseExceptions", True)
             logging.getLogger().setLevel(logging.WARNING)
             with job(snakemake) as progress:
