@@ -47,6 +47,9 @@ OF_ALBUM = {
 }
 
 
+SET_HANDLER = signal.signal  # which a process that a test starts needs
+
+
 @pytest.fixture(autouse=True)
 def in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -323,7 +326,7 @@ def begin():
         text=True,
         start_new_session=True,
         # A shell's background jobs ignore SIGINT, and nohup ignores SIGHUP.
-        preexec_fn=lambda: [signal.signal(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGHUP)],
+        preexec_fn=lambda: [SET_HANDLER(number, signal.SIG_DFL) for number in (signal.SIGINT, signal.SIGHUP)],
     )
 
 

@@ -39,7 +39,6 @@ def run(tmp_path, monkeypatch, capsys):
         with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
             for name in ("", *SEARCHING):  # pytest, too, handles logs
                 patch.setattr(logging.getLogger(name), "handlers", [])
-                patch.setattr(logging.getLogger(name), "disabled", False)  # import-linter disables loggers
             patch.setattr(logging, "raiseExceptions", True)
             logging.getLogger().setLevel(logging.WARNING)
             with job(snakemake) as progress:
@@ -134,7 +133,8 @@ def test_a_log_that_cannot_be_written_ends_a_job(run, log, status, said):
 
 @pytest.mark.filterwarnings("always:mind")
 def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its_log_has_more(run, monkeypatch):
-    seconds = [10**9]
+    logger, seconds = logging.getLogger("jointsparse.estimators.search"), [10**9]
+    monkeypatch.setattr(logger, "disabled", False)  # import-linter, in the process of the tests, disables loggers
     monkeypatch.setattr("job.time", SimpleNamespace(monotonic=lambda: seconds[0]))
 
     def body(progress):
@@ -144,7 +144,7 @@ def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its
             if i < 20:
                 progress(i + 1, 20)
             else:
-                logging.getLogger("jointsparse.estimators.search").info("l1, radius %d", i - 19)
+                logger.info("l1, radius %d", i - 19)
 
     done = run(body=body)
     assert (done.status, done.err) == (0, f"{NAME}: 16 of 20\n{NAME}: l1, radius 12\n")
