@@ -10,6 +10,21 @@ from jointsparse.learning.problem import Problem
 Watch = Callable[[int, float, float], object]  # see `learning.solvers`
 
 
+def padded(objectives: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the objectives of fits, each (n_pairs, n_records), with NaN after the last iterate of the shorter fits.
+
+    Parameters
+    ----------
+    objectives : sequence of array
+        The objectives of each fit.
+    """
+    longest = max(objective.shape[1] for objective in objectives)
+    return [
+        np.pad(objective, ((0, 0), (0, longest - objective.shape[1])), constant_values=np.nan)
+        for objective in objectives
+    ]
+
+
 class Trace(list[tuple[int, Any, Any]]):
     """Objectives recorded so far, as a list of tuples (iterate, indices of pairs, their objectives).
 
@@ -105,9 +120,8 @@ class Fit(NamedTuple):
     def stack(fits: Sequence["Fit"]) -> "Fit":
         """Combine fits that each have a single pair (eta0, radius) into one fit with all these pairs."""
         n_iter = max(fit.n_iter for fit in fits)
-        missing = [((0, 0), (0, n_iter + 1 - fit.objective.shape[1])) for fit in fits]
-        objective = [np.pad(fit.objective, gap, constant_values=np.nan) for fit, gap in zip(fits, missing, strict=True)]
+        objective = np.concatenate(padded([fit.objective for fit in fits]))
         names = ("W", "b", "value", "bound", "gap", *(() if fits[0].omega is None else ("omega",)))
         joined = {name: np.concatenate([getattr(fit, name) for fit in fits]) for name in names}
         dual, rounds = np.hstack([fit.dual for fit in fits]), [of_pair for fit in fits for of_pair in fit.rounds]
-        return Fit(**joined, objective=np.concatenate(objective), n_iter=n_iter, dual=dual, rounds=rounds)
+        return Fit(**joined, objective=objective, n_iter=n_iter, dual=dual, rounds=rounds)

@@ -15,7 +15,7 @@ from jointsparse.arrays import fingerprint, select
 from jointsparse.checks import require
 from jointsparse.learning import radii, scales
 from jointsparse.learning.certificate import solve_at_zero
-from jointsparse.learning.fit import Fit
+from jointsparse.learning.fit import Fit, padded
 from jointsparse.learning.problem import Problem
 from jointsparse.pipeline.flag import Flag, Kind
 from jointsparse.registry import pick
@@ -282,10 +282,9 @@ def in_powers(X: Any, factors: Mapping[float, NDArray[Any]], train: Callable[[An
                 W=(part.W * factor[:, np.newaxis]).astype(part.W.dtype, copy=False),
             )
         )
-    longest = max(part.objective.shape[1] for part in parts)
-    for i, part in enumerate(parts):  # a solver may stop after fewer iterations on features of one power
-        missing = ((0, 0), (0, longest - part.objective.shape[1]))
-        parts[i] = part._replace(objective=np.pad(part.objective, missing, constant_values=np.nan))
+    # A solver may stop after fewer iterations on features of one power.
+    objectives = padded([part.objective for part in parts])
+    parts = [part._replace(objective=objective) for part, objective in zip(parts, objectives, strict=True)]
     # learnt_from must hold the fingerprint of the unscaled features.
     return Sweep._make(map(np.concatenate, zip(*parts, strict=True)))._replace(
         learnt_from=np.array([fingerprint(X), *parts[0].learnt_from[1:]])
