@@ -112,6 +112,7 @@ def correct(
     new_config = None if entry.corrections else with_corrections(config, name, str(table))
     _write(every[before.columns] if n_new + n_changed else None, table, new_config, config, dry_run)
     photographs = Path(options.root) / options.images if options and xmp else None
+    update = _written_beside(photographs, decided, dry_run) if photographs else None
     return Corrected(
         dataset=name,
         file=str(table),
@@ -122,7 +123,7 @@ def correct(
         unseen=[*unseen],
         names_file=new_config is not None,
         n_samples=decided["sample"].nunique(),
-        update=_written_beside(photographs, decided, dry_run) if photographs else None,
+        update=update,
         again=again,
     )
 
