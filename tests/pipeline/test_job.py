@@ -134,7 +134,6 @@ def test_a_log_that_cannot_be_written_ends_a_job(run, log, status, said):
 @pytest.mark.filterwarnings("always:mind")
 def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its_log_has_more(run, monkeypatch):
     logger, seconds = logging.getLogger("jointsparse.estimators.search"), [10**9]
-    monkeypatch.setattr(logger, "disabled", False)  # import-linter, in the process of the tests, disables loggers
     monkeypatch.setattr("job.time", SimpleNamespace(monotonic=lambda: seconds[0]))
 
     def body(progress):
