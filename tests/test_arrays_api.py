@@ -273,6 +273,7 @@ TWO, ROW, project = [[1.0, 2.0], [0.0, 3.0]], [[1.0, 2.0]], l1inf.project
         (lambda of: project(of([1.0, 2.0]), 1.0), r"^W must be a matrix \(n_features, n_tasks\), got shape \(2,\)$"),
         (lambda of: l1.project(of(1.0), 1.0), r"^W must be a vector or a matrix .*, got shape \(\)$"),
         (lambda of: l1.project(of(ROW), [1.0, -2.0]), r"^radius must be at least 0, got -2\.0$"),
+        (lambda of: project(of([TWO] * 2), of([1.0, np.nan])), r"^radius must be at least 0, got nan$"),
         (lambda of: project(of(ROW), 1.0, axis=2), r"^axis must be one of the last two, -2 or -1, got 2$"),
         (
             lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]),
@@ -289,6 +290,10 @@ TWO, ROW, project = [[1.0, 2.0], [0.0, 3.0]], [[1.0, 2.0]], l1inf.project
         (
             lambda of: project(of([TWO] * 2), [1.0, 2.0, 3.0]),
             r"^radius must be one number or broadcast .* got shape \(3,\)$",
+        ),
+        (
+            lambda of: project(of([[TWO] * 3] * 2), [1.0, 2.0]),
+            r"^radius must be one number or broadcast .*, \(2, 3\), got shape \(2,\)$",
         ),
         (
             lambda of: project(of([TWO] * 2), 1.0, weights=np.ones((3, 2))),

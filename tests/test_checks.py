@@ -41,7 +41,8 @@ def test_a_fingerprint_depends_on_shape_dtype_and_bits():
     spoilt = X.copy()
     spoilt[3, 1] = np.nextafter(spoilt[3, 1], 9)
     different = [X, spoilt, X.T, X.reshape(4, 6), X.astype(np.float32), X[:5], X[::-1]]
-    different += map(sparse.csr_matrix, (X, spoilt, X.T))
+    moved = sparse.csr_matrix(np.diag([1.0, 1.0, 0.0])), sparse.csr_matrix(np.diag([1.0, 1.0, 0.0])[:, [0, 2, 1]])
+    different += [*map(sparse.csr_matrix, (X, spoilt, X.T)), *moved]
     assert len(set(map(arrays.fingerprint, different))) == len(different)
     assert arrays.fingerprint(np.asfortranarray(X)) == arrays.fingerprint(X)
 

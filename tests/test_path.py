@@ -81,6 +81,12 @@ def test_the_first_radius_with_the_largest_validation_auc_is_chosen(auc):
     assert radii.choose_radius(np.array(auc)) == 1
 
 
+def test_scores_within_the_standard_error_of_the_best_mean_are_equally_good():
+    by_word = np.array([[0.59, 0.59], [0.62, 0.62], [0.6, 0.8]])  # the error of the last is 0.1
+    assert radii.choose_radius(by_word) == 2
+    assert radii.choose_radius(by_word, selection="one_standard_error") == 1
+
+
 @pytest.mark.parametrize(
     ("scores", "options", "expected"),
     [

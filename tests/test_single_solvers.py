@@ -8,6 +8,7 @@ import pytest
 from common import draw_labels, draw_tasks, problem
 from scipy import sparse
 
+from jointsparse.learning.fit import Fit
 from jointsparse.learning.losses import LOSSES, hinge, logistic
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import SOLVERS, pdhg, subgradient, working_set
@@ -43,6 +44,15 @@ def test_tasks_copy_their_own_rows_unless_one_product_is_faster_or_the_copies_ar
     assert got.gap[0] <= 1e-4 and set(shapes) == {expected}
 
 
+def test_the_rounding_errors_of_a_constant_feature_are_not_taken_for_its_size():
+    X, Y = problem(n=40, d=20)
+    X *= 10.0 ** np.linspace(-1, 1, 20)
+    X[:, :5] = [0.1, 0.3, 0.7, 1.1, 1 / 3]
+    assert (X[:, :5] != X[:, :5].mean(axis=0)).any()
+    scale = working_set.scale_of(Problem.from_matrix(X, Y, intercept=True))
+    assert (scale[:5] == 1.0).all() and scale[5] > scale[-1]
+
+
 @pytest.mark.parametrize("norm", ["l1", "l1inf"])
 @pytest.mark.parametrize("solver", [pdhg, working_set])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
@@ -59,6 +69,8 @@ def test_the_fit_of_a_radius_does_not_depend_on_the_other_radii(norm, solver, co
     for name in ("W", "bound", "dual"):
         of_pairs, expected = ([getattr(fits.of(pair), name) for pair in range(3)] for fits in (got, turned))
         np.testing.assert_array_equal(of_pairs, expected[::-1], err_msg=name)
+        joined = Fit.stack([got.of(pair) for pair in range(3)])
+        np.testing.assert_array_equal(getattr(joined, name), getattr(got, name), err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +159,8 @@ def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container,
 # Projected subgradient descent
 
 
-ETA0, RADIUS = np.array([0.02, 0.3, 0.3, 2.0]), np.array([1.5, 0.4, 100.0, 0.0])
+# The first pair stays at zero, so what its weights use is not what those of the others use.
+ETA0, RADIUS = np.array([2.0, 0.3, 0.3, 0.02]), np.array([0.0, 0.4, 100.0, 1.5])
 
 
 def descend(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, n_iter=6, **options):

@@ -23,6 +23,7 @@ from jointsparse.learning.losses import LOSSES
 
 pd = pytest.importorskip("pandas")
 plt = pytest.importorskip("matplotlib.pyplot")
+to_rgba = pytest.importorskip("matplotlib.colors").to_rgba
 
 X, SIGNS = problem(n=40, d=8)
 Y = (SIGNS + 1) // 2
@@ -289,11 +290,13 @@ def test_a_plot_says_that_no_feature_is_used():
 
 
 def test_frequencies_are_sorted_beside_the_threshold_and_the_bound():
-    axes, options = plt.figure().gca(), {"n_pairs": 2, "n_features": 2, "threshold": 0.7}
+    axes, options = plt.figure().gca(), {"n_pairs": 3, "n_features": 4, "threshold": 0.7}
     display = StabilityDisplay.from_estimator(JointSparseClassifier(), X, LABELLED, ax=axes, **options)
     frequencies = display.stability.frequencies
     order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
     assert [bar.get_height() for bar in axes.patches] == frequencies[order].tolist()
+    selected, threshold = [bar.get_facecolor() == to_rgba("C0") for bar in axes.patches], 5 / 6
+    assert selected == (frequencies[order] >= threshold).tolist() and threshold in frequencies
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(name) for name in order]
-    assert set(axes.lines[-1].get_ydata()) == {0.75} and "expected false selections ≤ 1" in axes.get_title()
+    assert set(axes.lines[-1].get_ydata()) == {threshold} and "expected false selections ≤ 3" in axes.get_title()
     assert display.ax_ is axes and display.stability.tasks.tolist() == ["cat", "dog", "sea"]

@@ -192,6 +192,13 @@ DEPENDING = {  # file of the library or of the scripts: the jobs that it reruns,
 }
 
 
+def test_each_rule_names_the_scripts_that_its_script_imports():
+    rules = "".join(file.read_text() for file in (BASE / "workflow" / "rules").glob("*.smk"))
+    for file in (BASE / "workflow" / "scripts").glob("*.py"):
+        for shared in re.findall(r"(?m)^from (describing|training) import", file.read_text()):
+            assert f'*code("{file.stem}", {shared.upper()}' in rules
+
+
 def test_an_edit_reruns_the_jobs_that_use_the_file_and_no_others(planned):
     depending = defaultdict(set)
     for rule, script, wildcards, _, params in planned[0]:

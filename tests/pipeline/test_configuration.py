@@ -139,6 +139,18 @@ REFUSED = [
         None,
     ),
     ("datasets.reuters21578.options.fractions", {"train": 1}, "fractions has no effect beside test: remove one", None),
+    (
+        "datasets.mine",
+        {"loader": "tagged", "options": {"root": "x", "labels": "l", "tags": "t", "group": "g", "group_by": "folder"}},
+        "group_by has no effect beside group: remove one",
+        "datasets.mine.options.group_by",
+    ),
+    (
+        "datasets.mine",
+        {"loader": "tagged", "options": {"root": "x", "labels": "l", "tags": "t", "split": "s", "splits": "m"}},
+        "split has no effect beside splits: remove one",
+        "datasets.mine.options.split",
+    ),
     (FINAL, {"study": "annotation", "words": {}}, "words has no effect beside study: write it into the study", None),
     (FINAL, {"stability": 25, "norm": ["l2", "l1"]}, "stability has no effect with the norm l2", ".stability"),
     ("compare", True, "compare adds the study named by final.like, and there is none for collage", None),

@@ -199,6 +199,8 @@ def test_decisions_are_added_once_and_the_file_is_named_in_config_yaml(folder, c
     assert main(["correct", "given.csv"]) == 0
     assert decided() == [["a.jpg", "owl", True], *OWL[1:], ["=1.jpg", "@x", True], ["new.jpg", "fox", False]]
     assert capsys.readouterr().out.startswith("4 decisions: 2 new, 1 changed, 1 known already.\n")
+    (folder / "given.csv").write_text("sample,tag,has\nb.jpg,owl,no\n")
+    assert main(["correct", "given.csv"]) == 0 and decided()[1] == ["b.jpg", "owl", False]
 
 
 OLD = {  # by dataset, a config.yaml, cut where the key comes

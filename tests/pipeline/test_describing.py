@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 from jointsparse.features import DenseSift, Embedding, SVDBasis, VocabularyTree, basis, onnx, shards
 from jointsparse.pipeline.provenance import records
-from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_matrix, write_table
+from jointsparse.pipeline.provenance.tables import read_arrays, read_features, read_matrix, write_arrays, write_table
 
 NAMES = [f"{i:03}.jpg" for i in range(12)]
 SAMPLED = shards.drawn(NAMES, 5, seed=1)
@@ -119,6 +119,13 @@ def test_only_what_a_change_concerns_is_made_again(run, target, source, options,
     assert described == [grown, encoded]
     (run.root / "histograms.npz").unlink()
     np.testing.assert_array_equal(make(run, **options)[-1].toarray(), got.toarray())
+
+
+def test_histograms_that_are_not_those_of_their_record_are_made_again(run):
+    make(run)
+    arrays = read_arrays(run.root / "histograms.npz")
+    write_arrays(run.root / "histograms.npz", **arrays | {"tree/data": 2 * arrays["tree/data"]})
+    assert make(run)[1] == NAMES
 
 
 def test_features_of_a_network_are_in_the_order_of_the_images(run, tmp_path, monkeypatch):

@@ -152,7 +152,7 @@ BASIS, VALUES = SimpleNamespace(columns_=np.array([0, 3, 4]), power=0), np.array
 @pytest.mark.parametrize(
     ("model", "values", "groups", "names", "used"),
     [
-        (saved(columns="abc"), None, np.arange(60) // 2, list("abc"), [0, 2]),
+        (saved(columns="abc"), None, np.arange(60) // 20, list("abc"), [0, 2]),
         (saved(columns="xy", basis=BASIS), VALUES, None, [f"feature {i}" for i in range(5)], [0, 4]),
     ],
     ids=["features", "basis"],

@@ -51,6 +51,7 @@ def test_a_loaded_model_has_all_that_the_saved_model_has(path, name):
     pd.testing.assert_frame_equal(got, expected)
     save(loaded, path.with_name("again"))
     assert path.with_name("again").read_bytes() == path.read_bytes()
+    assert {entry.date_time for entry in zipfile.ZipFile(path).infolist()} == {(1980, 1, 1, 0, 0, 0)}  # no date
 
 
 PREDICT = """

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from pages import FITS, GOLDEN, PAGES, WORDS, all_content, kept_model, made, of_classes, unpacked
 
 from jointsparse.pipeline.flag import Kind
-from jointsparse.pipeline.page import check, sentences, thumbnails, warnings, weights, words
+from jointsparse.pipeline.page import check, images, sentences, thumbnails, warnings, weights, words
 
 
 @pytest.fixture(scope="module")
@@ -251,6 +252,10 @@ FACTS = {
     "pixels become a picture": (
         lambda: thumbnails.of_features(np.array([0, 0.5, 1, 2]))[::119, ::119, 0].tolist(),
         [[255, 128], [0, 0]],
+    ),
+    "an address of a file has no sign that an address gives another meaning": (
+        lambda: images.url_of("photos/50%/a #1?.jpg", Path()),
+        "photos/50%25/a%20%231%3F.jpg",
     ),
     "features that are no pixels become no picture": (lambda: thumbnails.of_features(np.zeros(5)), None),
 }

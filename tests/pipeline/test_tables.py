@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from jointsparse.checks import Misfit
 from jointsparse.pipeline.provenance import tables
 
 RNG = np.random.default_rng(0)
@@ -142,3 +143,30 @@ def test_a_new_array_has_its_room_on_the_disk(tmp_path):
     array = tables.new_array(tmp_path / "new.npy", (1000, 10))
     assert (array.dtype, array.shape) == (np.float32, (1000, 10))
     assert (tmp_path / "new.npy").stat().st_blocks * 512 >= array.nbytes
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_features_of_shards_come_in_the_order_of_the_images(tmp_path, form):
+    images, X = ["a", "b", "c", "d"], np.arange(8.0).reshape(4, 2)
+    for file, rows in (("1.npz", [3, 0]), ("2.npz", [2, 1])):
+        part = form(X[rows])
+        shard = tables.parts_of(part, "tree/") if sparse.issparse(part) else {"tree/dense": part}
+        tables.write_arrays(tmp_path / file, names=np.array(images)[rows], **shard)
+    files = [str(tmp_path / file) for file in ("1.npz", "2.npz")]
+    whole = [tables.read_features(files, "tree"), np.empty_like(X)]
+    for rows, block in tables.read_blocks(files, "tree", images):
+        whole[1][rows] = sparse.csr_matrix(block).toarray()
+    for got in whole:
+        np.testing.assert_array_equal(sparse.csr_matrix(got).toarray(), X)
+    for given, shards, said in ((images[:3], files, "only images of the dataset"), (images, files[:1], "all 4 images")):
+        with pytest.raises(Misfit, match=said):
+            list(tables.read_blocks(shards, "tree", given))
+
+
+def test_features_in_half_precision_are_read_in_blocks_of_single_precision(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 2)
+    X = np.arange(10.0).reshape(5, 2).astype(np.float16)
+    tables.write_matrix(tmp_path / "X.npz", X)
+    blocks = [X for _, X in tables.read_blocks(str(tmp_path / "X.npz"), None, [*"abcde"])]
+    assert [block.dtype for block in blocks] == [np.float32] * 3
+    np.testing.assert_array_equal(np.concatenate(blocks), X)

@@ -846,3 +846,16 @@ def test_validation_words_choose_among_fits_with_few_features_and_the_first_of_e
     ).assign(run=1, n=40, warning="")
     judged = judge({"sparsity": table}, ["auc-at-30-percent", "features-to-match"])
     np.testing.assert_allclose(judged["number"], [0.1, 0.1 / 0.2])
+
+
+def test_a_run_that_misses_the_accuracy_costs_at_least_the_smallest_total_of_a_method():
+    rows = [
+        (1, "a", 5, 0.5),
+        (1, "a", 9, 0.001),
+        (1, "b", 7, 0.01),
+        (2, "a", 9, 0.5),
+        (2, "b", 4, 0.3),
+        (2, "b", 6, 0.2),
+    ]
+    table = pd.DataFrame(rows, columns=["run", "method", "seconds", "suboptimality"])
+    assert shapes.until(table, "seconds", 0.01).to_numpy().tolist() == [[7, False], [6, True]]
