@@ -274,6 +274,7 @@ TWO, ROW, project = [[1.0, 2.0], [0.0, 3.0]], [[1.0, 2.0]], l1inf.project
         (lambda of: l1.project(of(1.0), 1.0), r"^W must be a vector or a matrix .*, got shape \(\)$"),
         (lambda of: l1.project(of(ROW), [1.0, -2.0]), r"^radius must be at least 0, got -2\.0$"),
         (lambda of: project(of([TWO] * 2), of([1.0, np.nan])), r"^radius must be at least 0, got nan$"),
+        (lambda of: project(of([TWO] * 2), [1.0, np.nan]), r"^radius must be at least 0, got nan$"),
         (lambda of: project(of(ROW), 1.0, axis=2), r"^axis must be one of the last two, -2 or -1, got 2$"),
         (
             lambda of: project(of(ROW), 1.0, weights=[1.0, 2.0]),
