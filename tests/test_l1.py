@@ -61,7 +61,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("project", "v", "radius", "expected"), BY_HAND)
-def test_by_hand(project, v, radius, expected):
+def test_projections_are_those_by_hand(project, v, radius, expected):
     for method in METHODS if project in (l1.project, *SETS) else METHODS[:1]:
         got = project(v, radius, method=method)
         assert got.dtype == (np.float32 if np.asarray(v).dtype == np.float32 else np.float64)

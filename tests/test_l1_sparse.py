@@ -51,7 +51,7 @@ def test_the_first_point_is_projected_and_a_point_inside_the_ball_is_not_changed
         (2.0**900, 10 * [([i], [2.0**900]) for i in (0, 0, 0)], [2.0**900, 0, 0]),
     ],
 )
-def test_by_hand(radius, updates, expected):
+def test_updates_of_a_sparse_ball_are_those_by_hand(radius, updates, expected):
     ball = SparseL1Ball(3, radius)
     for indices, values in updates:
         ball.add(indices, values)

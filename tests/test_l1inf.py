@@ -14,8 +14,8 @@ def size(A):
     return float(np.abs(A).max(initial=0))
 
 
-@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-13), (np.float32, 1e-6)])
-def test_theta_and_mu_agree_with_bisection(dtype, digits, rng):
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-13), (np.float32, 1e-6)])
+def test_theta_and_mu_agree_with_bisection(dtype, tolerance, rng):
     for what, W in kinds(rng, 30, 7, dtype).items():
         for options in variants(l1inf, 30, rng) if size(W) < 1e30 else [{}]:
             groups = options.get("groups", np.arange(30))
@@ -28,8 +28,8 @@ def test_theta_and_mu_agree_with_bisection(dtype, digits, rng):
                 exact, levels = 0.0, rows.max(axis=1, keepdims=True)  # inside the ball
                 if fraction < 1:
                     exact, levels = oracles.solve_l1inf(rows, norm * fraction, s[:, np.newaxis])
-                assert size(mu - levels[:, 0]) <= digits * size(W), what
-                assert abs(theta - exact) <= digits * (rows.sum(axis=1) / s).max(), what
+                assert size(mu - levels[:, 0]) <= tolerance * size(W), what
+                assert abs(theta - exact) <= tolerance * (rows.sum(axis=1) / s).max(), what
                 if not options and 0 < fraction < 0.99:  # the paper's algorithm
                     theta, mu = l1inf.sort_and_merge(W, float(norm * fraction))
                     assert abs(theta - exact) <= 1e-11 * size(W) and size(mu - levels[:, 0]) <= 1e-11 * size(W), what
@@ -52,7 +52,7 @@ def test_a_warm_start_gives_the_same_projection_as_a_cold_start(rng):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_few_surviving_rows_of_a_large_matrix(rng, weighted):
+def test_a_large_matrix_of_which_few_rows_survive_is_projected_accurately(rng, weighted):
     # In matrices of more than 2**20 entries the rows that may survive are copied first.
     W, s = rng.normal(size=(27_000, 40)) * rng.gamma(0.5, size=(27_000, 1)), rng.uniform(0.5, 2, size=27_000)
     options, s = ({"weights": s}, s) if weighted else ({}, np.ones(27_000))

@@ -127,7 +127,7 @@ def test_tasks_with_samples_of_their_own_are_scored_and_calibrated_by_their_clas
     ("labels", "classes"),
     [
         (np.array([True, None, False] * 40), [False, True]),
-        (np.array([1, None, 2.5 - 0.5] * 40), [1.0, 2.0]),
+        (np.array([1, None, 2.0] * 40), [1.0, 2.0]),  # an int and a float
         ([5, float("nan"), LARGE + 1] * 40, [5, LARGE + 1]),
         (np.array([2**64 - 1, None, 0] * 40), np.array([0, 2**64 - 1], dtype=np.uint64)),
         (np.array(["2001-01-01", "NaT", "2002-01-01"] * 40, "M8[D]"), np.array(["2001-01-01", "2002-01-01"], "M8[D]")),
@@ -140,7 +140,7 @@ def test_labels_keep_their_type_if_some_are_missing(labels, classes):
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    ("labels", "said"),  # labels of a fit, or a call with labels that the classes of MANY lack
     [
         (["1", 1], r"^y must hold labels of a single type, text or numbers, got \[1\], which an array of dtype <U"),
         (["a", True], r"^y must hold labels of a single type, text or numbers, got \[True\]"),
@@ -209,7 +209,7 @@ NAMES = [*map(str, range(9)), "bird", "\x1b[31mcat", "dog", "a", "b", "c"]
         ("search", np.roll(Y, 1, axis=0), None, r"score of 0\.[34].* no better than chance \(0.5\)"),
     ],
 )
-def test_a_warning_names_the_labels_and_says_what_to_do(call, labels, names, said):
+def test_a_warning_names_labels_with_too_few_samples_or_a_score_no_better_than_chance(call, labels, names, said):
     y = labels if names is None else pytest.importorskip("pandas").DataFrame(labels, columns=names)
     with pytest.warns(UserWarning, match=said):
         (JointSparseClassifierCV(radii=[1.0], cv=3) if call == "search" else JointSparseClassifier()).fit(X, y)
@@ -219,7 +219,7 @@ def test_a_warning_names_the_labels_and_says_what_to_do(call, labels, names, sai
 
 
 @pytest.mark.parametrize("y", [Y, Y[:, 0], THIRDS], ids=["matrix", "two", "three"])
-def test_probabilities_are_logistic_functions_of_decisions(y):
+def test_probabilities_are_logistic_functions_of_decisions_that_sum_to_1_over_classes(y):
     model = JointSparseClassifier(radius=3.0).fit(X, y)
     F = special.expit(model.decision_function(X).reshape(120, -1))
     expected = {1: np.hstack([1 - F, F]), 3: F if y is Y else F / F.sum(axis=1, keepdims=True)}[F.shape[1]]

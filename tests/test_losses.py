@@ -130,7 +130,7 @@ def test_logistic_dual_steps_are_in_their_domain_at_margins_and_step_sizes_of_an
         pytest.param(logistic, [1e4, -1e4, 1e4], [1, 1, -1], 2e4, [0, -1, 1], id="logistic far from 0"),
     ],
 )
-def test_by_hand(loss, F, Y, value, slopes):
+def test_values_and_slopes_at_kinks_far_from_zero_and_at_nan_are_those_by_hand(loss, F, Y, value, slopes):
     F, Y = (np.array(column, dtype=float)[:, np.newaxis] for column in (F, Y))
     np.testing.assert_array_equal(loss.value(F, Y), [value])
     np.testing.assert_array_equal(loss.subgradient(F, Y)[:, 0], slopes)

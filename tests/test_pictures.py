@@ -50,9 +50,11 @@ SHOWN = {  # expected grey levels of the pictures in each folder, and the tolera
 @pytest.mark.parametrize("folder", SHOWN)
 def test_pictures_of_unusual_formats_are_decoded_correctly(folder):
     expected, atol = SHOWN[folder]
-    for path in READABLE:
-        if path.parent.name == folder:
-            np.testing.assert_allclose(open_grey(path, 320), expected, atol=atol, err_msg=path.name)
+    paths = [path for path in READABLE if path.parent.name == folder]
+    if not paths:
+        pytest.skip("this Pillow reads none of them")
+    for path in paths:
+        np.testing.assert_allclose(open_grey(path, 320), expected, atol=atol, err_msg=path.name)
 
 
 MISREAD = {

@@ -226,7 +226,7 @@ TWO_OF_FIVE = [True, True, False, False, False]
         pytest.param("eer", [0, 1, 2], [True] * 3, np.nan, id="eer without negatives"),
     ],
 )
-def test_by_hand(metric, scores, labels, expected):
+def test_metrics_are_those_by_hand(metric, scores, labels, expected):
     got = getattr(metrics, metric)(np.array(scores, dtype=float)[:, np.newaxis], np.array(labels)[:, np.newaxis])
     np.testing.assert_allclose(got, [expected], rtol=1e-15)
 

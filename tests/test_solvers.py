@@ -145,9 +145,18 @@ def test_the_objective_at_zero_has_the_best_intercepts(loss, best):
     np.testing.assert_allclose(at_zero, 2 * LOSSES[loss].value(np.full((6, 1), best), y[:, np.newaxis])[0], rtol=1e-5)
 
 
-def test_the_gap_is_relative_to_the_objective_or_the_gain_whichever_is_smaller_and_not_tiny():
-    objective, bound = np.array([10.0, 10.0, 1e-9, 5.0, 0.0, 6.0, 2.0]), np.array([9.0, 0.0, 0.0, 6.0, 0.0, 5.0, 1.9])
-    np.testing.assert_allclose(relative_gap(objective, bound, 10.0), [1.0, 1.0, 1e-7, 0.0, 0.0, 0.2, 0.05])
+def test_the_gap_is_relative_to_the_smaller_of_objective_and_gain_but_at_least_to_a_thousandth_at_zero():
+    cases = [  # objective, bound and gap, where the objective at zero is 10
+        (10.0, 9.0, 1.0),  # relative to the gain, 10 - 9
+        (10.0, 0.0, 1.0),
+        (6.0, 5.0, 0.2),
+        (2.0, 1.9, 0.05),  # relative to the objective
+        (1e-9, 0.0, 1e-7),  # relative to a thousandth of 10
+        (0.0, 0.0, 0.0),
+        (5.0, 6.0, 0.0),  # the bound is above the objective by rounding
+    ]
+    objective, bound, gap = np.array(cases).T
+    np.testing.assert_allclose(relative_gap(objective, bound, 10.0), gap)
 
 
 @SOLVER

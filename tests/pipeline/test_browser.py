@@ -194,7 +194,7 @@ CONTROLS = {
 
 
 @pytest.mark.parametrize(("steps", "expected"), CONTROLS.values(), ids=CONTROLS)
-def test_of_controls(page, steps, expected):
+def test_controls_change_what_the_page_shows(page, steps, expected):
     do(page, *steps)
     assert {selector: seen(page, selector, type(value)) for selector, value in expected.items()} == expected
 

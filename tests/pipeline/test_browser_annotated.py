@@ -76,7 +76,7 @@ CONTROLS = {
     "own thresholds replace the slider": ([SHOW_CAT, ("fill", "#least", "1"), ("check", "#own")], WITH_CAT),
     "only photographs with a new tag": ([ONLY_NEW], np.flatnonzero(WITH_NEW)),
     "in the order of names": ([("select_option", "#order", "name")], range(N)[::-1]),
-    "in the order of the largest probability": (
+    "in the order of the largest probability above a threshold": (
         [BY_PROBABILITY],
         np.argsort(-np.where(ABOVE, PROBABILITIES, 0).max(axis=1), kind="stable"),
     ),
@@ -88,7 +88,7 @@ CONTROLS = {
 
 
 @pytest.mark.parametrize(("steps", "expected"), CONTROLS.values(), ids=CONTROLS)
-def test_of_controls(page, steps, expected):
+def test_controls_decide_which_photographs_are_shown_in_which_order(page, steps, expected):
     for method, *arguments in steps:
         getattr(page, method)(*arguments)
     n_found = page.locator("#found").inner_text().partition(" ")[0]
@@ -103,7 +103,7 @@ def test_photographs_are_in_the_page_in_chunks(page):
     page.locator(".chunk button", has_text="previous").first.click()
     assert shown(page) == [*range(200)]
     page.locator(".chunk button", has_text="next").first.click()
-    getattr(page, SHOW_CAT[0])(*SHOW_CAT[1:])  # which fewer have
+    getattr(page, SHOW_CAT[0])(*SHOW_CAT[1:])  # another choice begins at its first chunk
     assert shown(page) == [*WITH_CAT]
 
 
@@ -113,7 +113,7 @@ def test_tags_are_counted_above_what_the_slider_says_and_found_by_a_part(page):
     counts = (PROBABILITIES >= 0.7).sum(axis=0)
     assert tags(page) == [f"{CAT} {counts[0]}", f"{OTHER} {counts[1]}"]
     assert not page.is_checked("#own") and page.locator("#probability").inner_text() == "0.70"
-    for part, found in (("CA", [CAT, OTHER]), ("cat", [CAT]), ("zebra", [])):
+    for part, found in (("CA", [CAT, OTHER]), ("cat", [CAT]), ("zebra", [])):  # OTHER has "caught"
         page.fill("#seek", part)
         assert [text.rpartition(" ")[0] for text in tags(page)] == found
 

@@ -17,7 +17,9 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue")
 CAN = all(map(shutil.which, PROGRAMS)) and find_spec("snakemake_executor_plugin_slurm") and not slurm.PLACE.exists()
 
 
-@pytest.mark.skipif(not CAN or os.getuid() > 0, reason="needs slurmctld, the extra cluster, and root")
+@pytest.mark.skipif(
+    not CAN or os.getuid() > 0, reason="needs SLURM and munge, the extra cluster, root, and no /etc/slurm/slurm.conf"
+)
 def test_a_job_whose_node_is_killed_reruns_on_the_other_node_with_the_same_results(tmp_path):
     project, local = trial.prepared(tmp_path / "cluster", 2), Project(tmp_path / "local")
     with slurm.slurm(tmp_path / "slurm"):

@@ -22,7 +22,7 @@ def test_words_without_positives_give_no_difference_and_no_warning():
 
 
 @pytest.mark.parametrize(
-    ("methods", "message"),
+    ("methods", "message"),  # methods of the 18 scores of `study`
     [
         (["hinge-l1inf"] * 6 + ["hinge-l1"] * 12, "the scores of hinge-l1, run 1, n 40 are missing"),
         (["hinge-l1"] * 18, "at least two methods, got"),

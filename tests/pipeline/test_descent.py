@@ -53,7 +53,7 @@ def optimum(objective, limit, penalised):
 
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_objective_and_its_derivatives_agree_with_a_slow_implementation(loss, kind):
+def test_the_gradient_and_the_hessian_agree_with_differences_of_the_objective_and_the_gradient(loss, kind):
     whole, w, moves = objective_of(loss), np.array([0.3, -0.7, 1.1]), 1e-5 * np.eye(3)
     objective, dense = (Objective(of(whole.X[:8, :3]), whole.y[:8], loss=loss) for of in (kind, np.asarray))
     tangent, slow = objective.tangent(w), partial(slow_value, objective)
@@ -200,11 +200,11 @@ def test_each_column_follows_the_rule_and_stays_inside(rng, of_set, n, scale):
 
 
 @pytest.mark.parametrize(
-    ("options", "scale"),
+    ("options", "scale"),  # scale: sqrt(log N) for N weights, 2 n in the ball and n + 1 otherwise, or 1
     [({}, np.log(60) ** 0.5), ({"of_set": "nonnegative"}, np.log(31) ** 0.5), ({"method": "projection"}, 1)],
 )
 @pytest.mark.parametrize(
-    ("schedule", "factors"),
+    ("schedule", "factors"),  # of 4 steps; those of "constant" are 1 / sqrt(4)
     [("constant", [0.5] * 4), ("1/sqrt(t)", [1, 2**-0.5, 3**-0.5, 0.5]), ("1/t", [1, 1 / 2, 1 / 3, 1 / 4])],
 )
 def test_step_sizes_agree_with_the_theory(options, scale, schedule, factors):
@@ -222,4 +222,4 @@ def test_lazy_steps_of_exponentiated_gradient_equal_dense_steps(rng, scale):
         dense.step(np.bincount(indices, values, minlength=40), 0.5)
         np.testing.assert_allclose(lazy.toarray(), dense.toarray(), rtol=1e-9, atol=3e-11)
         assert lazy.count_nonzero() == np.count_nonzero(lazy.toarray())
-    assert (lazy.refreshed > 0) == (scale == 1000.0)
+    assert (lazy.refreshed > 0) == (scale == 1000.0)  # large steps would overflow, so sums are computed anew

@@ -118,7 +118,7 @@ def test_one_label_of_ten_is_flipped():
     assert 0.07 < (y != np.sign(X @ w)).mean() < 0.13
 
 
-def test_bounds_of_the_ball_survive_an_interior_point_method_that_stops_early(monkeypatch):
+def test_line_search_is_certified_by_other_bounds_if_the_interior_point_method_stops_early(monkeypatch):
     monkeypatch.setattr(race, "interior_point", partial(interior_point, n_iter=5))
     table = table_of("race", problems=["squared"], sizes=[40], n_iter=3000, eta0=[1.0]).set_index("method")
     assert table.loc["interior-point", "warning"].str.fullmatch("optimum certified only to: [0-9.e-]+").all()

@@ -21,12 +21,12 @@ def in_one_line(page: str) -> str:
 
 
 @pytest.mark.parametrize("page", EXAMPLES)
-def test_python_examples(page):
+def test_python_examples_of_pages_print_what_they_show(page):
     failed, attempted = doctest.testfile(str(ROOT / page), module_relative=False)
     assert attempted > 1 and failed == 0
 
 
-def test_examples_in_docstrings_of_the_pipeline():
+def test_examples_in_docstrings_of_the_pipeline_print_what_they_show():
     for file in PIPELINE:
         name = file.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         assert doctest.testmod(import_module(name)).failed == 0, name
@@ -39,7 +39,7 @@ def test_parameters_of_docstrings_are_those_of_the_signature():
 
 def test_links_lead_to_files_of_the_checkout():
     pages = [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *DOCS.glob("papers/*.md")]
-    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#]+)\)", page.read_text())]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())]
     assert [link for page, link in links if "://" not in link and not (page.parent / link).exists()] == []
 
 

@@ -24,8 +24,9 @@ WALK = yaml.safe_load((Path(__file__).parent / "walk.yaml").read_text())
 N_AT_ONCE = 40  # a results folder is named after all datasets of a run, and may have at most 255 characters
 
 # For each rule, the settings that change the params of its jobs, and those that give it more or fewer jobs or give its
-# jobs other files. A setting is named after the class and the field that define it, and * stands for any text. A
-# setting changes the rule in each dataset that has jobs of the rule, or only in some datasets if it ends with ?.
+# jobs other files. A setting is named after the class and the field that define it, or is quick, seed, features or
+# compare of the whole run; * stands for any text, and [!n] for any letter but n. A setting changes the rule in each
+# dataset that has jobs of the rule, or only in some datasets if it ends with ?.
 
 PHOTOS = "Drawn.* CollageOptions.* FolderOptions.* PhotosOptions.* ScenesOptions.* TaggedOptions.* KeywordsOptions.* "
 PHOTOS += "MeaningOptions.* DrawnSplits.* NamedSplits.*"
