@@ -159,7 +159,7 @@ def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container,
 # Projected subgradient descent
 
 
-# The first pair stays at zero, so what its weights use is not what those of the others use.
+# The weights of the first pair stay zero, and those of the others use features.
 ETA0, RADIUS = np.array([2.0, 0.3, 0.3, 0.02]), np.array([0.0, 0.4, 100.0, 1.5])
 
 

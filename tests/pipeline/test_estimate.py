@@ -8,7 +8,7 @@ WORK = Work(n_samples=20_000, n_labels=100, n_features=500, n_values=10_000_000)
 def test_more_work_costs_more_and_more_cores_take_less_time_and_more_memory():
     alone, fast = estimated(WORK, Probe(1.0), 1), estimated(WORK, Probe(1.0), 2)
     assert alone.seconds > fast.seconds and alone.mb < fast.mb
-    # Three fits wait for the slowest of them, so that only what is done for each photograph gains from a third core.
+    # The slowest fit takes about as long as all others together, so that two cores are as fast as sixteen.
     assert estimated(WORK, Probe(1.0), 16).seconds == fast.seconds
     assert estimated(WORK, Probe(2.0), 1).seconds == 2 * alone.seconds
     for key in ("n_samples", "n_labels", "n_values"):
