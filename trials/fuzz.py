@@ -26,7 +26,7 @@ from harness import mutated, one_of, require
 from PIL import Image
 from sklearn.datasets import load_svmlight_file
 
-from jointsparse.pipeline.app.plain_yaml import check_file
+from jointsparse.pipeline.app.plain_yaml import load_file
 from jointsparse.pipeline.datasets import folder, libsvm, photos
 from jointsparse.pipeline.settings import Config
 from jointsparse.pipeline.settings import read as read_settings
@@ -218,7 +218,7 @@ def settings(rng: Rng, place: Path) -> None:
 
 def loaded(file: Path) -> Any:
     """Read a file of settings in the way of Snakemake, after the check."""
-    check_file(file)
+    load_file(file)
     return yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.FullLoader)
 
 

@@ -13,7 +13,7 @@ from code_hashes import PACKAGE, PLUG_INS, plug_in_file
 from plan import Plan
 from raw import Found
 
-from jointsparse.pipeline.app.plain_yaml import check_file
+from jointsparse.pipeline.app.plain_yaml import load_file
 from jointsparse.pipeline.settings import SettingError, read, studies
 from jointsparse.pipeline.settings.datasets import LOADERS
 from jointsparse.pipeline.settings.inheritance import merged, written_out
@@ -533,7 +533,7 @@ def test_a_file_that_would_be_misread_gives_an_error_of_one_line(tmp_path, conte
     file = tmp_path / "config.yaml"
     file.write_bytes(content)
     with pytest.raises(ValueError, match=rf"\A{re.escape(said)}[^\n]{{,150}} \(config\.yaml, line {line}\)\Z"):
-        check_file(file)
+        load_file(file)
 
 
 PLAIN = "\ufeffa: 1\n", '{"a": [1, "b"]}', "a: '010'\nb: -3\nc: 1.0e-3\nd: 1_000\ne: null\nf: yes\n", "# nothing\n"
@@ -542,4 +542,4 @@ PLAIN = "\ufeffa: 1\n", '{"a": [1, "b"]}', "a: '010'\nb: -3\nc: 1.0e-3\nd: 1_000
 def test_plain_yaml_and_json_are_read(tmp_path):
     lay(tmp_path, {f"{i}.yaml": text for i, text in enumerate(PLAIN)})
     for file in (*tmp_path.iterdir(), ROOT / "config.yaml", SMALL, *(ROOT / "profiles").glob("*/config.yaml")):
-        check_file(file)
+        assert load_file(file) == yaml.safe_load(file.read_bytes())

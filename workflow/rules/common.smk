@@ -27,7 +27,7 @@ from raw import Found
 
 from jointsparse.pipeline.app import lock
 from jointsparse.pipeline.app.blas import use_best_kernel
-from jointsparse.pipeline.app.plain_yaml import check_file
+from jointsparse.pipeline.app.plain_yaml import load_file
 from jointsparse.pipeline.app.progress import attach, last_words, verified
 from jointsparse.pipeline.provenance import records
 from jointsparse.pipeline.settings import SettingError, read
@@ -53,7 +53,7 @@ try:
     if IS_RUN:
         cluster_resources.require_cores(workflow.resource_settings)
         for file in filter(Path.exists, (*SETTINGS, *map(Path, workflow.overwrite_configfiles))):
-            check_file(file)
+            load_file(file)
 except ValueError as error:
     raise SystemExit(f"error: {error}")
 

@@ -22,7 +22,7 @@ from jointsparse.features.basis import MOST_AUTO_RANK
 from jointsparse.messages import printable
 from jointsparse.pipeline.app.estimate import Work
 from jointsparse.pipeline.app.layouts import LIBSVM, OF_FILES, Folder, Recognised, found_in
-from jointsparse.pipeline.app.plain_yaml import check, check_file
+from jointsparse.pipeline.app.plain_yaml import load, load_file
 from jointsparse.pipeline.datasets import records
 from jointsparse.pipeline.datasets.folder import list_pictures
 from jointsparse.pipeline.datasets.names import composed, files_of
@@ -144,19 +144,19 @@ def _name(root: Path, file: Path | None, shipped: Path, name: str | None) -> str
     """Return the name of the entry. file: a config.yaml to which it is added, or None. shipped: the package's."""
     own = name or re.sub("[^A-Za-z0-9_-]+", "-", root.resolve().name).strip("-")[:87] or "mine"
     require(NAME.fullmatch(own), f"--name must be at most 90 letters, digits, _ and -, got {own!r}")
-    if _has(shipped, own) and not name and not (file and file.samefile(shipped)):
+    names = {path: _datasets(path) for path in dict.fromkeys(filter(None, (file, shipped)))}
+    if own.lower() in names[shipped] and not name and not (file and file.samefile(shipped)):
         own = f"my-{own}"
-    taken = next(filter(None, (path for path in (file, shipped) if path and _has(path, own))), None)
+    taken = next((path for path, there in names.items() if own.lower() in there), None)
     require(not taken, f"{taken} already has a dataset {own}: choose another name with --name NAME")
     return own
 
 
-def _has(file: Path, name: str) -> bool:
-    """Return True if a config.yaml has a dataset of this name, in upper or lower case."""
-    check_file(file)
-    config = yaml.safe_load(file.read_text(encoding="utf-8-sig"))
+def _datasets(file: Path) -> set[str]:
+    """Return the names of the datasets of a config.yaml, in lower case."""
+    config = load_file(file)
     block = config.get("datasets") if isinstance(config, dict) else None
-    return name.lower() in (str(other).lower() for other in block or ())
+    return {str(name).lower() for name in block or ()}
 
 
 class _Learnt(NamedTuple):
@@ -316,8 +316,7 @@ def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes
     """Return the new content of a config.yaml. Raises ValueError if it is not the old content with some more values."""
     is_added, config = False, yaml.safe_load(file.read_bytes().decode("utf-8")) or {}
     with suppress(yaml.YAMLError, ValueError):
-        check(new.encode(), file.name)
-        is_added = isinstance(config, dict) and yaml.safe_load(new) == merged(config, added)
+        is_added = isinstance(config, dict) and load(new.encode(), file.name) == merged(config, added)
     require(
         is_added,
         f"{file} must have the entries of `datasets:` on lines of their own below it, and their keys below them, so "

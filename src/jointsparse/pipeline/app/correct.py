@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pandas as pd
-import yaml
 
 from jointsparse.checks import require
 from jointsparse.messages import shortened
 from jointsparse.pipeline.app.config import overwrite, require_writable, with_corrections
-from jointsparse.pipeline.app.plain_yaml import check_file
+from jointsparse.pipeline.app.plain_yaml import load_file
 from jointsparse.pipeline.datasets import corrections
 from jointsparse.pipeline.datasets.sidecars import Update, confirm, reject
 from jointsparse.pipeline.provenance.tables import read_table
@@ -152,8 +151,7 @@ def _write(every: pd.DataFrame | None, table: Path, new_config: bytes | None, co
 def _settings(config: Path, workflow: Path) -> Config:
     """Return the settings of the current folder, which override those of the workflow."""
     require(config.is_file(), f"this folder has no {config}: write one with jointsparse init FOLDER")
-    check_file(config)
-    shipped, own = (yaml.safe_load(file.read_bytes()) or {} for file in (workflow / "config.yaml", config))
+    shipped, own = (load_file(file) or {} for file in (workflow / "config.yaml", config))
     return read(merged(shipped, own))
 
 

@@ -1,4 +1,4 @@
-"""Check that the file config.yaml is plain YAML without surprises, before Snakemake reads it."""
+"""Read config.yaml, and refuse YAML that is not plain, before Snakemake reads it."""
 
 import re
 from pathlib import Path
@@ -18,13 +18,15 @@ class Surprise(yaml.MarkedYAMLError):
     """Well-formed YAML that does not mean what it seems to mean."""
 
 
-def check_file(path: Path) -> None:
-    """Raise ValueError with one line if a file is not plain YAML, see `check`."""
-    check(path.read_bytes(), path.name)
+def load_file(path: Path) -> Any:
+    """Return the values in a file, or raise ValueError with one line if it is not plain YAML, see `load`."""
+    return load(path.read_bytes(), path.name)
 
 
-def check(content: bytes, name: str) -> None:
-    """Raise ValueError with one line if the content of a file is not plain YAML, or if YAML would misread it.
+def load(content: bytes, name: str) -> Any:
+    """Return the values in the content of a file, or None if it is empty.
+
+    Raises ValueError with one line if the content is not plain YAML, or if YAML would misread it.
 
     The following are refused:
 
@@ -37,7 +39,7 @@ def check(content: bytes, name: str) -> None:
         raise ValueError(f"the file may have at most {MOST_BYTES:,} bytes, got {len(content):,} ({name}, line 1)")
     try:
         text = content.decode("utf-8-sig")
-        _PlainLoader(text).get_single_node()
+        return _PlainLoader(text).get_single_data()
     except UnicodeDecodeError as error:
         said, line = (
             f"the file must be UTF-8 text, got byte {content[error.start]:#04x}",
@@ -50,13 +52,11 @@ def check(content: bytes, name: str) -> None:
         words = [] if isinstance(error, Surprise) else ["the file is not YAML:", error.context]
         said = " ".join(filter(None, [*words, error.problem]))
         line = (error.problem_mark or error.context_mark).line
-    else:
-        return
     raise ValueError(f"{said} ({name}, line {line + 1})")
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """A loader for the nodes of a single document, which raises Surprise at the first node that is not plain."""
+    """A loader of a single document, which raises Surprise at the first node that is not plain."""
 
     depth = 0  # number of open blocks and lists
 
