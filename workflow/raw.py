@@ -56,9 +56,9 @@ def raw_files(name: str, dataset: Dataset) -> list[str]:
 
 def require_network(name: str, dataset: Pictures) -> None:
     """Raise SettingError if a file of the network that describes a dataset's pictures does not exist."""
-    from jointsparse.features import network_files  # imported here because it loads Numba
-
     if isinstance(dataset.features, Network):
+        from jointsparse.features import network_files  # imported here because it loads Numba
+
         try:
             network_files.files_of(dataset.features.options.model)
         except ValueError as error:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special  # not stats, which takes half a second to import
+import scipy  # loads scipy.special only when it is used; scipy.stats would take half a second
 
 from jointsparse.compiled import njit
 
@@ -237,8 +237,8 @@ def interval(right: Any, wrong: Any, beside: Any = 0.0) -> tuple[Any, Any]:
     The interval is computed on the logit scale. `beside` is the half-width, on this scale, of the interval of a second,
     independent error; the two half-widths are added in quadrature.
     """
-    half = np.hypot(special.ndtri((1 + CONFIDENCE) / 2) * np.sqrt(1 / right + 1 / wrong), beside)
-    return special.expit(np.log(right / wrong) - half), special.expit(np.log(right / wrong) + half)
+    half = np.hypot(scipy.special.ndtri((1 + CONFIDENCE) / 2) * np.sqrt(1 / right + 1 / wrong), beside)
+    return scipy.special.expit(np.log(right / wrong) - half), scipy.special.expit(np.log(right / wrong) + half)
 
 
 def by_chance(auc: np.ndarray, positives: np.ndarray, n: Any) -> np.ndarray:
@@ -247,7 +247,7 @@ def by_chance(auc: np.ndarray, positives: np.ndarray, n: Any) -> np.ndarray:
     positives: number of positives among the n samples. The p-value is 1 where the AUC is NaN.
     """
     precision = np.sqrt(12 * positives * (n - positives) / (n + 1))
-    return np.nan_to_num(special.ndtr((0.5 - auc) * precision), nan=1.0)
+    return np.nan_to_num(scipy.special.ndtr((0.5 - auc) * precision), nan=1.0)
 
 
 def eer(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -372,5 +372,5 @@ def sign_test(
         losses += ((f_sign < 0) & (g_sign > 0)).sum(axis=1)
     # P(Bin(n, 1/2) >= wins) is an incomplete beta function, which is NaN in older versions of SciPy if wins is 0.
     sides = (wins, losses), (losses, wins)
-    p, p_reverse = (np.where(k > 0, special.betainc(k, others + 1, 0.5), 1.0) for k, others in sides)
+    p, p_reverse = (np.where(k > 0, scipy.special.betainc(k, others + 1, 0.5), 1.0) for k, others in sides)
     return SignTest(wins, losses, p, p_reverse)

@@ -23,7 +23,7 @@ KEPT = {"collage": ["annotation", "scenes"], "documents": ["exponentiated"], "sy
 for dataset, studies in KEPT.items():
     block = CONFIG["datasets"][dataset]
     block["studies"] = {study: block["studies"][study] for study in studies}
-for study in ("scenes", "cost"):
+for study in {*CONFIG["studies"]} - {"annotation"}:
     CONFIG["studies"][study]["figures"] = []
 DATASETS = tuple(KEPT)
 CONFIG["dataset"] = [*DATASETS]
@@ -35,14 +35,18 @@ def jobs(workflow_folder: str | Path, folder: str | Path, overlay: str = "") -> 
     from snakemake.settings.types import ConfigSettings, DAGSettings, OutputSettings, ResourceSettings
 
     by_rule = defaultdict(list)
-    with contextlib.redirect_stderr(io.StringIO()), SnakemakeApi(OutputSettings(dryrun=True)) as api:
+    with (
+        contextlib.redirect_stderr(io.StringIO()),
+        contextlib.redirect_stdout(io.StringIO()),
+        SnakemakeApi(OutputSettings(dryrun=True)) as api,
+    ):
         workflow = api.workflow(
             resource_settings=ResourceSettings(cores=1),
             config_settings=ConfigSettings(configfiles=[Path(overlay)] if overlay else []),
             snakefile=Path(workflow_folder) / "Snakefile",
             workdir=Path(folder),
         )
-        workflow.dag(DAGSettings(forceall=True)).execute_workflow(executor="dryrun")
+        workflow.dag(DAGSettings(forceall=True)).printrulegraph()
         for job in workflow._workflow_store.dag.jobs:
             by_rule[job.rule.name].append(job)
     return by_rule
@@ -85,7 +89,8 @@ class Project:
         return [*command, "--configfile", "overlay.yaml", *overlays, "--nocolor", *arguments]
 
     def environment(self) -> dict[str, str]:
-        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | self.variables
+        ignored = "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"  # without bytecode, each job would compile the library
+        return {key: value for key, value in os.environ.items() if key not in ignored} | self.variables
 
     def snakemake(self, *arguments: str, **options) -> subprocess.CompletedProcess:
         command = self.command(*arguments, **options)

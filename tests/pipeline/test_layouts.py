@@ -15,7 +15,6 @@ from PIL import Image
 from scipy import sparse
 
 from jointsparse.pipeline.app import config
-from jointsparse.pipeline.app.command_line import WORKFLOW
 from jointsparse.pipeline.words import choose_words
 from jointsparse.registry import pick
 
@@ -25,9 +24,10 @@ from jointsparse.registry import pick
 # what `init` reports on a folder of these files, the entry that it writes, and what the loader reads
 def init(root, monkeypatch, files, **choices):
     lay(root / "data", files)
+    lay(root / "workflow", {"config.yaml": "# no datasets"})
     (root / "run").mkdir()
     monkeypatch.chdir(root / "run")
-    said = config.write(root / "data", Path("config.yaml"), WORKFLOW, choices).lines
+    said = config.write(root / "data", Path("config.yaml"), root / "workflow", choices).lines
     (entry,) = yaml.safe_load(Path("config.yaml").read_text(encoding="utf-8"))["datasets"].values()
     plug_in = pick("datasets", entry["loader"])
     more = {"smallest_side": 8} if plug_in.SHOWS == "pictures" else {}

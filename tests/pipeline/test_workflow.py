@@ -162,7 +162,7 @@ def test_words_are_chosen_for_the_smallest_size(collage):
 def test_the_kept_model_gives_the_scores_of_the_run(collage):
     model, images = load(collage / "model.jointsparse"), read_table(collage / "images.parquet")
     few = np.flatnonzero(images["split"] == "test")[:6]
-    pictures = [picture(images["image"][i], n_images=160, seed=0, longest_side=120) for i in few]
+    pictures = [picture(images["image"][i], n_images=110, seed=0, longest_side=120) for i in few]
     X = read_matrix(collage / "annotation" / "basis" / "features.npy")[few]
     fit = read_record(final.Fit, collage / "final" / "l1inf.npz").model()
     assert model["basis"].power == 1  # otherwise the features of the fit are other ones
@@ -193,7 +193,7 @@ FOLLOWING = {  # the jobs that follow a job whose results change
 EDITS = {  # file, old text, new text, and number of rerun jobs by rule
     "a comment": ("src/jointsparse/learning/problem.py", "as np\n", "as np  # arrays\n", {}),
     "pairings": ("overlay.yaml", "{n_pairings: 7", "{n_pairings: 8", {"compare_methods": 2}),
-    "figures": ("src/jointsparse/pipeline/papers/quattoni/figures.py", *IMPORT, {"draw_figures": 3}),
+    "figures": ("src/jointsparse/pipeline/papers/quattoni/figures.py", *IMPORT, {"draw_figures": 1}),
     "claims": ("src/jointsparse/pipeline/papers/judging.py", *IMPORT, {"judge_claims": 1}),
     "l1inf": (
         "src/jointsparse/norms/l1inf.py",

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy  # loads scipy.special only when it is used; scipy.stats would take half a second
 from numpy.typing import ArrayLike
-from scipy import special  # scipy.stats takes half a second to import
 
 from jointsparse.checks import require
 from jointsparse.metrics import holm
@@ -284,8 +284,8 @@ def _reversal(judgement: Judgement) -> float:
         return 1.0
     scale = np.log if estimate.of_logs else np.asarray
     half, distance = np.abs(scale([end, limit]) - scale(number))
-    quantile = special.stdtrit(freedom, (1 + CONFIDENCE) / 2)
-    return float(special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
+    quantile = scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2)
+    return float(scipy.special.stdtr(freedom, -quantile * distance / half)) if half > 0 else 0.0
 
 
 # Rows
@@ -458,6 +458,6 @@ def slope_of(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Esti
     spread, freedom = float(u @ u), len(points) - groups.ngroups - 1
     slope = float(u @ v) / spread
     error = np.sqrt(((v - slope * u) ** 2).sum() / freedom / spread) if freedom else np.nan
-    half = float(special.stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2) * error)
+    half = float(scipy.special.stdtrit(max(freedom, 1), (1 + CONFIDENCE) / 2) * error)
     origin = f"log-log slope over {len(points)} sizes, 95 % t interval"
     return Estimate(slope, slope - half, slope + half, origin, freedom=max(freedom, 1), wants="more sizes")

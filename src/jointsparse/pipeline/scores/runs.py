@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special  # instead of scipy.stats, whose import takes half a second
+import scipy  # loads scipy.special only when it is used; scipy.stats would take half a second
 
 if TYPE_CHECKING:  # only the annotations need pandas, which is optional
     import pandas as pd
@@ -21,7 +21,7 @@ def half_width(spread: Any, n_runs: Any) -> Any:
     >>> float(half_width(1.0, 5).round(3))
     1.242
     """
-    return special.stdtrit(n_runs - 1, 0.975) * spread / np.sqrt(n_runs)
+    return scipy.special.stdtrit(n_runs - 1, 0.975) * spread / np.sqrt(n_runs)
 
 
 def means(chosen: pd.DataFrame) -> pd.DataFrame:

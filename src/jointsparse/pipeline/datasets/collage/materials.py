@@ -2,7 +2,8 @@
 
 import re
 from functools import lru_cache
-from importlib import resources
+from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 import scipy  # loads scipy.ndimage only when it is used
@@ -75,9 +76,15 @@ TEXTURES = {
 @lru_cache
 def source(name: str) -> Image.Image:
     """Open a picture that comes with an installed package, in colour."""
-    package = "sklearn.datasets.images" if name in ("china.jpg", "flower.jpg") else "skimage.data"
-    with resources.files(package).joinpath(name).open("rb") as file, Image.open(file) as picture:
+    with Image.open(_file(name)) as picture:
         return picture.convert("RGBA" if name == "horse.png" else "RGB")
+
+
+def _file(name: str) -> Path:
+    """Return the path of a file that comes with an installed package, which need not be imported for it."""
+    of_sklearn = name in ("china.jpg", "flower.jpg")
+    package, folder = ("scikit-learn", "sklearn/datasets/images") if of_sklearn else ("scikit-image", "skimage/data")
+    return Path(str(metadata.distribution(package).locate_file(f"{folder}/{name}")))
 
 
 @lru_cache
@@ -153,7 +160,7 @@ def _mask_by_depth() -> np.ndarray:
     The mask consists of the pixels that are nearer to the camera than the wall and the floor. The disparities of the
     stereo pair tell how near a pixel is.
     """
-    with resources.files("skimage.data").joinpath("motorcycle_disp.npz").open("rb") as file, np.load(file) as data:
+    with np.load(_file("motorcycle_disp.npz")) as data:
         disparity = data["arr_0"]
     # A strip to the left of the motorcycle gives the disparity of the wall and the floor in each row.
     floor = np.array([np.median(row[np.isfinite(row)]) for row in disparity[:, 12:75]])
