@@ -279,13 +279,13 @@ def test_corrections_change_labels_and_neither_samples_nor_features(project, own
 
 
 def test_the_command_in_the_message_remakes_a_damaged_file(project):
-    name, target = "results/documents/captions.parquet", "results/documents/exponentiated/tables/exponentiated.csv"
+    name, target = "results/collage/images.parquet", "results/collage/scenes/images.parquet"
     path, table = project.root / name, project.root / target
     made, expected = path.read_bytes(), table.read_bytes()
     path.write_bytes(made[:-1])
     *_, line = project.snakemake(target).stderr.splitlines()
     assert line == (
-        f"error: repeat_exponentiated documents exponentiated: {name} is damaged (it was changed after it was made): "
+        f"error: set_aside collage scenes: {name} is damaged (it was changed after it was made): "
         f"delete it and run again (rm {name}; then the same command as before)"
     )
     path.unlink()
