@@ -153,7 +153,7 @@ def test_weighting_a_feature_by_w_equals_dividing_it_by_w():
     ("case", "solver", "dtype"),
     [
         *zip(
-            itertools.product(NORMS, LOSSES),
+            itertools.product(LOSSES, NORMS),  # four norms, so that each loss meets all three solvers
             itertools.cycle(SOLVERS),
             itertools.cycle([np.float64, np.float32]),
             strict=False,
@@ -167,7 +167,7 @@ def test_weighting_a_feature_by_w_equals_dividing_it_by_w():
 )
 def test_attributes_describe_the_problem_that_was_solved(options, case, solver, dtype):
     # The last objective is that of the coefficients, and none is smaller.
-    (norm, loss), X_0 = case, X.astype(dtype)
+    (loss, norm), X_0 = case, X.astype(dtype)
     model = JointSparseClassifier(norm, loss=loss, solver=solver, labels="signed", n_iter=25, tol=0.0, **options)
     W, b = model.fit(X_0, Y).coef_.astype(float), model.intercept_.astype(float)
     F, size = X_0.astype(float) @ W.T + b, NORMS[norm].norm(W.T)
@@ -242,7 +242,7 @@ def test_folds_that_do_not_reach_tol_warn_once():
         (datasets.load_digits, False),
     ],
 )
-def test_features_in_raw_units_cause_a_single_hint(load, hinted, recwarn):
+def test_features_that_differ_in_size_cause_one_hint_with_the_scaler_that_suits_them_and_others_none(load, hinted, recwarn):
     raw, y = (array[::3] for array in load(return_X_y=True))
     for form in (
         raw,

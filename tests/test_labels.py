@@ -48,7 +48,7 @@ READ_Y = LABELS | TASKS | NUMBERS
 REFUSED = {
     "masked X": (READ_Y | FEATURES, lambda X, y: (hide_one(X), y), f"^X {MASKED}"),
     "NaN in X": (READ_Y | FEATURES, lambda X, y: (np.where(X > 1, np.nan, X), y), "NaN"),
-    "infinite X": (FEATURES, lambda X, y: (np.where(X > 1, np.inf, X), y), "infinity"),
+    "infinite X": (READ_Y | FEATURES, lambda X, y: (np.where(X > 1, np.inf, X), y), "infinity"),
     "index beyond X": (READ_Y | FEATURES, lambda X, y: (beyond(X), y), "^X must be a valid CSR matrix, got an invalid"),
     "fewer features": (FEATURES, lambda X, y: (X[:, 1:], y), "X has 7 features"),
     "masked y": (

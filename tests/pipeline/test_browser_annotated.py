@@ -124,6 +124,7 @@ def test_a_click_on_a_tag_of_a_photograph_shows_its_map(page):
     button, sight = card.locator(".chips button").last, card.locator("a img").last
     button.click()
     width = sight.evaluate("image => image.decode().then(() => image.naturalWidth)")
+    # Of 16 pixels, the map has a cell for each step of 4.
     assert (sight.get_attribute("alt"), sight.is_visible(), width) == (f"map of “{CAT}”", True, 4)
     button.click()
     assert not sight.is_visible()

@@ -22,7 +22,7 @@ from jointsparse.pipeline.papers.harness import State
 # The harness
 
 
-def test_the_best_step_sizes_are_kept_and_those_that_diverge_left_out():
+def test_the_best_step_sizes_are_kept_with_warnings_about_them_and_those_that_diverge_left_out():
     def run(schedule, eta0):
         if eta0 == 100:
             raise Diverged

@@ -216,8 +216,10 @@ def test_only_images_that_are_set_aside_become_unlabelled():
         for items in (numbers.items(), sorted(numbers.items()))
     )
     assert pd.Series(got).value_counts().to_dict() == {"train": 13, "validation": 5, "test": 6, "unlabelled": 14}
+    # The order of the numbers does not matter, and other images keep their splits.
     assert (got == again).all() and (got[got != "unlabelled"] == split[got != "unlabelled"]).all()
     assert (got != tasks.set_aside(split, numbers, rng=np.random.default_rng(1))).any()  # images drawn at random
+    # The training images are whole pairs, of which four have at least 7 images. Three images were unlabelled before.
     by_pair = tasks.set_aside(split[::-1], {"train": 7}, rng=np.random.default_rng(0), groups=np.arange(38) // 2)
     assert (by_pair == "unlabelled").sum() == 3 + 8  # whole groups, of this split alone
 
