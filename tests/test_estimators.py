@@ -242,7 +242,9 @@ def test_folds_that_do_not_reach_tol_warn_once():
         (datasets.load_digits, False),
     ],
 )
-def test_features_that_differ_in_size_cause_one_hint_with_the_scaler_that_suits_them_and_others_none(load, hinted, recwarn):
+def test_features_that_differ_in_size_cause_one_hint_with_a_scaler_that_suits_them_and_others_none(
+    load, hinted, recwarn
+):
     raw, y = (array[::3] for array in load(return_X_y=True))
     for form in (
         raw,

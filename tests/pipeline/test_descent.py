@@ -158,8 +158,8 @@ def test_steps_that_overflow_are_refused(solver, method, kind):
 
 @pytest.mark.parametrize(("loss", "loss_flops", "slope_flops"), [("squared", 4, 2), ("logistic", 7, 6)])
 def test_operations_of_a_tiny_problem_agree_with_a_count_by_hand(loss, loss_flops, slope_flops):
-    # So small that the line search accepts its first trial. Per entry, a projection counts 18 operations, an entropic step
-    # 15, and lazy steps 12 or 22; module `objective` says what else counts.
+    # So small that the line search accepts its first trial. Per entry, a projection counts 18 operations, an entropic
+    # step 15, and lazy steps 12 or 22; module `objective` says what else counts.
     y = np.array([1.0, -1.0])
     objective = Objective(np.array([[0.1, 0.2, 0.05], [0.0, -0.1, 0.1]]), y, loss=loss)
     stored = Objective(sparse.csr_matrix([[1.0, 0.0, 0.5], [2.0, 0.0, 1.0]]), y, loss=loss)  # two entries per row
