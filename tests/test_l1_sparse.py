@@ -12,7 +12,7 @@ from jointsparse.norms import l1
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e250])
 @pytest.mark.parametrize("radius", [0.01, 1.0, 30.0, np.inf])
-def test_long_sequences_from_a_full_point(rng, radius, scale):
+def test_each_update_gives_the_projection_of_the_whole_updated_vector(rng, radius, scale):
     """The same sequence of updates in extended precision, each with a projection of the whole vector, is the oracle."""
     exact = rng.normal(size=300) * scale
     ball, exact = SparseL1Ball(300, radius * scale, exact), oracles.project_l1(exact, radius * scale)
@@ -45,9 +45,9 @@ def test_the_first_point_is_projected_and_a_point_inside_the_ball_is_not_changed
         (10.0, [([1, 2, 1, 1], [1.0, 2.0, 3.0, -0.5])], [0, 3.5, 2]),  # duplicates add up
         (10.0, [([1, 2], [1.0, 2.0]), ([1], [-1.0])], [0, 0, 2]),  # an entry becomes 0 again
         (0.0, [([0, 1, 2], [1.0, 2.0, 3.0]), ([0], [1.0])], [0, 0, 0]),
-        (1.0, [([0, 1, 2], [0.5, 0.25, 0.25]), ([1, 2], [1e20, -1e250])], [0, 0, -1]),
+        (1.0, [([0, 1, 2], [0.5, 0.25, 0.25]), ([1, 2], [1e20, -1e250])], [0, 0, -1]),  # an entry dwarfs all others
         (1.0, [([1, 2], [1e20, -1e250]), ([0], [0.5])], [0.25, 0, -0.75]),
-        (np.inf, 10 * [([i], [2.0**900]) for i in range(3)], [10 * 2.0**900] * 3),
+        (np.inf, 10 * [([i], [2.0**900]) for i in range(3)], [10 * 2.0**900] * 3),  # far beyond single precision
         (2.0**900, 10 * [([i], [2.0**900]) for i in (0, 0, 0)], [2.0**900, 0, 0]),
     ],
 )

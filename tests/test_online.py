@@ -64,7 +64,7 @@ def test_dense_examples_give_the_same_model_as_sparse_and_dense_examples_in_turn
     np.testing.assert_allclose(mixed.decision_function(X), X @ mixed.coef_.T, atol=1e-11)
 
 
-def test_steps_by_hand(rng):
+def test_a_step_adds_the_mean_subgradient_times_eta0_over_the_root_of_t_and_projects(rng):
     X, Y, W = rng.normal(size=(30, 10)), rng.choice([-1, 0, 1], (30, 3)), np.zeros((10, 3))
     for t in range(10):
         X_t, Y_t = X[3 * t : 3 * t + 3], Y[3 * t : 3 * t + 3]

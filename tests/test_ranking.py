@@ -59,7 +59,7 @@ def test_scores_agree_with_scikit_learn_on_the_samples_with_known_labels(model, 
         got = [scores[name][k] for name in ("positives", "negatives", *oracles.STATISTICS)]
         np.testing.assert_allclose(got, expected, rtol=1e-12)
         p = stats.mannwhitneyu(f[y == 1], f[y == 0], alternative="greater", use_continuity=False).pvalue
-        assert np.log(scores.p[k]) == pytest.approx(np.log(p), rel=0.05)
+        assert np.log(scores.p[k]) == pytest.approx(np.log(p), rel=0.05)  # a normal approximation
         assert scores.auc_low[k] < scores.auc[k] < scores.auc_high[k]
     np.testing.assert_allclose(scores.p_holm, [*holm(scores.p[:3]), np.nan])
     assert np.isnan([scores[name][3] for name in scores if name not in ("task", "positives", "negatives")]).all()
@@ -71,7 +71,8 @@ def test_the_classes_of_a_vector_are_those_that_the_model_has_seen(model, y, tas
     found = task_scores(model.fit(X, y), X, y)
     assert found.task.tolist() == tasks and (found.auc[[0, -1]] > 0.8).all()
     with pytest.warns(UserWarning, match="tasks have no positives or no negatives"):
-        assert np.isnan(task_scores(model, X[y == y[0]], y[y == y[0]]).auc).all()
+        alone = task_scores(model, X[y == y[0]], y[y == y[0]])
+    assert alone.task.tolist() == tasks and np.isnan(alone.auc).all()
 
 
 # Comparisons
@@ -157,7 +158,7 @@ def test_folds_keep_groups_together(cv):
     groups, copies = np.arange(200) // 4, np.repeat(CLEAR[::4], 4, axis=0)  # a copy in another fold tells the label
     labels = np.repeat(np.random.default_rng(0).integers(0, 2, 50), 4)
     scores = [label_issues(NEIGHBOURS, copies, labels, cv=cv, groups=g).score.mean() for g in (groups, np.arange(200))]
-    assert scores[0] > 0.4 > 0.3 > scores[1]
+    assert scores[0] > 0.4 > 0.3 > scores[1]  # 0.5 by chance
 
 
 TASKS = r"^Y must have a row for each .* task of the model, \(160, 4\), got "
@@ -266,7 +267,15 @@ DRAWN, LABELS = draw_scores()
         pytest.param(DRAWN, DRAWN, LABELS, (0, 0), (1, 1), id="ties are dropped, and equal classifiers are undecided"),
         pytest.param(TWO + 1.0, TWO * 0.0, TWO, (0, 0), (1, 1), id="a tie of one classifier is no win"),
         pytest.param(
-            SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="each sample is in at most one pair of a task"
+            SEVEN * 1.0, SEVEN * -1.0, SEVEN, (4, 0), (1 / 16, 1), id="the rarer class gives the number of pairs"
+        ),
+        pytest.param(
+            np.array([[1.0], [1.0], [0.0], [0.0]]),
+            np.array([[1.0], [1.0], [2.0], [0.0]]),  # wrong in one of the two pairs, however they are drawn
+            np.repeat([[True], [False]], 2, axis=0),
+            (1, 0),
+            (0.5, 1),
+            id="each sample is in at most one pair of a task",
         ),
     ],
 )

@@ -154,6 +154,8 @@ def test_halves_are_complementary_and_hold_every_label(monkeypatch):
 
 @pytest.mark.parametrize(
     ("q", "p", "n_pairs", "threshold", "bound", "unimodal"),
+    # bound: q² / p / (2 t - 1); unimodal: q² / p / 2 / (2 t - 1 - 1 / (2 B)) up to t = 3/4, beyond it
+    # 4 q² / p (1 - t + 1 / (2 B)) / (1 + 1 / B), for a threshold t and B pairs
     [
         (10, 1000, 25, 0.9, 0.125, 0.1 * 4 * 0.12 / 1.04),
         (10, 1000, 50, 0.75, 0.2, 0.1 / 2 / 0.49),
@@ -171,7 +173,7 @@ def test_bounds_are_those_of_shah_and_samworth(q, p, n_pairs, threshold, bound, 
 
 
 @pytest.mark.parametrize(("q", "n_false", "threshold"), [(10, 2.0, 0.76), (10, 1.0, 1.0), (0, 1e-3, 0.52)])
-def test_a_threshold_is_found_for_a_wanted_bound(q, n_false, threshold):
+def test_the_smallest_threshold_in_steps_of_a_fiftieth_with_a_wanted_bound_is_found(q, n_false, threshold):
     result = example(q=q, p=100).within(n_false)
     assert result.threshold == threshold and result.bound <= n_false
 
@@ -282,7 +284,8 @@ def test_axes_and_estimators_that_do_not_fit_are_named(draw, said):
 def test_names_come_from_the_estimator():
     model = JointSparseClassifier().fit(pd.DataFrame(X, columns=[*"abcdefgh"]), LABELLED)
     display = SupportDisplay.from_estimator(model)
-    assert {*display.tasks} == {"cat", "dog", "sea"} and {*display.features} <= {*"abcdefgh"}
+    named = pd.DataFrame(model.coef_, [*LABELLED], [*"abcdefgh"])
+    np.testing.assert_array_equal(display.shown, named.loc[display.tasks, display.features])
 
 
 def test_a_plot_says_that_no_feature_is_used():
@@ -295,6 +298,7 @@ def test_frequencies_are_sorted_beside_the_threshold_and_the_bound():
     frequencies = display.stability.frequencies
     order = np.argsort(-frequencies, kind="stable")[: np.count_nonzero(frequencies)]
     assert [bar.get_height() for bar in axes.patches] == frequencies[order].tolist()
+    # The threshold is rounded up to sixths, as three pairs have six halves, and the bound is 4² / 8 / (2 * 5 / 6 - 1).
     selected, threshold = [bar.get_facecolor() == to_rgba("C0") for bar in axes.patches], 5 / 6
     assert selected == (frequencies[order] >= threshold).tolist() and threshold in frequencies
     assert [label.get_text() for label in axes.get_xticklabels()] == [str(name) for name in order]

@@ -73,6 +73,7 @@ def test_assigned_words_are_counted_with_the_fraction_that_is_correct():
     model = model_with_known([10, 9, 8, 7, 6, 5, 4, 3, 2, 1], [1, 1, 1, 1, 0, 1, 0, 0, 0, 0])
     scores, labels = np.array([[11], [5], [4], [8], [3]]), np.array([[1], [0], [1], [-1], [1]])
     table = annotator.at_precisions(model, scores, labels)
+    # precision, words with a threshold, pictures above one, of all, words assigned, and the correct fraction of these
     expected = [
         (0.5, 1, 5, 5, 5, 0.75),  # threshold 1: five of the ten known pictures have the word
         (0.7, 1, 4, 5, 4, 2 / 3),  # threshold 4: five of seven
@@ -103,7 +104,9 @@ def test_known_pictures_with_the_same_score_do_not_change_the_rank_of_a_picture(
         ([1] * 5 + [0] * 10 + [1] * 72, 1.0, 83),  # recall times 77 is a little less than 5 by rounding
     ],
 )
-def test_a_threshold_has_at_least_five_known_pictures_above_it(labels, precision, expected):
+def test_a_threshold_is_the_smallest_with_the_precision_and_five_pictures_or_the_largest_f1(
+    labels, precision, expected
+):
     (got,) = annotator.thresholds(model_with_known(np.arange(len(labels), 0, -1), labels), precision)
     assert got == expected
 

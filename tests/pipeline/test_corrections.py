@@ -38,7 +38,7 @@ from jointsparse.pipeline.words import choose_words
         "upper case, and two forms of Unicode",
     ],
 )
-def test_a_table_of_decisions_is_read(tmp_path, content, expected):
+def test_the_last_decision_on_a_label_counts_in_any_spelling(tmp_path, content, expected):
     (tmp_path / "mine.csv").write_bytes(content.encode())
     assert corrections.read(tmp_path / "mine.csv", ["b", "cafe\u0301"]).to_numpy().tolist() == expected
 
@@ -84,7 +84,8 @@ FOUR = [("a", "owl"), ("b", "owl"), ("c", "owl"), ("d", "owl")]
 TEXTS = [("a", "Two dogs and a cat."), ("b", "A dog."), ("b", "One cat."), ("c", "Grass")]
 OF_TEXTS = [("a", "dog", False), ("c", "Dog", True), ("c", "grass", False)]
 TAGS = {"split_captions": False}
-CORRECTED = {  # captions, which of them are known, decisions, options of words, and the label of each sample by word
+# captions, which of them are known, decisions, options of words, and by word the labels of the samples (? is unknown)
+CORRECTED = {
     "whole labels": (
         TWO,
         True,
@@ -97,7 +98,7 @@ CORRECTED = {  # captions, which of them are known, decisions, options of words,
         [True, False, False, True],
         [("b", "owl", True), ("c", "owl", False), ("a", "dog", True), ("c", "dog", False)],
         TAGS,
-        {"owl": "1101", "dog": "1-100"},
+        {"owl": "1101", "dog": "1?00"},
     ),
     "words of sentences": (TEXTS, True, OF_TEXTS, {"join_inflections": True}, {"dog": "0110", "cat": "1100"}),
     "words of sentences, in one form": (
@@ -129,7 +130,7 @@ def test_decisions_change_labels_and_a_second_time_nothing(name):
     for corrected in (once, corrections.applied(once, decisions(decided))):
         assert not corrected.captions.duplicated(["image", "caption"]).any()
         words, labels = choose_words(IMAGES, corrected.captions, n_words="auto", **options)
-        states = ["".join(map(str, column)) for column in labels.astype(int).T]
+        states = ["".join("01?"[state] for state in column) for column in labels.astype(int).T]
         assert dict(zip(words["word"], states, strict=True)) == expected
 
 
@@ -296,6 +297,7 @@ def test_sidecars_and_corrections_say_the_same_and_nothing_is_applied_twice(fold
     before = files_in(folder)
     assert main(["correct", "given.csv", "--xmp"]) == 0 and files_in(folder) == before
     assert {*tags_of(folder / "photos" / "d.jpg")} == {"sea", "dog"}  # the prediction is confirmed
+    assert b"owl" in before[folder / "photos" / "a.jpg.xmp"]  # the tag in the photograph is rejected
     assert folder / "photos" / "b.jpg.xmp" not in before  # it has the tag already
     os.remove("photos/d.jpg")
     assert main(["correct", "given.csv", "--xmp"]) == 1  # the photograph is not there any more

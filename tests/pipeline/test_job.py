@@ -146,6 +146,7 @@ def test_a_long_job_says_once_a_minute_how_far_it_is_or_which_fit_begins_and_its
                 logger.info("l1, radius %d", i - 19)
 
     done = run(body=body)
+    # With 4 s per step, a minute has passed at the steps 16 and 32.
     assert (done.status, done.err) == (0, f"{NAME}: 16 of 20\n{NAME}: l1, radius 12\n")
     lines = [line.split(" ", 2)[2] for line in done.log.splitlines() if line.startswith("2")]
     assert (lines[0], lines[-1], lines.count(f"{NAME}: 16 of 20")) == (f"{NAME} begins", f"{NAME} ends", 1)
@@ -162,7 +163,7 @@ def test_a_line_on_a_terminal_overwrites_the_line_of_the_run(run, monkeypatch):
     assert run(ValueError()).err.startswith(f"{ERASE}error: {NAME}")
 
 
-def test_a_record_holds_the_code_the_values_the_inputs_and_the_raw_files_of_its_job(run):
+def test_a_record_holds_code_values_inputs_and_raw_files_unless_these_change_during_the_job(run):
     digest = records.digest(records.checksums(["raw.csv", "more.csv"]))
     raw = {"name": "mine", "paths": ["raw.csv", "more.csv"], "cache": "seen.json", "digest": digest}
     done = run(body=lambda _: Path("more.csv").touch(), raw=raw)

@@ -65,7 +65,12 @@ def walled():
 
 
 def checked(p=None):
-    """The labels to check of 300 images with and 300 without a tag: some of their rows, and how many are doubtful."""
+    """The labels to check of 300 images with and 300 without a tag, which are as probable as p says.
+
+    Without p, the probabilities grow from 0 for wrong labels, and fall from 1 to 1/2 for missing ones. Returns the row
+    and the word of the 200th wrong and of the second missing label, the number of each kind that is shown, and how many
+    of the first 30 of each are doubtful.
+    """
     names, growing = [str(i) for i in range(600)], np.linspace(0, 1, 300) if p is None else p
     tags = {"sample": names[:300] + names[:299:-1], "kind": ["wrong"] * 300 + ["missing"] * 300, "tag": "cat"}
     tags["probability"] = np.append(growing * np.ones(300), 1 - growing * np.ones(300) / (1 if p else 2))
@@ -109,7 +114,7 @@ CHANGES = [
     lambda captions: captions,
     lambda captions: captions.replace(WORDS[1], "zebra"),  # words of sentences
     lambda captions: captions[1:],  # one sample has none
-    lambda captions: pd.concat([captions, captions[:1]]),  # 2 of 35 samples have two
+    lambda captions: pd.concat([captions, captions[:1]]),  # one of 35 samples has two
 ]
 HEAT = np.zeros((8, 12))
 HEAT[:4, :4], HEAT[4:, 8:] = 2.0, -0.5
@@ -127,7 +132,7 @@ FACTS = {
         lambda: beside((6, 0, 4), (8, 0, 32), (5, 0, 0), (3, 0, 0)),
         [["b", 6], ["d", 5], ["c", 8]],
     ),
-    "words are on the wall in the order of their first images, with five telling features": (
+    "recognised words are on the wall by the fraction of right images, then by AUC, with five telling features": (
         walled,
         [(word, [(3, True), (5, False)], list("stuvw")) for word in "bca"],
     ),
@@ -141,7 +146,7 @@ FACTS = {
         ["recognised", "not"],
     ),
     # Classes
-    "labels are classes of which each sample has one and few have two": (
+    "labels are no classes if they are words, if a sample has none, or if more than 1 % have two": (
         lambda: [of_labels(change) for change in CHANGES],
         [True, False, False, False],
     ),

@@ -422,7 +422,7 @@ def labels_in(samples):  # as in `Row`
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_files_are_read_as_they_look_also_by_the_next_stage(tmp_path, name):
+def test_labels_splits_features_and_what_is_left_out_are_those_of_the_files_also_after_writing(tmp_path, name):
     row = ROWS[name]
     lay(tmp_path, row.files)
     samples = read(row.loader, tmp_path, **row.options)
@@ -773,7 +773,7 @@ OPEN = {
 @pytest.mark.parametrize(
     ("name", "opened"), [*((name, "features") for name in BOMBS), *(("text.parquet", key) for key in [*OPEN][1:])]
 )
-def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path, monkeypatch, name, opened):
+def test_a_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch, name, opened):
     monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)
     monkeypatch.setattr(parquet.ParquetFile, "read", None)
     lay(tmp_path, {name: BOMBS[name], "x.npy": X, "y.csv": TABLE})
@@ -783,6 +783,6 @@ def test_a_file_that_unpacks_to_too_much_is_refused_before_it_is_read(tmp_path, 
         OPEN[opened](tmp_path / name)
 
 
-def test_a_file_of_few_repeated_values_is_read(tmp_path):
+def test_a_small_file_is_read_whatever_it_unpacks_to(tmp_path):
     lay(tmp_path, {"x.parquet": _parquet(a=np.zeros(10**5)), "y.parquet": _parquet(tags=["cat", "dog"] * (10**5 // 2))})
     assert arrays.read(tmp_path, features="x.parquet", labels="y.parquet", tags="tags").X.shape == (10**5, 1)

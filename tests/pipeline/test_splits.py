@@ -64,7 +64,7 @@ def test_every_split_gets_its_fraction_of_the_names_up_to_rounding(n, fractions,
         ),
     ],
 )
-def test_a_table_gives_the_splits(given, options, expected):
+def test_a_table_names_splits_in_common_ways_or_as_split_names_says(given, options, expected):
     got, unplaced = assign(given, NAMES[: len(expected.split())], **options)
     assert list(got.values()) == expected.split() and unplaced == {}
 
@@ -106,11 +106,12 @@ RARE = PATIENTS % 10 == 0
 
 
 @pytest.mark.parametrize(
-    ("given", "off"),
-    [(None, 1), ([("train", 600)], 1), ([("train", 400), ("test", 198)], 2)],
+    # the number of patients that the table does not divide, and by how many images the rare label may be off
+    ("given", "n_whole", "off"),
+    [(None, 150, 1), ([("train", 600)], 150, 1), ([("train", 400), ("test", 198)], 100, 2)],
     ids=["drawn", "train", "given"],
 )
-def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in_proportion(given, off):
+def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in_proportion(given, n_whole, off):
     has = pd.DataFrame({"image": ROWS, "caption": np.where(RARE, "rare", "frequent"), "known": True})
     guesses = has.assign(caption=[f"guess {i // 10}" for i in PATIENTS], known=False)
     options = {"groups": PATIENTS, "captions": pd.concat([has, has.assign(caption="any"), guesses])}
@@ -120,7 +121,7 @@ def test_groups_stay_together_with_splits_in_their_fractions_and_known_labels_in
     if given:
         n = {"train": 0.75 * given[0][1], "validation": 0.25 * given[0][1]} | dict(given[1:])
     for drawn in map(pd.Series, (got, other)):
-        of_patients = drawn.groupby(PATIENTS[-len(drawn) :]).agg(set)[: 100 if given else None]
+        of_patients = drawn.groupby(PATIENTS[-len(drawn) :]).agg(set)[:n_whole]
         assert of_patients.map(len).max() == 1 and counts(drawn) == pytest.approx(n, abs=2)
         rare = {split: size / 10 for split, size in n.items()}
         assert counts(drawn, RARE[-len(drawn) :]) == pytest.approx(rare, abs=off)
@@ -140,6 +141,7 @@ def test_a_random_subset_keeps_the_proportions_of_the_splits_and_has_whole_group
     names = [f"sample {value:.0f}" for value in got.X.toarray()[:, 0]]
     assert names == got.images["image"].tolist() == got.captions["image"].tolist()
     images = made.images.assign(split=[*24 * ["train"], *16 * ["test"]], group=[*np.arange(24) // 2, *16 * [12]])
+    # The single group of the test split is larger than its share of 21 samples.
     grouped = at_most(made._replace(images=images), 21, 0).images
     assert counts(grouped["split"]) == {"train": 12, "test": 16}
     assert grouped.groupby("group").size().loc[:11].eq(2).all()
@@ -214,6 +216,7 @@ def test_folds_and_the_single_split_share_no_group(monkeypatch):
     with pytest.raises(ValueError, match="the 40 known images must be from at least two groups, got 1: leave out"):
         final.splits(labels, None, np.zeros(40, int))
     monkeypatch.setattr(final, "ENOUGH", 40)
+    # The ten validation images are held out, or a fifth of all if a group is in both splits.
     for pairs, n_held_out in ((np.arange(40) // 2, 10), (np.arange(40) // 2 % 19, 8)):
         ((taught, held_out),) = final.splits(labels, validation, pairs)
         assert not {*pairs[taught]} & {*pairs[held_out]} and len(held_out) == n_held_out
@@ -232,8 +235,8 @@ def test_groups_that_the_data_divide_between_splits_are_counted_in_the_warnings(
     assert table.iloc[4].tolist() == ["grouped images", grouped, 7, f"images in a group with others: {grouped}"]
 
 
-@pytest.mark.parametrize("side", [1, 0])
-def test_a_word_whose_training_images_are_in_one_group_is_left_out(side):
+@pytest.mark.parametrize("side", [1, 0], ids=["with it", "without it"])
+def test_a_word_is_left_out_if_all_training_images_with_it_or_without_it_are_in_one_group(side):
     elk = (np.arange(24) % 3 > 0) == side
     has = {"cat": np.arange(24) % 2 == 1, "dog": np.arange(24) // 2 % 2 == 1, "elk": elk}
     images = pd.DataFrame({"image": [f"{i}" for i in range(24)], "split": np.repeat(["train", "test"], 12)})
