@@ -47,16 +47,20 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	$(PIP) --editable .[pipeline,arrays] --group docs
 	touch $@
 
-.venv/run.stamp: pyproject.toml constraints.txt
+.venv/made.stamp:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "jointsparse needs Python 3.11 or newer, got %s: make PYTHON=python3.11" % sys.version.split()[0])'
 	$(PYTHON) -m venv .venv
 	$(PIP) --upgrade pip  # for --group
+	touch $@
+
+.venv/run.stamp: .venv/made.stamp pyproject.toml constraints.txt
 	$(PIP) --editable .[pipeline]
 	touch $@
 
-.venv/dev.stamp: .venv/run.stamp
+# Includes what run.stamp installs, which is not installed first because pip would take longer.
+.venv/dev.stamp: .venv/made.stamp pyproject.toml constraints.txt
 	$(PIP) --editable .[pipeline,arrays] --group dev
-	touch $@
+	touch .venv/run.stamp $@
 
 clean: ## remove .venv and Snakemake's metadata; results/ stay, and only missing files are made again
 	rm -rf .venv .snakemake

@@ -21,7 +21,7 @@ from jointsparse.pipeline.settings.inheritance import merged
 from jointsparse.pipeline.settings.values import TAGS, Block
 
 WALK = yaml.safe_load((Path(__file__).parent / "walk.yaml").read_text())
-N_AT_ONCE = 40  # a results folder is named after all datasets of a run, and may have at most 255 characters
+N_AT_ONCE = 50  # a results folder is named after all datasets of a run, and may have at most 255 characters
 
 # For each rule, the settings that change the params of its jobs, and those that give it more or fewer jobs or give its
 # jobs other files. A setting is named after the class and the field that define it, or is quick, seed, features or

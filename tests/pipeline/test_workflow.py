@@ -122,8 +122,7 @@ def test_one_core_another_folder_and_other_hashes_give_the_same_tables(project, 
     assert other.tables()[chosen] == project.tables()[chosen]
 
 
-def test_lint_finds_nothing_and_the_report_shows_what_was_left_out_and_the_results(project):
-    project.run("--lint", targets=())
+def test_the_report_shows_what_was_left_out_and_the_results(project):
     project.run("--report", "report.html", targets=())
     report = (project.root / "report.html").read_text()
     files = ("left_out.csv", "chosen.csv", "significance.png", "warnings.csv", "repeated.csv", "made_with.csv")
