@@ -66,6 +66,7 @@ def test_many_results_are_those_of_the_compiled_code(library, name, dtype):
     got = library.compiled(lambda W: results(name, W, number, number, **options))(library.array(W))
     for verb, expected in results(name, W.astype(float), number, number, **options).items():
         assert (type(got[verb]), got[verb].dtype) == (type(library.array(W)), library.array(W).dtype), verb
+        assert "norm" in verb or called(name, verb, W, number, **options).dtype == dtype
         B = np.asarray(got[verb]).astype(float)
         z = np.max(number, axis=-1)[:, np.newaxis, np.newaxis] if verb == "project_simplex" else 1.0
         size = expected if "norm" in verb else np.maximum(np.abs(W).max((-1, -2), keepdims=True), z)

@@ -53,13 +53,16 @@ def test_every_measure_agrees_with_its_formula(measure, gamma, form, monkeypatch
     np.testing.assert_allclose(got, slow(X, P, measure, gamma), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize(("measure", "centred"), [("intersection", True), ("cosine", False), ("rbf", True)])
-def test_training_images_have_a_mean_squared_length_of_1(measure, centred):
+@pytest.mark.parametrize(
+    ("measure", "gamma", "centred"),
+    [("intersection", None, True), ("cosine", None, False), ("rbf", None, True), ("rbf", 0.03, True)],
+)
+def test_training_images_have_a_mean_squared_length_of_1(measure, gamma, centred):
     X, training, options = histograms(60), histograms(50, seed=8), {"measure": measure, "n_prototypes": 15}
-    fitted = fit(X, training, **options, centred=centred, rng=np.random.default_rng(1))
+    fitted = fit(X, training, **options, gamma=gamma, centred=centred, rng=np.random.default_rng(1))
     drawn, rows = ({row.tobytes() for row in matrix.toarray()} for matrix in (fitted.prototypes.astype(np.float32), X))
     assert len(drawn) == 15 and drawn < rows
-    expected = slow(training, fitted.prototypes, measure)
+    expected = slow(training, fitted.prototypes, measure, gamma)
     expected -= centred * expected.mean(axis=0)
     expected /= np.sqrt(np.mean(np.sum(expected**2, axis=1)))
     np.testing.assert_allclose(project(training, fitted), expected, atol=1e-5)

@@ -122,7 +122,11 @@ def test_any_dual_variables_and_any_weights_enclose_the_optimum(cell, rng):
         assert 0 <= lower_bound(tasks, loss, regularisers, dual)[0] <= optimum(cell) * (1 + 1e-7)
         W, b = rng.normal(size=(1, 9, 3)) * rng.uniform(0, 2), rng.normal(size=(1, 3)) * tasks.intercept
         regularisers[0].project(W[0] if not form.get("positive") else np.abs(W[0], out=W[0]))
-        assert objective_of(tasks, loss, regularisers, W, b)[0] >= optimum(cell) * (1 - 1e-7)
+        beside_zero, (alone,) = (
+            objective_of(tasks, loss, regularisers * n, np.vstack([*[W * 0] * (n - 1), W]), np.vstack([b] * n))
+            for n in (2, 1)
+        )
+        assert alone >= optimum(cell) * (1 - 1e-7) and beside_zero[1] == pytest.approx(alone, rel=1e-12)
         if form.get("positive"):
             assert objective_of(tasks, loss, regularisers, -W, b)[0] == np.inf
         W[..., 0] *= 1e6  # one task outside its ball is enough

@@ -1,6 +1,6 @@
 """What `init` says about the costs of a run. `trials/estimates.py` compares it with runs."""
 
-from jointsparse.pipeline.app.estimate import Probe, Work, estimated
+from jointsparse.pipeline.app.estimate import Probe, Work, estimated, lines
 
 WORK = Work(n_samples=20_000, n_labels=100, n_features=500, n_values=10_000_000)
 
@@ -14,3 +14,10 @@ def test_more_work_costs_more_and_more_cores_take_less_time_and_more_memory():
     for key in ("n_samples", "n_labels", "n_values"):
         more = estimated(WORK._replace(**{key: 2 * getattr(WORK, key)}), Probe(1.0), 2)
         assert more.seconds > fast.seconds and more.mb > fast.mb, key
+
+
+def test_the_time_to_learn_all_labels_is_that_of_a_run_that_learns_as_many(monkeypatch):
+    monkeypatch.setattr(Probe, "of", lambda work: Probe(1.0))
+    (_, longer), (alone,) = (lines(WORK._replace(n_labels=n), 200) for n in (100, 200))
+    seconds = alone.partition(" will take about ")[2].partition(" on ")[0]
+    assert longer == f"To learn all 200, it would take about {seconds}."

@@ -566,7 +566,9 @@ ROWS = {
         line="labels.csv: tags: labels (None counts as no label)",
     ),
     "parts of a table": Row(
-        {f"features-{i:05}-of-00003.parquet": NAMED[20 * i : 20 * i + 20] for i in range(3)} | {"labels.csv": Y}, OF_Y
+        # ten or more parts, so that the order of texts is another than that of numbers
+        {f"features-{i}-of-12.parquet": NAMED[5 * i : 5 * i + 5] for i in range(12)} | {"labels.csv": Y},
+        OF_Y,
     ),
     "codes as integers and floats": Row(
         {

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from jointsparse.metrics import auc, holm
+from jointsparse.metrics import as_trials, auc, holm, interval
 from jointsparse.pipeline.scores.learnt import by_size, words_learnt
 from jointsparse.pipeline.scores.runs import means
 
@@ -70,6 +70,12 @@ def test_the_interval_of_a_word_covers_its_true_auc(n_runs, positives, true, wid
     target = true if n_runs > 1 else stats.norm.cdf(moved[0] / np.sqrt(2))
     assert ((table["low"] <= target) & (target <= table["high"])).mean() >= 0.93
     assert (table["high"] - table["low"]).mean() == pytest.approx(width, abs=0.01)
+
+
+def test_the_interval_of_a_single_word_is_that_of_its_test_images_and_of_the_t_distribution_over_its_runs():
+    (right, wrong), (table, n) = as_trials(0.7, 8, 20), (by_size(BY_WORD, 20), len(BY_WORD))
+    half = stats.t.ppf(0.975, n - 1) * stats.sem(BY_WORD["auc"]) * (right + wrong) ** 2 / (right * wrong)
+    assert table.loc[0, ["low", "high"]].tolist() == pytest.approx(interval(right, wrong, half))
 
 
 @pytest.mark.parametrize("n_runs", [1, 2])

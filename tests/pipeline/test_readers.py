@@ -172,6 +172,12 @@ ROWS = {
         )
         for name, content in NUMBERS.items()
     },
+    "a cell without tags of which nothing is known": Row(
+        "arrays",
+        {"x.npy": X, "t.csv": 'tags\ncat\ndog\ncat;dog\n""\n'},
+        BOTH | {"labels": "t.csv", "tags": "tags", "separator": ";", "unknown": [""]},
+        SAME | {"row 4": ["cat?", "dog?"]},
+    ),
     "large numbers as tags": Row(
         "arrays",
         {"x.npy": X, "t.parquet": pd.DataFrame({"tags": pd.array([0, 2**53, 2**53 + 1, None], dtype="Int64")})},
