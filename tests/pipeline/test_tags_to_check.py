@@ -45,7 +45,7 @@ def test_of_each_kind_the_first_rows_are_listed(monkeypatch):
     pd.testing.assert_frame_equal(listed_of(), expected)
 
 
-IN_ONE_CLASS = {(NAMES[1], "cat"), (NAMES[3], "cat"), (NAMES[3], "dog")}  # of dogs and cows, which is not learnt
+IN_ONE_CLASS = {(NAMES[1], "cat"), (NAMES[2], "cat"), (NAMES[2], "dog")}  # of dogs and cows, which is not learnt
 
 
 @pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, IN_ONE_CLASS)])
@@ -53,7 +53,7 @@ def test_decided_labels_are_not_listed(exclusive, also):
     model, labels = model_of("rows"), LABELS
     if exclusive:
         model.known_labels_, labels = model.known_labels_ * 0, np.maximum(LABELS, 0)
-    rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[3], "cow", True)]
+    rows = [(NAMES[0], "cat", False), (NAMES[1], "dog", True), ("gone.png", "cat", True), (NAMES[2], "cow", True)]
     rows.append((NAMES[0], "cow", False))
     decided = pd.DataFrame(rows, columns=["sample", "tag", "has"])
     everything, left = (

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawings import PUBLISHED, published
+from scipy import stats
 
 from jointsparse.pipeline.papers import judging, shapes, verdicts
 from jointsparse.pipeline.papers.judging import (
@@ -23,6 +24,18 @@ from jointsparse.pipeline.papers.verdicts import CLAIMS, judge
 from jointsparse.pipeline.settings.studies import EXPERIMENTS
 
 HOLDS, FAILS, UNDECIDED, UNTESTED, LEVEL = "holds", "does not hold", "undecided", "not tested", "level"
+
+
+# Estimates
+
+
+def test_a_slope_is_that_of_least_squares_with_an_intercept_for_each_group(rng):
+    group, x, A = np.arange(12) % 3, rng.uniform(1, 9, 12), np.empty((12, 4))
+    A[:, 0], A[:, 1:] = np.log(x), np.eye(3)[group]
+    y = x**1.5 * np.exp(group + 0.1 * rng.normal(size=12))
+    (slope, *_), (squares,), *_ = np.linalg.lstsq(A, np.log(y), rcond=None)
+    half = stats.t.ppf(0.975, 12 - 4) * np.sqrt(squares / (12 - 4) * np.linalg.inv(A.T @ A)[0, 0])
+    assert judging.slope_of(x, y, group)[:3] == pytest.approx([slope, slope - half, slope + half])
 
 
 # The rule
