@@ -16,7 +16,6 @@ from jointsparse.norms import NORMS, l1, l1inf
 VERBS = {name: ["norm", "dual_norm", "project", "prox", *["project_simplex"] * (name == "l1")] for name in NORMS}
 by_name = pytest.mark.parametrize("name", NORMS)
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
-FRACTIONS = (0.0, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.8, 0.99, 1.0, 1.5)  # of the norm: radii, and steps
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}  # JAX compiles four times as fast
 
 
@@ -53,7 +52,8 @@ def drawn(name, n, dtype=np.float64):
     W = np.stack([W for _ in range(n) for what, W in kinds(rng, 12, 5, dtype).items() if what not in extreme])
     options = {"weights": 10.0 ** rng.uniform(-1, 1, size=W.shape[:2])} if NORMS[name].WEIGHTED else {}
     norms = NORMS[name].norm(W, **options)
-    return W, norms * rng.choice(FRACTIONS, size=np.shape(norms)), options
+    # Numbers that serve as radii and as steps, inside, on and outside the ball.
+    return W, norms * rng.choice([0.0, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.8, 0.99, 1.0, 1.5], size=np.shape(norms)), options
 
 
 # Against the compiled code

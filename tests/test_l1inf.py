@@ -7,8 +7,6 @@ from test_norms import kinds, variants
 
 from jointsparse.norms import l1inf
 
-EPS = np.finfo(float).eps
-
 
 def size(A):
     return float(np.abs(A).max(initial=0))
@@ -21,7 +19,7 @@ def test_theta_and_mu_agree_with_bisection(dtype, tolerance, rng):
             groups = options.get("groups", np.arange(30))
             rows = np.abs(oracles.rows_of_groups(W.astype(np.longdouble), groups))
             s, norm = options.get("weights", np.ones(len(rows))), l1inf.norm(W, **options)
-            for fraction in (0.0, 1e-2, 0.5, 1 - EPS, 1.1):
+            for fraction in (0.0, 1e-2, 0.5, 1 - np.finfo(float).eps, 1.1):
                 B, theta, mu = l1inf.project(W, norm * fraction, return_theta=True, **options)
                 np.testing.assert_array_equal(B, np.clip(W, -mu[groups, np.newaxis], mu[groups, np.newaxis]))
                 assert B.dtype == mu.dtype == dtype and (theta > 0) == (fraction < 1), what

@@ -179,13 +179,16 @@ def test_arrays_of_other_libraries_are_converted_under_array_api_dispatch():
 # Files of joblib and skops
 
 DESCRIPTORS = list(np.random.default_rng(0).integers(0, 256, (40, 20, 4), dtype=np.uint8))
-TREE = features.VocabularyTree(3, 2, weighting="tf-idf", random_state=0)
 MODELS = {
     "classifier": lambda: JointSparseClassifier(radius=1.0, warm_start=True).fit(X, np.array(["a", "b"])[Y[:, 0]]),
     "classifier_cv": lambda: JointSparseClassifierCV("auto", radii=2, cv=2, loss="squared", warm_start=True).fit(X, Y),
     "regressor": lambda: JointSparseRegressor("l12", radius=1.0).fit(X, X[:, :2]),
     "regressor_cv": lambda: JointSparseRegressorCV(radii=[0.5, 1.0], cv=2).fit(X, X[:, 0]),
-    "tree": lambda: make_pipeline(TREE, features.SVDBasis(4), JointSparseClassifier(radius=5.0)).fit(DESCRIPTORS, Y),
+    "tree": lambda: make_pipeline(
+        features.VocabularyTree(3, 2, weighting="tf-idf", random_state=0),
+        features.SVDBasis(4),
+        JointSparseClassifier(radius=5.0),
+    ).fit(DESCRIPTORS, Y),
     **{f"online_{norm}": lambda norm=norm: OnlineJointSparseClassifier(norm).fit(X, Y) for norm in NORMS},
     "online_sparse": lambda: OnlineJointSparseClassifier("l1").fit(sparse.csr_array(X), Y),
     "descriptors": lambda: features.DenseSift(patch_sizes=(8, 12), step=4),

@@ -265,14 +265,13 @@ RNG = np.random.default_rng(0)
 FEW, FACTOR = RNG.normal(size=(30, 60)), RNG.normal(size=60)
 # Targets of eight tasks depend on the same three features with equal magnitudes.
 SHARED = FEW, FEW[:, :3] @ RNG.choice([-1, 1], size=(3, 8)) + RNG.normal(size=(30, 8))
-EQUALLY_GOOD = FACTOR[:, np.newaxis] + 4 * RNG.normal(size=(60, 100)), FACTOR
 
 
 @pytest.mark.parametrize(
     ("data", "cv", "norms"),
     [
         (SHARED, 3, ("l1inf", "l12")),
-        (EQUALLY_GOOD, 3, ("l2",)),
+        ((FACTOR[:, np.newaxis] + 4 * RNG.normal(size=(60, 100)), FACTOR), 3, ("l2",)),
         (SHARED, [(np.arange(20), np.arange(20, 30))], ("l1inf", "l12")),
     ],
 )

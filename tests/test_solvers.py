@@ -28,7 +28,6 @@ SHAPES = {  # terms and constraints; weights and groups are left out for norms t
     "groups": {"groups": np.array([2, 0, 2, 1, 0, 1, 0, 0, 2]), "weights": np.array([1.5, 0.5, 1.0])},
     "ridge alone": {"l2": 5.0},  # with a large radius, or a penalty of 0
 }
-KINDS = ["masked", "alike", "sparse", "wide", "apart"]
 DESCENTS = [  # the losses, norms and samples for which the working set solver has coordinate descent on a penalty
     *(("squared", norm, kind, shape) for norm in ("l12", "l1inf") for kind in ("alike", "wide") for shape in SHAPES),
     *(("logistic", "l1", "sparse", shape) for shape in SHAPES),
@@ -55,7 +54,9 @@ def problem(kind, loss, intercept):
 def cells():
     """Return the arguments of every cell: problem, loss, norm, strength, whether it is a penalty, and the shape."""
     turns = [(norm, shape, penalised) for norm in NORMS for shape in SHAPES for penalised in (False, True)]
-    rows = [([*LOSSES][t % 3], *turn, KINDS[t % 5]) for t, turn in enumerate(turns)]
+    rows = [
+        ([*LOSSES][t % 3], *turn, ["masked", "alike", "sparse", "wide", "apart"][t % 5]) for t, turn in enumerate(turns)
+    ]
     rows += [(loss, norm, shape, True, kind) for loss, norm, kind, shape in DESCENTS]
     made = {}
     for t, (loss, norm, shape, penalised, kind) in enumerate(rows):

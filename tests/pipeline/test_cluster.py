@@ -13,8 +13,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "trials" / "cluster"))
 import slurm
 import trial
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "squeue")
-CAN = all(map(shutil.which, PROGRAMS)) and find_spec("snakemake_executor_plugin_slurm") and not slurm.PLACE.exists()
+CAN = (
+    all(map(shutil.which, ("munged", "slurmctld", "slurmd", "squeue")))
+    and find_spec("snakemake_executor_plugin_slurm")
+    and not slurm.PLACE.exists()
+)
 
 
 @pytest.mark.skipif(

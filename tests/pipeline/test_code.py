@@ -61,8 +61,6 @@ def area(radius):
         print(f"area: {radius = } # {radius * 2:.3f}")
     return 3.14 * radius**2  # as 22 / 7 is too large
 '''
-UNREADABLE = PYTHON.replace("return", "return return")
-DEEP = "f(" + "-" * 2000 + "1)  # large\n"
 TEMPLATE = "{# large #}\n<p>{{ text }}</p>\n"
 
 
@@ -92,8 +90,8 @@ TEMPLATE = "{# large #}\n<p>{{ text }}</p>\n"
         ("a.py", PYTHON, "radius = }", "radius=}", True),
         ("a.py", PYTHON, "radius * 2", "radius * 3", True),
         ("a.py", PYTHON, ".3f", ".4f", True),
-        ("a.py", UNREADABLE, "too large", "larger", True),
-        ("a.py", DEEP, "large", "larger", True),
+        ("a.py", PYTHON.replace("return", "return return"), "too large", "larger", True),
+        ("a.py", "f(" + "-" * 2000 + "1)  # large\n", "large", "larger", True),  # too deep for Python's parser
         ("a.html.jinja", TEMPLATE, "large", "larger", True),
         ("a.html.jinja", TEMPLATE, "\n", "\r\n", True),
     ],

@@ -80,7 +80,6 @@ def test_a_file_that_is_no_table_of_decisions_is_refused_with_its_line(tmp_path,
 IMAGES = pd.DataFrame({"image": list("abcd"), "split": "train"})
 NOTHING = pd.DataFrame(columns=["item", "reason"], dtype=str)
 TWO = [("a", "owl"), ("a", "dog"), ("b", "owl"), ("c", "dog")]
-FOUR = [("a", "owl"), ("b", "owl"), ("c", "owl"), ("d", "owl")]
 TEXTS = [("a", "Two dogs and a cat."), ("b", "A dog."), ("b", "One cat."), ("c", "Grass")]
 OF_TEXTS = [("a", "dog", False), ("c", "Dog", True), ("c", "grass", False)]
 TAGS = {"split_captions": False}
@@ -94,7 +93,7 @@ CORRECTED = {
         {"dog": "1010", "owl": "0101"},
     ),
     "unknown labels become known, and a new label is unknown where labels are unknown": (
-        FOUR,
+        [(name, "owl") for name in "abcd"],
         [True, False, False, True],
         [("b", "owl", True), ("c", "owl", False), ("a", "dog", True), ("c", "dog", False)],
         TAGS,
@@ -250,7 +249,6 @@ ROWS = {
     "none": "sample,tag,has\n",
     "tags": "sample,tag,has\na.jpg,Owl,no\na.jpg,dog,no\nb.jpg,fox,yes\nd.jpg,fox,no\n",
 }
-MORE = CONFIG + ENTRY.replace("photos:", "more:")
 REFUSED = [  # the table, config.yaml, further arguments, and a part of the line
     (ROWS["samples"], CONFIG, ["--xmp"], "but 4 of the samples were not in the last run: 'z.jpg', "),
     (ROWS["value"], CONFIG, [], "given.csv line 2: has must be yes or no, got 'perhaps'"),
@@ -262,7 +260,7 @@ REFUSED = [  # the table, config.yaml, further arguments, and a part of the line
     (DECISIONS, CONFIG, ["--dataset", "synthetic"], "draws its own tasks"),
     (
         DECISIONS,
-        MORE,
+        CONFIG + ENTRY.replace("photos:", "more:"),
         ["--dataset", "more"],
         "there was none: start one with jointsparse run --d",
     ),

@@ -128,22 +128,17 @@ def test_texts_within_panels(name, table, expected):
     assert [text.get_text() for axes in catalogue.draw(name, table).axes for text in axes.texts] == expected
 
 
-MAIN = "solver == 'working_set' and radius_rule == 'true'"
-LABELS = ["l1,∞", "l1", "l2"]
-RADIUS_10 = "radius == 10 and n == n.max()"
-
-
 @pytest.mark.parametrize(
     ("name", "table", "expected"),
     [
         (
             "convergence",
-            shown("convergence").query(RADIUS_10).assign(eta0=np.nan),
+            shown("convergence").query("radius == 10 and n == n.max()").assign(eta0=np.nan),
             ["radius 10 (certified gap 1.3%)"],
         ),
         (
             "test_error",
-            shown("test_error").query(f"run == 1 and {MAIN}"),
+            shown("test_error").query("run == 1 and solver == 'working_set' and radius_rule == 'true'"),
             ["l1,∞", "l1", "l2", "certified, true radius"],
         ),
         ("projection", shown("projection").query("part == 'dimension'"), ["sort", "pivot", "newton", "l2"]),
@@ -153,7 +148,7 @@ RADIUS_10 = "radius == 10 and n == n.max()"
             shown("exponentiated").assign(warning=np.where(shown("exponentiated")["method"] == "entropic", "odd", "")),
             ["projection", "entropic*", "*some fits: odd"],
         ),
-        ("auc", shown("auc").assign(gap=0.05), LABELS),  # no fit is far from its optimum
+        ("auc", shown("auc").assign(gap=0.05), ["l1,∞", "l1", "l2"]),  # no fit is far from its optimum
     ],
 )
 def test_the_legend_names_only_what_is_drawn(name, table, expected):

@@ -9,7 +9,6 @@ import pytest
 from jointsparse.pipeline.datasets import packed
 
 CONTENT = b"3 1:0.5\n 2:1\n17 1:.25 3:3\n" * 3
-LONG = random.Random(0).randbytes(20_000)  # read in several parts
 PACK = {"": bytes, ".gz": gzip.compress, ".GZ": gzip.compress, ".bz2": bz2.compress}
 
 
@@ -22,7 +21,8 @@ def read(folder, suffix, content):
 @pytest.mark.parametrize("suffix", PACK)
 def test_the_suffix_decides_how_a_file_of_one_or_more_streams_is_unpacked(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr(packed, "SMALL_BYTES", 2**16)  # a file that unpacks to no more may be highly compressed
-    for streams in ([CONTENT], [LONG], [b""], [bytes(2**16)], [b"", CONTENT, CONTENT]):
+    long = random.Random(0).randbytes(20_000)  # read in several parts
+    for streams in ([CONTENT], [long], [b""], [bytes(2**16)], [b"", CONTENT, CONTENT]):
         assert read(tmp_path, suffix, b"".join(map(PACK[suffix], streams))) == b"".join(streams)
 
 
