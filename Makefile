@@ -1,7 +1,9 @@
 # Every target sets up .venv first if needed. `make` without a target lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Only modules that are imported are compiled to bytecode, when they are first imported, which needs less than half as long.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Tests that run Snakemake or a browser. They take most of the time, and the other tests cover what they compute.
