@@ -1,7 +1,7 @@
 # Every target sets up .venv first if needed. `make` without a target lists the targets.
 PYTHON ?= python3
 BIN := .venv/bin
-# Only modules that are imported are compiled to bytecode, when they are first imported, which needs less than half as long.
+# pip would compile every module of every package. Python compiles those that are imported, and keeps the result.
 PIP := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
@@ -59,7 +59,7 @@ docs: .venv/docs.stamp ## build the site, docs/_build/html/index.html, without a
 	$(PIP) --editable .[pipeline]
 	touch $@
 
-# Includes what run.stamp installs, which is not installed first because pip would take longer.
+# Also installs what run.stamp installs: pip takes longer if it is called twice.
 .venv/dev.stamp: .venv/made.stamp pyproject.toml constraints.txt
 	$(PIP) --editable .[pipeline,arrays] --group dev
 	touch .venv/run.stamp $@

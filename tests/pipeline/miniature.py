@@ -89,8 +89,7 @@ class Project:
         return [*command, "--configfile", "overlay.yaml", *overlays, "--nocolor", *arguments]
 
     def environment(self) -> dict[str, str]:
-        ignored = "PYTHONPATH", "PYTHONDONTWRITEBYTECODE"  # without bytecode, each job would compile the library
-        return {key: value for key, value in os.environ.items() if key not in ignored} | self.variables
+        return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | self.variables
 
     def snakemake(self, *arguments: str, **options) -> subprocess.CompletedProcess:
         command = self.command(*arguments, **options)

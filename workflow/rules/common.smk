@@ -53,7 +53,7 @@ try:
     if IS_RUN:
         cluster_resources.require_cores(workflow.resource_settings)
         for file in filter(Path.exists, (*SETTINGS, *map(Path, workflow.overwrite_configfiles))):
-            load_file(file)
+            load_file(file)  # refuses what Snakemake would misread
 except ValueError as error:
     raise SystemExit(f"error: {error}")
 

@@ -315,7 +315,7 @@ def _with_lines(text: str, place: int, added: str) -> str:
 def _checked(file: Path, new: str, added: Mapping[str, Any], what: str) -> bytes:
     """Return the new content of a config.yaml. Raises ValueError if it is not the old content with some more values."""
     is_added, config = False, yaml.safe_load(file.read_bytes().decode("utf-8")) or {}
-    with suppress(yaml.YAMLError, ValueError):
+    with suppress(ValueError):
         is_added = isinstance(config, dict) and load(new.encode(), file.name) == merged(config, added)
     require(
         is_added,
