@@ -12,6 +12,7 @@ CONVEX_NORMS = {
     "l12": lambda W, s: s @ cp.norm(W, 2, axis=1),
     "l1inf": lambda W, s: s @ cp.max(cp.abs(W), axis=1),
 }
+ORDERS = {"l12": 2, "l1inf": "inf"}
 assert set(CONVEX_NORMS) == set(NORMS), "every norm must have its expression in CONVEX_NORMS"
 
 
@@ -19,9 +20,7 @@ def convex_norm(norm, W, s, groups=None):
     """Return the expression of a norm with weights s, one per row or, if `groups` are given, one per group."""
     if groups is None:
         return CONVEX_NORMS[norm](W, s)
-    return sum(
-        s[g] * cp.norm(cp.vec(W[groups == g], order="C"), {"l12": 2, "l1inf": "inf"}[norm]) for g in np.unique(groups)
-    )
+    return sum(s[g] * cp.norm(cp.vec(W[groups == g], order="C"), ORDERS[norm]) for g in np.unique(groups))
 
 
 CONVEX_LOSSES = {

@@ -12,10 +12,11 @@ from jointsparse.pictures import FORMATS, grey_of, open_colour, open_grey  # noq
 # camera.heic is a photograph of a rotated camera. All pictures in a folder show the same content, which the folder's
 # name describes, except for those in `listed` and `misread`.
 PICTURES = Path(__file__).with_name("pictures")
+KINDS = {".avif": "AVIF", ".heic": "HEIF"}  # formats that not every build of Pillow reads
 READABLE = [
     path
     for path in sorted(PICTURES.glob("*/*"))
-    if {".avif": "AVIF", ".heic": "HEIF"}.get(path.suffix, "PNG") in FORMATS and path.parent.name != "misread"
+    if KINDS.get(path.suffix, "PNG") in FORMATS and path.parent.name != "misread"
 ]
 RAMP = np.tile(np.linspace(0, 255, 64).astype(np.uint8), (48, 1))
 LEVELS = np.arange(192, 256)

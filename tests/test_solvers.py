@@ -95,18 +95,18 @@ def test_objective_and_bound_enclose_the_optimum(solver, cell):
     got = fit(solver, problem, [strength], tol=1e-6, n_iter=20_000 if solver.STOPS_AT_TOL else 500, **options)
     expected, smallest, at_zero = optimum(cell), np.nanmin(got.objective), solve_at_zero(problem, LOSSES[loss])[1]
     assert got.bound[0] * (1 - 1e-7) <= expected <= smallest * (1 + 1e-7)
-    # value, gap and bound follow from objective and dual
+    # The value, the gap and the bound follow from the objectives and the dual variables.
     np.testing.assert_allclose(got.value[0], smallest, rtol=1e-12)
     # Problems whose tasks form one part add up their terms in another order.
     np.testing.assert_allclose(got.gap, relative_gap(got.value, got.bound, at_zero), rtol=1e-9, atol=1e-15)
     bound = lower_bound(problem, LOSSES[loss], per_pair(NORMS[norm], [strength], penalised, **form), got.dual)
     np.testing.assert_allclose(got.bound, bound, rtol=1e-12, atol=1e-13 * at_zero)
-    # the weights are feasible
+    # The weights are feasible.
     assert not form.get("positive") or got.W.min() >= 0
     size = NORMS[norm].norm(got.W[0], **{name: form[name] for name in ("weights", "groups") if name in form})
     assert penalised or np.all(size <= strength * (1 + 1e-12))
     assert problem.intercept or not got.b.any()
-    # the gap is small, and a fit that starts here has nothing to do
+    # The gap is small, and a fit that starts from this solution stops at once.
     if solver.STOPS_AT_TOL:
         assert got.gap[0] <= 1e-6 and fit(solver, problem, [strength], start=got, tol=1e-6, **options).n_iter == 0
     else:

@@ -15,6 +15,9 @@ from jointsparse.features import basis as svd
 from jointsparse.features.embedding import Embedding
 from jointsparse.pipeline.models import annotator, final, model_file
 
+SPLIT = np.repeat(["train", "validation", "test"], [20, 8, 12])
+FIT = {"norm": "l1inf", "n_resamples": 5, "seed": 0}
+
 
 def of_pictures():
     """A model of pictures, which become 12 visual words and 3 features of a basis. It knows 28 pictures and 2 words."""
@@ -57,16 +60,7 @@ def _kept(X, labels, *, steps=(), basis=None, columns=(), pictures=None):
     """Return the model, and what it was made from: the fit, its table, and the features that it has seen."""
     features = X if basis is None else svd.project(X, basis)
     scales = {} if basis is None else svd.factors(basis.singular_values, [0.0, 1.0])
-    chosen, table = final.fit_and_test(
-        features,
-        labels,
-        np.repeat(["train", "validation", "test"], [20, 8, 12]),
-        ["cat", "dog"],
-        scales=scales,
-        norm="l1inf",
-        n_resamples=5,
-        seed=0,
-    )
+    chosen, table = final.fit_and_test(features, labels, SPLIT, ["cat", "dog"], scales=scales, **FIT)
     scale = scales.get(chosen.power)
     fit, names = final.calibrated(chosen, features[:28], scale), [f"{i}.png" for i in range(28)]
     given = {"names": names, "steps": steps, "basis": basis, "columns": columns}

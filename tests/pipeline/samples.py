@@ -13,10 +13,9 @@ def make_samples(X: sparse.csr_matrix, labels: Sequence[str], n_test: int) -> Sa
     """Return samples with one label or none ("") each: the last n_test for testing, the one before for validation."""
     names = [f"sample {i}" for i in range(len(labels))]
     split = ["train"] * (len(names) - n_test - 1) + ["validation"] + ["test"] * n_test
-    captions = pd.DataFrame({"image": names, "caption": labels}).query("caption != ''")
-    return Samples(
-        pd.DataFrame({"image": names, "split": split}), captions, pd.DataFrame(columns=["item", "reason"]), X
-    )
+    captions = pd.DataFrame({"image": names, "caption": labels})
+    images = pd.DataFrame({"image": names, "split": split})
+    return Samples(images, captions[captions["caption"] != ""], pd.DataFrame(columns=["item", "reason"]), X)
 
 
 def labelled_samples(n_samples=180, n_features=25, *, n_test=60, density=0.2, names=("grain", "tea"), seed=0):

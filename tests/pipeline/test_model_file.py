@@ -69,16 +69,13 @@ warnings.simplefilter("default")
 sys.stderr = sys.stdout
 main(["show", "older"])
 """
+OLDER = [("card.versions.jointsparse", "9.1"), ("card.versions.scikit_learn", "9.1")]
 
 
 def test_another_process_and_blas_kernel_give_the_same_scores_and_tell_an_older_version(path):
     for name in MODELS:
         save(fitted(name), name)
-    write_model(
-        path.with_name("older"),
-        fitted("rows"),
-        *[(f"card.versions.{name}", "9.1") for name in ("jointsparse", "scikit_learn")],
-    )
+    write_model(path.with_name("older"), fitted("rows"), *OLDER)
     variables = {"PYTHONWARNINGS": "error", "OPENBLAS_CORETYPE": "Prescott"}
     said = run_python("-c", PREDICT, *MODELS, cwd=path.parent, variables=variables)
     assert re.match(r"warning: older was written with jointsparse 9.1 \(here .*\) and scikit-learn 9.1 \(here ", said)

@@ -65,7 +65,7 @@ def walled():
 
 
 def checked(p=None):
-    """The labels to check of 300 images with and 300 without a tag, which are as probable as p says.
+    """The labels to check of 300 images with and 300 without a tag. p: the probability of all.
 
     Without p, the probabilities grow from 0 for wrong labels, and fall from 1 to 1/2 for missing ones. Returns the row
     and the word of the 200th wrong and of the second missing label, the number of each kind that is shown, and how many

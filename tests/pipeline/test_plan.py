@@ -26,6 +26,7 @@ COLLAGE, DOCUMENTS = {"loader": "collage", "shards": 2}, {"loader": "documents"}
 OF_TEXT = {"dataset": "documents", "entry": {"final": {"study": "text", "norm": "l1"}}}
 CORRECTED = {"dataset": "documents", "entry": OF_TEXT["entry"] | {"corrections": "mine.csv"}}
 OWN = {"dataset": "mine", "entry": DOCUMENTS | {"options": {"n_documents": 60}}}
+STABLE = {"dataset": "mine", "entry": OWN["entry"] | {"final": {"stability": 25}}}
 LIKE = {"dataset": "mine", "entry": COLLAGE | {"final": {"like": "annotation"}}}
 SVM = {"svm-l2": {"C": [1]}, "hinge-l1": None, "hinge-l2": None, "hinge-l1inf": None}
 TWO, ONE = SVM | {"hinge-l1": {"radius": [1]}}, SVM | {"svm-l2": None, "hinge-l1": {"radius": [1]}}
@@ -34,18 +35,12 @@ SIMILAR = {"dataset": "mine", "entry": COLLAGE, "basis": None, "similarities": {
 KEPT, FORGOTTEN = ({"entry": COLLAGE | {"features": {"keep": keep}}} for keep in (["descriptors"], []))
 SHARDS = [f"results/collage/histograms/{shard}-of-2.npz" for shard in range(2)]
 TABLE, BASIS = "results/documents/features.npz", f"{W.folder}/basis/basis.npz"
+TABLES_OF_FITS = ["norms.csv", "thresholds.csv", "tags_to_check.csv", "model.jointsparse"]
 OF_SETTINGS = [
     f"own-labels/{name}"
     for name in ("config.yaml", *(f"tables/{n}.csv" for n in ("words", "odd_features", "repeated")))
 ]
-OF_OWN = [
-    "left_out.csv",
-    *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2")),
-    "norms.csv",
-    "thresholds.csv",
-    "tags_to_check.csv",
-    "model.jointsparse",
-]
+OF_OWN = ["left_out.csv", *(f"final/{norm}.csv" for norm in ("l1", "l12", "l1inf", "l2")), *TABLES_OF_FITS]
 OF_PAGE = {
     "model",
     "labels",
@@ -250,11 +245,7 @@ FACTS = {  # settings, a question to the plan, and its answer
         [f"descriptors/{shard}-of-2.npy" for shard in range(2)],
     ),
     "own data have a fit with each norm but no study": (OWN, results, [*OF_OWN, *OF_SETTINGS]),
-    "selections are counted if stability is set": (
-        {"dataset": "mine", "entry": OWN["entry"] | {"final": {"stability": 25}}},
-        results,
-        [*OF_OWN, "stability.csv", *OF_SETTINGS],
-    ),
+    "selections are counted if stability is set": (STABLE, results, [*OF_OWN, "stability.csv", *OF_SETTINGS]),
     "a quick run of own data has all norms": (OWN | {"quick": True}, results, [*OF_OWN, *OF_SETTINGS]),
     "with compare, own data have a study of all norms too": (
         OWN | {"compare": True},

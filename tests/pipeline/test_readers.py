@@ -31,16 +31,11 @@ pytestmark = pytest.mark.usefixtures("checked_here")
 
 
 TABLES = {"fractions": {"train": 1.0}, "validation_fraction": 0}  # all samples are for training unless files say else
+USUAL = {"arrays": TABLES, "libsvm": TABLES, "idx": {"validation_fraction": 0}}
 
 
 def read(loader, root, **options):
-    return pick("datasets", loader).read(
-        root,
-        **{"arrays": TABLES, "libsvm": TABLES, "idx": {"validation_fraction": 0}}.get(
-            loader, TABLES | {"smallest_side": 8}
-        )
-        | options,
-    )
+    return pick("datasets", loader).read(root, **USUAL.get(loader, TABLES | {"smallest_side": 8}) | options)
 
 
 # What each reader reads

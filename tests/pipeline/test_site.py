@@ -13,9 +13,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 import site_places  # noqa: E402
 
-PAGES = [
-    page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in ("_build", "api", "gallery")
-]
+MADE = ("_build", "api", "gallery")  # by the build
+PAGES = [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in MADE]
 PLACES = {"src": site_places.place_of_code, "rule": site_places.place_of_rule, "claim": CLAIMS.__getitem__}
 OF_PAPERS = "".join(page.read_text() for page in sorted(DOCS.glob("papers/*.md")))
 

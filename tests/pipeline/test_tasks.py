@@ -277,6 +277,7 @@ def labelled(*names):
 
 CHOSEN = choose_words(IMAGES, CAPTIONS, n_words=2)
 FEW = photographs((10, 2, 2), (8, 1, 2), (7, 1, 1))
+UNTESTED = [table[~table["image"].str.startswith("test")] for table in FEW]
 TOO_FEW = r"at least 2 words must have 9 training images .* got 1 such words( \('bee' is left out, .*: 8\))?: choose"
 NOT_SOME = "some training samples must have the label .* got 'tea', which"
 WRONG_CALLS = [
@@ -287,9 +288,7 @@ WRONG_CALLS = [
     ),
     (
         ValueError,
-        lambda: choose_words(
-            *(table[~table["image"].str.startswith("test")] for table in FEW), n_words=2, smallest_size=5
-        ),
+        lambda: choose_words(*UNTESTED, n_words=2, smallest_size=5),
         "the test split must hold images, got none: check the splits of the dataset",
     ),
     *(
