@@ -130,6 +130,7 @@ def test_one_argument_of_another_library_decides_and_numbers_of_any_real_dtype_a
             got = function(**given | {key: library.array(np.asarray(value))})
             assert type(got) is type(library.array(NORMAL))
             np.testing.assert_allclose(np.asarray(got), function(**given | {key: value}), atol=1e-13)
+        np.testing.assert_array_equal(np.asarray(function(library.array(NORMAL), np.inf)), function(NORMAL, np.inf))
 
 
 # Batches and axes

@@ -423,9 +423,14 @@ PAIRS = "^tasks must be a list or a mapping of at least one pair"
             "^y must hold at least one known label of a sample with positive weight, got none",
         ),
         (lambda: LABELLED.score(X, Y[:, 0]), r"^y must have .* one column per task, \(40, 3\), got shape \(40,"),
-        (
-            lambda: JointSparseClassifier().fit(np.where(X > 1, np.inf, X).astype(np.float16), Y[:, 0]),
-            "^X must be finite, got infinite numbers in float16, whose largest is 65,504: pass X as float32",
+        *(
+            (
+                lambda sign=sign: JointSparseClassifier().fit(
+                    (np.where(X > 1, np.inf, X) * sign).astype(np.float16), Y[:, 0]
+                ),
+                "^X must be finite, got infinite numbers in float16, whose largest is 65,504: pass X as float32",
+            )
+            for sign in (-1, 1)
         ),
         *(
             (

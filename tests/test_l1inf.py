@@ -35,6 +35,12 @@ def test_theta_and_mu_agree_with_bisection(dtype, tolerance, rng):
     assert (B.shape, theta, mu.tolist()) == ((3, 0), 0.0, [0.0, 0.0, 0.0])
 
 
+def test_theta_and_mu_of_rows_whose_sums_overflow_are_those_of_smaller_rows():
+    W, huge = np.array([[1.0, 1.0], [0.5, 0.25]]), 2.0**1023
+    for far, near in zip(*(l1inf.project(W * by, by, return_theta=True) for by in (huge, 1.0)), strict=True):
+        np.testing.assert_allclose(far, near * huge, rtol=1e-14)
+
+
 def test_a_warm_start_gives_the_same_projection_as_a_cold_start(rng):
     warm, W, s = l1inf.Warm(), rng.normal(size=(300, 7)), 10.0 ** rng.uniform(-2, 2, size=300)
     for step in range(80):

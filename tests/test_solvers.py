@@ -26,7 +26,7 @@ SHAPES = {  # terms and constraints; weights and groups are left out for norms t
     "weights": {"weights": np.array([1.5, 0.5, 1.0, 2.0, 0.7, 1.0, 0.8, 1.2, 1.0])},
     "positive": {"positive": True, "weights": np.array([1.0, 1.3, 1.0, 0.6, 1.0, 1.0, 2.0, 1.0, 0.9])},
     "groups": {"groups": np.array([2, 0, 2, 1, 0, 1, 0, 0, 2]), "weights": np.array([1.5, 0.5, 1.0])},
-    "ridge alone": {"l2": 5.0},  # with a large radius, or a penalty of 0
+    "positive and ridge alone": {"positive": True, "l2": 5.0},  # with a large radius, or a penalty of 0
 }
 DESCENTS = [  # the losses, norms and samples for which the working set solver has coordinate descent on a penalty
     *(("squared", norm, kind, shape) for norm in ("l12", "l1inf") for kind in ("alike", "wide") for shape in SHAPES),
@@ -63,7 +63,7 @@ def cells():
         takes = {"weights": NORMS[norm].WEIGHTED, "groups": NORMS[norm].GROUPED}
         form = {option: value for option, value in SHAPES[shape].items() if takes.get(option, True)}
         if takes.get(shape, True):
-            strength = (0.0 if penalised else 1e4) if shape == "ridge alone" else 0.8
+            strength = (0.0 if penalised else 1e4) if shape == "positive and ridge alone" else 0.8
             name = f"{loss}-{norm}-{shape}-{'penalty' if penalised else 'radius'}-{kind}{'-b' * (t // 2 % 2)}"
             made[name] = problem(kind, loss, t // 2 % 2 == 1), loss, norm, strength, penalised, form
     return made

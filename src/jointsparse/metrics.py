@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # loads scipy.special only when it is used; scipy.stats would take half a second
 
-from jointsparse.compiled import njit
-
 CONFIDENCE = 0.95  # confidence level of the intervals
 SAMPLES_AT_ONCE = 4096  # block size in `nearest`, which limits its memory
 COUNTS_AT_ONCE = 2**18  # block size in `_by_rank`, which limits its memory
@@ -30,40 +28,6 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """
     # Choice: a tied pair counts one half, as usual for AUC; the paper's strict inequality would count it as wrong.
     return resampled(scores, labels, np.ones((1, len(scores)), np.int32))[0, 0]
-
-
-@njit(nogil=True)
-def _weighted_auc_eer(
-    order: np.ndarray, last: np.ndarray, labels: np.ndarray, counts: np.ndarray, auc: np.ndarray, eer: np.ndarray
-) -> None:
-    """Write the AUC and EER of one task in all resamples to `auc` and `eer`, (n_resamples,).
-
-    order, last: see `_ranked`. labels: 0 or 1, sorted like `order`. Sample i occurs counts[b, i] times in resample b.
-    """
-    for b in range(len(counts)):
-        positives, negatives = 0, 0
-        for i in range(len(order)):
-            positives += counts[b, order[i]] * labels[i]
-            negatives += counts[b, order[i]] * (1 - labels[i])
-        if positives == 0 or negatives == 0:
-            auc[b] = eer[b] = np.nan
-            continue
-        # `below` is positives * negatives * (false negative rate - false positive rate). It reaches 0 at the EER.
-        twice_area, above, below = 0, 0, positives * negatives
-        tied_positives, tied_negatives = 0, 0
-        for i in range(len(order)):
-            tied_positives += counts[b, order[i]] * labels[i]
-            tied_negatives += counts[b, order[i]] * (1 - labels[i])
-            if last[i]:
-                twice_area += tied_positives * (2 * (negatives - above) - tied_negatives)
-                if below > 0:
-                    step = tied_negatives * positives + tied_positives * negatives
-                    if step >= below:
-                        eer[b] = (above + tied_negatives * (below / step)) / negatives
-                    below -= step
-                above += tied_negatives
-                tied_positives, tied_negatives = 0, 0
-        auc[b] = twice_area / (2 * positives * negatives)
 
 
 def _ranked(scores: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -83,11 +47,13 @@ def resampled(scores: np.ndarray, labels: np.ndarray, counts: np.ndarray) -> np.
     labels: True or 1 for positives, False or 0 for negatives, and a negative number where the label is unknown. A
     sample does not count in the tasks where its label is unknown.
     """
+    from jointsparse.rankings import write_auc_eer  # imported here because it loads Numba
+
     by_metric = np.full((2, labels.shape[1], len(counts)), np.nan)
     for k in range(labels.shape[1]):
         if not np.isnan(scores[:, k]).any():
             order, last = _ranked(scores[:, k], labels[:, k])
-            _weighted_auc_eer(order, last, labels[order, k].astype(np.int64), counts, *by_metric[:, k])
+            write_auc_eer(order, last, labels[order, k].astype(np.int64), counts, *by_metric[:, k])
     return by_metric.swapaxes(1, 2)
 
 
@@ -321,21 +287,6 @@ class SignTest(NamedTuple):
     p_reverse: np.ndarray
 
 
-@njit
-def _shuffled(many: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Draw entries of the array `many` without replacement, one sample per row p of `steps`.
-
-    This is a partial Fisher-Yates shuffle, whose step j swaps entry j with entry j + steps[p, j]. It changes `many`.
-    """
-    drawn = np.empty(steps.shape, many.dtype)
-    for p in range(steps.shape[0]):
-        for j in range(steps.shape[1]):
-            k = j + steps[p, j]
-            many[j], many[k] = many[k], many[j]
-            drawn[p, j] = many[j]
-    return drawn
-
-
 def sign_test(
     f: np.ndarray, g: np.ndarray, labels: np.ndarray, *, n_pairings: int, rng: np.random.Generator
 ) -> SignTest:
@@ -360,11 +311,13 @@ def sign_test(
     -------
     SignTest
     """
+    from jointsparse.rankings import shuffled  # imported here because it loads Numba
+
     wins, losses = np.zeros((2, n_pairings), dtype=int)
     for k in range(labels.shape[1]):
         positives, negatives = np.flatnonzero(labels[:, k] == 1), np.flatnonzero(labels[:, k] == 0)
         few, many = sorted((positives, negatives), key=len)
-        drawn = _shuffled(many.copy(), rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few))))
+        drawn = shuffled(many.copy(), rng.integers(len(many) - np.arange(len(few)), size=(n_pairings, len(few))))
         positive, negative = (few, drawn) if few is positives else (drawn, few)
         f_sign = np.sign(f[positive, k] - f[negative, k])
         g_sign = np.sign(g[positive, k] - g[negative, k])

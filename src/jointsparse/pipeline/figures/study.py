@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
 
 APART = 10  # smallest distance between two radii written next to a path, in per cent of the axis
 MOST_ROWS = 400  # largest number of rows in a picture of weights, so that each is at least one pixel high
-
-
-class Star(NamedTuple):
-    """A result stated in a paper: its method, the fraction of features in use, the AUC, and the label in the legend."""
-
-    method: str
-    features: float
-    auc: float
-    label: str
 
 
 def auc(table: pd.DataFrame, *, beside: pd.DataFrame | None = None, source: str = "") -> Figure:
@@ -191,18 +182,20 @@ def _mean_of(table: pd.DataFrame) -> str:
     return f", mean of {runs} runs" if runs > 1 else ""
 
 
-def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source: str = "") -> Figure:
+def auc_by_features(
+    table: pd.DataFrame, *, stated: Sequence[tuple[str, float, float]] = (), source: str = ""
+) -> Figure:
     """Average test AUC on the largest training sets against the fraction of features that words use, at each radius.
 
     Bars are 95 % intervals over runs. Radii are written at least `APART` per cent of the axis apart. The x axis is
     logarithmic if some fits use less than 1 % of the features. Stars whose AUC lies outside our fits are left out.
-    source: see `auc`.
+    stated: method, fraction of features used, and AUC of each star, a result in a paper. source: see `auc`.
     """
     figure, (axes,) = canvas()
     largest = table[table["n"] == table["n"].max()]
     means = _means_by_radius(largest)
     lowest = means["features"][means["features"] > 0].min()
-    look = looks([*table["method"], *(star.method for star in stated)])
+    look = looks([*table["method"], *(method for method, *_ in stated)])
     sparse: list[str] = []
     for method in largest["method"].unique():
         points = means.loc[method].dropna(subset=["features"])
@@ -219,16 +212,10 @@ def auc_by_features(table: pd.DataFrame, *, stated: Sequence[Star] = (), source:
     axes.autoscale_view()
     axes.autoscale(enable=False, axis="y")
     low, high = axes.get_ylim()
-    for star in (star for star in stated if low <= star.auc <= high):
-        axes.plot(
-            100 * star.features,
-            star.auc,
-            "*",
-            label=star.label,
-            color=look[star.method]["color"],
-            markersize=12,
-            markerfacecolor="none",
-        )
+    for method, share, value in (star for star in stated if low <= star[-1] <= high):
+        named = f"paper: {label(method)} {value:.0%} AUC with {share:.0%} of features"
+        colour = look[method]["color"]
+        axes.plot(100 * share, value, "*", label=named, color=colour, markersize=12, markerfacecolor="none")
     axes.set(
         xlim=(-4, 106),
         xlabel="features used by any word (%)" + _mean_of(largest),

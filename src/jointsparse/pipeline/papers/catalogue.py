@@ -12,7 +12,7 @@ import pandas as pd
 
 from jointsparse.checks import require
 from jointsparse.pipeline.figures import study
-from jointsparse.pipeline.figures.style import SHEET, Drawing, label
+from jointsparse.pipeline.figures.style import SHEET, Drawing
 from jointsparse.pipeline.papers.duchi import figures as duchi
 from jointsparse.pipeline.papers.quattoni import figures as quattoni
 from jointsparse.pipeline.papers.quattoni.numbers import FIGURE_4, REPORT_SIZE, TABLE_1
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Q09, Q08 = "Quattoni et al. 2009", "Quattoni et al. 2008"
-STARS = [
-    study.Star(method, used, auc, f"paper: {label(method)} {auc:.0%} AUC with {used:.0%} of features")
-    for method, used, auc in FIGURE_4
-]
 
 # fmt: off
 FIGURES = {
@@ -46,7 +42,7 @@ FIGURES = {
     ),
     "sparsity": Drawing(
         "sparsity", study.auc_by_features, "", f"{Q09}, Fig. 4",
-        {"stated": STARS, "source": " (paper: Fig. 4, Reuters)"},
+        {"stated": FIGURE_4, "source": " (paper: Fig. 4, Reuters)"},
     ),
     "auc_by_features": Drawing("sparsity", study.auc_by_features),
     "auc_by_power": Drawing("sparsity", study.auc_by_power),

@@ -16,6 +16,7 @@ that install them, are:
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -70,16 +71,19 @@ def read(*, n_images: int = 1800, seed: int = 0, fractions: Mapping[str, float] 
     return gather(splits, listed(splits, captions), {})
 
 
+@lru_cache(maxsize=1)  # the page of a model shows each photograph as a thumbnail, and describes it for its maps
 def photograph(image: str, *, seed: int = 0) -> np.ndarray:
     """Paint the photograph with the given name, and return it in colour, as an array (height, width, 3) of uint8.
 
-    The seed and the number in the name determine the photograph.
+    The seed and the number in the name determine the photograph. The array is read-only.
 
     >>> photograph("collage_00042").shape[2]
     3
     """
     number = _number(image)
-    return paint(plan_of(number, seed), np.random.default_rng((seed, number, 1)))
+    painted = paint(plan_of(number, seed), np.random.default_rng((seed, number, 1)))
+    painted.flags.writeable = False
+    return painted
 
 
 def picture(image: str, *, longest_side: int = 320, seed: int = 0, **options: Any) -> np.ndarray:
