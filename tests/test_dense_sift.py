@@ -40,10 +40,11 @@ def _histogram(dx, dy):
 
 @pytest.mark.parametrize("rootsift", [True, False])
 @pytest.mark.parametrize(
-    ("patch_sizes", "step", "min_contrast"), [((16,), 8, 1e-6), ((5, 18), 7, 0.0295), ((4, 25), 9, 0.0295)]
+    ("patch_sizes", "step", "clip", "min_contrast"),
+    [((16,), 8, 0.2, 1e-6), ((5, 18), 7, 0.2, 0.0295), ((4, 25), 9, 1.0, 0.0295)],
 )
-def test_descriptors_agree_with_the_slow_version(patch_sizes, step, min_contrast, rootsift):
-    options = {"patch_sizes": patch_sizes, "step": step, "clip": 0.2, "rootsift": rootsift}
+def test_descriptors_agree_with_the_slow_version(patch_sizes, step, clip, min_contrast, rootsift):
+    options = {"patch_sizes": patch_sizes, "step": step, "clip": clip, "rootsift": rootsift}
     got = describe(np.asfortranarray(TEXTURE), **options, min_contrast=min_contrast)
     expected = slow(TEXTURE, **options, min_contrast=min_contrast)
     assert got.shape == expected.shape

@@ -39,8 +39,10 @@ def test_without_intercepts_the_scales_come_from_the_hinge_losses_at_zero_and_th
 
 
 @pytest.mark.parametrize("loss", sorted(LOSSES))
-def test_with_intercepts_a_constant_feature_changes_nothing(loss):
+def test_with_intercepts_constant_features_change_nothing(loss):
     plug_ins = {"loss": LOSSES[loss], "norm": NORMS["l1inf"]}
-    matrices = X, np.column_stack([X, np.full(len(X), 7.0)])
+    matrices = X, np.column_stack([X, np.full((len(X), 2), [7.0, -7.0])])
     without, expected = (scales.scales(Problem.from_matrix(x, Y, intercept=True), **plug_ins) for x in matrices)
     np.testing.assert_allclose(without, expected, rtol=1e-9)
+    constant = Problem.from_matrix(np.ascontiguousarray(matrices[1][:, -2:]), Y, intercept=True)
+    assert scales.scales(constant, **plug_ins).radius == 0

@@ -257,6 +257,8 @@ def test_a_support_is_sorted_by_shared_features():
     np.testing.assert_array_equal(display.shown, [[2, 1, 0, 0], [-4, 1, 0, 0], [0, 0, 3, 1]])
     assert display.tasks == [label.get_text() for label in display.ax_.get_yticklabels()] == ["a", "c", "b"]
     assert np.isnan(display.ax_.images[0].get_array().filled(np.nan)).sum() == 6
+    W = np.array([[1.0, 0, 0, 0, 0], [0, 0, 0, 1, 1], [0, 0, 1, 1, 0], [1, 1, 1, 0, 0]])
+    assert SupportDisplay(W, [*"abcd"], [*"vwxyz"]).plot().tasks == ["d", "c", "b", "a"]  # c and b use y
 
 
 @pytest.mark.parametrize(
