@@ -85,7 +85,7 @@ X, ONE, LARGE = np.ones((3, 1)), np.ones(3), magnitude_limit(np.float64)
             for arguments, numbers in (
                 (([X], [ONE], [factor * LARGE * ONE]), "weights times labels of task 0"),
                 (([X], [factor * LARGE * ONE]), "weights times labels of task 0"),
-                (([X, factor * LARGE * X], [ONE] * 2), "features of task 1"),
+                (([X, -factor * LARGE * X], [ONE] * 2), "features of task 1"),
                 (([sparse.csr_matrix(factor * LARGE * X)], [ONE]), "features of task 0"),
             )
         ),

@@ -163,34 +163,41 @@ def test_features_far_from_zero_cost_no_more_iterations(solver, loss, container,
 ETA0, RADIUS = np.array([2.0, 0.3, 0.3, 0.02]), np.array([0.0, 0.4, 100.0, 1.5])
 
 
-def descend(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, n_iter=6, **options):
-    tasks = Problem.from_matrix(X, Y, **options)
-    return subgradient.fit(tasks, loss=LOSSES[loss], norm=NORMS[norm], eta0=eta0, radius=radius, n_iter=n_iter)
+def descend(X, Y, loss="hinge", norm="l1inf", eta0=ETA0, radius=RADIUS, penalised=False, **options):
+    tasks, plug_ins = Problem.from_matrix(X, Y, **options), {"loss": LOSSES[loss], "norm": NORMS[norm]}
+    return subgradient.fit(tasks, eta0=eta0, radius=radius, penalised=penalised, n_iter=6, **plug_ins)
 
 
 @pytest.mark.parametrize(
-    ("loss", "norm", "normalisation"),
-    [("hinge", "l1inf", "sum"), ("logistic", "l1", "mean"), ("squared", "l12", "mean"), ("hinge", "l2", "sum")],
+    ("loss", "norm", "normalisation", "penalised"),
+    [
+        ("hinge", "l1inf", "sum", False),
+        ("hinge", "l1inf", "sum", True),
+        ("logistic", "l1", "mean", False),
+        ("squared", "l12", "mean", False),
+        ("hinge", "l2", "sum", False),
+    ],
 )
-def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation):
+def test_training_agrees_with_a_slow_implementation(loss, norm, normalisation, penalised):
     X, Y = draw_labels()
     Y[:15, 0] = 0  # tasks of different sizes
     X.flags.writeable = Y.flags.writeable = False  # training must not change its input
     c = (Y != 0) / ((Y != 0).sum(axis=0) if normalisation == "mean" else 1.0)
-    trained, tasks = descend(X, Y, loss, norm, normalisation=normalisation), Problem.from_matrix(X, Y)
+    trained = descend(X, Y, loss, norm, penalised=penalised, normalisation=normalisation)
     for p, (eta0, radius) in enumerate(zip(ETA0, RADIUS, strict=True)):
         W, slopes = [np.zeros((X.shape[1], Y.shape[1]))], []
         for t in range(1, 7):
             slopes.append(LOSSES[loss].subgradient(X @ W[-1], Y, c))
-            W.append(
-                oracles.answer(norm, "project", W[-1] - eta0 / np.sqrt(t) * X.T @ slopes[-1], radius).astype(float)
-            )
-        objective = [LOSSES[loss].value(X @ W_t, Y, c).sum() for W_t in W]
+            verb, number = ("prox", radius * eta0 / np.sqrt(t)) if penalised else ("project", radius)
+            W.append(oracles.answer(norm, verb, W[-1] - eta0 / np.sqrt(t) * X.T @ slopes[-1], number).astype(float))
+        cost = [float(penalised and radius * NORMS[norm].norm(W_t)) for W_t in W]
+        objective = [LOSSES[loss].value(X @ W_t, Y, c).sum() + more for W_t, more in zip(W, cost, strict=True)]
         np.testing.assert_allclose(trained.objective[p], objective, rtol=1e-12)
         np.testing.assert_allclose(trained.value[p], min(objective), rtol=1e-12)
         np.testing.assert_allclose(trained.W[p], W[np.argmin(trained.objective[p])], atol=1e-12)
         # The dual variables are an average over the iterates, with weights that increase.
         average = np.average(slopes, axis=0, weights=[t**2 * eta0 / np.sqrt(t) for t in range(1, 7)])
+        tasks = Problem.from_matrix(X, Y)
         np.testing.assert_allclose(tasks.transposed(trained.dual)[:, :, p], -average.T @ X, atol=1e-12)
 
 

@@ -55,8 +55,9 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 def caused_by_a_full_disk():
-    error = ValueError("not written")
-    error.__cause__ = OSError(28, "Full", "results/a/made.csv")
+    """Return an error that was raised while an error was handled that a full disk had caused."""
+    error, handled = ValueError("not written"), ValueError("not closed")
+    error.__context__, handled.__cause__ = handled, OSError(28, "Full", "results/a/made.csv")
     return error
 
 

@@ -252,10 +252,11 @@ def text_of(cell: Any) -> str:
 def unlike(one: Sequence[str], other: Sequence[str]) -> np.ndarray:
     """Return the indices of the rows in which two columns of text differ.
 
-    Two spellings of the same number or truth value are equal, and a missing value is equal to any value.
+    Two spellings of the same number or truth value are equal, also if one of the numbers was rounded to float32. A
+    missing value is equal to any value.
 
-    >>> unlike(["a", "1.50", "nan", "true"], ["A", "1.5", "b", "0"]).tolist()
-    [3]
+    >>> unlike(["a", "1.50", "0.1", "nan", "true"], ["A", "1.5", "0.10000000149011612", "b", "0"]).tolist()
+    [4]
     """
     columns = [pd.Series(list(texts), dtype=object) for texts in (one, other)]
     texts = [column.str.lower().replace({"true": "1", "false": "0"}) for column in columns]
