@@ -57,7 +57,7 @@ REFUSED = {
         f"^(y|Y|y_val|y of task 1|classes) {MASKED}",
     ),
     "no known y": (READ_Y, lambda X, y: (X, np.full(120, np.nan)), "must hold at least one known value, got only miss"),
-    "tags": (READ_Y, lambda X, y: (X, [["cat"], ["dog", "sea"]] * 60), "a list of tags per sample: .*MultiLabelBinar"),
+    "one tag each": (READ_Y, lambda X, y: (X, [["cat"], ["dog"]] * 60), "a list of tags per sample: .*MultiLabelBinar"),
     "tags in an array": (
         READ_Y,
         lambda X, y: (X, np.array([["cat"], ["dog", "sea"]] * 60, dtype=object)),
