@@ -51,7 +51,7 @@ def of_rows(kind=np.asarray, **more):
 def of_network():
     """A model of pictures that a network describes, whose file is not there."""
     embedding = Embedding.from_digest(
-        "n.onnx", digest="0" * 64, shape=(32, 48), grid=(2, 3), n_features=5, size=(32, 48)
+        "networks/n.onnx", digest="0" * 64, shape=(32, 48), grid=(2, 3), n_features=5, size=(32, 48)
     )
     return of_rows(steps=[("describe", embedding)])
 

@@ -274,6 +274,8 @@ LINKS = {  # from a folder of pictures beside the folder of a run
     "b/self": (".", READ),
     "c": ("../outside", READ),
     "d": ("..", ABOVE),
+    "e": ("../far/away", ""),
+    "f": ("../far", ABOVE),
     "deep/up": ("..", READ),
     "figures": ("../run/results/figures", "a link to results of a run"),
     "hidden": ("../run/.snakemake", "a link to results of a run"),
@@ -283,13 +285,20 @@ LINKS = {  # from a folder of pictures beside the folder of a run
 
 
 def test_a_folder_is_read_once_whatever_links_lead_to_it_and_checksums_cover_what_is_read(tmp_path, monkeypatch):
-    files = ("images/deep/real/in.png", "images/Thumbs.db", "images/notes.txt", "outside/out.png", "outside/deep/x.png")
+    files = (
+        "images/deep/real/in.png",
+        "images/Thumbs.db",
+        "images/notes.txt",
+        "outside/out.png",
+        "outside/deep/x.png",
+        "far/away/y.png",
+    )
     lay(tmp_path, dict.fromkeys([*files, "run/results/figures/a.png", "run/.snakemake/b.png"], ""))
     for link, (target, _) in LINKS.items():
         (tmp_path / "images" / link).symlink_to(target)
     monkeypatch.chdir(tmp_path / "run")
     names, other = folder.list_pictures(Path("../images"))
-    assert names == ["b/deep/x.png", "b/out.png", "deep/real/in.png"]
+    assert names == ["b/deep/x.png", "b/out.png", "deep/real/in.png", "e/y.png"]
     assert other == {link: reason for link, (_, reason) in LINKS.items() if reason} | {"notes.txt": other["notes.txt"]}
     covered = [os.path.relpath(name, "../images") for name in records.files_below("../images")]
     assert sorted(covered) == sorted([*names, *other])

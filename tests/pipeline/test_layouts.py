@@ -602,6 +602,13 @@ ROWS = {
         OF_Y,
         line="Cat,  dog: left out, because they copy labels",
     ),
+    "a copy of labels of which some are unknown": Row(
+        {"features.csv": NAMED.assign(Cat=Y["cat"]), "labels.csv": Y.assign(cat=Y["cat"].where(Y.index > 9, -1))},
+        {"cat": int(Y["cat"][10:].sum()), "dog": OF_Y["dog"], "sea": OF_Y["sea"]},
+        {"cat": 10},
+        choices={"unknown": ["-1"]},
+        line="Cat: left out, because they copy labels",
+    ),
     "copies of tags": Row(
         {
             "features.csv": NAMED.join(Y[["cat", "dog"]]),

@@ -97,6 +97,7 @@ def test_rows_are_annotated_by_the_names_of_their_columns(path):
 def test_a_network_is_looked_for_beside_the_model_and_nowhere_else(path, file):
     write_model(path, fitted("network"), ("card.features.file", file))
     assert load(path)["describe"].model == str(path.parent / "n.onnx")
+    assert fitted("network").card_.features.file == "n.onnx"  # without the folder in which the run found it
 
 
 # Faults

@@ -8,7 +8,7 @@ import pytest
 
 from jointsparse.checks import Misfit
 from jointsparse.pipeline import tasks
-from jointsparse.pipeline.provenance.tables import read_arrays, write_array, write_table
+from jointsparse.pipeline.provenance.tables import read_arrays, read_table, write_array, write_table
 from jointsparse.pipeline.words import choose_words, classes, names_of, one_label, words_of
 
 IMAGES = pd.DataFrame({"image": list("abcdef"), "split": ["train"] * 4 + ["validation", "test"]})
@@ -223,6 +223,15 @@ def test_only_images_that_are_set_aside_become_unlabelled():
     for n in (7, 8):
         by_pair = tasks.set_aside(split[::-1], {"train": n}, rng=np.random.default_rng(0), groups=np.arange(38) // 2)
         assert (by_pair == "unlabelled").sum() == 3 + 8  # whole groups, of this split alone
+
+
+def test_the_script_sets_whole_groups_aside(run_script, tmp_path):
+    given, made = ({"images": str(tmp_path / name)} for name in ("given.parquet", "made.parquet"))
+    table = pd.DataFrame({"image": [*map(str, range(20))], "split": "train", "group": np.arange(20) // 2})
+    write_table(table, given["images"])
+    run_script("set_aside", input=given, output=made, params={"seed": 0, "numbers": {"train": 7}})
+    is_aside = (read_table(made["images"])["split"] == "unlabelled").to_numpy().reshape(-1, 2)
+    assert is_aside.sum() == 8 and (is_aside[:, 0] == is_aside[:, 1]).all()
 
 
 def test_each_call_of_thinned_leaves_out_a_different_tenth():
