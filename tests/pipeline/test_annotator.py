@@ -87,9 +87,10 @@ def test_assigned_words_are_counted_with_the_fraction_that_is_correct():
     [(3, 1, True), (3 - 1e-6, 1, True), (2.5, 2, False), (2, 2, False)],
 )
 def test_known_pictures_with_the_same_score_do_not_change_the_rank_of_a_picture(score, rank, above):
-    model = model_with_known([1, 3, 2, 2], [0, 1, 0, 0])  # whose threshold is 3
-    table = annotator._listed(model, [("new.png", np.array([score]))], 1, None)
-    assert table[["rank", "of", "above"]].to_numpy().tolist() == [[rank, 4, above]]
+    for shift in (0, -9):
+        model = model_with_known(np.array([1, 3, 2, 2]) + shift, [0, 1, 0, 0])  # the threshold is 3 + shift
+        table = annotator._listed(model, [("new.png", np.array([score + shift]))], 1, None)
+        assert table[["rank", "of", "above"]].to_numpy().tolist() == [[rank, 4, above]]
 
 
 @pytest.mark.parametrize(

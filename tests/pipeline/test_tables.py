@@ -64,6 +64,7 @@ FILES = {  # by file name: the content, the function that writes it, and the fun
     ),
     "dense.npz": (np.arange(6.0).reshape(2, 3), tables.write_matrix, tables.read_matrix),
     "sparse.npz": (sparse.random(30, 50, 0.1, format="csr", rng=RNG), tables.write_matrix, tables.read_matrix),
+    "wide.npz": (sparse.csr_matrix(([1.0], ([0], [2**16])), (2, 2**17)), tables.write_matrix, tables.read_matrix),
     "zeros.npz": (sparse.csr_matrix((30, 50), dtype=np.float32), tables.write_matrix, tables.read_matrix),
     "array.npy": (np.arange(7), tables.write_array, tables.read_array),
     "mapped.npy": (ARRAYS["W"], tables.write_array, lambda path: tables.read_array(path, mapped=True)),
