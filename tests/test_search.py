@@ -75,12 +75,16 @@ def test_a_number_of_radii_or_penalties_spans_their_range():
     np.testing.assert_allclose(JointSparseClassifierCV(radii=3, cv=2).fit(X, Y).grid_, natural * np.array([0.1, 1, 10]))
     model = JointSparseClassifierCV(penalties=4, cv=2).fit(X, Y)
     np.testing.assert_allclose(model.grid_ / model.grid_[-1], [1e-3, 1e-2, 0.1, 1.0])
-    assert model.penalty_ in model.grid_[:-1] and model.radius_ is None and model.scores_[-1].max() == 0.5  # W = 0
+    assert model.penalty_ in model.grid_[:-1] and model.radius_ is None
+    assert model.scores_[-1].max() == 0.5, "the largest penalty gives the zero model"
 
 
-def test_a_search_keeps_listed_radii_that_change_nothing_and_a_tol_above_that_of_folds():
-    model = JointSparseClassifierCV(radii=[3.0, 1e5, 1e6], cv=2, tol=0.5).fit(X, Y)
-    assert model.grid_.tolist() == [3.0, 1e5, 1e6]
+def test_a_search_keeps_listed_radii_that_change_nothing():
+    assert JointSparseClassifierCV(radii=[3.0, 1e5, 1e6], cv=2).fit(X, Y).grid_.tolist() == [3.0, 1e5, 1e6]
+
+
+def test_folds_stop_at_a_tol_above_their_own():
+    model = JointSparseClassifierCV(radii=[3.0], cv=2, tol=0.5).fit(X, Y)
     assert model.results_by_norm_["l1inf"]["gaps"].max() > FOLD_TOL
 
 
@@ -145,7 +149,8 @@ def test_targets_are_scored_separately_without_missing_values():
     model = JointSparseRegressorCV(radii=[0.1, 3.0], scoring="neg_mean_absolute_error").fit(X[25:], T[25:], **held_out)
     predicted = JointSparseRegressor(radius=3.0, tol=FOLD_TOL).fit(X[25:], T[25:]).predict(X[:25])
     errors = [mean_absolute_error(t[~np.isnan(t)], f[~np.isnan(t)]) for t, f in zip(T[:25].T, predicted.T, strict=True)]
-    assert model.scores_[1, 0] == pytest.approx(-np.mean(errors), rel=0.05)
+    # Both fits stop at the same gap, from other starts. Pooled targets would differ by 2 %.
+    assert model.scores_[1, 0] == pytest.approx(-np.mean(errors), rel=1e-3)
 
 
 @pytest.mark.filterwarnings("ignore:the chosen radius has a score:UserWarning")
@@ -170,35 +175,38 @@ BELOW = [[0.69, 0.69], [0.5, 0.5]], [[1, 1], [9, 9]]
 ONE = "one_standard_error"
 TABLE, FLAT = [[0.70, 0.60], [0.79, 0.73], [0.80, 0.74], [0.78, 0.72]], [[0.5, 0.5], [0.75, 0.8], [0.7, 0.9]]
 # One norm, whose numbers of features do not matter: selection, scores, and the index of the best radius.
-OF_ONE_NORM = [
-    ("best", TABLE, 2),
-    (ONE, TABLE, 1),
-    (ONE, [row[:1] for row in TABLE], 2),  # one split has no standard error
-    *((rule, FLAT, place) for rule, place in ((None, 2), ("best", 2), (ONE, 1))),
-    (ONE, [[0.5] * 3, [0.64, 0.8, 0.9], [0.7, 0.9, 1.0]], 1),
-    (ONE, [[0.5] * 3, [0.6, 0.75, 0.9], [0.7, 0.9, 1.0]], 2),
-    ("best", [[0.0], [1.0 - 1e-9], [1.0], [0.5]], 1),
-    ("best", [[0.0], [0.5], [0.9], [-1e6]], 2),  # a bad radius does not make ties of the others
-    ("best", [[0.0, np.nan], [0.5, np.nan], [0.9, np.nan]], 2),
-]
+OF_ONE_NORM = {
+    "the best mean": ("best", TABLE, 2),
+    "within a standard error": (ONE, TABLE, 1),
+    "one split has no standard error": (ONE, [row[:1] for row in TABLE], 2),
+    **{
+        f"means 0.775 and 0.8, standard error 0.1, {rule}": (rule, FLAT, place)
+        for rule, place in ((None, 2), ("best", 2), (ONE, 1))
+    },
+    "0.78 is within 0.088 of 0.867": (ONE, [[0.5] * 3, [0.64, 0.8, 0.9], [0.7, 0.9, 1.0]], 1),
+    "0.75 is not within 0.088 of 0.867": (ONE, [[0.5] * 3, [0.6, 0.75, 0.9], [0.7, 0.9, 1.0]], 2),
+    "the smallest of equally good radii": ("best", [[0.0], [1.0 - 1e-9], [1.0], [0.5]], 1),
+    "a bad radius does not make ties of the others": ("best", [[0.0], [0.5], [0.9], [-1e6]], 2),
+    "a fold without scores": ("best", [[0.0, np.nan], [0.5, np.nan], [0.9, np.nan]], 2),
+}
+THREE = {"a": BEST, "b": WITHIN, "c": BELOW}
+CHOICES = {
+    **{name: (rule, False, {"a": (scores, scores)}, ("a", i)) for name, (rule, scores, i) in OF_ONE_NORM.items()},
+    "the largest of equally good penalties": (None, True, {"a": ([[0.8], [0.8], [0.5]], [[9], [5], [0]])}, ("a", 1)),
+    **{
+        f"the norm with the fewest features within a standard error, {rule}": (rule, False, THREE, ("b", 0))
+        for rule in (None, ONE)
+    },
+    "the norm with the best score": ("best", False, THREE, ("a", 1)),
+    "a norm with few features and too low a score": (None, False, {"a": BEST, "c": BELOW}, ("a", 1)),
+    "equally many features": (None, False, {"b": (WITHIN[0], [[20, 20], [9, 9]]), "a": BEST}, ("a", 1)),
+    "equal scores": ("best", False, {"a": BEST, "b": (BEST[0], [[0, 0], [19, 20]])}, ("b", 1)),
+    "a norm of one fold": (None, False, {"a": ([[0.5, np.nan], [0.75, np.nan]], BEST[1]), "b": WITHIN}, ("a", 1)),
+}
 
 
-@pytest.mark.parametrize(
-    ("selection", "penalised", "norms", "expected"),
-    [
-        *((rule, False, {"a": (scores, scores)}, ("a", place)) for rule, scores, place in OF_ONE_NORM),
-        # The largest of equally good penalties is the most regularised one.
-        (None, True, {"a": ([[0.8], [0.8], [0.5]], [[9], [5], [0]])}, ("a", 1)),
-        # Of several norms: the fewest features within a standard error, or the best score.
-        *((rule, False, {"a": BEST, "b": WITHIN, "c": BELOW}, ("b", 0)) for rule in (None, ONE)),
-        ("best", False, {"a": BEST, "b": WITHIN, "c": BELOW}, ("a", 1)),
-        (None, False, {"a": BEST, "c": BELOW}, ("a", 1)),
-        (None, False, {"b": (WITHIN[0], [[20, 20], [9, 9]]), "a": BEST}, ("a", 1)),  # equally many features
-        ("best", False, {"a": BEST, "b": (BEST[0], [[0, 0], [19, 20]])}, ("b", 1)),  # equal scores
-        (None, False, {"a": ([[0.5, np.nan], [0.75, np.nan]], BEST[1]), "b": WITHIN}, ("a", 1)),
-    ],
-)
-def test_the_selection_of_a_norm_and_a_radius(selection, penalised, norms, expected):
+@pytest.mark.parametrize(("selection", "penalised", "norms", "expected"), CHOICES.values(), ids=CHOICES)
+def test_the_norm_and_the_radius_are_chosen_by_their_scores_and_features(selection, penalised, norms, expected):
     results = {
         name: {
             "scores": np.array(scores),
@@ -217,8 +225,8 @@ def made_up(monkeypatch, scores):
 
 
 @pytest.mark.parametrize(("scoring", "unit"), [(None, 1.0), ("roc_auc", 1e-7), ("roc_auc", 1e5)])
-def test_a_tie_is_a_ten_thousandth_of_the_unit_of_the_scores(scoring, unit, monkeypatch):
-    made_up(monkeypatch, unit * np.array([0.6, 0.8, 0.80005, 0.7, 0.4]))
+def test_scores_tie_within_a_ten_thousandth_of_their_unit(scoring, unit, monkeypatch):
+    made_up(monkeypatch, unit * np.array([0.7998, 0.8, 0.80005, 0.7, 0.4]))
     model = JointSparseClassifierCV(radii=[0.1, 0.2, 0.3, 0.4, 0.5], scoring=scoring)
     assert model.fit(X[:100], Y[:100], X_val=X[100:], y_val=Y[100:]).radius_ == 0.2
 
@@ -300,7 +308,7 @@ def test_auto_tries_only_norms_that_support_the_given_weights_and_groups(options
     assert list(model.results_by_norm_) == tried and model.penalty_ in model.grid_
 
 
-def test_norms_share_the_time_of_the_folds(recwarn, monkeypatch):
+def test_each_norm_gets_time_for_more_than_one_radius(recwarn, monkeypatch):
     # On this clock, each reading is a second later.
     monkeypatch.setattr(watch, "time", SimpleNamespace(monotonic=count().__next__))
     model = JointSparseRegressorCV("auto", cv=2, max_time=300).fit(*SHARED)
