@@ -200,13 +200,16 @@ PROFILE = (
         ("report --dataset d", f'--config dataset="d" {{}} {PROFILE} --cores all --report report.html'),
     ],
 )
-def test_a_run_calls_snakemake_once_and_returns_its_status(tmp_path, monkeypatch, capsys, arguments, expected):
-    called, ends = [], subprocess.Popen("false")
+def test_a_run_or_report_calls_snakemake_once_and_returns_its_status(
+    tmp_path, monkeypatch, capsys, arguments, expected
+):
+    called, ends = [], subprocess.Popen([sys.executable, "-c", "raise SystemExit(3)"])
     monkeypatch.setattr(subprocess, "Popen", lambda command: called.append(command) or ends)
     lay(tmp_path, {"config.yaml": "", "results/claims/d/manifest.json": ""})
-    assert main(arguments.split()) == 1
-    assert called[0][1:4] == ["-P", "-c", command_line.SNAKEMAKE]
-    assert " ".join(called[0][4:]) == expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
+    assert main(arguments.split()) == 3
+    (command,) = called
+    assert command[1:4] == ["-P", "-c", command_line.SNAKEMAKE]
+    assert " ".join(command[4:]) == expected.format(f"--snakefile {WORKFLOW / 'Snakefile'}")
     assert ("Quick run" in capsys.readouterr().err) == ("--quick" in arguments)
 
 
@@ -222,19 +225,22 @@ def test_a_run_that_cannot_write_to_its_folder_starts_nothing(tmp_path, monkeypa
 
 
 def test_open_shows_the_page_that_was_written_last_or_the_list_if_no_model_was_kept(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(webbrowser, "open", lambda address: None)
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", shown.append)
     pages = ["results/new/index.html", "results/old/index.html", "results/index.html"]
     lay(tmp_path, dict.fromkeys([*pages, "results/mine/study/tables/means.csv"], ""))
     os.utime("results/old/index.html", (0, 0))
     assert [main(["open", *of]) for of in ([], ["--dataset", "old"], ["--dataset", "mine"])] == [0, 0, 0]
     assert capsys.readouterr().out.splitlines() == pages
+    assert shown == [Path(page).resolve().as_uri() for page in pages]
 
 
 def test_a_quick_run_of_an_embedded_dataset_needs_only_a_config_of_one_line(tmp_path, capfd):
     lay(tmp_path, {"config.yaml": "seed: 2\n"})
     assert main(["run", "--quick", "--dataset", "collage", "--", "--dry-run"]) == 0
     out, err = capfd.readouterr()
-    assert re.search(r"^total +22$", out, re.MULTILINE) and "profile" not in err
+    assert re.search(r"^write_page +1$", out, re.MULTILINE)
+    assert "profile" not in err, "Snakemake does not speak of the profile that we choose"
 
 
 def test_an_unknown_dataset_is_refused_with_the_users_own_datasets_first(tmp_path, capfd):
@@ -336,15 +342,19 @@ def wait_for_job(run):
 
 
 @pytest.mark.usefixtures("workflow")
-@pytest.mark.parametrize("signals", [(signal.SIGINT, signal.SIGINT), (signal.SIGHUP, signal.SIGTERM)])
-def test_a_signal_ends_a_run_and_its_jobs_and_the_folder_is_free(signals):
+@pytest.mark.parametrize(
+    "signals",
+    [(signal.SIGINT, signal.SIGINT), (signal.SIGHUP, signal.SIGTERM)],
+    ids=["Ctrl-C twice", "a closed terminal, then SIGTERM"],
+)
+def test_signals_end_a_run_and_its_jobs_and_the_folder_is_free(signals):
     wait_for_job(run := begin())
     tree = psutil.Process(run.pid).children(recursive=True)
     for number in signals:
         os.killpg(run.pid, number) if number == signal.SIGINT else os.kill(run.pid, number)
         time.sleep(0.1)
     assert run.communicate()[1].splitlines()[-1] == RESUME and run.returncode == 1
-    assert not any(process.is_running() for process in tree) and not list(LOCKS.glob("*"))
+    assert tree and not any(process.is_running() for process in tree) and not list(LOCKS.glob("*"))
 
 
 @pytest.mark.usefixtures("workflow")
