@@ -109,9 +109,11 @@ def test_the_choice_does_not_depend_on_test_images():
 
 
 @pytest.mark.parametrize(
-    ("metric", "selection", "expected"), [("auc", "best", 2), ("eer", "best", 1), ("auc", "one_standard_error", 1)]
+    ("metric", "selection", "expected"),
+    [("auc", "best", 2), ("eer", "best", 1), ("auc", "one_standard_error", 1)],
+    ids=["the largest AUC", "the smallest EER", "within a standard error of the largest AUC"],
 )
-def test_the_chosen_radius_has_the_largest_auc_or_the_smallest_eer(metric, selection, expected):
+def test_the_chosen_radius_is_the_best_or_the_smallest_within_a_standard_error(metric, selection, expected):
     # Ten positives P and ten negatives N, from the largest score down. Radius 1: all tied. Radius 2: 8 P, 10 N, 2 P,
     # AUC 0.8, EER 0.2. Radius 3: 7 P, 3 N, 3 P, 7 N, AUC 0.91, EER 0.3. The second of three words is always tied.
     labels = np.repeat([[True] * 3, [False] * 3], 10, axis=0)
@@ -151,7 +153,7 @@ def test_validation_chooses_the_power_after_a_radius_for_each_power(W, radius, p
     assert tables.chosen["warning"].item().startswith(f"radius at the {'upper' if radius == 10 else 'lower'} edge")
 
 
-def test_the_table_of_weights_holds_non_zero_weights_of_the_first_run_at_the_given_size():
+def test_the_table_of_weights_holds_non_zero_weights_of_the_run_that_comes_first_at_the_given_size():
     sweeps = [one_sweep(method, n=n, run=run) for run in (2, 1) for n in (5, 9) for method in ("hinge-l1inf", "svm-l2")]
     sweeps[2].sweep.W[1, 0, 2] = 0
     columns = ["run", "n", "method", "feature", "word", "weight", "n_features", "n_words"]
@@ -203,7 +205,7 @@ ONE_STEP = {"eta0": np.ones(4)}  # a grid of one value has no edges
         ),
     ],
 )
-def test_a_chosen_fit_that_is_not_finished_or_useless_gets_a_warning(changes, options, warning, of_gaps):
+def test_an_unfinished_or_useless_fit_gets_a_warning(changes, options, warning, of_gaps):
     tables = evaluate(DATA, one_sweep(**changes), **options)
     note = "not unique from radius: 10" if "objective" in changes else ""
     assert tables.chosen[["warning", "note"]].to_numpy().tolist() == [[warning, note]]
@@ -279,8 +281,8 @@ def evaluated(X=DATA.X, labels=DATA.labels, tasks=DRAWN, fits=FITS, method="hing
     ("changes", "message"),
     [
         ({"X": DATA.X + 1}, "of hinge-l1, run 1, n 5, must be learnt from the features to be tested"),
-        ({"X": DATA.X[:-1]}, "90"),
-        ({"labels": DATA.labels[:-1]}, "labels"),
+        ({"X": DATA.X[:-1]}, "features must have a row for each of 90 samples, got"),
+        ({"labels": DATA.labels[:-1]}, "labels must have a row for each of 90 samples, got"),
         ({"labels": DATA.labels[:, :3]}, "must have 3 words, got shape"),
         ({"fits": FITS._replace(W=FITS.W[..., :3])}, "must have 4 words, got shape"),
         ({"tasks": DRAWN._replace(Y=-Y[np.newaxis])}, "of hinge-l1, run 1, n 5, must be learnt by that method"),
