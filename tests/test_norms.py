@@ -209,9 +209,9 @@ def test_each_task_may_have_its_own_radius_and_a_vector_is_a_single_task(name, r
 
 
 @EACH_NORM
-@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (4, 3)])
-def test_empty_and_zero_matrices_are_not_changed(norm, shape):
-    for options in some_options(norm, np.arange(1.0, 1 + shape[0]), [[], [], [], [1, 0, 0], [1, 0, 0, 1]][shape[0]]):
+@pytest.mark.parametrize(("shape", "groups"), [((0, 0), []), ((0, 3), []), ((3, 0), [1, 0, 0]), ((4, 3), [1, 0, 0, 1])])
+def test_empty_and_zero_matrices_have_norm_zero_and_are_not_changed(norm, shape, groups):
+    for options in some_options(norm, np.arange(1.0, 1 + shape[0]), groups):
         W = np.zeros(shape)
         for got in (norm.project(W, 1.0, **options), norm.project(W, 0, **options), norm.prox(W, 1, **options)):
             assert got.shape == shape and not got.any()
@@ -235,18 +235,18 @@ def test_matrices_whose_sums_overflow_are_projected(norm, n_tasks, dtype):
 LARGEST = np.finfo(float).max
 
 
-@pytest.mark.parametrize(
-    ("W", "weights", "radius", "expected"),
-    [
-        # Row i loses s_i theta. The first row can only lose 1, so theta and the loss of the other row are tiny.
-        ([1.0, 0.5], [1e20, 1.0], 6.0, [5.5e-20, 0.5]),
-        ([1e300, 2e300], [1e-10, 1e20], LARGEST, [1e300, LARGEST / 1e20]),  # the norm is above the largest float
-        ([1e-310, 0.0], [1e20, 1e20], 0.0, [0, 0]),  # divided by the weight the row sum underflows
-        ([5e-324, 0.0], [0.01, 0.01], 0.0, [0, 0]),
-    ],
-)
+WEIGHTED = {
+    # Row i loses s_i theta. The first row can only lose 1, so theta and the loss of the other row are tiny.
+    "a weight of 1e20": ([1.0, 0.5], [1e20, 1.0], 6.0, [5.5e-20, 0.5]),
+    "a norm above the largest float": ([1e300, 2e300], [1e-10, 1e20], LARGEST, [1e300, LARGEST / 1e20]),
+    "a sum that underflows if it is divided by the weight": ([1e-310, 0.0], [1e20, 1e20], 0.0, [0, 0]),
+    "the smallest number": ([5e-324, 0.0], [0.01, 0.01], 0.0, [0, 0]),
+}
+
+
+@pytest.mark.parametrize(("W", "weights", "radius", "expected"), WEIGHTED.values(), ids=WEIGHTED)
 @pytest.mark.parametrize("name", [name for name in NORMS if NORMS[name].WEIGHTED])
-def test_weights_by_hand(name, W, weights, radius, expected):
+def test_extreme_weights_give_the_projection_computed_by_hand(name, W, weights, radius, expected):
     for groups in [{}, *NORMS[name].GROUPED * [{"groups": [0, 1]}]]:
         B = NORMS[name].project(np.array(W)[:, np.newaxis], radius, weights=np.array(weights), **groups)
         np.testing.assert_allclose(B[:, 0], expected, rtol=1e-12)
@@ -254,7 +254,7 @@ def test_weights_by_hand(name, W, weights, radius, expected):
 
 @DTYPES
 @NAMES
-def test_subnormal_results_stay_in_the_ball(name, dtype, rng):
+def test_subnormal_results_stay_in_the_ball_and_are_right_within_three_units(name, dtype, rng):
     norm, unit = NORMS[name], np.finfo(dtype).smallest_subnormal
     for W in (np.array([[3, 2], [-5, 4], [4, 1]]), *(rng.integers(0, high, size=(9, 3)) for high in (2, 5, 1000))):
         W = (W * unit).astype(dtype)
@@ -262,7 +262,7 @@ def test_subnormal_results_stay_in_the_ball(name, dtype, rng):
             radius = share * np.min(norm.norm(W, **options)).astype(np.float64)
             B = norm.project(W, radius, **options)
             assert np.all(norm.norm(B, **options) <= radius) and np.all(np.abs(B) <= np.abs(W))
-            assert name == "l2" or np.abs(B - oracles.answer(name, "project", W, radius, **options)).max() <= 20 * unit
+            assert np.abs(B - oracles.answer(name, "project", W, radius, **options)).max() <= 3 * unit
 
 
 # Refusals: for which norms (all, those with a flag, or one), which functions, the arguments, and the message
@@ -306,10 +306,11 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize(("which", "called", "arguments", "message"), INVALID)
-def test_invalid_arguments_raise(which, called, arguments, message):
-    chosen = [norm for name, norm in NORMS.items() if which in ("", name) or (which.isupper() and getattr(norm, which))]
-    for norm, verb in product(chosen, called.split()):
+@pytest.mark.parametrize(("norms", "verbs", "arguments", "message"), INVALID)
+def test_invalid_arguments_raise(norms, verbs, arguments, message):
+    chosen = [norm for name, norm in NORMS.items() if norms in ("", name) or (norms.isupper() and getattr(norm, norms))]
+    assert chosen
+    for norm, verb in product(chosen, verbs.split()):
         needed = {"project": {"radius": 1.0}, "prox": {"step": 1.0}}.get(verb, {})
         with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
             getattr(norm, verb)(**{"W": np.ones((3, 2))} | needed | arguments)

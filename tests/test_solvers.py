@@ -88,7 +88,7 @@ def fit(solver, problem, radius=(0.3, 3.0), loss=hinge, norm=l1inf, eta0=0.05, t
 
 @SOLVER
 @CELLS
-def test_objective_and_bound_enclose_the_optimum(solver, cell):
+def test_a_fit_is_feasible_and_its_objective_and_bound_enclose_the_optimum_with_a_small_gap(solver, cell):
     problem, loss, norm, strength, penalised, form = cells()[cell]
     options = {"loss": LOSSES[loss], "norm": NORMS[norm], "penalised": penalised, **form}
     options["eta0"] = 1.0 if "apart" in cell else 0.05  # these losses are means
@@ -110,7 +110,7 @@ def test_objective_and_bound_enclose_the_optimum(solver, cell):
     if solver.STOPS_AT_TOL:
         assert got.gap[0] <= 1e-6 and fit(solver, problem, [strength], start=got, tol=1e-6, **options).n_iter == 0
     else:
-        assert penalised or got.gap[0] <= 0.2
+        assert penalised or got.gap[0] <= 0.2  # 500 steps of the subgradient method do not come closer in all cells
 
 
 @CELLS
@@ -149,6 +149,7 @@ def test_dual_variables_outside_their_domain_are_moved_into_it(rng, loss, dtype)
 def test_the_objective_at_zero_has_the_best_intercepts(loss, best):
     y = np.array([1.0, 1, -1, -1, -1, -1])
     b, at_zero = solve_at_zero(Problem([np.zeros((6, 1))] * 2, [y, y], intercept=True), LOSSES[loss])
+    # They are found by bisection, and shrunk by a millionth.
     np.testing.assert_allclose(b, best, rtol=2e-6)
     np.testing.assert_allclose(at_zero, 2 * LOSSES[loss].value(np.full((6, 1), best), y[:, np.newaxis])[0], rtol=1e-5)
 
@@ -176,7 +177,7 @@ def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercep
         fit(solver, problem, radii, norm=norm, tol=1e-4, n_iter=5000 if solver.STOPS_AT_TOL else 200),
         per_pair(norm, radii),
     )
-    assert got.W.dtype == np.float32 and np.all(got.gap <= (1e-4 if solver.STOPS_AT_TOL else 1))
+    assert got.W.dtype == np.float32 and (not solver.STOPS_AT_TOL or np.all(got.gap <= 1e-4))
     assert all(np.all(norm.norm(W) <= radius * (1 + 1e-6)) for W, radius in zip(got.W, radii, strict=True))
     exact = {"rtol": 0, "atol": 1e-13 * got.objective[0, 0]}
     # Products for another number of pairs add up their terms in another order.
@@ -195,9 +196,12 @@ def test_without_iterations_or_with_radius_zero_or_a_large_penalty_the_solution_
         at_zero = loss.value(np.zeros_like(problem.y), problem.y, problem.c)
         for radius, penalised, n_iter in ((0.3, False, 0), (0.0, False, 5), (1e4, True, 5)):
             got = fit(solver, problem, [radius], loss, norm, n_iter=n_iter, penalised=penalised, tol=1e-12)
-            assert not got.W.any() and not got.b.any() and (got.n_iter == 0 or not solver.STOPS_AT_TOL)
+            assert not got.W.any() and not got.b.any()
             np.testing.assert_allclose(got.value, at_zero)
-            assert solver.STOPS_AT_TOL or n_iter or (not got.bound.any() and got.gap[0] == 1)
+            if solver.STOPS_AT_TOL:
+                assert got.n_iter == 0
+            elif not n_iter:
+                assert got.bound[0] == 0 and got.gap[0] == 1, "without a step there is no certificate"
 
 
 @SOLVER

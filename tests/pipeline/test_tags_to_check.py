@@ -20,7 +20,7 @@ def listed_of(labels=LABELS, model=MODEL, **more):
     return tags_to_check(model, SCORES, labels, names=NAMES, **more)
 
 
-def test_known_labels_are_listed_by_the_probability_of_their_contrary():
+def test_known_labels_are_listed_by_the_probability_that_they_are_wrong():
     samples, labels = [*KNOWN, *NAMES], np.concatenate([MODEL.known_labels_, LABELS])
     p = probabilities(MODEL, np.concatenate([MODEL.known_scores_, SCORES]))  # the known ones have held-out scores
     rows = [
@@ -38,14 +38,18 @@ def test_known_labels_are_listed_by_the_probability_of_their_contrary():
     assert list(listed_of().itertuples(index=False, name=None)) == expected
 
 
-def test_of_each_kind_the_first_rows_are_listed(monkeypatch):
+def test_only_the_first_rows_of_each_kind_are_listed(monkeypatch):
     everything = listed_of().groupby("kind").head(3)
     monkeypatch.setattr(listing, "MOST", 3)
     expected = everything.assign(rank=np.arange(1, 7)).reset_index(drop=True)
     pd.testing.assert_frame_equal(listed_of(), expected)
 
 
-IN_ONE_CLASS = {(NAMES[1], "cat"), (NAMES[2], "cat"), (NAMES[2], "dog")}  # of dogs and cows, which is not learnt
+IN_ONE_CLASS = {
+    (NAMES[1], "cat"),
+    (NAMES[2], "cat"),
+    (NAMES[2], "dog"),
+}  # new1 is a dog, new2 a cow, which is not learnt
 
 
 @pytest.mark.parametrize(("exclusive", "also"), [(False, set()), (True, IN_ONE_CLASS)])
@@ -77,9 +81,10 @@ def test_classes_that_exclude_each_other_have_conditional_probabilities(some_hav
     np.testing.assert_allclose([[listed[name, word] for word in WORDS] for name in NAMES], expected, rtol=1e-9)
 
 
-def test_rare_tags_that_are_independent_do_not_exclude_each_other():
+def test_classes_exclude_each_other_but_rare_independent_tags_and_partly_known_labels_do_not():
     rng = np.random.default_rng(0)
     tags, classes = (rng.random((4000, 5)) < 0.02).astype(np.int8), np.eye(5, dtype=np.int8)[rng.integers(5, size=4000)]
     classes[:10] = 1  # equal files in two folders
+    partly = np.where(classes, 1, -1)  # the other labels are not known
     assert (tags.sum(axis=1) > 1).mean() < 0.01 and not are_exclusive(tags)
-    assert are_exclusive(classes) and are_exclusive(classes[:, :2]) and not are_exclusive(classes - 2 * (classes < 1))
+    assert are_exclusive(classes) and are_exclusive(classes[:, :2]) and not are_exclusive(partly)
