@@ -158,6 +158,10 @@ def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: f
         the best radius's mean score over the words.
     slack : float
         Mean scores that differ by less than this are ties; see `tie_of`.
+
+    >>> errors = np.array([0.2, 0.0, 0.1])
+    >>> choose_radius(-errors, slack=tie_of(-errors))
+    1
     """
     require(selection in (None, *SELECTIONS), f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
     by_word = np.asarray(score, dtype=float).reshape(len(score), -1)
