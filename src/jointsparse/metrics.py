@@ -212,8 +212,8 @@ def by_chance(auc: np.ndarray, positives: np.ndarray, n: Any) -> np.ndarray:
 
     positives: number of positives among the n samples. The p-value is 1 where the AUC is NaN.
 
-    >>> by_chance(np.array([0.9, 0.5, np.nan]), np.array([10, 10, 0]), 30).round(4)
-    array([0.0002, 0.5   , 1.    ])
+    >>> by_chance(np.array([0.9, 0.5, np.nan]), np.array([10, 10, 0]), 30).round(4).tolist()
+    [0.0002, 0.5, 1.0]
     """
     precision = np.sqrt(12 * positives * (n - positives) / (n + 1))
     return np.nan_to_num(scipy.special.ndtr((0.5 - auc) * precision), nan=1.0)
