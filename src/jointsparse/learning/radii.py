@@ -128,7 +128,11 @@ def is_level(objectives: Sequence[float], *, tol: float) -> bool:
 
 
 def is_far_inside(norm: float, radius: float, gap: float) -> bool:
-    """Return True if W lies far inside its ball and the relative gap is small: a larger ball then changes nothing."""
+    """Return True if W lies far inside its ball and the relative gap is small: a larger ball then changes nothing.
+
+    >>> [is_far_inside(norm, 1.0, gap) for norm, gap in ((0.4, 0.01), (0.4, 0.02), (0.5, 0.01))]
+    [True, False, False]
+    """
     return gap <= CLOSE and norm < INSIDE * radius
 
 
