@@ -430,6 +430,7 @@ PAIRS = "^tasks must be a list or a mapping of at least one pair"
             "^y must hold at least one known label of a sample with positive weight, got none",
         ),
         (lambda: LABELLED.score(X, Y[:, 0]), r"^y must have .* one column per task, \(40, 3\), got shape \(40,"),
+        (lambda: LABELLED.predict(np.empty((0, 6), np.float16)), r"^Found array with 0 sample\(s\)"),
         *(
             (
                 lambda sign=sign: JointSparseClassifier().fit(
