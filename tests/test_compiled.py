@@ -106,22 +106,23 @@ WARMUP = """
 import sys
 import numpy as np
 from jointsparse.learning import warmup
-from jointsparse.learning.losses import hinge
+from jointsparse.learning.losses import hinge, squared
 from jointsparse.learning.problem import Problem
 from jointsparse.learning.solvers import subgradient, working_set
-from jointsparse.norms import l2
+from jointsparse.norms import l2, l12
 
 def compiled():
     modules = [module for name, module in sys.modules.items() if name.startswith("jointsparse.")]
     kernels = [each for module in modules for each in vars(module).values() if hasattr(each, "py_func")]
     return sum(len(each.signatures) for each in kernels)
 
-warmup.warmup("l2")
+warmup.warmup("l2", "l12")
 before = compiled()
 X, Y = np.ones((300, 50), np.float32), np.where(np.arange(900).reshape(300, 3) % 5, -1.0, 1.0)
 problem, common = Problem.from_matrix(X, Y, normalisation="mean"), {"loss": hinge, "norm": l2, "radius": np.ones(4)}
 subgradient.fit(problem, **common, eta0=np.ones(4), n_iter=3)
 working_set.fit(problem, **common, n_iter=3)
+working_set.fit(problem, loss=squared, norm=l12, radius=np.ones(1), n_iter=3, penalised=True)
 l2.project(np.ones((9, 4)), 1.0)
 print(before > 10, compiled() - before)
 """

@@ -191,13 +191,20 @@ def test_attributes_describe_the_problem_that_was_solved(options, case, solver, 
         (lambda X: X.astype(np.float32), np.float32),
         (sparse.csr_matrix, np.float64),
         (sparse.coo_array, np.float64),
+        (lambda X: sparse.csr_array(X, dtype=np.float32), np.float32),
     ],
-    ids=["int", "float16", "float32", "csr_matrix", "coo_array"],
+    ids=["int", "float16", "float32", "csr_matrix", "coo_array", "csr_array of float32"],
 )
 @pytest.mark.parametrize(
     "model",
-    [JointSparseClassifier(tol=1e-6), REGRESSOR_CV(tol=1e-6), OnlineJointSparseClassifier(random_state=0)],
-    ids=["classifier", "search", "online"],
+    [
+        JointSparseClassifier(tol=1e-6),
+        JointSparseClassifier("l1", penalty=5.0, tol=1e-6),
+        JointSparseRegressor(penalty=1.0, tol=1e-6),
+        REGRESSOR_CV(tol=1e-6),
+        OnlineJointSparseClassifier(random_state=0),
+    ],
+    ids=["classifier", "penalised classifier", "penalised regressor", "search", "online"],
 )
 def test_features_in_any_form_give_the_same_model_in_their_precision(model, convert, dtype):
     given = convert(np.where(np.abs(X) > 0.7, X, 0))
@@ -423,6 +430,7 @@ PAIRS = "^tasks must be a list or a mapping of at least one pair"
             "^y must hold at least one known label of a sample with positive weight, got none",
         ),
         (lambda: LABELLED.score(X, Y[:, 0]), r"^y must have .* one column per task, \(40, 3\), got shape \(40,"),
+        (lambda: LABELLED.predict(np.empty((0, 6), np.float16)), r"^Found array with 0 sample\(s\)"),
         *(
             (
                 lambda sign=sign: JointSparseClassifier().fit(

@@ -87,6 +87,7 @@ def test_scores_within_the_standard_error_of_the_best_mean_are_equally_good():
     by_word = np.array([[0.59, 0.59], [0.62, 0.62], [0.6, 0.8]])  # the error of the last is 0.1
     assert radii.choose_radius(by_word) == 2
     assert radii.choose_radius(by_word, selection="one_standard_error") == 1
+    assert radii.choose_radius(np.array([[0.8, 0.8], [0.80005, 0.80005]]), selection="one_standard_error") == 0  # a tie
 
 
 @pytest.mark.parametrize(
@@ -100,6 +101,7 @@ def test_scores_within_the_standard_error_of_the_best_mean_are_equally_good():
         pytest.param([0.5, 0.4, 0.4, 0.4, 0.7], {"least": 4}, 5, id="a better radius at the given step"),
         pytest.param([0.5, 0.6], {"ended": True}, None, id="larger radii change nothing"),
         pytest.param([*np.linspace(0, 1, radii.MOST_RADII + 1)], {}, None, id="ten decades"),
+        pytest.param({-t: 0.5 + t / 99 for t in range(41)}, {"downwards": True}, 1, id="ten decades downwards"),
         pytest.param({0: 0.5, -1: 0.4}, {"downwards": True}, -2, id="downwards first"),
         pytest.param({0: 0.5, -1: 0.6, -2: 0.5}, {"downwards": True}, -3, id="a better radius downwards"),
         pytest.param({0: 0.5, -1: 0.6, -2: 0.5, -3: 0.6}, {"downwards": True}, 1, id="upwards after two ties"),
@@ -112,6 +114,6 @@ def test_radii_are_tried_while_they_are_better(scores, options, expected):
 
 
 def test_a_level_path_has_gained_little_over_a_decade():
-    objectives = [1.0, 0.995, 0.994, 0.993, 0.9905]
+    objectives = [2.0, 1.0, 0.995, 0.994, 0.993, 0.9905]
     assert radii.is_level(objectives, tol=0.01) and not radii.is_level(objectives, tol=0.009)
-    assert not radii.is_level(objectives[:4], tol=0.01)
+    assert not radii.is_level(objectives[1:5], tol=0.01)

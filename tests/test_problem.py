@@ -89,6 +89,7 @@ X, ONE, LARGE = np.ones((3, 1)), np.ones(3), magnitude_limit(np.float64)
                 (([sparse.csr_matrix(factor * LARGE * X)], [ONE]), "features of task 0"),
             )
         ),
+        (Problem, ([X], [1e200 * ONE], [1e200 * ONE]), "^weights times labels of task 0 must be finite .* got inf"),
         (Problem, ([X.astype("f")], [ONE * magnitude_limit(np.float32) * 1.01]), "^weights times .* in float32, got"),
     ],
 )

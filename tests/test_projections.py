@@ -83,7 +83,14 @@ ALIKE, X, P = np.ones((5, 40)), histograms(5), np.ones((3, 40))
         (to_prototypes, {"prototypes": P[:0]}, "prototypes must have at least one row, got none"),
         (to_prototypes, {"prototypes": P[0]}, r"prototypes must have two axes .*, got shape \(40,\)"),
         (to_prototypes, {"prototypes": P * np.inf}, "prototypes must be finite"),
-        (to_prototypes, {"measure": "intersection", "prototypes": -P}, "must hold histograms without negative entries"),
+        *(
+            (
+                to_prototypes,
+                {"measure": "intersection", name: matrix},
+                f"{name} must hold .* negative .*, got -1.0",
+            )
+            for name, matrix in (("X", X.toarray() - 1), ("prototypes", np.eye(3, 40) - 1))
+        ),
         (fit, {"n_prototypes": 0}, "n_prototypes must be between 1 and 5, the number of images, got 0"),
         (fit, {"n_prototypes": 6}, "n_prototypes must be between 1 and 5, the number of images, got 6"),
         (fit, {"training": ALIKE}, r"must differ in their similarities \(cosine\), got 5 equal rows"),

@@ -177,7 +177,7 @@ def test_single_precision_is_kept_and_certified_in_double(solver, norm, intercep
         fit(solver, problem, radii, norm=norm, tol=1e-4, n_iter=5000 if solver.STOPS_AT_TOL else 200),
         per_pair(norm, radii),
     )
-    assert got.W.dtype == np.float32 and (not solver.STOPS_AT_TOL or np.all(got.gap <= 1e-4))
+    assert got.W.dtype == got.b.dtype == np.float32 and (not solver.STOPS_AT_TOL or np.all(got.gap <= 1e-4))
     assert all(np.all(norm.norm(W) <= radius * (1 + 1e-6)) for W, radius in zip(got.W, radii, strict=True))
     exact = {"rtol": 0, "atol": 1e-13 * got.objective[0, 0]}
     # Products for another number of pairs add up their terms in another order.

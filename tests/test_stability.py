@@ -178,6 +178,11 @@ def test_the_smallest_threshold_in_steps_of_a_fiftieth_with_a_wanted_bound_is_fo
     assert result.threshold == threshold and result.bound <= n_false
 
 
+def test_a_bound_below_that_of_the_largest_threshold_is_refused():
+    with pytest.raises(ValueError, match=r"^n_false must be at least 1, the bound at .*, got 0.9: select"):
+        example(q=10, p=100).within(0.9)
+
+
 def test_features_at_the_threshold_are_selected_and_a_threshold_is_above_one_half():
     result = replace(example(), frequencies=np.arange(51) / 50, features=np.arange(51))
     assert [len(result.at(threshold).selected) for threshold in (0.9, 0.94, 0.941, 1, 0.5 + 1e-12)] == [6, 4, 3, 1, 25]

@@ -61,6 +61,11 @@ def test_clusters_that_are_far_apart_become_words_at_their_means():
     np.testing.assert_allclose(got[np.argsort(got[:, 0])], expected, atol=1 / 256)
 
 
+def test_each_of_a_few_similar_descriptors_becomes_a_word():
+    options = {"descriptors": np.eye(5, 12, dtype=np.uint8), "branching": 5, "depth": 1, "min_points": 5}
+    assert [grow(**options, seed=seed).n_words for seed in range(20)] == [5] * 20
+
+
 def test_tree_depends_on_descriptors_and_seed_alone():
     assert FULL_TREE.centres.sum(dtype=float) == 59426.8828125  # whole numbers of 1 / 128, the same on every processor
     readonly = np.broadcast_to(points(2000), (2000, 12))

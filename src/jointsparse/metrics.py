@@ -211,6 +211,9 @@ def by_chance(auc: np.ndarray, positives: np.ndarray, n: Any) -> np.ndarray:
     """Return each AUC's one-sided p-value against random ranking, by the normal approximation to the Mann-Whitney test.
 
     positives: number of positives among the n samples. The p-value is 1 where the AUC is NaN.
+
+    >>> by_chance(np.array([0.9, 0.5, np.nan]), np.array([10, 10, 0]), 30).round(4).tolist()
+    [0.0002, 0.5, 1.0]
     """
     precision = np.sqrt(12 * positives * (n - positives) / (n + 1))
     return np.nan_to_num(scipy.special.ndtr((0.5 - auc) * precision), nan=1.0)

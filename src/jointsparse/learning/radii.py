@@ -128,7 +128,11 @@ def is_level(objectives: Sequence[float], *, tol: float) -> bool:
 
 
 def is_far_inside(norm: float, radius: float, gap: float) -> bool:
-    """Return True if W lies far inside its ball and the relative gap is small: a larger ball then changes nothing."""
+    """Return True if W lies far inside its ball and the relative gap is small: a larger ball then changes nothing.
+
+    >>> [is_far_inside(norm, 1.0, gap) for norm, gap in ((0.4, 0.01), (0.4, 0.02), (0.5, 0.01))]
+    [True, False, False]
+    """
     return gap <= CLOSE and norm < INSIDE * radius
 
 
@@ -158,6 +162,10 @@ def choose_radius(score: NDArray[Any], *, selection: str | None = None, slack: f
         the best radius's mean score over the words.
     slack : float
         Mean scores that differ by less than this are ties; see `tie_of`.
+
+    >>> errors = np.array([0.2, 0.0, 0.1])
+    >>> choose_radius(-errors, slack=tie_of(-errors))
+    1
     """
     require(selection in (None, *SELECTIONS), f"selection must be one of {', '.join(SELECTIONS)}, got {selection!r}")
     by_word = np.asarray(score, dtype=float).reshape(len(score), -1)

@@ -34,10 +34,10 @@ def words_learnt(by_word: pd.DataFrame, n_images: int | Mapping[str, int]) -> pd
         - `p_holm`: `p` corrected for all words of a method;
         - `best`: True for the method with the highest AUC for the word on these test images.
 
-    >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "word": ["cat", "dog"], "positives": 10})
-    >>> table = words_learnt(rows.assign(validation_word=False, auc=[0.9, 0.5], n_features=3), 30)
-    >>> table[["word", "auc", "p", "best"]].round(4).to_numpy().tolist()
-    [['cat', 0.9, 0.0002, True], ['dog', 0.5, 0.5, True]]
+    >>> words = {"word": ["owl", "cat", "dog"], "positives": [0, 10, 10], "auc": [np.nan, 0.9, 0.5]}
+    >>> rows = pd.DataFrame({"run": 1, "n": 5, "method": "hinge-l1", "validation_word": False, "n_features": 3} | words)
+    >>> words_learnt(rows, 30)[["word", "auc", "p", "best"]].round(4).to_numpy().tolist()
+    [['cat', 0.9, 0.0002, True], ['dog', 0.5, 0.5, True], ['owl', nan, 1.0, True]]
     """
     require(len(by_word), "by_word must have rows, got none")
     rows = by_word[by_word["n"] == by_word["n"].max()]
