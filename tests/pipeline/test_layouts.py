@@ -617,6 +617,11 @@ ROWS = {
         OF_Y,
         line="cat, dog: left out, because they copy labels",
     ),
+    "a column of few values, and a label of so few samples that both may agree by chance": Row(
+        {"features.csv": NAMED.assign(flag=NAMED.index < 4), "labels.csv": Y.assign(rare=NAMED.index < 4)},
+        OF_Y | {"rare": 4},
+        options={"ignore": None},
+    ),
     "a copy of the classes": Row(
         {"features.csv": NAMED.assign(code=7 * CODES), "labels.npy": CLASSES},
         OF_CLASSES,
