@@ -22,7 +22,11 @@ def draw(seed=0, **options):
 # All of them
 
 DRAW = {
-    "photograph": lambda image="collage_01799", **options: [collage.photograph(image, **options)],
+    "photograph": lambda image="collage_01799", **options: [
+        collage.photograph(image, **options),
+        collage.picture(image, **options),
+        collage.thumbnail(image, longest_side=320, **options),
+    ],
     "captions": partial(collage.read, n_images=50),
     "documents": partial(documents.read, **TOPICS),
     "tasks": draw,

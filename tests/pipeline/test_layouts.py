@@ -1070,6 +1070,15 @@ SAID = [" ".join(["it", *(word for word, n in OFTEN.items() if i < n)]) for i in
             4,
             ["Not learnt: 2 of 5 labels (", "too few training samples with it: 1", "samples without it: 1"],
         ),
+        (
+            {
+                "X.npy": X,
+                "y.csv": Y.replace({1: "yes", 0: "no"}).assign(rare=np.repeat(["yes", "no", "?"], [12, 2, 46])),
+            },
+            {},
+            3,
+            ["Not learnt: 1 of 4 labels (", "samples without it: 1"],
+        ),
         (PICTURES | {"c.csv": of_pictures("caption", SAID)}, {"MOST_WORDS": 2}, 3, []),
         (
             PICTURES | {"c.csv": of_pictures("caption", SAID)},
