@@ -617,6 +617,9 @@ ROWS = {
         OF_Y,
         line="cat, dog: left out, because they copy labels",
     ),
+    "an index of two levels": Row(
+        {"features.parquet": NAMED.set_index([ORDER, ORDER]), "labels.csv": Y}, OF_Y, line="60 samples with 4 features"
+    ),
     "a column of few values, and a label of so few samples that both may agree by chance": Row(
         {"features.csv": NAMED.assign(flag=NAMED.index < 4), "labels.csv": Y.assign(rare=NAMED.index < 4)},
         OF_Y | {"rare": 4},
@@ -1069,6 +1072,12 @@ SAID = [" ".join(["it", *(word for word, n in OFTEN.items() if i < n)]) for i in
             {},
             4,
             ["Not learnt: 2 of 5 labels (", "too few training samples with it: 1", "samples without it: 1"],
+        ),
+        (
+            {"X.npy": X, "y.csv": Y.assign(split=["train"] * 45 + ["test"] * 15, late=np.arange(60) > 50)},
+            {},
+            3,
+            ["Not learnt: 1 of 4 labels (no training samples with it: 1)."],
         ),
         (
             {
