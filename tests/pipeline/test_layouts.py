@@ -274,6 +274,17 @@ ROWS = {
         {"cat": 14, "dog": 20},
         options={"loader": "tagged", "images": ".", "pictures": "SourceFile", "tags": "Keywords"},
     ),
+    "a column that names pictures beside features, whatever it is called": Row(
+        F
+        | {
+            "labels.csv": Y.assign(
+                note=[f"{i}.png" if i else "as above" for i in range(60)], shot=[*map("{}.png".format, range(60))]
+            )
+        },
+        OF_Y,
+        options={"pictures": "shot"},
+        left_out=60,
+    ),
     "a column for each label": Row(
         PICTURES | {"labels.csv": of_pictures("cat", ["yes", "no"] * 20, dog=["no", "yes", "no", "?"] * 10)},
         {"cat": 20, "dog": 10},

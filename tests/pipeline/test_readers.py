@@ -178,6 +178,12 @@ ROWS = {
         BOTH | {"labels": "t.csv", "tags": "tags", "separator": ";", "unknown": [""]},
         SAME | {"row 4": ["cat?", "dog?"]},
     ),
+    "a tag that means that nothing is known, in any case": Row(
+        "arrays",
+        {"x.npy": X, "t.csv": "tags\ncat\ndog\ncat;dog\nNot sure\n"},
+        BOTH | {"labels": "t.csv", "tags": "tags", "separator": ";", "unknown": ["not Sure"]},
+        SAME | {"row 4": ["cat?", "dog?"]},
+    ),
     "large numbers as tags": Row(
         "arrays",
         {"x.npy": X, "t.parquet": pd.DataFrame({"tags": pd.array([0, 2**53, 2**53 + 1, None], dtype="Int64")})},
