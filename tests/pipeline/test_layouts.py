@@ -157,7 +157,9 @@ ROWS = {
         {"cat": 17, "dog": 17},
         {"cat": 6, "dog": 6},
     ),
-    "tags of several words": Row(*listed(CITIES, "; ", "caption"), options={"loader": "tagged", "separator": ";"}),
+    "tags of several words": Row(
+        *listed(CITIES, "; ", "caption"), options={"loader": "tagged", "separator": ";", "none": None}
+    ),
     "tags joined by |": Row(
         F | {"labels.csv": pd.DataFrame({"id": range(60), "tags": lists(["cat", "dog", "sky"], "|", 60)[0]})},
         lists(["cat", "dog", "sky"], "|", 60)[1],
@@ -284,6 +286,11 @@ ROWS = {
         OF_Y,
         options={"pictures": "shot"},
         left_out=60,
+    ),
+    "a column of words of which half are in one row": Row(
+        F
+        | {"labels.csv": pd.DataFrame({"kind": [*["cat", "dog"] * 16, *map("rare {}".format, range(28))], "by": "x"})},
+        {"cat": 16, "dog": 16} | {f"rare {i}": 1 for i in range(28)},
     ),
     "a column for each label": Row(
         PICTURES | {"labels.csv": of_pictures("cat", ["yes", "no"] * 20, dog=["no", "yes", "no", "?"] * 10)},
@@ -413,11 +420,12 @@ ROWS = {
         groups=OF_PATIENTS,
     ),
     "sessions of patients": Row(
-        PICTURES | {"t.csv": of_pictures("species", ["cat", "dog"] * 20, session_id=SESSIONS, patient=PATIENTS)},
+        PICTURES
+        | {"t.csv": of_pictures("species", ["cat", "dog"] * 20, session_id=SESSIONS, patient=["", *PATIENTS[1:]])},
         {"cat": 20, "dog": 20},
         options={"group": "patient"},
         line="session_id: left out",
-        groups=OF_PATIENTS,
+        groups=["", *OF_PATIENTS[1:]],
     ),
     "patients in several tables": Row(
         PICTURES
@@ -630,6 +638,18 @@ ROWS = {
     ),
     "an index of two levels": Row(
         {"features.parquet": NAMED.set_index([ORDER, ORDER]), "labels.csv": Y}, OF_Y, line="60 samples with 4 features"
+    ),
+    "a column of text among the features that the user ignores": Row(
+        {"features.csv": NAMED.assign(price="1,5"), "labels.csv": Y},
+        OF_Y,
+        options={"ignore": ["price"]},
+        choices={"ignore": ["price"]},
+    ),
+    "a feature that is called like row numbers": Row(
+        {"features.csv": NAMED.assign(nr=[i / 2 for i in range(60)]), "labels.csv": Y},
+        OF_Y,
+        line="5 columns of features",
+        options={"ignore": None},
     ),
     "a column of few values, and a label of so few samples that both may agree by chance": Row(
         {"features.csv": NAMED.assign(flag=NAMED.index < 4), "labels.csv": Y.assign(rare=NAMED.index < 4)},
