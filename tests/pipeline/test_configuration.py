@@ -132,8 +132,8 @@ REFUSED = [
         ".tests.n_pairings",
     ),
     (
-        "datasets.documents.studies.text",
-        {"methods": ONE_METHOD | {"svm-l2": None}, "tests": {"n_resamples": 50}} | NOTHING_SHOWN,
+        "datasets.reuters21578.studies.text-whitened-600",
+        {"methods": ONE_METHOD, "tests": {"n_resamples": 50}} | NOTHING_SHOWN,
         "n_resamples has no effect here: it compares methods, and this study has only one",
         ".tests.n_resamples",
     ),
