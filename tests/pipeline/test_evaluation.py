@@ -220,6 +220,7 @@ def test_a_chosen_fit_that_is_not_finished_or_useless_gets_a_warning(changes, op
             [Kind.UNDEFINED] * 4,
             f"; {Kind.WORDS_UNDEFINED}: 4",
         ),
+        (DATA, [1, np.nan, 1, 1], ["", Kind.UNDEFINED, "", ""], f"; {Kind.WORDS_UNDEFINED}: 1"),
         (DATA._replace(X=np.sign(DATA.X)), 1, [""] * 4, ""),  # ties among some images
     ],
 )

@@ -158,7 +158,9 @@ ROWS = {
         {"cat": 6, "dog": 6},
     ),
     "tags of several words": Row(
-        *listed(CITIES, "; ", "caption"), options={"loader": "tagged", "separator": ";", "none": None}
+        *listed(CITIES, "; ", "caption"),
+        options={"loader": "tagged", "separator": ";", "none": None},
+        choices={"captions": "tags.csv"},
     ),
     "tags joined by |": Row(
         F | {"labels.csv": pd.DataFrame({"id": range(60), "tags": lists(["cat", "dog", "sky"], "|", 60)[0]})},
@@ -711,6 +713,10 @@ ROWS = {
         options={"splits": None},
         choices={"ignore": ["splits.csv"]},
         left_out=1,
+    ),
+    "texts beside pictures, of which one is a number": Row(
+        PICTURES | {f"{n[:2]}.txt": text for n, text in TEXTS.items()} | {"00.txt": "2024"},
+        {"2024": 1, "A cat.": 19, "A dog.": 20},
     ),
     "pictures outside the folder": Row(
         {f"a/{n}": i for n, i in PICTURES.items()}
