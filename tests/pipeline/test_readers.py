@@ -284,6 +284,13 @@ ROWS = {
         },
         X=np.float32([[1, 0, 0], [0, 1, 0], [1, 0, 0]]),
     ),
+    "libsvm without a file for validation": Row(
+        "libsvm",
+        {"a": "1 1:1\n0 1:2\n", "b": "0 1:3\n"},
+        {"train": "a", "test": "b", "validation_fraction": 0.5},
+        {"train:1": ["1"], "train:2": ["0"], "test:1": ["0"]},
+        ["train", "validation", "test"],
+    ),
     "libsvm by split, of which only the last has all features": Row(
         "libsvm",
         {"a": "1 0:1\n0 1:1\n", "b": "1 1:2\n", "c": "0 2:3\n"},
